@@ -1,0 +1,267 @@
+// A timing wheel in three parts. The near future lies in slots of 2^slot_width_bits picoseconds, unsorted, in
+// chunks of one arena that are reused last-in first-out, so that the working set stays in the cache. The slot whose
+// turn has come is copied out and sorted once. Two binary heaps take the rest: `early` what is scheduled into the
+// slot under way or before it, `far` what lies beyond the wheel; each event passes through `far` at most once.
+//
+// Invariant: early and the slot under way come before every slot of the wheel, these before everything in `far`.
+#include "core/engine/engine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <vector>
+
+namespace dryfly {
+namespace {
+
+constexpr unsigned slot_width_bits = 9;   // 0.5 ns: some tens of events in a slot at 1,000 busy NICs
+constexpr unsigned slot_count_bits = 14;  // 8.4 us: every event of a fabric and most of a NIC
+constexpr std::uint64_t slot_count = std::uint64_t{1} << slot_count_bits;
+constexpr std::uint64_t slot_mask = slot_count - 1;
+constexpr std::uint32_t no_chunk = 0xffffffffU;
+
+bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.at_ps < b.at_ps : a.key < b.key; }
+
+struct Later {
+  bool operator()(const Event& a, const Event& b) const { return b < a; }
+};
+
+constexpr std::uint64_t slot_number(std::uint64_t at_ps) { return at_ps >> slot_width_bits; }
+
+class Heap {
+ public:
+  bool empty() const { return events_.empty(); }
+  const Event& top() const { return events_.front(); }
+  void push(Event event) {
+    events_.push_back(event);
+    std::push_heap(events_.begin(), events_.end(), Later{});
+  }
+  Event pop() {
+    std::pop_heap(events_.begin(), events_.end(), Later{});
+    const Event event = events_.back();
+    events_.pop_back();
+    return event;
+  }
+
+ private:
+  std::vector<Event> events_;
+};
+
+// 256 bytes: fifteen events and the link to the chunk filled before it.
+struct Chunk {
+  static constexpr std::uint32_t capacity = 15;
+  std::uint32_t count = 0;
+  std::uint32_t before = no_chunk;
+  std::array<Event, capacity> events;
+
+  std::span<const Event> filled() const { return {events.data(), count}; }
+};
+
+class ChunkArena {
+ public:
+  Chunk& operator[](std::uint32_t index) { return chunks_[index]; }
+  std::uint32_t take(std::uint32_t before) {
+    std::uint32_t index = free_;
+    if (index == no_chunk) {
+      index = static_cast<std::uint32_t>(chunks_.size());
+      chunks_.emplace_back();
+    } else {
+      free_ = chunks_[index].before;
+    }
+    chunks_[index].count = 0;
+    chunks_[index].before = before;
+    return index;
+  }
+  // Returns the chunk filled before it.
+  std::uint32_t give_back(std::uint32_t index) {
+    const std::uint32_t before = chunks_[index].before;
+    chunks_[index].before = free_;
+    free_ = index;
+    return before;
+  }
+
+ private:
+  std::vector<Chunk> chunks_;
+  std::uint32_t free_ = no_chunk;
+};
+
+// Which slots hold events: one bit each, and one bit per non-zero word of these, so that a jump over thousands of
+// empty slots costs a few instructions.
+class Occupancy {
+ public:
+  void set(std::uint64_t slot) {
+    words_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+    summary_[slot / 4096] |= std::uint64_t{1} << (slot / 64 % 64);
+  }
+  void clear(std::uint64_t slot) {
+    words_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+    if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(std::uint64_t{1} << (slot / 64 % 64));
+  }
+  // The first occupied slot at or after `start`, going round; slot_count when there is none.
+  std::uint64_t first_from(std::uint64_t start) const {
+    const std::uint64_t here = words_[start / 64] >> (start % 64);
+    if (here != 0) return start + static_cast<std::uint64_t>(std::countr_zero(here));
+    const std::uint64_t word = first_word_from(start / 64 + 1);
+    if (word == word_count) return slot_count;
+    return word * 64 + static_cast<std::uint64_t>(std::countr_zero(words_[word]));
+  }
+
+ private:
+  static constexpr std::uint64_t word_count = slot_count / 64;
+  static constexpr std::uint64_t summary_count = word_count / 64;
+
+  std::uint64_t first_word_from(std::uint64_t word) const {
+    word %= word_count;
+    const std::uint64_t high = summary_[word / 64] & (~std::uint64_t{0} << (word % 64));
+    if (high != 0) return word / 64 * 64 + static_cast<std::uint64_t>(std::countr_zero(high));
+    for (std::uint64_t step = 1; step <= summary_count; ++step) {
+      const std::uint64_t index = (word / 64 + step) % summary_count;
+      if (summary_[index] != 0) return index * 64 + static_cast<std::uint64_t>(std::countr_zero(summary_[index]));
+    }
+    return word_count;
+  }
+
+  std::array<std::uint64_t, word_count> words_{};
+  std::array<std::uint64_t, summary_count> summary_{};
+};
+
+}  // namespace
+
+struct Engine::Queue {
+  std::vector<std::uint32_t> heads = std::vector<std::uint32_t>(slot_count, no_chunk);
+  Occupancy occupancy;
+  ChunkArena arena;
+  std::vector<Event> under_way;  // sorted; events before `cursor` have run
+  std::size_t cursor = 0;
+  std::uint64_t slot_under_way = 0;
+  Heap early;
+  Heap far;
+
+  void push(Event event) {
+    const std::uint64_t slot = slot_number(event.at_ps);
+    if (slot <= slot_under_way) {
+      early.push(event);
+    } else if (slot - slot_under_way < slot_count) {
+      push_to_wheel(event, slot & slot_mask);
+    } else {
+      far.push(event);
+    }
+  }
+
+  void push_to_wheel(Event event, std::uint64_t slot) {
+    std::uint32_t& head = heads[slot];
+    if (head == no_chunk) {
+      occupancy.set(slot);
+      head = arena.take(no_chunk);
+    } else if (arena[head].count == Chunk::capacity) {
+      head = arena.take(head);
+    }
+    Chunk& chunk = arena[head];
+    chunk.events[chunk.count++] = event;
+  }
+
+  // The earliest event of the slot under way and before, or null.
+  const Event* front() const {
+    const bool sorted_left = cursor < under_way.size();
+    if (early.empty()) return sorted_left ? &under_way[cursor] : nullptr;
+    return sorted_left && under_way[cursor] < early.top() ? &under_way[cursor] : &early.top();
+  }
+
+  Event pop_front() {
+    if (early.empty() || (cursor < under_way.size() && under_way[cursor] < early.top())) return under_way[cursor++];
+    return early.pop();
+  }
+
+  // The next occupied slot's place in the wheel, or slot_count. The wheel never holds the slot under way itself.
+  std::uint64_t next_place() const { return occupancy.first_from((slot_under_way + 1) & slot_mask); }
+
+  std::uint64_t earliest_at(std::uint64_t place) {
+    std::uint64_t earliest = never.ps;
+    for (std::uint32_t chunk = heads[place]; chunk != no_chunk; chunk = arena[chunk].before) {
+      for (const Event& event : arena[chunk].filled()) earliest = std::min(earliest, event.at_ps);
+    }
+    return earliest;
+  }
+
+  // What lies beyond front(): the wheel's earliest, or far's.
+  std::uint64_t earliest_ahead() {
+    const std::uint64_t place = next_place();
+    if (place != slot_count) return earliest_at(place);
+    return far.empty() ? never.ps : far.top().at_ps;
+  }
+
+  // Makes the next slot the one under way, if it holds an event before the limit. A slot is never opened merely to
+  // look at it: what is scheduled before the slot under way goes to a heap, which is slower.
+  bool advance(std::uint64_t limit_ps) {
+    const std::uint64_t place = next_place();
+    if (place == slot_count) {
+      if (far.empty() || far.top().at_ps >= limit_ps) return false;
+      enter(slot_number(far.top().at_ps));
+      return true;
+    }
+    const std::uint64_t slot = slot_under_way + 1 + ((place - slot_under_way - 1) & slot_mask);
+    if ((slot + 1) << slot_width_bits > limit_ps && earliest_at(place) >= limit_ps) return false;
+    enter(slot);
+    return true;
+  }
+
+  void enter(std::uint64_t slot) {
+    under_way.clear();
+    cursor = 0;
+    slot_under_way = slot;
+    const std::uint64_t place = slot & slot_mask;
+    for (std::uint32_t chunk = heads[place]; chunk != no_chunk; chunk = arena.give_back(chunk)) {
+      const std::span<const Event> events = arena[chunk].filled();
+      under_way.insert(under_way.end(), events.begin(), events.end());
+    }
+    if (heads[place] != no_chunk) {
+      heads[place] = no_chunk;
+      occupancy.clear(place);
+    }
+    std::sort(under_way.begin(), under_way.end(), [](const Event& a, const Event& b) { return a < b; });
+    while (!far.empty() && slot_number(far.top().at_ps) - slot < slot_count) push(far.pop());
+  }
+};
+
+Engine::Engine() : queue_(std::make_unique<Queue>()) {}
+
+Engine::~Engine() = default;
+
+void Engine::attach(ComponentClass component_class, Handler& handler) {
+  Handler*& place = handlers_[static_cast<std::size_t>(component_class)];
+  DRYFLY_CHECK(place == nullptr);
+  place = &handler;
+}
+
+void Engine::schedule(Instant at, std::uint64_t key) {
+  DRYFLY_CHECK(at >= now_ && at != never);
+  queue_->push({at.ps, key});
+}
+
+void Engine::run(Instant limit) {
+  Queue& queue = *queue_;
+  limit_ = limit;
+  for (;;) {
+    const Event* front = queue.front();
+    if (front == nullptr) {
+      if (!queue.advance(limit_.ps)) return;
+      continue;
+    }
+    if (front->at_ps >= limit_.ps) return;
+    const Event event = queue.pop_front();
+    now_ = Instant{event.at_ps};
+    ++events_run_;
+    Handler* handler = handlers_[event.key >> component_class_shift];
+    DRYFLY_CHECK(handler != nullptr);
+    handler->handle(event);
+  }
+}
+
+void Engine::lower_limit(Instant limit) { limit_ = std::min(limit_, limit); }
+
+Instant Engine::next() {
+  const Event* front = queue_->front();
+  return Instant{front != nullptr ? front->at_ps : queue_->earliest_ahead()};
+}
+
+}  // namespace dryfly

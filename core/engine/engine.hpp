@@ -1,0 +1,62 @@
+// The simulated clock and the queue of what happens next. Events are 16 bytes and totally ordered by
+// (instant, key); the key begins with the class of the component, so the order never depends on insertion,
+// addresses or threads. Two events that compare equal must be interchangeable.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+struct Event {
+  std::uint64_t at_ps = 0;
+  std::uint64_t key = 0;  // bits 63..60: component class; the rest belongs to the class
+};
+
+// Classes double as the phase of an instant: at one picosecond, fabric events run before NIC events, and these
+// before host events.
+enum class ComponentClass : std::uint8_t { fabric = 0, nic = 1, host = 2, workload = 3 };
+inline constexpr unsigned component_class_shift = 60;
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual void handle(Event event) = 0;
+};
+
+class Engine {
+ public:
+  Engine();
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void attach(ComponentClass component_class, Handler& handler);
+
+  Instant now() const { return now_; }
+  // `at` must not lie before now(). `key` must carry the class bits of an attached handler.
+  void schedule(Instant at, std::uint64_t key);
+
+  // Runs every event with instant < limit, in order; handlers may schedule more and may lower the limit. On
+  // return now() is the instant of the last event run: it does not move to the limit.
+  void run(Instant limit);
+  // To be called from a handler while run() is under way: run() stops before the first event at or after `limit`.
+  void lower_limit(Instant limit);
+
+  // The instant of the earliest pending event, or `never`.
+  Instant next();
+  std::uint64_t events_run() const { return events_run_; }
+
+ private:
+  struct Queue;
+  std::unique_ptr<Queue> queue_;
+  std::array<Handler*, 16> handlers_{};
+  Instant now_{};
+  Instant limit_{};
+  std::uint64_t events_run_ = 0;
+};
+
+}  // namespace dryfly

@@ -1,0 +1,181 @@
+// The NIC as its host sees it: commands in, completions out. Chooses the protocol of each message (inline, eager,
+// rendezvous with a Get issued by the target), keeps the lists of posted receives and of unexpected messages,
+// matches, and executes RMA and atomics at their instant. It moves no bytes: payloads are tokens, and the Host
+// (the conductor, or a skeleton) knows what they stand for. Below it stands a Network; messages between two
+// end-points of one node take the node's local link instead.
+// Models sections C1, C2 and A7 of the fact sheet (data/facts), see data/machines for the numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/contract/network.hpp"
+#include "core/engine/engine.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+// The caller's 64-bit name of an operation; comes back unchanged.
+using Token = std::uint64_t;
+
+enum class Protocol : std::uint8_t { inlined, eager, rendezvous, put, get, atomic, count };
+
+struct NicSpec {
+  Bytes inline_max;              // largest payload inside the command
+  Bytes eager_max;               // largest eager message; longer ones use rendezvous
+  Bytes rendezvous_head;         // bytes that travel with the rendezvous request
+  Duration egress_latency;       // command at the NIC until its first packet is ready, inline payload
+  Duration dma_read_latency;     // added once where the payload has to be fetched from host memory
+  Duration ingress_latency;      // last byte at the NIC until matched and placed
+  Duration command_interval;     // shortest time between two commands of one NIC (its message rate)
+  Duration local_latency;        // on-node link: start to first byte
+  Rate local_rate;               // on-node link: one direction of one source end-point
+};
+
+struct Envelope {
+  bool tagged = false;
+  bool has_data = false;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;  // remote CQ data
+};
+
+struct SendCommand {
+  EndpointId source;
+  EndpointId target;
+  Envelope envelope;
+  Bytes size;
+  Token token = 0;
+  TrafficClass traffic_class = TrafficClass::best_effort;
+};
+
+struct ReceiveCommand {
+  EndpointId at;
+  bool tagged = false;
+  bool any_source = true;
+  EndpointId source;          // meaningful unless any_source
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;   // bits of the tag that need not match
+  Bytes capacity;
+  Token token = 0;
+  // Multi-receive: the buffer takes messages one behind the other until less than `min_free` is left.
+  bool multi_receive = false;
+  Bytes min_free;
+};
+
+// A look at the unexpected messages: nothing is posted. `claim` reserves the message found for the next
+// receive_claimed() with the same token; `discard` drops it (also one that was claimed before).
+struct PeekCommand {
+  EndpointId at;
+  bool tagged = false;
+  bool any_source = true;
+  EndpointId source;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+  Token token = 0;
+  bool claim = false;
+  bool discard = false;
+};
+
+enum class RmaKind : std::uint8_t { write, read, atomic, fetching_atomic };
+
+struct RmaCommand {
+  RmaKind kind = RmaKind::write;
+  EndpointId source;  // who asks
+  EndpointId target;  // whose memory it is
+  Bytes size;         // bytes written, read, or of atomic operands
+  Token token = 0;
+  bool ordered = true;
+  TrafficClass traffic_class = TrafficClass::best_effort;
+};
+
+struct Received {
+  EndpointId at;
+  EndpointId source;
+  Token receive = 0;
+  Token send = 0;
+  Envelope envelope;
+  Bytes size;           // of the message, also when it is longer than the buffer
+  Bytes offset;         // into a multi-receive buffer
+  bool buffer_released = false;  // multi-receive: this was the buffer's last message
+  Protocol protocol = Protocol::eager;
+  bool on_node = false;
+  std::uint32_t switch_hops = 0;
+};
+
+struct Peeked {
+  EndpointId at;
+  Token peek = 0;
+  bool found = false;
+  EndpointId source;
+  Envelope envelope;
+  Bytes size;
+  Token send = 0;
+};
+
+// What the NIC tells its host, always at engine.now(), the instant at the NIC; the host adds what it takes until
+// a CPU can see it.
+class Host {
+ public:
+  virtual ~Host() = default;
+  // The transmit completion: the buffer may be used again (acknowledged by the target NIC, or, for rendezvous, the
+  // done message is back).
+  virtual void sent(EndpointId source, Token send) = 0;
+  virtual void received(const Received& received) = 0;
+  virtual void peeked(const Peeked& peeked) = 0;
+  virtual void cancelled(EndpointId at, Token receive) = 0;
+  // A message that no receive will ever take is gone (discarded by a peek, or its target end-point has closed): its payload can be freed.
+  virtual void dropped(Token send) = 0;
+  // The operation's effect on the target's memory happens now. The answer is 0 or a positive libfabric error number
+  // (say FI_EKEYREJECTED), which then comes back in rma_done.
+  virtual int apply(Token rma) = 0;
+  // The operation is complete at its source: acknowledged, or the data is there.
+  virtual void rma_done(EndpointId source, Token rma, int error) = 0;
+  // Information for records: an RMA operation reached its target (a message does so with received()).
+  virtual void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) = 0;
+};
+
+// Counts of messages and bytes by protocol; `[protocol][hops]` with on-node messages in the last column.
+struct NicTotals {
+  static constexpr std::uint32_t hop_columns = 8;  // 0..6 switch-to-switch links; the last is on-node
+  static constexpr std::uint32_t on_node_column = hop_columns - 1;
+  std::array<std::array<std::uint64_t, hop_columns>, static_cast<std::size_t>(Protocol::count)> messages{};
+  std::array<std::array<std::uint64_t, hop_columns>, static_cast<std::size_t>(Protocol::count)> bytes{};
+  std::uint64_t unexpected_messages = 0;
+  std::uint64_t list_entries_max = 0;  // most list entries in use on one end-point
+  std::uint64_t network_timeouts = 0;
+};
+
+// All NICs of a run.
+class Nics final {
+ public:
+  Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec);
+  ~Nics();
+  Nics(const Nics&) = delete;
+  Nics& operator=(const Nics&) = delete;
+
+  // End-point ids are chosen by the caller, dense from 0.
+  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node);
+  // Posted receives vanish without a word; messages that arrive from now on are acknowledged and dropped.
+  void close_endpoint(EndpointId endpoint);
+
+  // A command arrives at the NIC at engine.now().
+  void send(const SendCommand& command);
+  void receive(const ReceiveCommand& command);
+  void peek(const PeekCommand& command);
+  // Posts a buffer for the message that the peek with token `claim` reserved; delivered with command.token.
+  void receive_claimed(const ReceiveCommand& command, Token claim);
+  // Takes back a posted receive that nothing has matched; otherwise does nothing.
+  void cancel(EndpointId at, Token receive);
+  void rma(const RmaCommand& command);
+
+  NicTotals totals() const;
+  // Nothing in progress: no send unmatched, none unacknowledged (posted receives do not count).
+  bool at_rest() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace dryfly

@@ -1,0 +1,19 @@
+// DRYFLY_CHECK states what must hold. It is always on: a simulator that goes on after its own bug prints wrong
+// numbers with confidence. A failed check names the condition and ends the process.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace dryfly {
+
+[[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "dryfly: internal error: check failed: %s (%s:%d)\n", condition, file, line);
+  std::abort();
+}
+
+}  // namespace dryfly
+
+#define DRYFLY_CHECK(condition) \
+  (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0) \
+                                                     : ::dryfly::check_failed(#condition, __FILE__, __LINE__))

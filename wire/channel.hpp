@@ -1,0 +1,88 @@
+// The rank's side of the wire: the provider's only way to the simulator. One per process. Owns the attachment, the
+// two rings, the payload arena, the virtual clock and the gate. Loaded into user programs: libc only.
+// Calls are not thread-safe; the provider holds its one lock around them. In a THREAD_MULTIPLE process idle() never
+// waits for long at a time, so that another thread gets its turn.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/arena.hpp"
+#include "wire/self.hpp"
+#include "wire/wire.hpp"
+
+namespace dryfly::wire {
+
+class Channel {
+ public:
+  // Attaches this process as rank `rank` (environment: DRYFLY_CHANNEL, and PMI_RANK or DRYFLY_RANK). Returns the
+  // one channel of the process, also on later calls; nullptr when the environment names no run, when this process
+  // is a child of an attached one, or when the conductor refused (the reason is on stderr).
+  static Channel* attach();
+  // The channel if already attached.
+  static Channel* get();
+
+  const Welcome& welcome() const { return welcome_; }
+  const SegmentHeader& header() const { return *header_; }
+  const HostCosts& costs() const { return header_->costs; }
+  std::uint32_t rank() const { return rank_; }
+
+  std::uint64_t now() const { return self_->now_ps.load(std::memory_order_relaxed); }
+  // Moves the rank's clock forward by what a call costs.
+  void charge(std::uint64_t ps) { self_->now_ps.store(now() + ps, std::memory_order_relaxed); }
+
+  // Appends the command, stamped with now(), and publishes the clock. `payload` may be null; with
+  // command_flag::payload_inline it is copied behind the record (length bytes). Waits when the ring is full.
+  void push(Command& command, const void* payload);
+  // Chooses how `length` bytes at `payload` travel (inline, arena, memory), copies them if need be, sets flags,
+  // buffer and arena_offset of the command and pushes it. False when the arena is full: nothing was pushed, try
+  // again after progress. `stable`: the caller keeps the buffer unchanged until completion (not inject).
+  bool push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable);
+
+  // The oldest event with at_ps <= now(), or nullptr. The pointer is valid until pop().
+  const Event* peek();
+  const void* inline_payload(const Event& event) const;
+  void pop();
+  // Copies the payload of an event to where it belongs (event.buffer, event.place_length bytes; or `to` if not
+  // null), from the ring, the arena or the sender's memory, and releases the source. To be called once before pop()
+  // for each event that carries a payload flag. Returns 0 or a positive errno.
+  int place(const Event& event, void* to);
+
+  // A poll has found nothing. Charges nothing. Comes back when it is certain that nothing is visible at now(), or,
+  // where the call may wait (see CallMode), with the clock moved to the next event. True if an event is now visible.
+  bool idle();
+  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode.
+  bool idle_until(std::uint64_t deadline_ps);
+  void publish();
+  int gate(GateKind kind);
+
+ private:
+  Channel() = default;
+  bool connect(const char* name, std::uint32_t rank);
+  void join();
+  const Event* head();
+  bool jump_to_head();
+  bool poll_exactly();
+  bool wait_until(GateKind kind, std::uint64_t deadline_ps);
+  bool free_running();
+  void request(GateKind kind, std::uint64_t deadline_ps);
+  void raise_attention();
+  void serve();
+  void leave_if_job_is_over();
+
+  Welcome welcome_{};
+  std::uint32_t rank_ = 0;
+  int socket_ = -1;
+  char* base_ = nullptr;
+  SegmentHeader* header_ = nullptr;
+  RankPage* page_ = nullptr;
+  char* command_ring_ = nullptr;
+  char* event_ring_ = nullptr;
+  Self* self_ = nullptr;
+  Self own_self_{};
+  Arena arena_;
+  std::uint64_t command_head_ = 0;
+  std::uint64_t event_tail_ = 0;
+  std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
+};
+
+}  // namespace dryfly::wire

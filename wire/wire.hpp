@@ -1,0 +1,277 @@
+// The bytes between an MPI process and the simulator: one shared segment, made by the conductor with memfd and
+// handed to each rank over a socket. It has no name, so nothing stays behind. Both sides compile this file; the
+// version is checked on attach. Everything is fixed-width, offsets are from the start of the segment, and times
+// are picoseconds of virtual time.
+//
+// A rank (MPI process) pushes Commands into its command ring and reads Events from its event ring. When it has
+// nothing to do it writes a Gate request and waits until the conductor releases it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace dryfly::wire {
+
+inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t rank_count_max = 16384;
+inline constexpr std::uint32_t inline_bytes_max = 192;
+inline constexpr std::uint32_t record_granule = 64;
+inline constexpr std::uint32_t endpoint_count_max = 16;  // per rank
+inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
+
+// What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
+struct HostCosts {
+  std::uint64_t send_ps = 0;        // one send call
+  std::uint64_t receive_ps = 0;     // one receive posted
+  std::uint64_t rma_ps = 0;         // one RMA or atomic call
+  std::uint64_t completion_ps = 0;  // one completion read
+  std::uint64_t poll_ps = 0;        // one poll that finds nothing
+  std::uint64_t clock_read_ps = 0;  // one reading of a clock by the program
+};
+
+enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2 };
+
+struct SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t rank_count;
+  std::uint64_t segment_bytes;
+  std::uint64_t rank_area_offset;
+  std::uint64_t rank_area_stride;  // RankPage, then command ring, then event ring
+  std::uint64_t arena_offset;
+  std::uint64_t arena_bytes;
+  std::uint32_t command_ring_bytes;  // powers of two
+  std::uint32_t event_ring_bytes;
+  HostCosts costs;
+  ComputeMode compute_mode;
+  std::uint32_t compute_factor_ppm;         // measured CPU time times this, in millionths
+  std::uint64_t compute_threshold_ns;       // shorter gaps count as nothing
+  std::uint64_t epoch_ps;                   // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;       // 0: payloads are staged in the arena
+  std::uint32_t inline_max;                 // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;                  // payloads up to here are copied to the arena at the call
+  std::uint32_t reserved;
+  alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
+  alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
+  std::atomic<std::uint32_t> conductor_asleep;
+  alignas(64) std::atomic<std::uint32_t> spinning_ranks;
+  std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
+  alignas(64) std::atomic<std::uint64_t> attention[rank_count_max / 64];  // bit per rank: look at its page
+};
+
+enum class GateKind : std::uint32_t {
+  none = 0,
+  poll,        // release when everything visible at `at_ps` is in the event ring
+  wait,        // release when an event is there
+  wait_until,  // release at an event or when virtual time has passed deadline_ps
+  start,       // MPI_Init is done; release when it is everywhere
+  end,         // MPI_Finalize begins; release at an event, or when it has begun everywhere (see all_ended)
+  outside,     // from now on this rank does not hold virtual time (Init, Finalize, spawn, connect); never waits
+  inside,      // back: release with a clock that is not in anybody's past
+  drain,       // release when the command ring is empty
+};
+
+// One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.
+struct CallProfile {
+  std::uint64_t count;
+  std::uint64_t bytes;
+  std::uint64_t time_ps;
+};
+inline constexpr std::uint32_t call_profile_count = 512;
+
+// Where the rank's virtual time went; waiting + communicating + computing = now since the start.
+struct RankTimes {
+  std::uint64_t computing_ps;
+  std::uint64_t waiting_ps;         // inside MPI, clock moved forward by waiting
+  std::uint64_t communicating_ps;   // inside MPI, the rest
+  std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
+  std::uint64_t measured_ns;        // measured CPU time that was counted
+};
+
+struct alignas(64) RankPage {
+  // Written by the rank.
+  alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
+  std::atomic<std::uint64_t> command_head;          // bytes pushed, ever
+  std::atomic<std::uint64_t> event_tail;            // bytes consumed, ever
+  std::atomic<std::uint64_t> copies_done;           // copy orders executed, ever
+  std::atomic<std::uint32_t> gate_request;          // counts requests
+  GateKind gate_kind;
+  std::uint64_t gate_at_ps;
+  std::uint64_t gate_deadline_ps;
+  std::atomic<std::uint32_t> asleep;                // waits on `released` by futex
+  std::atomic<std::uint32_t> call_index;            // the MPI call it is in (profile index + 1), 0: none
+  std::atomic<std::uint64_t> call_count;            // MPI calls entered, ever
+  // Written by the conductor.
+  alignas(64) std::atomic<std::uint32_t> released;  // futex word; equals gate_request when released
+  std::atomic<std::uint32_t> all_ended;             // every rank is in MPI_Finalize: virtual time is over
+  std::atomic<std::uint64_t> horizon_ps;            // every event visible up to here is in the ring
+  std::atomic<std::uint64_t> notify_at_ps;          // ring the doorbell when clock_ps reaches this
+  std::atomic<std::uint64_t> notify_copies;         // ring the doorbell when copies_done reaches this
+  std::atomic<std::uint64_t> release_clock_ps;      // start, inside: the clock to go on with
+  std::atomic<std::uint64_t> event_head;
+  std::atomic<std::uint64_t> command_tail;
+  // The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
+  alignas(64) std::atomic<std::uint32_t> service_request;  // counts requests; futex word
+  std::atomic<std::uint32_t> service_done;
+  std::uint32_t service_is_write;
+  std::uint64_t service_address;
+  std::uint64_t service_bytes;
+  std::uint64_t service_arena_offset;
+  alignas(64) RankTimes times;
+  CallProfile profile[call_profile_count];
+};
+
+enum class CommandKind : std::uint32_t {
+  open_endpoint = 1,  // endpoint; address: nic index on the node
+  close_endpoint,
+  send,           // untagged; flags
+  tagged_send,
+  receive,        // posts a buffer; flags: any_source, multi_receive
+  tagged_receive,
+  peek,           // untagged FI_PEEK; flags: claim, discard
+  tagged_peek,
+  receive_claimed,  // context names the claim (aux)
+  cancel,         // context of the receive, found by the conductor
+  write,
+  read,
+  atomic,           // no result
+  fetch_atomic,
+  compare_atomic,
+  memory_region,    // registers (key, base, length, access)
+  close_memory_region,
+};
+
+namespace command_flag {
+inline constexpr std::uint32_t wants_completion = 1U << 0;  // an event `sent`/`rma_done` is delivered
+inline constexpr std::uint32_t has_data = 1U << 1;          // `data` is remote CQ data
+inline constexpr std::uint32_t any_source = 1U << 2;
+inline constexpr std::uint32_t multi_receive = 1U << 3;
+inline constexpr std::uint32_t claim = 1U << 4;
+inline constexpr std::uint32_t discard = 1U << 5;
+inline constexpr std::uint32_t unordered = 1U << 6;
+inline constexpr std::uint32_t payload_inline = 1U << 7;   // payload follows the record
+inline constexpr std::uint32_t payload_arena = 1U << 8;    // payload lies at arena_offset
+inline constexpr std::uint32_t payload_memory = 1U << 9;   // payload stays at `buffer` of the sending process
+inline constexpr std::uint32_t delivery_complete = 1U << 10;
+}  // namespace command_flag
+
+// An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.
+constexpr std::uint32_t make_address(std::uint32_t rank, std::uint32_t endpoint_index) {
+  return rank * endpoint_count_max + endpoint_index;
+}
+constexpr std::uint32_t address_rank(std::uint32_t address) { return address / endpoint_count_max; }
+constexpr std::uint32_t address_endpoint(std::uint32_t address) { return address % endpoint_count_max; }
+
+struct Command {
+  std::uint32_t record_bytes;  // with inline payload, a multiple of the granule; 0xffffffff: go on at the ring's start
+  CommandKind kind;
+  std::uint64_t at_ps;
+  std::uint32_t endpoint;      // index of the issuing end-point within the rank
+  std::uint32_t peer;          // address of the target, or of the source of a directed receive
+  std::uint32_t flags;
+  std::uint8_t traffic_class;  // dryfly::TrafficClass
+  std::uint8_t atomic_op;      // enum fi_op
+  std::uint8_t atomic_type;    // enum fi_datatype
+  std::uint8_t reserved;
+  std::uint64_t context;       // the provider's name of the operation, comes back in the event
+  std::uint64_t tag;
+  std::uint64_t ignore;
+  std::uint64_t data;
+  std::uint64_t buffer;        // address in the issuing process: payload, receive buffer, read result
+  std::uint64_t length;        // bytes; for atomics count x size of the type
+  std::uint64_t arena_offset;
+  std::uint64_t remote_offset; // offset into the memory region `key` (or its virtual address, see flags of the region)
+  std::uint64_t key;           // memory region; multi_receive: min_free
+  std::uint64_t aux;           // receive_claimed: context of the claim; compare_atomic: bytes of operand before the compare operand
+};
+static_assert(sizeof(Command) == 120);
+inline constexpr std::uint32_t command_bytes = 128;  // the record without inline payload
+inline constexpr std::uint32_t wrap_record = 0xffffffffU;
+
+enum class EventKind : std::uint32_t {
+  sent = 1,      // send complete
+  received,      // a message is there: place its payload, then report it
+  peeked,        // flags: found
+  cancelled,
+  rma_done,      // write, read, atomic complete; a read's or fetch's payload has to be placed
+  buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
+};
+
+namespace event_flag {
+inline constexpr std::uint32_t has_data = 1U << 1;
+inline constexpr std::uint32_t tagged = 1U << 2;
+inline constexpr std::uint32_t multi_receive = 1U << 3;    // the receive was a multi-receive
+inline constexpr std::uint32_t released = 1U << 4;         // and its buffer is used up
+inline constexpr std::uint32_t found = 1U << 5;
+inline constexpr std::uint32_t payload_inline = 1U << 7;
+inline constexpr std::uint32_t payload_arena = 1U << 8;    // copy from arena_offset, then free it
+inline constexpr std::uint32_t payload_memory = 1U << 9;   // copy from source_buffer of process source_pid, then count it in copies_done
+inline constexpr std::uint32_t no_completion = 1U << 10;   // place the payload only
+inline constexpr std::uint32_t dropped_free = 1U << 11;    // nothing to report: free arena_offset
+}  // namespace event_flag
+
+struct Event {
+  std::uint32_t record_bytes;
+  EventKind kind;
+  std::uint64_t at_ps;         // visible to the CPU from this instant on
+  std::uint32_t endpoint;      // index within the rank
+  std::uint32_t peer;          // address of the other side
+  std::uint32_t flags;
+  std::int32_t error;          // 0 or a positive libfabric error number
+  std::uint64_t context;       // of the operation that this completes
+  std::uint64_t tag;
+  std::uint64_t data;
+  std::uint64_t length;        // of the message
+  std::uint64_t place_length;  // bytes to place at buffer
+  std::uint64_t buffer;        // where this process wants them (receive buffer plus offset)
+  std::uint64_t arena_offset;
+  std::uint64_t source_buffer;
+  std::uint32_t source_pid;
+  std::uint32_t reserved;
+  std::uint64_t aux;           // operation flags the provider gave
+};
+static_assert(sizeof(Event) <= 120);
+inline constexpr std::uint32_t event_bytes = 128;
+
+// The arena holds payloads on their way. Each chunk starts with this header; the owner (the rank that allocated
+// it) reuses it once the state is free again.
+struct ArenaBlock {
+  std::atomic<std::uint32_t> state;  // 0 free, 1 in use
+  std::uint32_t size_class;
+  std::uint64_t bytes;               // usable bytes behind the header
+  std::uint64_t next_offset;         // owner's list
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(ArenaBlock) == 64);
+
+// Attach: the rank connects to the abstract unix socket named in DRYFLY_CHANNEL and sends Hello; the conductor
+// answers Welcome with the segment's descriptor as ancillary data. The socket stays open for the life of the
+// process: its end tells each side that the other is gone.
+struct Hello {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t rank;
+  std::uint32_t pid;
+  std::uint32_t thread_multiple;
+  char libmpi_path[1024];      // as mapped; empty if none
+  char libfabric_path[1024];
+  char program_path[1024];
+};
+
+struct Welcome {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t accepted;       // 0: refused, reason says why
+  std::uint64_t segment_bytes;
+  std::uint32_t rank_count;
+  std::uint32_t node;           // the rank's node
+  std::uint32_t nics_per_node;
+  std::uint32_t nic_index;      // the NIC of the node that the rank should use first
+  std::uint32_t ranks_on_node;
+  std::uint32_t rank_on_node;
+  char node_name[64];
+  char reason[256];
+};
+
+}  // namespace dryfly::wire
