@@ -36,4 +36,4 @@ struct Self {
 
 }  // namespace dryfly::wire
 
-extern "C" dryfly::wire::Self dryfly_self __attribute__((weak));
+extern "C" dryfly::wire::Self dryfly_self __attribute__((weak, visibility("default")));

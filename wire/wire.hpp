@@ -185,7 +185,7 @@ struct Command {
   std::uint64_t key;           // memory region; multi_receive: min_free
   std::uint64_t aux;           // receive_claimed: context of the claim; compare_atomic: bytes of operand before the compare operand
 };
-static_assert(sizeof(Command) == 120);
+static_assert(sizeof(Command) == 112);
 inline constexpr std::uint32_t command_bytes = 128;  // the record without inline payload
 inline constexpr std::uint32_t wrap_record = 0xffffffffU;
 

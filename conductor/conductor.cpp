@@ -1,0 +1,465 @@
+#include "conductor/conductor.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "core/nic/nic_spec.hpp"
+#include "wire/futex.hpp"
+
+namespace dryfly {
+
+namespace {
+
+// Virtual time starts at the first multiple of this that lies behind everything that happened during MPI_Init.
+constexpr std::uint64_t start_grid_ps = 10'000'000'000;  // 10 ms
+
+constexpr long nap_ns = 50'000'000;
+constexpr int spins_before_sleep = 4000;
+
+// Whether this process may reach the memory of that one: address 0 is never there, so the attempt fails either way,
+// and how it fails tells.
+bool may_reach_memory_of(std::uint32_t pid) {
+  char byte = 0;
+  const iovec here{&byte, 1};
+  const iovec there{nullptr, 1};
+  return process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
+}
+
+}  // namespace
+
+Conductor::Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
+                     StatusLine attach_line, int life_line)
+    : topology_(spec),
+      network_(engine_, topology_, spec),
+      segment_(spec),
+      ranks_(segment_.rank_count()),
+      command_latency_{spec.number("nic.command_latency_ps")},
+      completion_latency_{spec.number("nic.completion_latency_ps")},
+      translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
+      nics_(engine_, network_, translator_, nic_spec(spec)),
+      bounds_(segment_.rank_count()),
+      spec_(spec),
+      result_path_(result_path),
+      status_(status),
+      attach_line_(attach_line),
+      door_(channel, life_line,
+            [this] {
+              segment_.header().doorbell.fetch_add(1);
+              wire::futex_wake(segment_.header().doorbell);
+            }),
+      processors_(std::max(1U, std::thread::hardware_concurrency())),
+      stalls_(segment_.rank_count()) {
+  translator_.connect(nics_);
+  for (std::uint32_t index = 0; index < ranks_.size(); ++index) {
+    Rank& rank = ranks_[index];
+    const std::string name = "run.rank." + std::to_string(index);
+    rank.id = RankId{index};
+    rank.page = &segment_.page(rank.id);
+    rank.command_ring = segment_.command_ring(rank.id);
+    rank.event_ring = segment_.event_ring(rank.id);
+    rank.node = NodeId{static_cast<std::uint32_t>(spec.number_in(name + ".node", 0, topology_.node_count() - 1))};
+    rank.nic_index =
+        static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
+  }
+  last_progress_ = last_check_ = WallClock::now();
+  status_.say("ready");
+}
+
+void Conductor::run() {
+  while (!door_.over()) {
+    bool progress = false;
+    if (door_.has_visits()) {
+      serve_visits();
+      progress = true;
+    }
+    progress |= look_at_attention();
+    progress |= advance();
+    progress |= release_ready();
+    if (progress) {
+      last_progress_ = WallClock::now();
+    } else {
+      check_deadlock();
+      wait_for_work();
+    }
+  }
+}
+
+// --- who comes and goes -------------------------------------------------------------------------------------------
+
+void Conductor::serve_visits() {
+  for (const Visit& visit : door_.take_visits()) {
+    if (visit.kind == Visit::Kind::hello) {
+      admit(visit);
+    } else {
+      process_ended(visit.rank, visit.pid);
+    }
+  }
+}
+
+void Conductor::admit(const Visit& visit) {
+  const wire::Hello& hello = visit.hello;
+  wire::Welcome welcome{};
+  welcome.magic = wire::segment_magic;
+  welcome.version = wire::version;
+  welcome.segment_bytes = segment_.bytes();
+  welcome.rank_count = segment_.rank_count();
+  const auto refuse = [&](const std::string& reason) {
+    std::strncpy(welcome.reason, reason.c_str(), sizeof welcome.reason - 1);
+    door_.welcome(visit.socket, welcome, segment_.descriptor());
+  };
+  if (hello.version != wire::version) return refuse("the provider is of another version of dryfly");
+  if (hello.rank >= ranks_.size()) {
+    return refuse("the run has " + std::to_string(ranks_.size()) + " ranks, numbered from 0");
+  }
+  Rank& rank = ranks_[hello.rank];
+  if (rank.state != RankState::absent) {
+    return refuse("process " + std::to_string(rank.pid) + " is this rank already");
+  }
+  if (!may_reach_memory_of(hello.pid)) segment_.header().cross_memory_allowed = 0;
+  rank.pid = hello.pid;
+  rank.libmpi = hello.libmpi_path;
+  rank.libfabric = hello.libfabric_path;
+  rank.program = hello.program_path;
+  set_state(rank, RankState::starting, never.ps);
+
+  welcome.accepted = 1;
+  welcome.node = rank.node.value;
+  welcome.nics_per_node = topology_.nics_per_node(rank.node);
+  welcome.nic_index = rank.nic_index;
+  for (const Rank& other : ranks_) {
+    if (other.node != rank.node) continue;
+    if (other.id < rank.id) ++welcome.rank_on_node;
+    ++welcome.ranks_on_node;
+  }
+  const std::string name = spec_.text("run.node." + std::to_string(rank.node.value) + ".name");
+  std::strncpy(welcome.node_name, name.c_str(), sizeof welcome.node_name - 1);
+  door_.welcome(visit.socket, welcome, segment_.descriptor());
+  door_.watch(hello.rank, hello.pid);
+  const std::string line = "attached " + std::to_string(hello.rank) + " " + std::to_string(hello.pid);
+  status_.say(line);
+  attach_line_.say(line);
+}
+
+void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {
+  Rank& rank = ranks_[index];
+  if (rank.pid != pid) return;
+  const bool early = !ended_;
+  set_state(rank, RankState::gone, never.ps);
+  flush_waiters(rank);
+  if (early) broken_ = true;  // the launcher ends the job and says why
+}
+
+// --- events on their way to a rank --------------------------------------------------------------------------------
+
+void Conductor::emit(RankId id, PendingEvent&& pending) {
+  Rank& rank = ranks_[id.value];
+  if (rank.state == RankState::gone) {
+    if ((pending.event.flags & wire::event_flag::payload_arena) != 0) {
+      wire::Arena::free(segment_.base(), pending.event.arena_offset);
+    }
+    return;
+  }
+  const std::uint64_t at = pending.event.at_ps;
+  DRYFLY_CHECK(at >= rank.last_event_ps);
+  rank.last_event_ps = at;
+  rank.overflow.push_back(std::move(pending));
+  if (rank.overflow.size() == 1) flush(rank);
+
+  const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
+                     (rank.state == RankState::timed && at <= rank.deadline_ps);
+  if (!waits) return;
+  const std::uint64_t bound = std::max(at, rank.gate_at_ps);
+  if (bound >= bounds_.bound(id)) return;
+  bounds_.set(id, bound);
+  if (bound + command_latency_.ps < limit_.ps) {
+    limit_ = Instant{bound + command_latency_.ps};
+    engine_.lower_limit(limit_);
+  }
+  ready_.push_back(id);
+}
+
+// Moves pending events into the ring as far as they may be shown; true if at least one went.
+bool Conductor::flush(Rank& rank) {
+  bool moved = false;
+  while (!rank.overflow.empty()) {
+    const PendingEvent& front = rank.overflow.front();
+    if (front.copy_number != 0) {
+      Rank& copier = ranks_[front.copier.value];
+      copier.page->notify_copies.store(front.copy_number, std::memory_order_seq_cst);
+      const bool copied = copier.page->copies_done.load(std::memory_order_seq_cst) >= front.copy_number;
+      if (!copied && copier.state != RankState::gone) {
+        copier.copy_waiters.push_back(rank.id);
+        break;
+      }
+    }
+    if (!write_event(segment_, rank, front)) break;
+    rank.overflow.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+void Conductor::flush_waiters(Rank& copier) {
+  for (const RankId waiter : std::exchange(copier.copy_waiters, {})) {
+    if (flush(ranks_[waiter.value])) ready_.push_back(waiter);
+  }
+}
+
+// --- gates --------------------------------------------------------------------------------------------------------
+
+bool Conductor::look_at_attention() {
+  bool any = false;
+  auto& words = segment_.header().attention;
+  const std::size_t word_count = (ranks_.size() + 63) / 64;
+  for (std::size_t word = 0; word < word_count; ++word) {
+    if (words[word].load(std::memory_order_relaxed) == 0) continue;
+    std::uint64_t bits = words[word].exchange(0, std::memory_order_seq_cst);
+    any = any || bits != 0;
+    for (; bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<std::size_t>(__builtin_ctzll(bits));
+      look(ranks_[word * 64 + bit]);
+    }
+  }
+  return any;
+}
+
+void Conductor::look(Rank& rank) {
+  const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
+  translator_.drain(rank);
+  if (!rank.copy_waiters.empty()) flush_waiters(rank);
+  if (ticket == rank.gate_ticket) return;
+  rank.gate_ticket = ticket;
+  open_gate(rank);
+}
+
+void Conductor::open_gate(Rank& rank) {
+  rank.gate_at_ps = rank.page->gate_at_ps;
+  rank.deadline_ps = wire::far_future;
+  flush(rank);
+  switch (rank.page->gate_kind) {
+    case wire::GateKind::poll:
+      ++gates_.polls;
+      if (!started_ || ended_) return release(rank, rank.gate_at_ps);
+      return gate_wait(rank, RankState::polling, rank.gate_at_ps);
+    case wire::GateKind::wait:
+      ++gates_.waits;
+      return gate_wait(rank, RankState::waiting, never.ps);
+    case wire::GateKind::wait_until:
+      ++gates_.waits;
+      rank.deadline_ps = rank.page->gate_deadline_ps;
+      if (!started_ || ended_) return release(rank, rank.gate_at_ps);
+      return gate_wait(rank, RankState::timed, rank.deadline_ps);
+    case wire::GateKind::start: return gate_start(rank);
+    case wire::GateKind::end: return gate_end(rank);
+    case wire::GateKind::outside:
+      release(rank, rank.gate_at_ps);
+      return set_state(rank, RankState::away, never.ps);
+    case wire::GateKind::inside:
+    case wire::GateKind::drain:
+    case wire::GateKind::none: return release(rank, rank.gate_at_ps);
+  }
+}
+
+void Conductor::gate_wait(Rank& rank, RankState state, std::uint64_t bound) {
+  set_state(rank, state, bound);
+  // Events that came while it was running are in the ring or, held back, at the front of the overflow.
+  const bool in_ring = rank.event_head != rank.page->event_tail.load(std::memory_order_acquire);
+  if (state == RankState::polling) return;
+  if (in_ring) {
+    bounds_.set(rank.id, std::min(bound, rank.gate_at_ps));
+    ready_.push_back(rank.id);
+  } else if (!rank.overflow.empty()) {
+    bounds_.set(rank.id, std::min(bound, std::max(rank.gate_at_ps, rank.overflow.front().event.at_ps)));
+  }
+}
+
+void Conductor::gate_start(Rank& rank) {
+  if (started_) return release(rank, rank.gate_at_ps);
+  // Until all are there it keeps the state `starting`; start_all() releases it.
+  if (++starting_ == ranks_.size()) start_all();
+}
+
+void Conductor::start_all() {
+  engine_.run(never);
+  start_ = Instant{(engine_.now().ps / start_grid_ps + 1) * start_grid_ps};
+  processed_until_ = start_;
+  started_ = true;
+  translator_.start_recording(start_);
+  status_.say("started");
+  for (Rank& rank : ranks_) {
+    flush(rank);
+    rank.gate_at_ps = start_.ps;
+    release(rank, start_.ps);
+  }
+}
+
+void Conductor::gate_end(Rank& rank) {
+  if (ended_) {
+    rank.page->all_ended.store(1);
+    return release(rank, rank.gate_at_ps);
+  }
+  if (!rank.in_finalize) {
+    rank.in_finalize = true;
+    rank.end_ps = rank.gate_at_ps;
+    ++ending_;
+  }
+  gate_wait(rank, RankState::ending, never.ps);
+  if (ending_ == ranks_.size()) end_all();
+}
+
+void Conductor::end_all() {
+  ended_ = true;
+  translator_.stop_recording();
+  write_result();
+  status_.say("ended");
+  for (Rank& rank : ranks_) {
+    if (rank.state == RankState::gone) continue;
+    rank.page->all_ended.store(1);
+    flush(rank);
+    const bool at_gate = rank.state == RankState::ending;
+    if (at_gate) release(rank, rank.gate_at_ps);
+    set_state(rank, RankState::ended, never.ps);
+  }
+}
+
+// --- time ---------------------------------------------------------------------------------------------------------
+
+void Conductor::set_state(Rank& rank, RankState state, std::uint64_t bound) {
+  if (rank.state == RankState::running) --running_;
+  if (rank.state == RankState::polling) by_instant_.erase({rank.gate_at_ps, rank.id.value});
+  if (rank.state == RankState::timed) by_instant_.erase({rank.deadline_ps, rank.id.value});
+  rank.state = state;
+  if (state == RankState::running) ++running_;
+  if (state == RankState::polling) by_instant_.insert({rank.gate_at_ps, rank.id.value});
+  if (state == RankState::timed) by_instant_.insert({rank.deadline_ps, rank.id.value});
+  bounds_.set(rank.id, bound);
+}
+
+// The smallest bound, after a fresh look at the clock of the rank that has it.
+std::uint64_t Conductor::settle_bounds() {
+  for (;;) {
+    Rank& rank = ranks_[bounds_.top().value];
+    const std::uint64_t bound = bounds_.least();
+    if (rank.state != RankState::running) return bound;
+    const std::uint64_t clock = rank.page->clock_ps.load(std::memory_order_seq_cst);
+    translator_.drain(rank);
+    if (clock <= bound) return bound;
+    bounds_.set(rank.id, clock);
+  }
+}
+
+bool Conductor::advance() {
+  const std::uint64_t bound = settle_bounds();
+  limit_ = bound == never.ps ? never : Instant{bound + command_latency_.ps};
+  const std::uint64_t before = engine_.events_run();
+  if (engine_.next() < limit_) engine_.run(limit_);
+  const bool ran = engine_.events_run() != before;
+  const Instant done = limit_ == never ? engine_.now() : limit_;
+  if (done > processed_until_) processed_until_ = done;
+  limit_ = {};
+  return ran;
+}
+
+bool Conductor::release_ready() {
+  bool any = false;
+  for (const RankId id : std::exchange(ready_, {})) {
+    Rank& rank = ranks_[id.value];
+    const bool waits =
+        rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
+    if (!waits || rank.event_head == rank.page->event_tail.load(std::memory_order_acquire)) continue;
+    release(rank, std::max(rank.gate_at_ps, bounds_.bound(id)));
+    any = true;
+  }
+  while (!by_instant_.empty() && by_instant_.begin()->first < visible_until()) {
+    Rank& rank = ranks_[by_instant_.begin()->second];
+    // A held event may be due before the deadline: then the rank waits for the copy, not for time.
+    const bool held = rank.state == RankState::timed && !rank.overflow.empty() &&
+                      rank.overflow.front().event.at_ps <= rank.deadline_ps;
+    if (held) {
+      flush(rank);
+      if (!rank.overflow.empty()) break;
+    }
+    release(rank, rank.state == RankState::polling ? rank.gate_at_ps : bounds_.bound(rank.id));
+    any = true;
+  }
+  return any;
+}
+
+void Conductor::release(Rank& rank, std::uint64_t clock) {
+  // What it does next must not reach its NIC in the network's past. That can only bite a rank that was outside
+  // virtual time.
+  if (started_ && !ended_) {
+    const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, command_latency_.ps);
+    if (rank.gate_at_ps < least && rank.state != RankState::waiting && rank.state != RankState::timed &&
+        rank.state != RankState::polling && rank.state != RankState::ending) {
+      clock = std::max(clock, least);
+    }
+  }
+  std::uint64_t horizon = visible_until() - 1;
+  if (!rank.overflow.empty()) horizon = std::min(horizon, rank.overflow.front().event.at_ps - 1);
+  rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
+  const bool event_moves_clock = rank.state == RankState::waiting || rank.state == RankState::timed ||
+                                 rank.state == RankState::ending;
+  rank.page->release_clock_ps.store(event_moves_clock ? 0 : clock, std::memory_order_relaxed);
+  set_state(rank, started_ && !ended_ ? RankState::running : rank.state, started_ && !ended_ ? clock : never.ps);
+  rank.page->released.store(rank.gate_ticket, std::memory_order_seq_cst);
+  if (rank.page->asleep.load(std::memory_order_seq_cst) != 0) {
+    ++gates_.wakes;
+    wire::futex_wake(rank.page->released);
+  }
+}
+
+// --- when there is nothing to do ----------------------------------------------------------------------------------
+
+// The bound that the slowest rank has to reach before anything more can be done.
+std::uint64_t Conductor::needed_bound() {
+  std::uint64_t needed = never.ps;
+  if (const Instant next = engine_.next(); next != never) needed = next.ps + 1 - std::min(next.ps, command_latency_.ps);
+  if (!by_instant_.empty()) {
+    const std::uint64_t latency = command_latency_.ps + completion_latency_.ps;
+    const std::uint64_t instant = by_instant_.begin()->first;
+    needed = std::min(needed, instant + 1 - std::min(instant, latency));
+  }
+  return needed;
+}
+
+bool Conductor::work_is_there() const {
+  const auto& words = segment_.header().attention;
+  const std::size_t word_count = (ranks_.size() + 63) / 64;
+  for (std::size_t word = 0; word < word_count; ++word) {
+    if (words[word].load(std::memory_order_seq_cst) != 0) return true;
+  }
+  return door_.has_visits() || door_.over();
+}
+
+void Conductor::wait_for_work() {
+  auto& header = segment_.header();
+  Rank& slowest = ranks_[bounds_.top().value];
+  const bool watches_clock = slowest.state == RankState::running;
+  const std::uint64_t needed = watches_clock ? needed_bound() : never.ps;
+  const auto clock_moved = [&] {
+    return watches_clock && slowest.page->clock_ps.load(std::memory_order_seq_cst) >= needed;
+  };
+  // Spinning pays only while a processor has nothing better to do.
+  if (running_ < processors_) {
+    for (int spin = 0; spin < spins_before_sleep; ++spin) {
+      if (work_is_there() || clock_moved()) return;
+      __builtin_ia32_pause();
+    }
+  }
+  if (watches_clock) slowest.page->notify_at_ps.store(needed, std::memory_order_seq_cst);
+  const std::uint32_t seen = header.doorbell.load(std::memory_order_seq_cst);
+  header.conductor_asleep.store(1, std::memory_order_seq_cst);
+  if (!work_is_there() && !clock_moved()) {
+    ++gates_.sleeps;
+    wire::futex_wait(header.doorbell, seen, nap_ns);
+  }
+  header.conductor_asleep.store(0, std::memory_order_seq_cst);
+  check_stalls();
+}
+
+}  // namespace dryfly

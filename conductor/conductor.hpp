@@ -1,0 +1,125 @@
+// Virtual time for real processes: who may run, up to where the network may be simulated, and when a rank sees what
+// has reached it.
+//
+// Each rank has a bound, the earliest instant at which it may still act. What it does at t reaches its NIC
+// command_latency later, so every network event before (smallest bound + command_latency) is final and is run. What
+// a NIC reports at t is visible to a CPU completion_latency later. Bounds come from the ranks' published clocks and
+// from what they wait for; when ranks look at them has no influence on any result.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conductor/bound_heap.hpp"
+#include "conductor/door.hpp"
+#include "conductor/rank.hpp"
+#include "conductor/segment.hpp"
+#include "conductor/status.hpp"
+#include "conductor/translator.hpp"
+#include "core/engine/engine.hpp"
+#include "core/fabric/packet_network.hpp"
+#include "core/nic/nic.hpp"
+#include "core/spec/spec.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+// How often the conductor did what; for the health table and the benches.
+struct GateTotals {
+  std::uint64_t polls = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t wakes = 0;      // futex wake-ups of ranks
+  std::uint64_t sleeps = 0;     // of the conductor
+  std::uint64_t let_go = 0;     // ranks that slept outside the provider while everything else stood still
+};
+
+class Conductor final : private EventOutlet {
+ public:
+  Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
+            StatusLine attach_line, int life_line);
+  // Until the life line closes.
+  void run();
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+
+  void emit(RankId rank, PendingEvent&& pending) override;
+  bool flush(Rank& rank);
+  void flush_waiters(Rank& copier);
+
+  void serve_visits();
+  void admit(const Visit& visit);
+  void process_ended(std::uint32_t rank, std::uint32_t pid);
+  bool look_at_attention();
+  void look(Rank& rank);
+  void open_gate(Rank& rank);
+  void gate_wait(Rank& rank, RankState state, std::uint64_t bound);
+  void gate_start(Rank& rank);
+  void gate_end(Rank& rank);
+  void start_all();
+  void end_all();
+
+  std::uint64_t settle_bounds();
+  bool advance();
+  bool release_ready();
+  void release(Rank& rank, std::uint64_t clock);
+  void set_state(Rank& rank, RankState state, std::uint64_t bound);
+  std::uint64_t visible_until() const { return processed_until_.ps + completion_latency_.ps; }
+
+  void wait_for_work();
+  std::uint64_t needed_bound();
+  bool work_is_there() const;
+  void check_deadlock();
+  void check_stalls();
+  void report_deadlock();
+  void write_result();
+
+  Engine engine_;
+  Dragonfly topology_;
+  PacketNetwork network_;
+  Segment segment_;
+  std::vector<Rank> ranks_;
+  Duration command_latency_;
+  Duration completion_latency_;
+  Translator translator_;
+  Nics nics_;
+  BoundHeap bounds_;
+  // Ranks that wait for an instant (polling, timed), by that instant.
+  std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;
+  std::vector<RankId> ready_;  // have an event and are still waiting to be released
+
+  Spec spec_;
+  std::string result_path_;
+  StatusLine status_;
+  StatusLine attach_line_;
+  Door door_;
+
+  Instant processed_until_{};  // every event before this is done, and none will be added there
+  Instant limit_{};            // of the engine run under way
+  Instant start_{};
+  std::uint32_t running_ = 0;
+  std::uint32_t starting_ = 0;  // at the start gate
+  std::uint32_t ending_ = 0;    // have reached MPI_Finalize
+  std::uint32_t processors_ = 1;
+  bool started_ = false;
+  bool ended_ = false;
+  bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left
+  GateTotals gates_;
+  std::vector<std::string> health_;
+
+  WallClock::time_point last_progress_{};
+  WallClock::time_point last_check_{};
+  struct Stall {
+    std::uint64_t cpu_ticks = 0;
+    std::uint64_t call_count = 0;
+    WallClock::time_point since{};
+    bool named = false;
+  };
+  std::vector<Stall> stalls_;
+};
+
+}  // namespace dryfly

@@ -1,0 +1,261 @@
+// The conductor with ranks that use the wire directly, without libfabric or MPI: forked children attach, exchange
+// messages and read their clocks.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "conductor/conductor.hpp"
+#include "wire/channel.hpp"
+
+namespace {
+
+using namespace dryfly;
+
+// One group of one switch with two nodes of one NIC each; two ranks. Latencies are round numbers.
+std::string spec_text(const std::string& more = "") {
+  return "machine test\n"
+         "topology.kinds 1\ntopology.kind.0.name compute\ntopology.kind.0.groups 1\ntopology.kind.0.switches 1\n"
+         "topology.kind.0.nodes 2\ntopology.kind.0.nics_per_node 1\ntopology.kind.0.attach same_switch\n"
+         "topology.kind.0.local_links 1\ntopology.global.0.0 0\ntopology.ports_per_switch 64\n"
+         "fabric.link.rate_bytes_per_s 25000000000\nfabric.link.edge_flight_ps 10000\n"
+         "fabric.link.local_flight_ps 10000\nfabric.link.global_flight_ps 100000\nfabric.switch.latency_ps 350000\n"
+         "fabric.switch.input_buffer_bytes 98304\nfabric.packet.payload_bytes 2048\nfabric.packet.header_bytes 64\n"
+         "fabric.packet.ack_bytes 35\nfabric.nic.window_packets 64\nfabric.routing.algorithm minimal\n"
+         "fabric.routing.bias_shift 1\nfabric.routing.bias_bytes 1024\nfabric.extra_flight.count 0\n"
+         "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 200000\n"
+         "nic.dma_read_latency_ps 300000\nnic.ingress_latency_ps 200000\nnic.command_interval_ps 10000\n"
+         "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 100000\n"
+         "node.local_rate_bytes_per_s 20000000000\nhost.send_ps 100000\nhost.receive_ps 50000\nhost.rma_ps 100000\n"
+         "host.completion_ps 50000\nhost.poll_ps 20000\nhost.clock_read_ps 20000\nhost.compute_mode none\n"
+         "host.compute_factor_ppm 1000000\nhost.compute_threshold_ns 1000\nrun.seed 1\nrun.ranks 2\n"
+         "run.rank.0.node 0\nrun.rank.0.nic 0\nrun.rank.1.node 1\nrun.rank.1.nic 0\nrun.node.0.name n0\n"
+         "run.node.1.name n1\nrun.arena_bytes 67108864\n" +
+         (more.empty() ? "run.cross_memory 1\n" : more);
+}
+
+struct Outcome {
+  std::string result;  // JSON
+  std::string status;
+};
+
+std::string read_all(int descriptor) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+  return text;
+}
+
+// Runs `program(channel)` in one child per rank; a child that returns false makes the test fail.
+Outcome run_ranks(const std::string& spec, const std::function<bool(wire::Channel&, std::uint32_t)>& program) {
+  static int run_number = 0;
+  const std::string name = "dryfly-test-" + std::to_string(getpid()) + "-" + std::to_string(run_number++);
+  const std::string result = "/tmp/" + name + ".json";
+  int status[2];
+  int life[2];
+  REQUIRE(pipe(status) == 0);
+  REQUIRE(pipe(life) == 0);
+  pid_t children[2];
+  int go[2];
+  REQUIRE(pipe(go) == 0);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    children[rank] = fork();
+    if (children[rank] != 0) continue;
+    close(life[1]);
+    char byte = 0;
+    [[maybe_unused]] const auto got = read(go[0], &byte, 1);
+    setenv("DRYFLY_CHANNEL", name.c_str(), 1);
+    setenv("DRYFLY_RANK", std::to_string(rank).c_str(), 1);
+    wire::Channel* channel = wire::Channel::attach();
+    if (channel == nullptr) _exit(2);
+    channel->gate(wire::GateKind::start);
+    const bool good = program(*channel, rank);
+    while (channel->gate(wire::GateKind::end) == 0) {
+      while (const wire::Event* event = channel->peek()) {
+        channel->place(*event, nullptr);
+        channel->pop();
+      }
+    }
+    _exit(good ? 0 : 1);
+  }
+  std::thread simulator([&] {
+    Conductor conductor(Spec::parse(spec), name, result, StatusLine(status[1]), StatusLine(-1), life[0]);
+    [[maybe_unused]] const auto written = write(go[1], "gg", 2);
+    conductor.run();
+  });
+  for (const pid_t child : children) {
+    int how = 0;
+    waitpid(child, &how, 0);
+    CHECK(WIFEXITED(how));
+    CHECK(WEXITSTATUS(how) == 0);
+  }
+  close(life[1]);
+  simulator.join();
+  close(status[1]);
+  Outcome outcome;
+  outcome.status = read_all(status[0]);
+  std::ostringstream text;
+  text << std::ifstream(result).rdbuf();
+  outcome.result = text.str();
+  std::remove(result.c_str());
+  for (const int descriptor : {status[0], life[0], go[0], go[1]}) close(descriptor);
+  return outcome;
+}
+
+void open_endpoint(wire::Channel& channel) {
+  wire::Command command{};
+  command.kind = wire::CommandKind::open_endpoint;
+  channel.push(command, nullptr);
+}
+
+void post_receive(wire::Channel& channel, void* buffer, std::uint64_t bytes, std::uint64_t context) {
+  channel.charge(channel.costs().receive_ps);
+  wire::Command command{};
+  command.kind = wire::CommandKind::tagged_receive;
+  command.flags = wire::command_flag::any_source;
+  command.tag = 7;
+  command.buffer = reinterpret_cast<std::uint64_t>(buffer);
+  command.length = bytes;
+  command.context = context;
+  channel.push(command, nullptr);
+}
+
+void send(wire::Channel& channel, std::uint32_t peer, const void* payload, std::uint64_t bytes, bool completion) {
+  channel.charge(channel.costs().send_ps);
+  wire::Command command{};
+  command.kind = wire::CommandKind::tagged_send;
+  command.peer = wire::make_address(peer, 0);
+  command.tag = 7;
+  if (completion) command.flags = wire::command_flag::wants_completion;
+  channel.push_with_payload(command, payload, bytes, completion);
+}
+
+wire::EventKind next_event(wire::Channel& channel) {
+  while (channel.peek() == nullptr) {
+    channel.charge(channel.costs().poll_ps);
+    channel.idle();
+  }
+  const wire::Event* event = channel.peek();
+  channel.charge(channel.costs().completion_ps);
+  const auto kind = event->kind;
+  channel.place(*event, nullptr);
+  channel.pop();
+  return kind;
+}
+
+bool ping_pong(wire::Channel& channel, std::uint32_t rank, int rounds, std::size_t bytes) {
+  std::vector<char> outgoing(bytes);
+  std::vector<char> incoming(bytes);
+  open_endpoint(channel);
+  for (int round = 0; round < rounds; ++round) {
+    post_receive(channel, incoming.data(), bytes, 1);
+    std::memset(outgoing.data(), static_cast<char>(round + static_cast<int>(rank)), bytes);
+    const bool large = bytes > 192;
+    const int events = large ? 2 : 1;
+    if (rank == 0) send(channel, 1, outgoing.data(), bytes, large);
+    for (int event = 0; event < events; ++event) {
+      if (rank == 1 && event == 0) {
+        if (next_event(channel) != wire::EventKind::received) return false;
+        send(channel, 0, outgoing.data(), bytes, large);
+        continue;
+      }
+      next_event(channel);
+    }
+    const char expected = static_cast<char>(round + static_cast<int>(1 - rank));
+    for (const char byte : incoming) {
+      if (byte != expected) return false;
+    }
+  }
+  return true;
+}
+
+std::string field(const std::string& json, const std::string& name) {
+  const auto at = json.find("\"" + name + "\":");
+  REQUIRE(at != std::string::npos);
+  return json.substr(at + name.size() + 3, json.find_first_of(",}", at) - at - name.size() - 3);
+}
+
+TEST_CASE("two ranks exchange messages of every protocol and find each other's bytes") {
+  for (const std::size_t bytes : {0, 8, 192, 193, 4096, 18433, 18434, 1 << 20}) {
+    CAPTURE(bytes);
+    const auto outcome = run_ranks(spec_text(), [&](wire::Channel& channel, std::uint32_t rank) {
+      return ping_pong(channel, rank, 5, bytes);
+    });
+    CHECK(field(outcome.result, "messages") == "10");
+    CHECK(field(outcome.result, "bytes") == std::to_string(10 * bytes));
+  }
+}
+
+TEST_CASE("large payloads arrive also where cross-memory attach is forbidden") {
+  run_ranks(spec_text("run.cross_memory 0\n"),
+            [](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 3, 1 << 20); });
+}
+
+TEST_CASE("the same run has the same fingerprint and the same virtual time") {
+  const auto once = [] {
+    return run_ranks(spec_text(),
+                     [](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 200, 8); });
+  };
+  const auto first = once();
+  const auto second = once();
+  CHECK(field(first.result, "fingerprint") == field(second.result, "fingerprint"));
+  CHECK(field(first.result, "virtual_time_ps") == field(second.result, "virtual_time_ps"));
+}
+
+TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {
+  const std::string spec = spec_text();
+  // Both ranks wait for a message nobody sends; the run ends when their parent kills them.
+  const std::string name = "dryfly-test-deadlock-" + std::to_string(getpid());
+  int status[2];
+  int life[2];
+  REQUIRE(pipe(status) == 0);
+  REQUIRE(pipe(life) == 0);
+  pid_t children[2];
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    children[rank] = fork();
+    if (children[rank] != 0) continue;
+    close(life[1]);
+    usleep(100'000);
+    setenv("DRYFLY_CHANNEL", name.c_str(), 1);
+    setenv("DRYFLY_RANK", std::to_string(rank).c_str(), 1);
+    wire::Channel* channel = wire::Channel::attach();
+    if (channel == nullptr) _exit(2);
+    channel->gate(wire::GateKind::start);
+    open_endpoint(*channel);
+    static char buffer[8];
+    post_receive(*channel, buffer, sizeof buffer, 1);
+    next_event(*channel);
+    _exit(1);
+  }
+  std::thread simulator([&] {
+    Conductor conductor(Spec::parse(spec), name, "/dev/null", StatusLine(status[1]), StatusLine(-1), life[0]);
+    conductor.run();
+  });
+  std::string said;
+  char buffer[4096];
+  while (said.find("deadlock-end") == std::string::npos) {
+    const ssize_t got = read(status[0], buffer, sizeof buffer);
+    REQUIRE(got > 0);
+    said.append(buffer, static_cast<std::size_t>(got));
+  }
+  CHECK(said.find("deadlock-rank 0") != std::string::npos);
+  CHECK(said.find("deadlock-rank 1") != std::string::npos);
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  close(life[1]);
+  simulator.join();
+  for (const int descriptor : {status[0], status[1], life[0]}) close(descriptor);
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+#include "conductor/memory.hpp"
+
+#include <signal.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "wire/futex.hpp"
+
+namespace dryfly {
+
+namespace {
+
+using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+
+int move(Transfer transfer, std::uint32_t pid, char* here, std::uint64_t address, std::uint64_t bytes) {
+  std::uint64_t done = 0;
+  while (done < bytes) {
+    const iovec local{here + done, bytes - done};
+    const iovec remote{reinterpret_cast<void*>(address + done), bytes - done};
+    const ssize_t moved = transfer(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0);
+    if (moved <= 0) return moved < 0 ? errno : EFAULT;
+    done += static_cast<std::uint64_t>(moved);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RankMemory::read(RankId rank, std::uint32_t pid, std::uint64_t address, void* to, std::uint64_t bytes) {
+  if (segment_.header().cross_memory_allowed != 0) {
+    return move(process_vm_readv, pid, static_cast<char*>(to), address, bytes);
+  }
+  return ask(rank, pid, false, address, static_cast<char*>(to), bytes);
+}
+
+int RankMemory::write(RankId rank, std::uint32_t pid, std::uint64_t address, const void* from, std::uint64_t bytes) {
+  char* data = static_cast<char*>(const_cast<void*>(from));
+  if (segment_.header().cross_memory_allowed != 0) return move(process_vm_writev, pid, data, address, bytes);
+  return ask(rank, pid, true, address, data, bytes);
+}
+
+int RankMemory::ask(RankId rank, std::uint32_t pid, bool is_write, std::uint64_t address, char* data,
+                    std::uint64_t bytes) {
+  constexpr std::uint64_t piece_max = 1 << 20;
+  auto& page = segment_.page(rank);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t piece = std::min(bytes - done, piece_max);
+    const std::uint64_t staging = arena_.allocate(piece);
+    if (staging == 0) return ENOMEM;
+    char* staged = segment_.base() + staging;
+    if (is_write) std::memcpy(staged, data + done, piece);
+    page.service_is_write = is_write ? 1 : 0;
+    page.service_address = address + done;
+    page.service_bytes = piece;
+    page.service_arena_offset = staging;
+    const std::uint32_t ticket = page.service_request.load() + 1;
+    page.service_request.store(ticket, std::memory_order_release);
+    // The rank may be asleep at its gate, or about to be: wake it again until it has answered. Virtual time stands
+    // still meanwhile.
+    bool answered = false;
+    while (!(answered = page.service_done.load(std::memory_order_acquire) == ticket) &&
+           kill(static_cast<pid_t>(pid), 0) == 0) {
+      wire::futex_wake(page.released);
+      constexpr long pause_ns = 50'000;
+      wire::futex_wait(page.service_done, ticket - 1, pause_ns);
+    }
+    if (answered && !is_write) std::memcpy(data + done, staged, piece);
+    wire::Arena::free(segment_.base(), staging);
+    if (!answered) return ESRCH;
+    done += piece;
+  }
+  return 0;
+}
+
+}  // namespace dryfly

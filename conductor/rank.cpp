@@ -1,0 +1,28 @@
+#include "conductor/rank.hpp"
+
+#include <cstring>
+
+namespace dryfly {
+
+bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending) {
+  const std::uint32_t ring = segment.header().event_ring_bytes;
+  const auto payload = static_cast<std::uint32_t>(pending.inline_payload.size());
+  const std::uint32_t bytes =
+      (wire::event_bytes + payload + wire::record_granule - 1) / wire::record_granule * wire::record_granule;
+  const std::uint64_t to_end = ring - rank.event_head % ring;
+  const std::uint64_t needed = bytes > to_end ? bytes + to_end : bytes;
+  if (rank.event_head + needed - rank.page->event_tail.load(std::memory_order_acquire) > ring) return false;
+  if (bytes > to_end) {
+    *reinterpret_cast<std::uint32_t*>(rank.event_ring + rank.event_head % ring) = wire::wrap_record;
+    rank.event_head += to_end;
+  }
+  char* record = rank.event_ring + rank.event_head % ring;
+  std::memcpy(record, &pending.event, sizeof pending.event);
+  reinterpret_cast<wire::Event*>(record)->record_bytes = bytes;
+  if (payload != 0) std::memcpy(record + wire::event_bytes, pending.inline_payload.data(), payload);
+  rank.event_head += bytes;
+  rank.page->event_head.store(rank.event_head, std::memory_order_release);
+  return true;
+}
+
+}  // namespace dryfly

@@ -1,0 +1,68 @@
+// What the conductor knows of one rank, and the writing end of its event ring.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "conductor/segment.hpp"
+#include "core/unit/unit.hpp"
+#include "wire/wire.hpp"
+
+namespace dryfly {
+
+enum class RankState : std::uint8_t {
+  absent,    // no process yet
+  starting,  // attached, inside MPI_Init: does not hold virtual time
+  running,   // may act from its bound on
+  polling,   // waits until everything visible at its instant is there
+  waiting,   // waits for an event
+  timed,     // waits for an event or a deadline
+  ending,    // inside MPI_Finalize, waits for an event or for everybody to get there
+  away,      // outside virtual time: a marked call, or let go because it slept while all others stood still
+  ended,     // everybody is in MPI_Finalize: virtual time is over
+  gone,      // its process has ended
+};
+
+struct PendingEvent {
+  wire::Event event;
+  std::vector<std::byte> inline_payload;
+  // Not to be shown before `copier` has executed its copy order number `copy_number` (0: no condition).
+  RankId copier;
+  std::uint64_t copy_number = 0;
+};
+
+struct Rank {
+  RankId id;
+  wire::RankPage* page = nullptr;
+  char* command_ring = nullptr;
+  char* event_ring = nullptr;
+  RankState state = RankState::absent;
+  std::uint32_t pid = 0;
+  NodeId node;
+  std::uint32_t nic_index = 0;
+  std::uint32_t gate_ticket = 0;      // last gate request seen
+  std::uint64_t gate_at_ps = 0;
+  std::uint64_t deadline_ps = 0;
+  std::uint64_t end_ps = 0;           // when it entered MPI_Finalize
+  bool in_finalize = false;
+  std::uint64_t command_tail = 0;
+  std::uint64_t event_head = 0;
+  std::uint64_t last_event_ps = 0;
+  std::deque<std::uint32_t> commands;  // operations whose instant has not come, oldest first
+  std::deque<PendingEvent> overflow;   // events that do not fit into the ring or wait for a copy
+  std::uint64_t copies_ordered = 0;
+  std::vector<RankId> copy_waiters;    // ranks whose oldest pending event waits for a copy by this rank
+  std::vector<std::uint32_t> claims;   // peeks that have claimed a message
+  std::uint64_t messages_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::string libmpi;
+  std::string libfabric;
+  std::string program;
+};
+
+// Puts an event into the ring; false when there is no room.
+bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending);
+
+}  // namespace dryfly

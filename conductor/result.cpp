@@ -1,0 +1,145 @@
+// The result of a run as JSON, written in one piece: a file of another name is renamed into place, so that a reader
+// sees all of it or nothing.
+#include <cstdio>
+#include <fstream>
+
+#include "clock/call_names.hpp"
+#include "conductor/conductor.hpp"
+#include "core/record/json_writer.hpp"
+
+namespace dryfly {
+
+namespace {
+
+constexpr const char* protocol_names[] = {"inline", "eager", "rendezvous", "put", "get", "atomic"};
+static_assert(std::size(protocol_names) == static_cast<std::size_t>(Protocol::count));
+
+void write_protocols(JsonWriter& json, const NicTotals& totals) {
+  json.key("protocols");
+  json.begin_array();
+  for (std::size_t protocol = 0; protocol < std::size(protocol_names); ++protocol) {
+    json.begin_object();
+    json.member("protocol", protocol_names[protocol]);
+    json.key("messages_by_hops");
+    json.begin_array();
+    for (std::uint32_t column = 0; column < NicTotals::on_node_column; ++column) {
+      json.value(totals.messages[protocol][column]);
+    }
+    json.end_array();
+    json.key("bytes_by_hops");
+    json.begin_array();
+    for (std::uint32_t column = 0; column < NicTotals::on_node_column; ++column) {
+      json.value(totals.bytes[protocol][column]);
+    }
+    json.end_array();
+    json.member("messages_on_node", totals.messages[protocol][NicTotals::on_node_column]);
+    json.member("bytes_on_node", totals.bytes[protocol][NicTotals::on_node_column]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t start_ps) {
+  json.key("ranks");
+  json.begin_array();
+  for (const Rank& rank : ranks) {
+    const wire::RankTimes& times = rank.page->times;
+    json.begin_object();
+    json.member("rank", rank.id.value);
+    json.member("node", rank.node.value);
+    json.member("nic", rank.nic_index);
+    json.member("pid", rank.pid);
+    json.member("virtual_time_ps", rank.end_ps - start_ps);
+    json.member("computing_ps", times.computing_ps);
+    json.member("communicating_ps", times.communicating_ps);
+    json.member("waiting_ps", times.waiting_ps);
+    json.member("measured_ns", times.measured_ns);
+    json.member("dropped_gaps_ns", times.dropped_gaps_ns);
+    json.member("messages_sent", rank.messages_sent);
+    json.member("bytes_sent", rank.bytes_sent);
+    json.member("mpi_calls", rank.page->call_count.load());
+    json.member("libmpi", rank.libmpi);
+    json.member("libfabric", rank.libfabric);
+    json.member("program", rank.program);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_profile(JsonWriter& json, const std::vector<Rank>& ranks) {
+  json.key("profile");
+  json.begin_array();
+  for (std::uint32_t call = 0; call < wire::call_profile_count && call < preload::call_name_count; ++call) {
+    wire::CallProfile sum{};
+    for (const Rank& rank : ranks) {
+      sum.count += rank.page->profile[call].count;
+      sum.bytes += rank.page->profile[call].bytes;
+      sum.time_ps += rank.page->profile[call].time_ps;
+    }
+    if (sum.count == 0) continue;
+    json.begin_object();
+    json.member("call", preload::call_names[call]);
+    json.member("count", sum.count);
+    json.member("bytes", sum.bytes);
+    json.member("time_ps", sum.time_ps);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void Conductor::write_result() {
+  const NetworkTotals network = network_.totals();
+  const NicTotals nics = nics_.totals();
+  const DeliveryTotals& deliveries = translator_.totals();
+  std::uint64_t end_ps = start_.ps;
+  for (const Rank& rank : ranks_) end_ps = std::max(end_ps, rank.end_ps);
+
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("virtual_time_ps", end_ps - start_.ps);
+  json.member("start_ps", start_.ps);
+  json.member("messages", deliveries.messages);
+  json.member("bytes", deliveries.bytes);
+  json.member("packets", network.packets);
+  json.member("packet_hops", network.packet_hops);
+  json.member("network_timeouts", nics.network_timeouts);
+  json.member("unexpected_messages", nics.unexpected_messages);
+  json.member("list_entries_max", nics.list_entries_max);
+  json.member("fingerprint", translator_.fingerprint().text());
+  json.member("events", engine_.events_run());
+  json.member("deliveries_before_start", translator_.deliveries_before_start());
+  json.member("cross_memory", segment_.header().cross_memory_allowed);
+  json.member("arena_bytes_used", segment_.header().arena_top.load() - segment_.header().arena_offset);
+  write_protocols(json, nics);
+  write_ranks(json, ranks_, start_.ps);
+  write_profile(json, ranks_);
+  json.key("gates");
+  json.begin_object();
+  json.member("polls", gates_.polls);
+  json.member("waits", gates_.waits);
+  json.member("wakes", gates_.wakes);
+  json.member("sleeps", gates_.sleeps);
+  json.member("let_go", gates_.let_go);
+  json.end_object();
+  json.end_object();
+
+  const std::string unfinished = result_path_ + ".part";
+  {
+    std::ofstream file(unfinished, std::ios::binary);
+    file << text << '\n';
+    file.flush();
+    if (!file) {
+      status_.say("fatal the result cannot be written to " + result_path_);
+      std::remove(unfinished.c_str());
+      return;
+    }
+  }
+  if (std::rename(unfinished.c_str(), result_path_.c_str()) != 0) {
+    status_.say("fatal the result cannot be renamed to " + result_path_);
+  }
+}
+
+}  // namespace dryfly

@@ -1,0 +1,85 @@
+#include "conductor/segment.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace dryfly {
+
+namespace {
+
+constexpr std::uint32_t ring_bytes = 64 * 1024;
+constexpr std::uint64_t page_bytes = 4096;
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+
+wire::HostCosts host_costs(const Spec& spec) {
+  return {.send_ps = spec.number("host.send_ps"),
+          .receive_ps = spec.number("host.receive_ps"),
+          .rma_ps = spec.number("host.rma_ps"),
+          .completion_ps = spec.number("host.completion_ps"),
+          .poll_ps = spec.number("host.poll_ps"),
+          .clock_read_ps = spec.number("host.clock_read_ps")};
+}
+
+wire::ComputeMode compute_mode(const Spec& spec) {
+  const auto& text = spec.text("host.compute_mode");
+  if (text == "none") return wire::ComputeMode::none;
+  if (text == "measured") return wire::ComputeMode::measured;
+  if (text == "replay") return wire::ComputeMode::replay;
+  throw SpecError("host.compute_mode = `" + text + "`: accepted are none, measured and replay");
+}
+
+}  // namespace
+
+Segment::Segment(const Spec& spec) {
+  const auto ranks = static_cast<std::uint32_t>(spec.number_in("run.ranks", 1, wire::rank_count_max));
+  const std::uint64_t arena_bytes = round_up(spec.number_in("run.arena_bytes", 1 << 20, 1ULL << 46), page_bytes);
+  const std::uint64_t header_bytes = round_up(sizeof(wire::SegmentHeader), page_bytes);
+  const std::uint64_t stride = round_up(sizeof(wire::RankPage) + 2 * std::uint64_t{ring_bytes}, page_bytes);
+  const std::uint64_t arena_offset = header_bytes + stride * ranks;
+  bytes_ = arena_offset + arena_bytes;
+
+  descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
+  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
+    throw std::system_error(errno, std::generic_category(), "shared segment");
+  }
+  void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "shared segment");
+  base_ = static_cast<char*>(mapped);
+
+  auto* head = new (base_) wire::SegmentHeader{};
+  head->magic = wire::segment_magic;
+  head->version = wire::version;
+  head->rank_count = ranks;
+  head->segment_bytes = bytes_;
+  head->rank_area_offset = header_bytes;
+  head->rank_area_stride = stride;
+  head->arena_offset = arena_offset;
+  head->arena_bytes = arena_bytes;
+  head->command_ring_bytes = ring_bytes;
+  head->event_ring_bytes = ring_bytes;
+  head->costs = host_costs(spec);
+  head->compute_mode = compute_mode(spec);
+  head->compute_factor_ppm = static_cast<std::uint32_t>(spec.number_in("host.compute_factor_ppm", 0, 0xffffffffU));
+  head->compute_threshold_ns = spec.number("host.compute_threshold_ns");
+  head->inline_max = static_cast<std::uint32_t>(spec.number_in("nic.inline_bytes", 0, wire::inline_bytes_max));
+  head->eager_max = static_cast<std::uint32_t>(spec.number_in("nic.eager_bytes", 0, 0xffffffffU));
+  head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
+  head->arena_top.store(arena_offset);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
+    fresh.notify_at_ps.store(wire::far_future);
+    fresh.notify_copies.store(wire::far_future);
+  }
+}
+
+Segment::~Segment() {
+  if (base_ != nullptr) munmap(base_, bytes_);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace dryfly

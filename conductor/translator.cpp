@@ -1,0 +1,445 @@
+#include "conductor/translator.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "conductor/atomics.hpp"
+
+namespace dryfly {
+
+namespace {
+
+using wire::CommandKind;
+using wire::EventKind;
+namespace command_flag = wire::command_flag;
+namespace event_flag = wire::event_flag;
+
+// libfabric's own error numbers (rdma/fi_errno.h); they are part of its ABI.
+constexpr int error_truncated = 265;
+
+constexpr std::uint64_t host_class = static_cast<std::uint64_t>(ComponentClass::host) << component_class_shift;
+
+}  // namespace
+
+Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
+                       EventOutlet& outlet, Duration command_latency, Duration completion_latency)
+    : engine_(engine),
+      topology_(topology),
+      segment_(segment),
+      ranks_(ranks),
+      outlet_(outlet),
+      command_latency_(command_latency),
+      completion_latency_(completion_latency),
+      memory_(segment, arena_),
+      regions_(ranks.size() * wire::endpoint_count_max) {
+  arena_.open(segment.base(), &segment.header());
+  engine.attach(ComponentClass::host, *this);
+}
+
+void Translator::drain(Rank& rank) {
+  const std::uint32_t ring = segment_.header().command_ring_bytes;
+  const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
+  if (rank.command_tail == head) return;
+  const bool was_idle = rank.commands.empty();
+  while (rank.command_tail != head) {
+    const char* record = rank.command_ring + rank.command_tail % ring;
+    const auto& command = *reinterpret_cast<const wire::Command*>(record);
+    if (command.record_bytes == wire::wrap_record) {
+      rank.command_tail += ring - rank.command_tail % ring;
+      continue;
+    }
+    const std::uint32_t slot = operations_.allocate();
+    Operation& operation = operations_[slot];
+    std::memcpy(&operation.command, &command, sizeof command);
+    operation.rank = rank.id;
+    if ((command.flags & command_flag::payload_inline) != 0 && command.length > 0) {
+      std::memcpy(operations_.attach_inline(operation), record + wire::command_bytes,
+                  std::min<std::uint64_t>(command.length, wire::inline_bytes_max));
+    }
+    rank.commands.push_back(slot);
+    rank.command_tail += command.record_bytes;
+  }
+  rank.page->command_tail.store(rank.command_tail, std::memory_order_release);
+  if (was_idle) schedule_head(rank);
+}
+
+void Translator::schedule_head(Rank& rank) {
+  // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
+  const Instant stamped{operations_[rank.commands.front()].command.at_ps};
+  engine_.schedule(std::max(stamped + command_latency_, engine_.now()), host_class | rank.id.value);
+}
+
+void Translator::handle(dryfly::Event event) {
+  Rank& rank = ranks_[static_cast<std::uint32_t>(event.key)];
+  while (!rank.commands.empty()) {
+    const std::uint32_t slot = rank.commands.front();
+    if (Instant{operations_[slot].command.at_ps} + command_latency_ > engine_.now()) {
+      schedule_head(rank);
+      return;
+    }
+    rank.commands.pop_front();
+    execute(slot);
+  }
+}
+
+void Translator::execute(std::uint32_t slot) {
+  Operation& operation = operations_[slot];
+  const wire::Command& command = operation.command;
+  switch (command.kind) {
+    case CommandKind::send:
+    case CommandKind::tagged_send: return execute_send(slot, operation);
+    case CommandKind::receive:
+    case CommandKind::tagged_receive:
+    case CommandKind::receive_claimed: return execute_receive(slot, operation);
+    case CommandKind::peek:
+    case CommandKind::tagged_peek: return execute_peek(slot, operation);
+    case CommandKind::cancel: return execute_cancel(slot, operation);
+    case CommandKind::write:
+    case CommandKind::read:
+    case CommandKind::atomic:
+    case CommandKind::fetch_atomic:
+    case CommandKind::compare_atomic: return execute_rma(slot, operation);
+    case CommandKind::open_endpoint: {
+      const NodeId node = ranks_[operation.rank.value].node;
+      nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, command.peer), node);
+      break;
+    }
+    case CommandKind::close_endpoint:
+      nics_->close_endpoint(operation.endpoint());
+      regions_[operation.endpoint().value].clear();
+      break;
+    case CommandKind::memory_region:
+      regions_[operation.endpoint().value][command.key] = Region{command.buffer, command.length};
+      break;
+    case CommandKind::close_memory_region: regions_[operation.endpoint().value].erase(command.key); break;
+  }
+  operations_.release(slot);
+}
+
+void Translator::execute_send(std::uint32_t slot, Operation& operation) {
+  const wire::Command& command = operation.command;
+  Rank& rank = ranks_[operation.rank.value];
+  ++rank.messages_sent;
+  rank.bytes_sent += command.length;
+  nics_->send({.source = operation.endpoint(),
+               .target = EndpointId{command.peer},
+               .envelope = {.tagged = command.kind == CommandKind::tagged_send,
+                            .has_data = (command.flags & command_flag::has_data) != 0,
+                            .tag = command.tag,
+                            .data = command.data},
+               .size = Bytes{command.length},
+               .token = slot,
+               .traffic_class = static_cast<TrafficClass>(command.traffic_class)});
+}
+
+void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
+  const wire::Command& command = operation.command;
+  const bool multi_receive = (command.flags & command_flag::multi_receive) != 0;
+  const ReceiveCommand receive{.at = operation.endpoint(),
+                               .tagged = command.kind != CommandKind::receive,
+                               .any_source = (command.flags & command_flag::any_source) != 0,
+                               .source = EndpointId{command.peer},
+                               .tag = command.tag,
+                               .ignore = command.ignore,
+                               .capacity = Bytes{command.length},
+                               .token = slot,
+                               .multi_receive = multi_receive,
+                               .min_free = Bytes{multi_receive ? command.key : 0}};
+  if (command.kind != CommandKind::receive_claimed) return nics_->receive(receive);
+
+  auto& claims = ranks_[operation.rank.value].claims;
+  const auto claim = std::find_if(claims.begin(), claims.end(), [&](std::uint32_t candidate) {
+    const wire::Command& peek = operations_[candidate].command;
+    return peek.endpoint == command.endpoint && peek.context == command.aux;
+  });
+  DRYFLY_CHECK(claim != claims.end());
+  const std::uint32_t claim_slot = *claim;
+  claims.erase(claim);
+  nics_->receive_claimed(receive, claim_slot);
+  operations_.release(claim_slot);
+}
+
+void Translator::execute_peek(std::uint32_t slot, Operation& operation) {
+  const wire::Command& command = operation.command;
+  nics_->peek({.at = operation.endpoint(),
+               .tagged = command.kind == CommandKind::tagged_peek,
+               .any_source = (command.flags & command_flag::any_source) != 0,
+               .source = EndpointId{command.peer},
+               .tag = command.tag,
+               .ignore = command.ignore,
+               .token = slot,
+               .claim = (command.flags & command_flag::claim) != 0,
+               .discard = (command.flags & command_flag::discard) != 0});
+}
+
+void Translator::execute_cancel(std::uint32_t slot, Operation& operation) {
+  const EndpointId endpoint = operation.endpoint();
+  const std::uint64_t context = operation.command.context;
+  operations_.release(slot);
+  const auto found = operations_.find([&](const Operation& candidate) {
+    const CommandKind kind = candidate.command.kind;
+    const bool is_receive = kind == CommandKind::receive || kind == CommandKind::tagged_receive;
+    return is_receive && candidate.command.context == context && candidate.endpoint() == endpoint;
+  });
+  if (found != no_slot) nics_->cancel(endpoint, found);
+}
+
+void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
+  const wire::Command& command = operation.command;
+  RmaKind kind = RmaKind::fetching_atomic;
+  if (command.kind == CommandKind::write) kind = RmaKind::write;
+  if (command.kind == CommandKind::read) kind = RmaKind::read;
+  if (command.kind == CommandKind::atomic) kind = RmaKind::atomic;
+  nics_->rma({.kind = kind,
+              .source = operation.endpoint(),
+              .target = EndpointId{command.peer},
+              .size = Bytes{command.length},
+              .token = slot,
+              .ordered = (command.flags & command_flag::unordered) == 0,
+              .traffic_class = static_cast<TrafficClass>(command.traffic_class)});
+}
+
+PendingEvent Translator::event_for(const Operation& operation, EventKind kind) const {
+  PendingEvent pending;
+  pending.event = {};
+  pending.event.kind = kind;
+  pending.event.endpoint = operation.command.endpoint;
+  pending.event.context = operation.command.context;
+  return pending;
+}
+
+void Translator::emit(RankId rank, PendingEvent&& pending) {
+  pending.event.at_ps = (engine_.now() + completion_latency_).ps;
+  outlet_.emit(rank, std::move(pending));
+}
+
+void Translator::free_payload(Operation& operation) {
+  if ((operation.command.flags & command_flag::payload_arena) == 0) return;
+  wire::Arena::free(segment_.base(), operation.command.arena_offset);
+  operation.command.flags &= ~command_flag::payload_arena;
+}
+
+void Translator::finish_send(Token token, Operation& operation) {
+  if (operation.sent && operation.payload_gone) operations_.release(token);
+}
+
+void Translator::sent(EndpointId, Token token) {
+  Operation& operation = operations_[token];
+  operation.sent = true;
+  if ((operation.command.flags & command_flag::wants_completion) != 0) {
+    PendingEvent pending = event_for(operation, EventKind::sent);
+    pending.event.length = operation.command.length;
+    pending.copier = operation.copier;
+    pending.copy_number = operation.copy_number;
+    emit(operation.rank, std::move(pending));
+  }
+  finish_send(token, operation);
+}
+
+void Translator::dropped(Token token) {
+  Operation& operation = operations_[token];
+  free_payload(operation);
+  operation.payload_gone = true;
+  finish_send(token, operation);
+}
+
+void Translator::attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver) {
+  pending.event.place_length = place_length;
+  const std::uint32_t flags = send.command.flags;
+  if ((flags & command_flag::payload_inline) != 0) {
+    pending.event.flags |= event_flag::payload_inline;
+    if (place_length == 0) return;
+    const std::byte* bytes = operations_.inline_bytes(send);
+    pending.inline_payload.assign(bytes, bytes + place_length);
+  } else if ((flags & command_flag::payload_arena) != 0) {
+    pending.event.flags |= event_flag::payload_arena;  // the receiver frees the block
+    pending.event.arena_offset = send.command.arena_offset;
+  } else {
+    pending.event.flags |= event_flag::payload_memory;
+    pending.event.source_buffer = send.command.buffer;
+    pending.event.source_pid = ranks_[send.rank.value].pid;
+    send.copier = receiver;
+    send.copy_number = ++ranks_[receiver.value].copies_ordered;
+  }
+}
+
+void Translator::received(const Received& received) {
+  Operation& receive = operations_[received.receive];
+  Operation& send = operations_[received.send];
+  const std::uint64_t capacity = receive.command.length - std::min(receive.command.length, received.offset.count);
+  const bool multi_receive = (receive.command.flags & command_flag::multi_receive) != 0;
+
+  PendingEvent pending = event_for(receive, EventKind::received);
+  wire::Event& event = pending.event;
+  if (received.envelope.has_data) event.flags |= event_flag::has_data;
+  if (received.envelope.tagged) event.flags |= event_flag::tagged;
+  if (multi_receive) event.flags |= event_flag::multi_receive;
+  if (received.buffer_released) event.flags |= event_flag::released;
+  event.peer = received.source.value;
+  event.tag = received.envelope.tag;
+  event.data = received.envelope.data;
+  event.length = received.size.count;
+  event.buffer = receive.command.buffer + received.offset.count;
+  event.aux = received.offset.count;
+  if (received.size.count > capacity) event.error = error_truncated;
+  attach_payload(pending, send, std::min(received.size.count, capacity), receive.rank);
+  record_delivery(received.source, received.at, received.size);
+  emit(receive.rank, std::move(pending));
+
+  if (!multi_receive || received.buffer_released) operations_.release(received.receive);
+  send.payload_gone = true;
+  finish_send(received.send, send);
+}
+
+void Translator::peeked(const Peeked& peeked) {
+  Operation& operation = operations_[peeked.peek];
+  PendingEvent pending = event_for(operation, EventKind::peeked);
+  if (peeked.found) {
+    pending.event.flags |= event_flag::found;
+    if (peeked.envelope.has_data) pending.event.flags |= event_flag::has_data;
+    if (peeked.envelope.tagged) pending.event.flags |= event_flag::tagged;
+    pending.event.peer = peeked.source.value;
+    pending.event.tag = peeked.envelope.tag;
+    pending.event.data = peeked.envelope.data;
+    pending.event.length = peeked.size.count;
+  }
+  const std::uint32_t flags = operation.command.flags;
+  const RankId rank = operation.rank;
+  const bool keeps_claim = peeked.found && (flags & command_flag::claim) != 0 && (flags & command_flag::discard) == 0;
+  if (keeps_claim) {
+    ranks_[rank.value].claims.push_back(static_cast<std::uint32_t>(peeked.peek));
+  } else {
+    operations_.release(peeked.peek);
+  }
+  emit(rank, std::move(pending));
+}
+
+void Translator::cancelled(EndpointId, Token token) {
+  Operation& operation = operations_[token];
+  const RankId rank = operation.rank;
+  PendingEvent pending = event_for(operation, EventKind::cancelled);
+  operations_.release(token);
+  emit(rank, std::move(pending));
+}
+
+std::byte* Translator::payload_bytes(Operation& operation) {
+  if ((operation.command.flags & command_flag::payload_arena) != 0) {
+    return reinterpret_cast<std::byte*>(segment_.base() + operation.command.arena_offset);
+  }
+  return operation.inline_slot == no_slot ? nullptr : operations_.inline_bytes(operation);
+}
+
+std::byte* Translator::result_bytes(Operation& operation, std::uint64_t bytes) {
+  operation.result_bytes = bytes;
+  operation.result_offset = arena_.allocate(std::max<std::uint64_t>(bytes, 1));
+  if (operation.result_offset == 0) return nullptr;
+  return reinterpret_cast<std::byte*>(segment_.base() + operation.result_offset);
+}
+
+int Translator::apply(Token token) {
+  Operation& operation = operations_[token];
+  const wire::Command& command = operation.command;
+  const auto& regions = regions_[command.peer];
+  const auto region = regions.find(command.key);
+  if (region == regions.end()) return EKEYREJECTED;
+  const bool compares = command.kind == CommandKind::compare_atomic;
+  const std::uint64_t bytes = compares ? command.aux : command.length;
+  if (command.remote_offset > region->second.length || bytes > region->second.length - command.remote_offset) {
+    return EINVAL;
+  }
+  const RankId target{wire::address_rank(command.peer)};
+  const std::uint64_t address = region->second.base + command.remote_offset;
+  if (bytes == 0) return 0;
+  if (command.kind == CommandKind::write) return apply_write(operation, target, address);
+  if (command.kind == CommandKind::read) return apply_read(operation, target, address);
+  return apply_atomic_on(operation, target, address);
+}
+
+int Translator::apply_write(Operation& operation, RankId target, std::uint64_t address) {
+  const std::uint32_t pid = ranks_[target.value].pid;
+  const std::uint64_t length = operation.command.length;
+  if (const std::byte* bytes = payload_bytes(operation)) return memory_.write(target, pid, address, bytes, length);
+
+  constexpr std::uint64_t piece_max = 1 << 20;
+  std::vector<std::byte> piece(std::min(length, piece_max));
+  const std::uint32_t source_pid = ranks_[operation.rank.value].pid;
+  for (std::uint64_t done = 0; done < length;) {
+    const std::uint64_t bytes = std::min(length - done, piece_max);
+    int error = memory_.read(operation.rank, source_pid, operation.command.buffer + done, piece.data(), bytes);
+    if (error == 0) error = memory_.write(target, pid, address + done, piece.data(), bytes);
+    if (error != 0) return error;
+    done += bytes;
+  }
+  return 0;
+}
+
+int Translator::apply_read(Operation& operation, RankId target, std::uint64_t address) {
+  std::byte* result = result_bytes(operation, operation.command.length);
+  if (result == nullptr) return ENOMEM;
+  return memory_.read(target, ranks_[target.value].pid, address, result, operation.command.length);
+}
+
+int Translator::apply_atomic_on(Operation& operation, RankId target, std::uint64_t address) {
+  const wire::Command& command = operation.command;
+  const bool compares = command.kind == CommandKind::compare_atomic;
+  const std::uint64_t bytes = compares ? command.aux : command.length;
+  const std::uint32_t pid = ranks_[target.value].pid;
+  const std::byte* operand = payload_bytes(operation);
+  std::vector<std::byte> value(bytes);
+  if (const int error = memory_.read(target, pid, address, value.data(), bytes)) return error;
+  if (command.kind != CommandKind::atomic) {
+    std::byte* result = result_bytes(operation, bytes);
+    if (result == nullptr) return ENOMEM;
+    std::memcpy(result, value.data(), bytes);
+  }
+  const std::byte* compare = compares ? operand + bytes : nullptr;
+  if (!apply_atomic(command.atomic_op, command.atomic_type, value.data(), operand, compare, bytes)) return EINVAL;
+  return memory_.write(target, pid, address, value.data(), bytes);
+}
+
+void Translator::rma_done(EndpointId, Token token, int error) {
+  Operation& operation = operations_[token];
+  free_payload(operation);
+  PendingEvent pending = event_for(operation, EventKind::rma_done);
+  pending.event.error = error;
+  pending.event.length = operation.command.length;
+  pending.event.peer = operation.command.peer;
+  if (operation.result_offset != 0) {
+    pending.event.flags |= event_flag::payload_arena;
+    pending.event.arena_offset = operation.result_offset;
+    pending.event.place_length = error == 0 ? operation.result_bytes : 0;
+    pending.event.buffer = operation.command.buffer;
+  }
+  const bool wanted = (operation.command.flags & command_flag::wants_completion) != 0;
+  if (!wanted) pending.event.flags |= event_flag::no_completion;
+  const RankId rank = operation.rank;
+  const bool has_result = operation.result_offset != 0;
+  operations_.release(token);
+  if (wanted || has_result) emit(rank, std::move(pending));
+}
+
+void Translator::rma_delivered(const RmaCommand& command, bool, std::uint32_t) {
+  Rank& rank = rank_of(command.source);
+  ++rank.messages_sent;
+  rank.bytes_sent += command.size.count;
+  record_delivery(command.source, command.target, command.size);
+}
+
+void Translator::record_delivery(EndpointId source, EndpointId target, Bytes size) {
+  if (!recording_) {
+    ++deliveries_before_start_;
+    return;
+  }
+  ++totals_.messages;
+  totals_.bytes += size.count;
+  fingerprint_.add(Instant{engine_.now().ps - start_.ps}, RankId{wire::address_rank(source.value)},
+                   RankId{wire::address_rank(target.value)}, size);
+}
+
+void Translator::start_recording(Instant start) {
+  start_ = start;
+  recording_ = true;
+}
+
+}  // namespace dryfly

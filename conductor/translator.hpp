@@ -1,0 +1,108 @@
+// Between the wire and the NICs: commands of the ranks become commands of core/nic at the instant at which they
+// reach the NIC, and what the NICs report becomes events for the ranks. Keeps the operations, the memory regions
+// and the payloads' whereabouts. Knows nothing of who may run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "conductor/memory.hpp"
+#include "conductor/operation.hpp"
+#include "conductor/rank.hpp"
+#include "conductor/segment.hpp"
+#include "core/engine/engine.hpp"
+#include "core/nic/nic.hpp"
+#include "core/record/fingerprint.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+// Who is told that a rank has a new event.
+class EventOutlet {
+ public:
+  virtual ~EventOutlet() = default;
+  virtual void emit(RankId rank, PendingEvent&& pending) = 0;
+};
+
+struct DeliveryTotals {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+class Translator final : public Handler, public Host {
+ public:
+  Translator(Engine& engine, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
+             EventOutlet& outlet, Duration command_latency, Duration completion_latency);
+
+  // Two-step construction: the NICs need their host, the host needs its NICs.
+  void connect(Nics& nics) { nics_ = &nics; }
+
+  // Takes every command out of the rank's ring; each reaches the NIC command_latency after its stamp, or now if
+  // that has passed (only outside virtual time).
+  void drain(Rank& rank);
+
+  // Deliveries from here on are counted and enter the fingerprint, with instants relative to `start`.
+  void start_recording(Instant start);
+  void stop_recording() { recording_ = false; }
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+  const DeliveryTotals& totals() const { return totals_; }
+  std::uint64_t deliveries_before_start() const { return deliveries_before_start_; }
+
+  void handle(dryfly::Event event) override;
+  void sent(EndpointId source, Token send) override;
+  void received(const Received& received) override;
+  void peeked(const Peeked& peeked) override;
+  void cancelled(EndpointId at, Token receive) override;
+  void dropped(Token send) override;
+  int apply(Token rma) override;
+  void rma_done(EndpointId source, Token rma, int error) override;
+  void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override;
+
+ private:
+  struct Region {
+    std::uint64_t base;
+    std::uint64_t length;
+  };
+
+  void schedule_head(Rank& rank);
+  void execute(std::uint32_t slot);
+  void execute_send(std::uint32_t slot, Operation& operation);
+  void execute_receive(std::uint32_t slot, Operation& operation);
+  void execute_peek(std::uint32_t slot, Operation& operation);
+  void execute_cancel(std::uint32_t slot, Operation& operation);
+  void execute_rma(std::uint32_t slot, Operation& operation);
+  void emit(RankId rank, PendingEvent&& pending);
+  void record_delivery(EndpointId source, EndpointId target, Bytes size);
+  PendingEvent event_for(const Operation& operation, wire::EventKind kind) const;
+  void attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver);
+  void free_payload(Operation& operation);
+  void finish_send(Token token, Operation& operation);
+  int apply_write(Operation& operation, RankId target, std::uint64_t address);
+  int apply_read(Operation& operation, RankId target, std::uint64_t address);
+  int apply_atomic_on(Operation& operation, RankId target, std::uint64_t address);
+  std::byte* payload_bytes(Operation& operation);
+  std::byte* result_bytes(Operation& operation, std::uint64_t bytes);
+  Rank& rank_of(EndpointId endpoint) { return ranks_[wire::address_rank(endpoint.value)]; }
+
+  Engine& engine_;
+  const Dragonfly& topology_;
+  Segment& segment_;
+  std::vector<Rank>& ranks_;
+  EventOutlet& outlet_;
+  Duration command_latency_;
+  Duration completion_latency_;
+  Nics* nics_ = nullptr;
+  wire::Arena arena_;
+  RankMemory memory_;
+  Operations operations_;
+  std::vector<std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
+  Fingerprint fingerprint_;
+  DeliveryTotals totals_;
+  Instant start_{};
+  bool recording_ = false;
+  std::uint64_t deliveries_before_start_ = 0;
+};
+
+}  // namespace dryfly

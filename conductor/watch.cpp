@@ -1,0 +1,112 @@
+// What the conductor notices when nothing moves: a deadlock, a rank that sleeps outside the provider, a rank that
+// spins without entering MPI. Wall-clock time is used here and nowhere else in the conductor; it decides no result
+// unless a rank is let go, and then the health table says so.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "clock/call_names.hpp"
+#include "conductor/conductor.hpp"
+
+namespace dryfly {
+
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto check_interval = 200ms;
+constexpr auto let_go_after = 5s;
+constexpr auto name_after = 10s;
+
+struct ProcessState {
+  char letter = '?';  // R running, S sleeping, D disk, ...
+  std::uint64_t cpu_ticks = 0;
+};
+
+ProcessState process_state(std::uint32_t pid) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
+  std::array<char, 1024> text{};
+  const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t got = read(file, text.data(), text.size() - 1);
+  close(file);
+  if (got <= 0) return {};
+  // The command name is in parentheses and may hold anything; the fields follow its last parenthesis.
+  const char* after_name = std::strrchr(text.data(), ')');
+  ProcessState state;
+  unsigned long user = 0;
+  unsigned long system = 0;
+  if (after_name == nullptr || std::sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                           &state.letter, &user, &system) != 3) {
+    return {};
+  }
+  state.cpu_ticks = user + system;
+  return state;
+}
+
+std::string call_name(const Rank& rank) {
+  const std::uint32_t index = rank.page->call_index.load(std::memory_order_relaxed);
+  if (index != 0) return preload::call_names[index - 1];
+  return "no MPI call";
+}
+
+}  // namespace
+
+void Conductor::check_deadlock() {
+  if (!started_ || ended_ || broken_ || running_ != 0 || !by_instant_.empty() || !ready_.empty()) return;
+  if (engine_.next() != never || work_is_there()) return;
+  for (const Rank& rank : ranks_) {
+    const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
+    if (!stuck || !rank.overflow.empty()) return;
+  }
+  report_deadlock();
+}
+
+void Conductor::report_deadlock() {
+  broken_ = true;
+  status_.say("deadlock");
+  for (const Rank& rank : ranks_) {
+    status_.say("deadlock-rank " + std::to_string(rank.id.value) + " " + call_name(rank));
+  }
+  status_.say("deadlock-end");
+}
+
+void Conductor::check_stalls() {
+  const auto now = WallClock::now();
+  if (now - last_check_ < check_interval) return;
+  last_check_ = now;
+  if (!started_ || ended_ || broken_) return;
+  for (Rank& rank : ranks_) {
+    if (rank.state != RankState::running) continue;
+    Stall& stall = stalls_[rank.id.value];
+    const std::uint64_t calls = rank.page->call_count.load(std::memory_order_relaxed);
+    const ProcessState process = process_state(rank.pid);
+    const bool inside_mpi = rank.page->call_index.load(std::memory_order_relaxed) != 0;
+    const bool moved = calls != stall.call_count || stall.since == WallClock::time_point{} || inside_mpi;
+    const bool computed = process.cpu_ticks != stall.cpu_ticks;
+    if (moved) {
+      stall = {.cpu_ticks = process.cpu_ticks, .call_count = calls, .since = now, .named = false};
+      continue;
+    }
+    if (computed) {
+      stall.cpu_ticks = process.cpu_ticks;
+      if (!stall.named && now - stall.since >= name_after) {
+        stall.named = true;
+        status_.say("spinning " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
+      }
+      continue;
+    }
+    const bool asleep = process.letter == 'S' || process.letter == 'D' || process.letter == 'T';
+    if (asleep && now - last_progress_ >= let_go_after && now - stall.since >= let_go_after) {
+      ++gates_.let_go;
+      status_.say("let-go " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
+      set_state(rank, RankState::away, never.ps);
+    }
+  }
+}
+
+}  // namespace dryfly
