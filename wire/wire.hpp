@@ -87,6 +87,7 @@ struct RankTimes {
   std::uint64_t communicating_ps;   // inside MPI, the rest
   std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
   std::uint64_t measured_ns;        // measured CPU time that was counted
+  std::uint64_t replay_mismatches;  // replay: points at which the recording did not fit the program
 };
 
 struct alignas(64) RankPage {

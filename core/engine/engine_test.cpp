@@ -21,9 +21,7 @@ constexpr std::uint64_t key_of(ComponentClass component_class, std::uint64_t res
 }
 
 struct Recorder final : Handler {
-  explicit Recorder(Engine& owner) : engine(owner) {
-    engine.attach(ComponentClass::fabric, *this);
-  }
+  explicit Recorder(Engine& owner) : engine(owner) { engine.attach(ComponentClass::fabric, *this); }
   void handle(Event event) override {
     CHECK(engine.now().ps == event.at_ps);
     ran.emplace_back(event.at_ps, event.key);
@@ -173,7 +171,8 @@ TEST_CASE("a hundred thousand random events run as an ordered multiset has them"
     };
     while (scheduled < 20'000) {
       for (int i = 0; i < 50; ++i) schedule_one();
-      const std::uint64_t step = random.draw(draws++) & ((std::uint64_t{1} << random.below(draws++, 36)) - 1);
+      const std::uint32_t bits = random.below(draws++, 36);
+      const std::uint64_t step = random.draw(draws++) & ((std::uint64_t{1} << bits) - 1);
       const Instant limit{engine.now().ps + step};
       engine.run(limit);
       REQUIRE(engine.next().ps == reference.begin()->first);

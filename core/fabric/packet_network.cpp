@@ -1,0 +1,59 @@
+#include "core/fabric/packet_network.hpp"
+
+#include "core/fabric/fabric_spec.hpp"
+#include "core/fabric/links.hpp"
+#include "core/fabric/nic_ports.hpp"
+#include "core/fabric/switches.hpp"
+#include "core/fabric/transfers.hpp"
+
+namespace dryfly {
+
+using fabric::EventKind;
+
+struct PacketNetwork::Parts final : Handler {
+  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec)
+      : links(engine, dragonfly, spec, text),
+        switches(dragonfly, spec, links, packets, transfers),
+        nics(dragonfly.nic_count(), spec, links, packets, transfers) {
+    engine.attach(ComponentClass::fabric, *this);
+  }
+
+  void handle(Event event) override {
+    const std::uint32_t port = fabric::port_of(event);
+    const std::uint32_t packet = fabric::packet_of(event);
+    switch (fabric::kind_of(event)) {
+      case EventKind::head_at_switch:
+        return switches.head(port, packet);
+      case EventKind::packet_at_nic:
+        return nics.deliver(port, packet);
+      case EventKind::acknowledgement_at_nic:
+        return nics.acknowledge(port, packet);
+      case EventKind::output_wakes:
+        return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
+    }
+    DRYFLY_CHECK(false && "an event of no kind");
+  }
+
+  fabric::Links links;
+  fabric::Pool<fabric::Packet> packets;
+  fabric::Transfers transfers;
+  fabric::Switches switches;
+  fabric::NicPorts nics;
+};
+
+PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec)
+    : parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec))) {}
+
+PacketNetwork::~PacketNetwork() = default;
+
+void PacketNetwork::connect(TransferSink& sink) { parts_->nics.connect(sink); }
+
+void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
+
+NetworkTotals PacketNetwork::totals() const { return parts_->nics.totals(); }
+
+bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
+
+std::uint64_t PacketNetwork::credit_bytes_outstanding() const { return parts_->links.credits_outstanding(); }
+
+}  // namespace dryfly

@@ -1,0 +1,41 @@
+// The network at packet level, behind the contract of core/contract/network.hpp: NIC ports, links with credits,
+// switches, routing. A transfer goes, in the order of the files: nic_ports (cut into packets), links (serialisation,
+// flight), switches with output_queues, credits and routing, links again, nic_ports (count, acknowledge), and the
+// acknowledgement back by the same switches.
+//
+// Unloaded, everything happens at instants that oracle/unloaded.hpp gives in closed form, to the picosecond.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/contract/network.hpp"
+#include "core/engine/engine.hpp"
+#include "core/spec/spec.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+class PacketNetwork final : public Network {
+ public:
+  // Throws SpecError. The engine and the dragonfly must outlive it; it is the engine's handler of fabric events.
+  PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec);
+  ~PacketNetwork() override;
+  PacketNetwork(const PacketNetwork&) = delete;
+  PacketNetwork& operator=(const PacketNetwork&) = delete;
+
+  void connect(TransferSink& sink) override;
+  void submit(const Transfer& transfer) override;
+  NetworkTotals totals() const override;
+  bool at_rest() const override;
+
+  // Bytes of credit that are not back at their senders at engine.now(), over all links. Looks at every link: for
+  // tests and reports. 0 whenever at_rest().
+  std::uint64_t credit_bytes_outstanding() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dryfly

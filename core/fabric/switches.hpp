@@ -1,0 +1,54 @@
+// The switches: what happens when a head has crossed one, and when an output looks for its next packet.
+//
+// Models Rosetta (fact sheet B1) as an input-buffered switch with virtual output queues and fair arbitration. It cuts
+// through: the head may leave a fixed latency after it came, long before the tail is there; input and output have one
+// rate, so the tail never runs dry. The input buffer is free again when the tail has left. An input may feed several
+// outputs at a time, so inputs never block by themselves. Acknowledgements have room of their own, go before data
+// that waits and wait for no credit, so they cannot block or be blocked by data; each belongs to a place in its
+// source's window, which bounds them.
+//
+// Leaves out: the spread of the latency (300 to 400 ns), the tiles and their internal buses, traffic classes,
+// congestion management.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/fabric/links.hpp"
+#include "core/fabric/output_queues.hpp"
+#include "core/fabric/packet.hpp"
+#include "core/fabric/routing.hpp"
+#include "core/fabric/transfers.hpp"
+
+namespace dryfly::fabric {
+
+class Switches {
+ public:
+  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
+           Transfers& transfers);
+
+  // A head that came in by this port has crossed the switch.
+  void head(std::uint32_t input, std::uint32_t packet);
+  // The output may have room for more.
+  void wake(std::uint32_t output);
+
+ private:
+  void route(Packet& packet);
+  Path draw_path(const OpenTransfer& transfer, std::uint32_t sequence) const;
+  void forward_acknowledgement(const Port& input, std::uint32_t index);
+  void grant(std::uint32_t output, std::uint32_t input, std::uint32_t index);
+  void wake_sender(std::uint32_t port, std::uint32_t channel);
+  void sleep(std::uint32_t output);
+  std::uint32_t ready_channels(std::uint32_t output);
+
+  const Dragonfly& dragonfly_;
+  Links& links_;
+  Pool<Packet>& packets_;
+  Transfers& transfers_;
+  OutputQueues queues_;
+  std::unique_ptr<Routing> routing_;
+  std::uint64_t seed_;
+  std::uint32_t ack_ps_;
+};
+
+}  // namespace dryfly::fabric

@@ -1,0 +1,85 @@
+// The transfers under way, and the flows that ordered ones form: one for each (source, target) pair that has any.
+// A flow keeps its path until none of its packets is in flight, and sends its transfers one after the other; as
+// every queue on the path is first-in first-out, they arrive in order.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "core/contract/network.hpp"
+#include "core/fabric/packet.hpp"
+#include "core/fabric/pool.hpp"
+
+namespace dryfly::fabric {
+
+struct Flow {
+  Path path;
+  bool routed = false;
+  std::uint32_t transfers = 0;          // not yet acknowledged
+  std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
+  std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
+};
+
+struct OpenTransfer {
+  NicId source;
+  NicId target;
+  std::uint32_t handle = 0;
+  std::uint32_t flow = none;  // none: unordered
+  std::uint64_t unsent_bytes = 0;
+  std::uint32_t unsent_packets = 0;
+  std::uint32_t undelivered_packets = 0;
+  std::uint32_t unacknowledged_packets = 0;
+  std::uint32_t next_turn = none;     // transfer behind it at its NIC
+  std::uint32_t next_in_flow = none;  // transfer that may start when this one is sent
+};
+
+class Transfers {
+ public:
+  OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
+  Flow& flow(std::uint32_t index) { return flows_[index]; }
+  std::uint32_t in_use() const { return transfers_.in_use(); }
+
+  std::uint32_t open(const Transfer& asked, Bytes payload_max) {
+    const std::uint64_t packets = asked.size.count == 0 ? 1 : (asked.size.count - 1) / payload_max.count + 1;
+    DRYFLY_CHECK(packets < none);
+    const std::uint32_t index = transfers_.take();
+    OpenTransfer& transfer = transfers_[index];
+    transfer = {asked.source, asked.target, asked.handle, none, asked.size.count};
+    transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
+        static_cast<std::uint32_t>(packets);
+    if (asked.ordered) {
+      transfer.flow = flow_between(asked.source, asked.target);
+      ++flows_[transfer.flow].transfers;
+    }
+    return index;
+  }
+
+  void close(std::uint32_t index) {
+    const OpenTransfer& transfer = transfers_[index];
+    if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
+      flow_numbers_.erase(pair_of(transfer.source, transfer.target));
+      flows_.give_back(transfer.flow);
+    }
+    transfers_.give_back(index);
+  }
+
+ private:
+  static std::uint64_t pair_of(NicId source, NicId target) {
+    return (static_cast<std::uint64_t>(source.value) << 32) | target.value;
+  }
+
+  std::uint32_t flow_between(NicId source, NicId target) {
+    const auto [place, fresh] = flow_numbers_.try_emplace(pair_of(source, target), none);
+    if (fresh) {
+      place->second = flows_.take();
+      flows_[place->second] = Flow{};
+    }
+    return place->second;
+  }
+
+  Pool<OpenTransfer> transfers_;
+  Pool<Flow> flows_;
+  std::unordered_map<std::uint64_t, std::uint32_t> flow_numbers_;  // looked up, never iterated
+};
+
+}  // namespace dryfly::fabric

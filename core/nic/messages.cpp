@@ -1,0 +1,329 @@
+#include "core/nic/messages.hpp"
+
+#include <algorithm>
+
+#include "core/nic/totals.hpp"
+
+namespace dryfly::nic {
+
+namespace {
+
+Label label_of(const SendCommand& command) { return {command.envelope.tagged, command.source, command.envelope.tag}; }
+
+Pattern pattern_of(const ReceiveCommand& command) {
+  return {command.tagged, command.any_source, command.source, command.tag, command.ignore};
+}
+
+Pattern pattern_of(const PeekCommand& command) {
+  return {command.tagged, command.any_source, command.source, command.tag, command.ignore};
+}
+
+// Of a receive that has matched something: whether it takes no more.
+bool full(const ReceiveCommand& command, Bytes used) {
+  return !command.multi_receive || command.capacity - used < std::max(command.min_free, Bytes{1});
+}
+
+}  // namespace
+
+Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTotals& totals)
+    : transport_(transport), host_(host), spec_(spec), totals_(totals) {}
+
+Messages::Inbox& Messages::inbox(EndpointId endpoint) {
+  DRYFLY_CHECK(endpoint.value < inboxes_.size() && inboxes_[endpoint.value] != nullptr);
+  return *inboxes_[endpoint.value];
+}
+
+void Messages::open(EndpointId endpoint) {
+  if (endpoint.value >= inboxes_.size()) inboxes_.resize(endpoint.value + std::size_t{1});
+  auto& opened = inboxes_[endpoint.value];
+  if (!opened) opened = std::make_unique<Inbox>();
+  DRYFLY_CHECK(!opened->open);
+  opened->open = true;
+  ++opened->life;
+}
+
+// A receive that is still in progress is found to be from an earlier life when its payload is there.
+void Messages::close(EndpointId endpoint) {
+  Inbox& closed = inbox(endpoint);
+  DRYFLY_CHECK(closed.open);
+  closed.open = false;
+  for (const std::uint32_t slot : closed.posted.slots()) unpost(closed, closed.posted.value(slot));
+  std::vector<std::uint32_t> gone;
+  for (std::uint32_t slot = closed.unexpected.oldest(); slot != no_match; slot = closed.unexpected.oldest()) {
+    gone.push_back(closed.unexpected.value(slot));
+    closed.unexpected.remove(slot);
+  }
+  for (const auto& [claim, message] : closed.claimed) gone.push_back(message);
+  closed.claimed.clear();
+  for (const std::uint32_t message : gone) drop(message);
+}
+
+void Messages::send(const SendCommand& command) {
+  const std::uint32_t index = messages_.acquire();
+  Message& message = messages_[index];
+  message.command = command;
+  message.on_node = transport_.on_node(command.source, command.target);
+  message.protocol = command.size <= spec_.inline_max  ? Protocol::inlined
+                     : command.size <= spec_.eager_max ? Protocol::eager
+                                                       : Protocol::rendezvous;
+  if (!message.on_node) ++message.unacknowledged;
+  const bool whole = message.protocol != Protocol::rendezvous;
+  transport_.send_command(to_target(message, whole ? command.size : spec_.rendezvous_head, true),
+                          {Step::message, index}, message.protocol == Protocol::inlined);
+}
+
+std::uint32_t Messages::new_receive(const ReceiveCommand& command, const Inbox& at) {
+  const std::uint32_t index = receives_.acquire();
+  receives_[index].command = command;
+  receives_[index].life = at.life;
+  return index;
+}
+
+void Messages::receive(const ReceiveCommand& command) {
+  Inbox& at = inbox(command.at);
+  DRYFLY_CHECK(at.open);
+  const std::uint32_t index = new_receive(command, at);
+  Receive& receive = receives_[index];
+  const Pattern pattern = pattern_of(command);
+  while (!receive.matched || !full(command, receive.used)) {
+    const std::uint32_t slot = at.unexpected.oldest_for(pattern);
+    if (slot == no_match) {
+      receive.slot = at.posted.post(pattern, index);
+      receive.posted = true;
+      note_list_entries(at);
+      return;
+    }
+    const std::uint32_t message = at.unexpected.value(slot);
+    at.unexpected.remove(slot);
+    match_unexpected(at, index, message);
+  }
+}
+
+void Messages::receive_claimed(const ReceiveCommand& command, Token claim) {
+  Inbox& at = inbox(command.at);
+  const auto claimed = at.claimed.find(claim);
+  DRYFLY_CHECK(claimed != at.claimed.end());
+  const std::uint32_t message = claimed->second;
+  at.claimed.erase(claimed);
+  match_unexpected(at, new_receive(command, at), message);
+}
+
+void Messages::peek(const PeekCommand& command) {
+  Inbox& at = inbox(command.at);
+  DRYFLY_CHECK(at.open);
+  Peeked peeked{.at = command.at, .peek = command.token};
+  std::uint32_t message = none;
+  const auto claimed = command.discard ? at.claimed.find(command.token) : at.claimed.end();
+  if (claimed != at.claimed.end()) {
+    message = claimed->second;
+    at.claimed.erase(claimed);
+  } else if (const std::uint32_t slot = at.unexpected.oldest_for(pattern_of(command)); slot != no_match) {
+    message = at.unexpected.value(slot);
+    if (command.claim || command.discard) at.unexpected.remove(slot);
+  }
+  if (message != none) {
+    const SendCommand& found = messages_[message].command;
+    peeked.found = true;
+    peeked.source = found.source;
+    peeked.envelope = found.envelope;
+    peeked.size = found.size;
+    peeked.send = found.token;
+    if (command.claim && !command.discard) DRYFLY_CHECK(at.claimed.emplace(command.token, message).second);
+  }
+  host_.peeked(peeked);
+  if (message != none && command.discard) drop(message);
+}
+
+// A multi-receive buffer with messages still being placed is not reported as cancelled: the last of them releases
+// it, so that its owner hears of its end once.
+void Messages::cancel(EndpointId endpoint, Token token) {
+  Inbox& at = inbox(endpoint);
+  const std::uint32_t slot =
+      at.posted.find([&](std::uint32_t receive) { return receives_[receive].command.token == token; });
+  if (slot == no_match) return;
+  const std::uint32_t receive = at.posted.value(slot);
+  const bool idle = receives_[receive].in_progress == 0;
+  unpost(at, receive);
+  if (idle) host_.cancelled(endpoint, token);
+}
+
+void Messages::unpost(Inbox& at, std::uint32_t index) {
+  Receive& receive = receives_[index];
+  at.posted.remove(receive.slot);
+  receive.posted = false;
+  if (receive.in_progress == 0) receives_.release(index);
+}
+
+bool Messages::settle(std::uint32_t index) {
+  Receive& receive = receives_[index];
+  --receive.in_progress;
+  if (receive.posted || receive.in_progress > 0) return false;
+  const bool released = receive.command.multi_receive;
+  receives_.release(index);
+  return released;
+}
+
+void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
+  switch (parcel.step) {
+    case Step::message:
+      return request_arrived(parcel.operation, switch_hops);
+    case Step::get_request:
+      return answer_get(parcel.operation);
+    case Step::get_data:
+      messages_[parcel.operation].switch_hops = switch_hops;
+      return placed(parcel.operation);
+    case Step::placement:
+      return placed(parcel.operation);
+    case Step::done: {
+      const SendCommand& command = messages_[parcel.operation].command;
+      const EndpointId source = command.source;
+      const Token token = command.token;
+      end(parcel.operation);
+      return host_.sent(source, token);
+    }
+    default:
+      DRYFLY_CHECK(!"a step of messages");
+  }
+}
+
+void Messages::acknowledged(Parcel parcel) {
+  Message& message = messages_[parcel.operation];
+  --message.unacknowledged;
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  const bool is_sent = parcel.step == Step::message && message.protocol != Protocol::rendezvous;
+  retire_if_idle(parcel.operation);
+  if (is_sent) host_.sent(source, token);
+}
+
+void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
+  Message& message = messages_[index];
+  message.switch_hops = switch_hops;
+  Inbox& target = inbox(message.command.target);
+  if (!target.open) return drop(index);
+  const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
+  if (slot == no_match) {
+    target.unexpected.add(label_of(message.command), index);
+    ++totals_.unexpected_messages;
+    note_list_entries(target);
+    if (message.on_node && message.protocol != Protocol::rendezvous) {
+      message.source_told = true;
+      host_.sent(message.command.source, message.command.token);
+    }
+    return;
+  }
+  match(target, target.posted.value(slot), index);
+  if (message.protocol == Protocol::rendezvous) {
+    get(index);
+  } else {
+    placed(index);
+  }
+}
+
+// Reserves room in the receive's buffer. A multi-receive that has too little left takes no further messages.
+void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t message_index) {
+  Receive& receive = receives_[receive_index];
+  Message& message = messages_[message_index];
+  message.receive = receive_index;
+  message.offset = receive.used;
+  receive.used = receive.used + std::min(message.command.size, receive.command.capacity - receive.used);
+  ++receive.in_progress;
+  receive.matched = true;
+  if (receive.posted && full(receive.command, receive.used)) unpost(at, receive_index);
+}
+
+// An unexpected eager message lies in the overflow buffer; the NIC has reported its header only. When a receive for
+// it is appended, the NIC searches the unexpected headers and raises the event that lets the payload be copied: the
+// work that an expected message needs on arrival is done now, and takes the ingress latency again.
+void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message_index) {
+  match(at, receive, message_index);
+  const Message& message = messages_[message_index];
+  if (message.protocol == Protocol::rendezvous) {
+    get(message_index);
+  } else {
+    transport_.place({Step::placement, message_index}, message.on_node);
+  }
+}
+
+// On-node there is no NIC to ask: the local link copies the rest.
+void Messages::get(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.on_node) return answer_get(index);
+  ++message.unacknowledged;
+  transport_.send(to_source(message), {Step::get_request, index});
+}
+
+void Messages::answer_get(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.on_node) ++message.unacknowledged;
+  transport_.fetch_and_send(to_target(message, message.command.size - spec_.rendezvous_head, false),
+                            {Step::get_data, index});
+}
+
+void Messages::placed(std::uint32_t index) {
+  const Message& message = messages_[index];
+  const Receive& receive = receives_[message.receive];
+  const Inbox& target = inbox(message.command.target);
+  if (!target.open || target.life != receive.life) return drop(index);
+  Received received{.at = message.command.target,
+                    .source = message.command.source,
+                    .receive = receive.command.token,
+                    .send = message.command.token,
+                    .envelope = message.command.envelope,
+                    .size = message.command.size,
+                    .offset = message.offset,
+                    .protocol = message.protocol,
+                    .on_node = message.on_node,
+                    .switch_hops = message.switch_hops};
+  received.buffer_released = settle(message.receive);
+  count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
+  const bool tell_source = finish(index);
+  host_.received(received);
+  if (tell_source) host_.sent(received.source, received.send);
+}
+
+void Messages::drop(std::uint32_t index) {
+  const Message& message = messages_[index];
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  if (message.receive != none) settle(message.receive);
+  const bool tell_source = finish(index);
+  host_.dropped(token);
+  if (tell_source) host_.sent(source, token);
+}
+
+bool Messages::finish(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.protocol == Protocol::rendezvous && !message.on_node) {
+    ++message.unacknowledged;
+    transport_.send(to_source(message), {Step::done, index});
+    return false;
+  }
+  const bool tell_source = message.on_node && !message.source_told;
+  end(index);
+  return tell_source;
+}
+
+void Messages::end(std::uint32_t index) {
+  messages_[index].over = true;
+  retire_if_idle(index);
+}
+
+void Messages::retire_if_idle(std::uint32_t index) {
+  if (messages_[index].over && messages_[index].unacknowledged == 0) messages_.release(index);
+}
+
+Journey Messages::to_target(const Message& message, Bytes size, bool ordered) const {
+  return {message.command.source, message.command.target, size, message.command.traffic_class, ordered};
+}
+
+Journey Messages::to_source(const Message& message) const {
+  return {message.command.target, message.command.source, Bytes{0}, message.command.traffic_class, false};
+}
+
+void Messages::note_list_entries(const Inbox& at) {
+  const std::uint64_t entries = at.posted.size() + at.unexpected.size() + at.claimed.size();
+  totals_.list_entries_max = std::max(totals_.list_entries_max, entries);
+}
+
+}  // namespace dryfly::nic

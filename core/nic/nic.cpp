@@ -1,0 +1,62 @@
+#include "core/nic/nic.hpp"
+
+#include "core/nic/messages.hpp"
+#include "core/nic/remote_memory.hpp"
+#include "core/nic/transport.hpp"
+
+namespace dryfly {
+
+struct Nics::Implementation final : nic::Recipient {
+  Implementation(Engine& engine, Network& network, Host& host, const NicSpec& nic_spec)
+      : spec(nic_spec),
+        transport(engine, network, spec, *this),
+        messages(transport, host, spec, totals),
+        remote_memory(transport, host, spec, totals) {
+    DRYFLY_CHECK(spec.inline_max <= spec.eager_max);
+    DRYFLY_CHECK(spec.rendezvous_head <= spec.eager_max);  // so that a rendezvous always has something left to get
+  }
+
+  static bool is_one_sided(nic::Parcel parcel) {
+    return parcel.step == nic::Step::rma_request || parcel.step == nic::Step::rma_response;
+  }
+
+  void arrived(nic::Parcel parcel, std::uint32_t switch_hops) override {
+    if (is_one_sided(parcel)) return remote_memory.arrived(parcel, switch_hops);
+    messages.arrived(parcel, switch_hops);
+  }
+
+  void acknowledged(nic::Parcel parcel) override {
+    if (is_one_sided(parcel)) return remote_memory.acknowledged(parcel);
+    messages.acknowledged(parcel);
+  }
+
+  const NicSpec spec;
+  NicTotals totals;
+  nic::Transport transport;
+  nic::Messages messages;
+  nic::RemoteMemory remote_memory;
+};
+
+Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
+    : implementation_(std::make_unique<Implementation>(engine, network, host, spec)) {}
+Nics::~Nics() = default;
+
+void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node) {
+  implementation_->transport.open(endpoint, nic, node);
+  implementation_->messages.open(endpoint);
+}
+
+void Nics::close_endpoint(EndpointId endpoint) { implementation_->messages.close(endpoint); }
+void Nics::send(const SendCommand& command) { implementation_->messages.send(command); }
+void Nics::receive(const ReceiveCommand& command) { implementation_->messages.receive(command); }
+void Nics::peek(const PeekCommand& command) { implementation_->messages.peek(command); }
+void Nics::receive_claimed(const ReceiveCommand& command, Token claim) {
+  implementation_->messages.receive_claimed(command, claim);
+}
+void Nics::cancel(EndpointId at, Token receive) { implementation_->messages.cancel(at, receive); }
+void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start(command); }
+
+NicTotals Nics::totals() const { return implementation_->totals; }
+bool Nics::at_rest() const { return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest(); }
+
+}  // namespace dryfly

@@ -1,0 +1,30 @@
+#include "core/nic/nic_spec.hpp"
+
+namespace dryfly {
+
+namespace {
+
+// Far above any real latency; keeps sums of instants far from overflow.
+constexpr std::uint64_t one_second_ps = 1'000'000'000'000;
+// The largest message of the provider (fact sheet, C1).
+constexpr std::uint64_t largest_message = 4'294'967'295;
+
+Duration latency(const Spec& spec, std::string_view name) { return {spec.number_in(name, 0, one_second_ps)}; }
+
+}  // namespace
+
+NicSpec nic_spec(const Spec& spec) {
+  NicSpec result;
+  result.eager_max = Bytes{spec.number_in("nic.eager_bytes", 0, largest_message)};
+  result.inline_max = Bytes{spec.number_in("nic.inline_bytes", 0, result.eager_max.count)};
+  result.rendezvous_head = Bytes{spec.number_in("nic.rendezvous_head_bytes", 0, result.eager_max.count)};
+  result.egress_latency = latency(spec, "nic.egress_latency_ps");
+  result.dma_read_latency = latency(spec, "nic.dma_read_latency_ps");
+  result.ingress_latency = latency(spec, "nic.ingress_latency_ps");
+  result.command_interval = latency(spec, "nic.command_interval_ps");
+  result.local_latency = latency(spec, "node.local_latency_ps");
+  result.local_rate = Rate{spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX)};
+  return result;
+}
+
+}  // namespace dryfly

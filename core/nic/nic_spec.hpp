@@ -1,0 +1,12 @@
+// Reads nic.* and node.* of the resolved spec (docs/resolved-spec.md).
+#pragma once
+
+#include "core/nic/nic.hpp"
+#include "core/spec/spec.hpp"
+
+namespace dryfly {
+
+// Throws SpecError naming the field, its value and what is accepted.
+NicSpec nic_spec(const Spec& spec);
+
+}  // namespace dryfly

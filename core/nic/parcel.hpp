@@ -1,0 +1,58 @@
+// What is under way between two end-points, and on whose behalf. A parcel fits the 32-bit handle of a Transfer, so
+// that whoever carries it (network, on-node link, the NIC's own stages) needs to know nothing of protocols.
+#pragma once
+
+#include <cstdint>
+
+#include "core/contract/network.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly::nic {
+
+enum class Step : std::uint8_t {
+  message,       // to the target: an inline or eager message, or a rendezvous request with the head of the payload
+  get_request,   // to the source, by its target's NIC: send the rest of the rendezvous payload
+  get_data,      // to the target: that rest
+  placement,     // nowhere: an unexpected message is on its way from the overflow buffer to its receive
+  done,          // to the source: the rendezvous is over
+  rma_request,   // to the target: a write or atomic with its operands, or the request of a read
+  rma_response,  // to the source: data read or fetched
+  count
+};
+
+struct Parcel {
+  Step step = Step::message;
+  std::uint32_t operation = 0;  // index of the message, or of the RMA operation
+
+  static constexpr unsigned step_bits = 3;
+  static constexpr std::uint32_t operation_limit = 1U << (32 - step_bits);
+
+  static Parcel of_handle(std::uint32_t handle) {
+    return {static_cast<Step>(handle & ((1U << step_bits) - 1)), handle >> step_bits};
+  }
+  std::uint32_t handle() const {
+    DRYFLY_CHECK(operation < operation_limit);
+    return operation << step_bits | static_cast<std::uint32_t>(step);
+  }
+};
+static_assert(static_cast<unsigned>(Step::count) <= 1U << Parcel::step_bits);
+
+struct Journey {
+  EndpointId from;
+  EndpointId to;
+  Bytes size;
+  TrafficClass traffic_class = TrafficClass::best_effort;
+  bool ordered = true;
+};
+
+// Who is told when a parcel is there.
+class Recipient {
+ public:
+  virtual ~Recipient() = default;
+  virtual void arrived(Parcel parcel, std::uint32_t switch_hops) = 0;
+  // Once for each parcel that went through the network, some time after the network had delivered it; not
+  // necessarily after arrived(). On-node parcels have no acknowledgement.
+  virtual void acknowledged(Parcel parcel) = 0;
+};
+
+}  // namespace dryfly::nic

@@ -1,0 +1,40 @@
+// Records named by small integers that are used again. The index handed out depends only on the order of acquire
+// and release, so it is the same in every run; references stay valid while the record is in use.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/unit/check.hpp"
+
+namespace dryfly::nic {
+
+template <class T>
+class Pool {
+ public:
+  // The record is as T{} makes it.
+  std::uint32_t acquire() {
+    if (free_.empty()) {
+      DRYFLY_CHECK(items_.size() < UINT32_MAX);
+      items_.emplace_back();
+      return static_cast<std::uint32_t>(items_.size() - 1);
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    items_[index] = T{};
+    return index;
+  }
+
+  void release(std::uint32_t index) { free_.push_back(index); }
+
+  T& operator[](std::uint32_t index) { return items_[index]; }
+  const T& operator[](std::uint32_t index) const { return items_[index]; }
+  std::size_t in_use() const { return items_.size() - free_.size(); }
+
+ private:
+  std::deque<T> items_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace dryfly::nic

@@ -1,0 +1,96 @@
+#include "core/nic/remote_memory.hpp"
+
+#include "core/nic/totals.hpp"
+
+namespace dryfly::nic {
+
+namespace {
+
+bool is_answered(RmaKind kind) { return kind == RmaKind::read || kind == RmaKind::fetching_atomic; }
+
+Protocol protocol_of(RmaKind kind) {
+  switch (kind) {
+    case RmaKind::write:
+      return Protocol::put;
+    case RmaKind::read:
+      return Protocol::get;
+    case RmaKind::atomic:
+    case RmaKind::fetching_atomic:
+      return Protocol::atomic;
+  }
+  DRYFLY_CHECK(!"a kind of RMA");
+  return Protocol::count;
+}
+
+}  // namespace
+
+RemoteMemory::RemoteMemory(Transport& transport, Host& host, const NicSpec& spec, NicTotals& totals)
+    : transport_(transport), host_(host), spec_(spec), totals_(totals) {}
+
+void RemoteMemory::start(const RmaCommand& command) {
+  const std::uint32_t index = operations_.acquire();
+  Operation& operation = operations_[index];
+  operation.command = command;
+  operation.on_node = transport_.on_node(command.source, command.target);
+  if (!operation.on_node) ++operation.unacknowledged;
+  const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
+  transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
+                          {Step::rma_request, index}, payload <= spec_.inline_max);
+}
+
+void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
+  if (parcel.step == Step::rma_request) return request_arrived(parcel.operation, switch_hops);
+  DRYFLY_CHECK(parcel.step == Step::rma_response);
+  response_arrived(parcel.operation);
+}
+
+void RemoteMemory::acknowledged(Parcel parcel) {
+  --operations_[parcel.operation].unacknowledged;
+  complete_if_idle(parcel.operation);
+}
+
+void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
+  Operation& operation = operations_[index];
+  const RmaCommand& command = operation.command;
+  count(totals_, protocol_of(command.kind), operation.on_node, switch_hops, command.size);
+  host_.rma_delivered(command, operation.on_node, switch_hops);
+  operation.error = host_.apply(command.token);
+  if (is_answered(command.kind)) return respond(index);
+  operation.over = true;
+  complete_if_idle(index);
+}
+
+void RemoteMemory::respond(std::uint32_t index) {
+  Operation& operation = operations_[index];
+  const RmaCommand& command = operation.command;
+  if (!operation.on_node) ++operation.unacknowledged;
+  const bool refused = operation.error != 0;
+  const Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
+  if (command.kind == RmaKind::read && !refused) {
+    transport_.fetch_and_send(back, {Step::rma_response, index});
+  } else {
+    transport_.send(back, {Step::rma_response, index});
+  }
+}
+
+void RemoteMemory::response_arrived(std::uint32_t index) {
+  Operation& operation = operations_[index];
+  const EndpointId source = operation.command.source;
+  const Token token = operation.command.token;
+  const int error = operation.error;
+  operation.over = true;
+  complete_if_idle(index);
+  host_.rma_done(source, token, error);
+}
+
+// The data that a read or fetch asked for completes it at its source, everything else this does.
+void RemoteMemory::complete_if_idle(std::uint32_t index) {
+  const Operation& operation = operations_[index];
+  if (!operation.over || operation.unacknowledged > 0) return;
+  const RmaCommand command = operation.command;
+  const int error = operation.error;
+  operations_.release(index);
+  if (!is_answered(command.kind)) host_.rma_done(command.source, command.token, error);
+}
+
+}  // namespace dryfly::nic

@@ -1,0 +1,47 @@
+// One-sided operations: writes, reads and atomics, executed at the target at their instant without its CPU. A read
+// answers with data fetched from the target's memory, a fetching atomic with the value its unit has just read. A
+// write or plain atomic is complete at its source when the network has acknowledged it and it has been applied; the
+// acknowledgement may be quicker than the ingress stage. Models section C2.5 of the fact sheet, ordered and
+// unordered; left out are acknowledgements made by the switch (high-rate put) and the limits of the atomic unit.
+#pragma once
+
+#include <cstdint>
+
+#include "core/nic/nic.hpp"
+#include "core/nic/pool.hpp"
+#include "core/nic/transport.hpp"
+
+namespace dryfly::nic {
+
+class RemoteMemory {
+ public:
+  RemoteMemory(Transport& transport, Host& host, const NicSpec& spec, NicTotals& totals);
+
+  void start(const RmaCommand& command);
+  void arrived(Parcel parcel, std::uint32_t switch_hops);
+  void acknowledged(Parcel parcel);
+
+  bool at_rest() const { return operations_.in_use() == 0; }
+
+ private:
+  struct Operation {
+    RmaCommand command;
+    bool on_node = false;
+    bool over = false;  // nothing follows but acknowledgements
+    std::uint32_t unacknowledged = 0;
+    int error = 0;
+  };
+
+  void request_arrived(std::uint32_t operation, std::uint32_t switch_hops);
+  void respond(std::uint32_t operation);
+  void response_arrived(std::uint32_t operation);
+  void complete_if_idle(std::uint32_t operation);
+
+  Transport& transport_;
+  Host& host_;
+  const NicSpec& spec_;
+  NicTotals& totals_;
+  Pool<Operation> operations_;
+};
+
+}  // namespace dryfly::nic

@@ -1,0 +1,152 @@
+// One-sided operations, instants exact to the picosecond; test_stand.hpp has the figures.
+#include <doctest/doctest.h>
+
+#include "core/nic/nic_spec.hpp"
+#include "core/nic/test_stand.hpp"
+
+namespace dryfly::nic {
+namespace {
+
+using Log = TestStand::Log;
+
+RmaCommand rma(RmaKind kind, std::uint32_t source, std::uint32_t target, std::uint64_t size, Token token) {
+  return {
+      .kind = kind, .source = EndpointId{source}, .target = EndpointId{target}, .size = Bytes{size}, .token = token};
+}
+
+TEST_CASE("a write is applied after ingress and done at its acknowledgement") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 10));
+  CHECK_FALSE(stand.nics.at_rest());
+  stand.run();
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1800 rma_done 10 from 0 error 0"});
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("a write whose acknowledgement is quicker than the ingress stage is done when it is applied") {
+  TestStand stand;
+  stand.network.acknowledgement_time = {100 * ns};  // back at 1,200
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 10));
+  stand.run();
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1300 rma_done 10 from 0 error 0"});
+}
+
+TEST_CASE("a long write is fetched first, and ordered only if asked") {
+  TestStand stand;
+  RmaCommand command = rma(RmaKind::write, 0, 2, 4096, 10);
+  stand.nics.rma(command);
+  command.ordered = false;
+  command.token = 11;
+  stand.nics.rma(command);
+  stand.run();
+  REQUIRE(stand.network.submitted.size() == 2);
+  CHECK(stand.network.submitted[0].at == Instant{400 * ns});
+  CHECK(stand.network.submitted[0].transfer.ordered);
+  CHECK(stand.network.submitted[0].transfer.size == Bytes{4096});
+  CHECK(stand.network.submitted[1].at == Instant{410 * ns});
+  CHECK_FALSE(stand.network.submitted[1].transfer.ordered);
+}
+
+TEST_CASE("a read is a request, and data fetched at the target and placed at the source") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 4096, 10));
+  stand.run();
+  // Applied at 1,300, fetched at 1,600, there at 2,600, placed at 2,800; its acknowledgement is back at 3,300.
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "2800 rma_done 10 from 0 error 0"});
+  CHECK(stand.engine.now() == Instant{3300 * ns});
+  REQUIRE(stand.network.submitted.size() == 2);
+  CHECK(stand.network.submitted[0].transfer.size == Bytes{0});
+  CHECK(stand.network.submitted[1].transfer.size == Bytes{4096});
+  CHECK(stand.network.submitted[1].transfer.source == NicId{1});
+  CHECK_FALSE(stand.network.submitted[1].transfer.ordered);
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("a fetching atomic brings its result back, a plain one completes at its acknowledgement") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::fetching_atomic, 0, 2, 8, 10));
+  stand.nics.rma(rma(RmaKind::atomic, 0, 2, 8, 11));
+  stand.run();
+  // 10: there and applied at 1,300, result there at 2,300, placed at 2,500. 11: 10 later, acknowledged at 1,810.
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1310 rma_delivered 11", "1310 apply 11",
+                         "1810 rma_done 11 from 0 error 0", "2500 rma_done 10 from 0 error 0"});
+}
+
+TEST_CASE("what apply refuses comes back as the error of the operation, without data") {
+  TestStand stand;
+  stand.apply_error = 267;
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 4096, 10));
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 11));
+  stand.run();
+  // The refusal of the read needs no fetch: 1,300 + 1,000 + 200.
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1310 rma_delivered 11", "1310 apply 11",
+                         "1810 rma_done 11 from 0 error 267", "2500 rma_done 10 from 0 error 267"});
+  REQUIRE(stand.network.submitted.size() == 3);
+  CHECK(stand.network.submitted[2].transfer.size == Bytes{0});
+}
+
+TEST_CASE("on-node operations use the links of both sides and complete on arrival") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::write, 2, 3, 1000, 10));  // 1,000 on 2's link, 50 to arrive
+  stand.nics.rma(rma(RmaKind::read, 2, 3, 500, 11));    // request at once after it; 500 on 3's link
+  stand.run();
+  CHECK(stand.log == Log{"1050 rma_delivered 10 on-node", "1050 apply 10", "1050 rma_done 10 from 2 error 0",
+                         "1050 rma_delivered 11 on-node", "1050 apply 11", "1600 rma_done 11 from 2 error 0"});
+  CHECK(stand.network.submitted.empty());
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("ordered writes are applied in the order given, also a long one before a short one") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 100'000, 10));
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 11));
+  stand.nics.rma(rma(RmaKind::atomic, 0, 2, 8, 12));
+  stand.run();
+  Log applied;
+  for (const std::string& line : stand.log) {
+    if (line.find("apply") != std::string::npos) applied.push_back(line);
+  }
+  CHECK(applied == Log{"1600 apply 10", "1600 apply 11", "1600 apply 12"});
+}
+
+TEST_CASE("RMA is counted as put, get and atomic, with the bytes moved") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 10, 10));
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 20, 11));
+  stand.nics.rma(rma(RmaKind::atomic, 0, 2, 8, 12));
+  stand.nics.rma(rma(RmaKind::fetching_atomic, 0, 1, 8, 13));
+  stand.run();
+  const NicTotals totals = stand.nics.totals();
+  CHECK(totals.bytes[static_cast<std::size_t>(Protocol::put)][3] == 10);
+  CHECK(totals.bytes[static_cast<std::size_t>(Protocol::get)][3] == 20);
+  CHECK(totals.messages[static_cast<std::size_t>(Protocol::atomic)][3] == 1);
+  CHECK(totals.messages[static_cast<std::size_t>(Protocol::atomic)][NicTotals::on_node_column] == 1);
+}
+
+constexpr const char* spec_text =
+    "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 1\n"
+    "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnode.local_latency_ps 5\n"
+    "node.local_rate_bytes_per_s 6\n";
+
+TEST_CASE("the spec of the NIC is read from the resolved spec") {
+  const NicSpec spec = nic_spec(Spec::parse(spec_text));
+  CHECK(spec.inline_max == Bytes{192});
+  CHECK(spec.eager_max == Bytes{18'433});
+  CHECK(spec.rendezvous_head == Bytes{2048});
+  CHECK(spec.egress_latency == Duration{1});
+  CHECK(spec.dma_read_latency == Duration{2});
+  CHECK(spec.ingress_latency == Duration{3});
+  CHECK(spec.command_interval == Duration{4});
+  CHECK(spec.local_latency == Duration{5});
+  CHECK(spec.local_rate == Rate{6});
+}
+
+TEST_CASE("a rendezvous head longer than an eager message is refused in one sentence") {
+  std::string text = spec_text;
+  text.replace(text.find("2048"), 4, "18434");
+  CHECK_THROWS_WITH_AS(nic_spec(Spec::parse(text)), "nic.rendezvous_head_bytes = 18434: accepted are 0 to 18433",
+                       SpecError);
+}
+
+}  // namespace
+}  // namespace dryfly::nic

@@ -1,0 +1,158 @@
+// Where the tests put the NICs: a network with constant times of flight and a host that writes down what it is told.
+//
+// The figures are round and unlike each other, so that each derivation in the tests has one reading:
+//   egress 100 ns, DMA read 300 ns, ingress 200 ns, command interval 10 ns, flight 1,000 ns, acknowledgement 700 ns
+//   after delivery, on-node 50 ns and 1 GB/s (1 ns a byte).
+// End-points 0 and 1 share NIC 0 of node 0; 2 is alone on NIC 1, node 1; 3 on NIC 2, also node 1.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/nic/nic.hpp"
+
+namespace dryfly::nic {
+
+constexpr std::uint64_t ns = 1000;
+
+class FakeNetwork final : public Network, public Handler {
+ public:
+  explicit FakeNetwork(Engine& engine) : engine_(engine) { engine_.attach(ComponentClass::fabric, *this); }
+
+  void connect(TransferSink& sink) override { sink_ = &sink; }
+  void submit(const Transfer& transfer) override {
+    CHECK(transfer.source != transfer.target);
+    submitted.push_back({engine_.now(), transfer});
+    const std::uint64_t index = submitted.size() - 1;
+    const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1000 * ns};
+    engine_.schedule(engine_.now() + flight, index << 1);
+    engine_.schedule(engine_.now() + flight + acknowledgement_time, index << 1 | 1);
+    in_flight += 2;
+  }
+  void handle(Event event) override {
+    --in_flight;
+    const std::uint32_t handle = submitted[event.key >> 1].transfer.handle;
+    if ((event.key & 1) == 0) {
+      sink_->delivered(handle, 3);
+    } else {
+      sink_->acknowledged(handle);
+    }
+  }
+  NetworkTotals totals() const override { return {}; }
+  bool at_rest() const override { return in_flight == 0; }
+
+  struct Submission {
+    Instant at;
+    Transfer transfer;
+  };
+  std::vector<Submission> submitted;
+  std::function<Duration(std::uint64_t)> unordered_flight;
+  Duration acknowledgement_time{700 * ns};
+  std::uint64_t in_flight = 0;
+
+ private:
+  Engine& engine_;
+  TransferSink* sink_ = nullptr;
+};
+
+class TestStand final : public Host, public Handler {
+ public:
+  explicit TestStand(const NicSpec& spec = round_figures()) : network(engine), nics(engine, network, *this, spec) {
+    engine.attach(ComponentClass::host, *this);
+    nics.open_endpoint(EndpointId{0}, NicId{0}, NodeId{0});
+    nics.open_endpoint(EndpointId{1}, NicId{0}, NodeId{0});
+    nics.open_endpoint(EndpointId{2}, NicId{1}, NodeId{1});
+    nics.open_endpoint(EndpointId{3}, NicId{2}, NodeId{1});
+  }
+
+  static NicSpec round_figures() {
+    return {.inline_max = Bytes{192},
+            .eager_max = Bytes{18'433},
+            .rendezvous_head = Bytes{2048},
+            .egress_latency = {100 * ns},
+            .dma_read_latency = {300 * ns},
+            .ingress_latency = {200 * ns},
+            .command_interval = {10 * ns},
+            .local_latency = {50 * ns},
+            .local_rate = {1'000'000'000}};
+  }
+
+  void at(std::uint64_t ps, std::function<void()> action) {
+    actions_.push_back(std::move(action));
+    engine.schedule(Instant{ps},
+                    static_cast<std::uint64_t>(ComponentClass::host) << component_class_shift | (actions_.size() - 1));
+  }
+  void handle(Event event) override { actions_[event.key & 0xffffffff](); }
+  void run() { engine.run(never); }
+
+  // Lines are "nanoseconds what token ...".
+  void sent(EndpointId source, Token send) override {
+    note("sent " + std::to_string(send) + " from " + std::to_string(source.value));
+  }
+  void received(const Received& message) override {
+    CHECK(message.switch_hops == (message.on_node ? 0 : 3));
+    note("received " + std::to_string(message.send) + " in " + std::to_string(message.receive) + " at " +
+         std::to_string(message.at.value));
+    all_received.push_back(message);
+  }
+  void peeked(const Peeked& answer) override {
+    note("peeked " + std::to_string(answer.peek) + (answer.found ? " found " + std::to_string(answer.send) : " none"));
+    all_peeked.push_back(answer);
+  }
+  void cancelled(EndpointId, Token receive) override { note("cancelled " + std::to_string(receive)); }
+  void dropped(Token send) override { note("dropped " + std::to_string(send)); }
+  int apply(Token rma) override {
+    note("apply " + std::to_string(rma));
+    return apply_error;
+  }
+  void rma_done(EndpointId source, Token rma, int error) override {
+    note("rma_done " + std::to_string(rma) + " from " + std::to_string(source.value) + " error " +
+         std::to_string(error));
+  }
+  void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override {
+    note("rma_delivered " + std::to_string(command.token) + (on_node ? " on-node" : ""));
+    CHECK(switch_hops == (on_node ? 0 : 3));
+  }
+
+  using Log = std::vector<std::string>;
+
+  Engine engine;
+  FakeNetwork network;
+  Nics nics;
+  Log log;
+  std::vector<Received> all_received;
+  std::vector<Peeked> all_peeked;
+  int apply_error = 0;
+
+ private:
+  void note(const std::string& what) {
+    CHECK(engine.now().ps % ns == 0);
+    log.push_back(std::to_string(engine.now().ps / ns) + " " + what);
+  }
+  std::vector<std::function<void()>> actions_;
+};
+
+inline SendCommand message(std::uint32_t source, std::uint32_t target, std::uint64_t size, Token token,
+                           std::uint64_t tag = 0) {
+  return {.source = EndpointId{source},
+          .target = EndpointId{target},
+          .envelope = {.tagged = true, .tag = tag},
+          .size = Bytes{size},
+          .token = token};
+}
+
+inline SendCommand untagged(SendCommand command) {
+  command.envelope.tagged = false;
+  return command;
+}
+
+inline ReceiveCommand receive_of(std::uint32_t at, Token token, std::uint64_t tag = 0,
+                                 std::uint64_t capacity = 1'000'000) {
+  return {.at = EndpointId{at}, .tagged = true, .tag = tag, .capacity = Bytes{capacity}, .token = token};
+}
+
+}  // namespace dryfly::nic

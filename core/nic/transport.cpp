@@ -1,0 +1,121 @@
+#include "core/nic/transport.hpp"
+
+#include <algorithm>
+
+namespace dryfly::nic {
+
+namespace {
+
+// What ends in host memory passes the ingress stage; what one NIC says to another ends in the NIC.
+bool ends_in_memory(Step step) { return step != Step::get_request && step != Step::done; }
+
+constexpr unsigned stage_shift = 32;
+
+}  // namespace
+
+Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient)
+    : engine_(engine), network_(network), spec_(spec), recipient_(recipient) {
+  engine_.attach(ComponentClass::nic, *this);
+  network_.connect(*this);
+}
+
+void Transport::open(EndpointId endpoint, NicId nic, NodeId node) {
+  if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
+  if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
+  Port& opened = ports_[endpoint.value];
+  DRYFLY_CHECK(!opened.known || opened.node == node);
+  opened.nic = nic;
+  opened.node = node;
+  opened.known = true;
+}
+
+void Transport::send_command(const Journey& journey, Parcel parcel, bool payload_in_command) {
+  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  Port& source = port(journey.from);
+  Instant& next_command = next_command_[source.nic.value];
+  const Instant taken = std::max(engine_.now(), next_command);
+  next_command = taken + spec_.command_interval;
+  const Instant ready = taken + spec_.egress_latency + (payload_in_command ? Duration{} : spec_.dma_read_latency);
+  source.egress_until = std::max(source.egress_until, ready);
+  source.egress.push(transfer(journey, parcel));
+  schedule(source.egress_until, Stage::egress, journey.from);
+}
+
+void Transport::send(const Journey& journey, Parcel parcel) {
+  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  network_.submit(transfer(journey, parcel));
+}
+
+void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
+  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  fetch_.push(transfer(journey, parcel));
+  schedule(engine_.now() + spec_.dma_read_latency, Stage::fetch);
+}
+
+void Transport::place(Parcel parcel, bool on_node) {
+  if (on_node) {
+    handover_.push(parcel);
+    schedule(engine_.now(), Stage::handover);
+  } else {
+    ingress_.push({parcel, 0});
+    schedule(engine_.now() + spec_.ingress_latency, Stage::ingress);
+  }
+}
+
+// The local link of an end-point transmits one parcel after the other; each is there the local latency after its
+// last byte was transmitted, and its arrival is all that anybody waits for: memory needs no acknowledgement.
+void Transport::send_on_node(const Journey& journey, Parcel parcel) {
+  Port& source = port(journey.from);
+  const Instant start = std::max(engine_.now(), source.local_link_until);
+  source.local_link_until = start + transmission_time(journey.size, spec_.local_rate);
+  source.local_link.push(parcel);
+  schedule(source.local_link_until + spec_.local_latency, Stage::local_link, journey.from);
+}
+
+void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
+  const Arrival arrival{Parcel::of_handle(handle), switch_hops};
+  if (!ends_in_memory(arrival.parcel.step)) return arrive(arrival);
+  ingress_.push(arrival);
+  schedule(engine_.now() + spec_.ingress_latency, Stage::ingress);
+}
+
+void Transport::acknowledged(std::uint32_t handle) { recipient_.acknowledged(Parcel::of_handle(handle)); }
+
+void Transport::handle(Event event) {
+  const auto stage = static_cast<Stage>((event.key >> stage_shift) & 0xf);
+  const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
+  switch (stage) {
+    case Stage::ingress:
+      return arrive(ingress_.pop());
+    case Stage::handover:
+      return arrive({handover_.pop(), 0});
+    case Stage::local_link:
+      return arrive({port(endpoint).local_link.pop(), 0});
+    case Stage::fetch:
+      return network_.submit(fetch_.pop());
+    case Stage::egress:
+      return network_.submit(port(endpoint).egress.pop());
+  }
+}
+
+const Transport::Port& Transport::port(EndpointId endpoint) const {
+  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value].known);
+  return ports_[endpoint.value];
+}
+
+Transport::Port& Transport::port(EndpointId endpoint) {
+  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value].known);
+  return ports_[endpoint.value];
+}
+
+Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {
+  return {port(journey.from).nic, port(journey.to).nic,  journey.size,
+          parcel.handle(),        journey.traffic_class, journey.ordered};
+}
+
+void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {
+  constexpr auto component = static_cast<std::uint64_t>(ComponentClass::nic) << component_class_shift;
+  engine_.schedule(at, component | static_cast<std::uint64_t>(stage) << stage_shift | endpoint.value);
+}
+
+}  // namespace dryfly::nic

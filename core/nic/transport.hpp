@@ -1,0 +1,81 @@
+// Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or over
+// the local link of a node. Models what sections A7, B3 and C2 of the fact sheet say of the path of a command: the
+// NIC takes commands at a limited rate, an inline payload is in the command, any other is fetched from host memory
+// first; what a NIC answers by itself needs no command.
+//
+// An end-point's commands leave in the order given, although an inline command is ready sooner than a DMA one
+// before it: together with the network's order per pair of NICs this is what matching in the order sent rests on.
+// Left out: shared PCIe bandwidth, doorbells, command-queue depth, several command queues of one end-point.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/contract/network.hpp"
+#include "core/engine/engine.hpp"
+#include "core/nic/fifo.hpp"
+#include "core/nic/nic.hpp"
+#include "core/nic/parcel.hpp"
+
+namespace dryfly::nic {
+
+class Transport final : public Handler, public TransferSink {
+ public:
+  Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient);
+
+  // An end-point that is opened again stays on its node.
+  void open(EndpointId endpoint, NicId nic, NodeId node);
+  // Both must have been opened; it does not matter whether they are open still.
+  bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
+
+  // By command of the CPU at `from`: paced, and after the egress latency.
+  void send_command(const Journey& journey, Parcel parcel, bool payload_in_command);
+  // By the NIC itself, at once.
+  void send(const Journey& journey, Parcel parcel);
+  // By the NIC itself, after fetching the payload from host memory.
+  void fetch_and_send(const Journey& journey, Parcel parcel);
+  // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
+  void place(Parcel parcel, bool on_node);
+
+  void handle(Event event) override;
+  void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
+  void acknowledged(std::uint32_t handle) override;
+
+ private:
+  // The stages in the order in which they run at one instant. An event names the stage and, where each end-point
+  // has its own queue, the end-point. It stands for the head of that queue: equal events are interchangeable.
+  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress };
+
+  struct Port {
+    NicId nic;
+    NodeId node;
+    bool known = false;
+    Fifo<Transfer> egress;
+    Instant egress_until;      // when the last of it is ready
+    Fifo<Parcel> local_link;   // transmitted or flying
+    Instant local_link_until;  // when its last byte has been transmitted
+  };
+  struct Arrival {
+    Parcel parcel;
+    std::uint32_t switch_hops = 0;
+  };
+
+  const Port& port(EndpointId endpoint) const;
+  Port& port(EndpointId endpoint);
+  Transfer transfer(const Journey& journey, Parcel parcel) const;
+  void send_on_node(const Journey& journey, Parcel parcel);
+  void schedule(Instant at, Stage stage, EndpointId endpoint = {});
+  void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
+
+  Engine& engine_;
+  Network& network_;
+  NicSpec spec_;
+  Recipient& recipient_;
+  std::vector<Port> ports_;            // by end-point
+  std::vector<Instant> next_command_;  // by NIC: when it may take another
+  Fifo<Arrival> ingress_;              // these three have one latency each, so one queue serves all NICs
+  Fifo<Parcel> handover_;
+  Fifo<Transfer> fetch_;
+};
+
+}  // namespace dryfly::nic

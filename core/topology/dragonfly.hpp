@@ -1,0 +1,130 @@
+// The machine's network as a graph: groups of several kinds, their switches, the cables inside and between groups,
+// and the nodes with their NICs. Pure wiring: it knows of no rate, no buffer and no time.
+//
+// Models the dragonfly of Slingshot machines (fact sheet A1 and F): the switches of a group are connected all to
+// all, groups by a number of links that depends on their kinds. The links of a group to all others are dealt to its
+// switches in turn, ordered by group, which spreads them evenly.
+//
+// Leaves out: which two links share an optical cable, and wiring plans of real machines, which are not published.
+//
+// Numbering: groups kind by kind; switches, nodes and NICs group by group. The ports of a switch are numbered with
+// local links first, then global links, then NICs; a port has both directions. The port id is unique in the run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/spec/spec.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+// One end of a global link, with what lies at the other end.
+struct GlobalEnd {
+  SwitchId near;
+  SwitchId far;
+  std::uint8_t near_port = 0;
+  std::uint8_t far_port = 0;
+};
+
+// What is plugged into a port of a switch.
+struct Peer {
+  enum class Kind : std::uint8_t { nothing, local_switch, global_switch, nic };
+  Kind kind = Kind::nothing;
+  std::uint8_t port = 0;  // of the switch at the other end
+  std::uint32_t id = 0;   // of the switch or NIC at the other end
+};
+
+class Dragonfly {
+ public:
+  static constexpr std::uint32_t most_ports = 64;  // of a Rosetta switch, and of the fabric's bit masks
+
+  // Throws SpecError where the wiring does not fit or leaves nodes unreachable.
+  explicit Dragonfly(const Spec& spec);
+
+  std::uint32_t group_count() const { return static_cast<std::uint32_t>(groups_.size()); }
+  std::uint32_t switch_count() const { return static_cast<std::uint32_t>(group_of_switch_.size()); }
+  std::uint32_t node_count() const { return node_count_; }
+  std::uint32_t nic_count() const { return static_cast<std::uint32_t>(nic_places_.size()); }
+  std::uint32_t port_count() const { return static_cast<std::uint32_t>(peers_.size()); }
+  std::uint64_t local_link_count() const { return local_link_count_; }
+  std::uint64_t global_link_count() const { return ends_.size() / 2; }
+
+  std::uint32_t nics_per_node(NodeId node) const { return kind_of(node).nics_per_node; }
+  NicId nic_of(NodeId node, std::uint32_t index) const;
+  NodeId node_of(NicId nic) const;
+  SwitchId switch_of(NicId nic) const { return nic_places_[nic.value].at; }
+  std::uint8_t port_of(NicId nic) const { return nic_places_[nic.value].port; }
+
+  GroupId group_of(SwitchId at) const { return {group_of_switch_[at.value]}; }
+  SwitchId first_switch(GroupId group) const { return {groups_[group.value].first_switch}; }
+  std::uint32_t switches_in(GroupId group) const { return kinds_[groups_[group.value].kind].switches; }
+  // Parallel links between two switches of the group.
+  std::uint32_t local_links_in(GroupId group) const { return kinds_[groups_[group.value].kind].local_links; }
+  const std::string& kind_name(GroupId group) const { return kinds_[groups_[group.value].kind].name; }
+
+  std::uint32_t first_port(SwitchId at) const { return first_port_[at.value]; }
+  std::uint32_t ports_of(SwitchId at) const { return first_port_[at.value + 1] - first_port_[at.value]; }
+  const Peer& peer(SwitchId at, std::uint32_t port) const { return peers_[first_port(at) + port]; }
+  // The port of `from` that leads to `to`, another switch of its group, by the given one of their parallel links.
+  std::uint8_t local_port(SwitchId from, SwitchId to, std::uint32_t parallel) const {
+    const auto& group = groups_[group_of_switch_[from.value]];
+    const std::uint32_t place = to.value - group.first_switch - (to > from ? 1 : 0);
+    return static_cast<std::uint8_t>(place * kinds_[group.kind].local_links + parallel);
+  }
+  // The global links between two groups, seen from the first.
+  std::span<const GlobalEnd> global_ends(GroupId from, GroupId to) const {
+    const std::size_t place = std::size_t{from.value} * groups_.size() + to.value;
+    return {ends_.data() + first_end_[place], ends_.data() + first_end_[place + 1]};
+  }
+
+ private:
+  struct Kind {
+    std::string name;
+    std::uint32_t groups = 0;
+    std::uint32_t switches = 0;
+    std::uint32_t nodes = 0;
+    std::uint32_t nics_per_node = 0;
+    bool spread = false;
+    std::uint32_t local_links = 0;
+    std::uint32_t first_node = 0;
+    std::uint32_t first_nic = 0;
+  };
+  struct Group {
+    std::uint32_t kind = 0;
+    std::uint32_t first_switch = 0;
+  };
+  struct NicPlace {
+    SwitchId at;
+    std::uint8_t port = 0;
+  };
+  // The number of links between two groups, by their kinds.
+  using GlobalCounts = std::vector<std::vector<std::uint32_t>>;
+
+  void read_kinds(const Spec& spec);
+  GlobalCounts read_global_counts(const Spec& spec) const;
+  void check_reachable(const GlobalCounts& counts) const;
+  void deal_global_links(const GlobalCounts& counts);
+  void place_nics();
+  void number_ports(std::uint32_t ports_per_switch);
+  void connect_ports();
+  const Kind& kind_of(NodeId node) const;
+  std::uint32_t local_ports(GroupId group) const { return (switches_in(group) - 1) * local_links_in(group); }
+
+  std::vector<Kind> kinds_;
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> group_of_switch_;
+  std::vector<std::uint32_t> global_ports_;  // of each switch
+  std::vector<std::uint32_t> nic_ports_;     // of each switch
+  std::vector<NicPlace> nic_places_;
+  std::vector<std::uint32_t> first_port_;  // of each switch, and the end
+  std::vector<Peer> peers_;                // of each port
+  std::vector<std::size_t> first_end_;     // of each pair of groups, and the end
+  std::vector<GlobalEnd> ends_;
+  std::uint32_t node_count_ = 0;
+  std::uint64_t local_link_count_ = 0;
+};
+
+}  // namespace dryfly

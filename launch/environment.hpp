@@ -1,0 +1,28 @@
+// What a rank finds in its environment: what dryfly-launch inherited, the plan's `env`, the plan's `rankenv`, and
+// last what MPICH's PMI-1 client reads to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra also
+// sets and programs came to rely on (MPI_LOCALRANKID, MPI_LOCALNRANKS), and DRYFLY_RANK. The later one wins. What
+// another process manager left behind (PMI_PORT, PMI_ID and their kin) is taken out: MPICH would follow it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/plan.hpp"
+
+namespace dryfly::launch {
+
+class Environments {
+ public:
+  // `inherited` is a null-terminated array of NAME=VALUE, as environ is.
+  Environments(const Plan& plan, const char* const* inherited);
+
+  // NAME=VALUE, each name once, sorted.
+  std::vector<std::string> of_rank(int rank, int pmi_fd) const;
+
+ private:
+  const Plan& plan_;
+  std::vector<std::string> common_;
+  std::vector<int> ranks_beside_;  // by rank: how many ranks its node has
+};
+
+}  // namespace dryfly::launch

@@ -1,0 +1,38 @@
+// The plan of a job: which ranks there are, where they stand and what each one sees. Python writes it, dryfly-launch
+// reads it. A text file, one item per line, every value verbatim to the end of its line (a value cannot hold a
+// newline); empty lines and lines that begin with '#' are skipped.
+//
+//   rank R node N local L    rank R is the L-th rank of node N; R runs over 0..size-1, each once, in any order
+//   env NAME=VALUE           for every rank, over what dryfly-launch itself inherited
+//   rankenv R NAME=VALUE     for rank R, over `env`
+//   cwd DIR                  where the ranks start (default: where dryfly-launch was started)
+//   stdin-rank R             the rank that reads dryfly-launch's standard input (default 0); the others get /dev/null
+//
+// Node numbers tell ranks of one node from ranks of another and nothing else: MPICH renumbers them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dryfly::launch {
+
+struct PlannedRank {
+  int node = -1;
+  int local = -1;
+  std::vector<std::string> environment;  // NAME=VALUE
+};
+
+struct Plan {
+  std::vector<PlannedRank> ranks;
+  std::vector<std::string> environment;  // NAME=VALUE
+  std::string directory;                 // empty: stay
+  int stdin_rank = 0;
+
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+// Throws SpecError naming the line.
+Plan parse_plan(std::string_view text);
+
+}  // namespace dryfly::launch

@@ -1,0 +1,67 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "launch/plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/spec/spec.hpp"
+#include "launch/ending.hpp"
+#include "launch/environment.hpp"
+
+using namespace dryfly;
+using namespace dryfly::launch;
+
+TEST_CASE("a plan is read item by item, values verbatim to the end of the line") {
+  const Plan plan = parse_plan(
+      "# two ranks\n"
+      "rank 1 node 40 local 0\n"
+      "rank 0 node 7 local 3\n"
+      "\n"
+      "env TEXT= two  words = here \n"
+      "rankenv 1 PORT=\n"
+      "cwd /tmp/a directory\n"
+      "stdin-rank 1");
+  REQUIRE(plan.size() == 2);
+  CHECK(plan.ranks[0].node == 7);
+  CHECK(plan.ranks[0].local == 3);
+  CHECK(plan.ranks[1].node == 40);
+  CHECK(plan.environment == std::vector<std::string>{"TEXT= two  words = here "});
+  CHECK(plan.ranks[1].environment == std::vector<std::string>{"PORT="});
+  CHECK(plan.directory == "/tmp/a directory");
+  CHECK(plan.stdin_rank == 1);
+}
+
+TEST_CASE("a plan that cannot be meant is refused with its line") {
+  CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1\n"), "launch plan, line 1, `rank 0 node 1`: `local` is missing",
+                       SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1 local 0\nrank 0 node 2 local 0"),
+                       "launch plan, line 2, `rank 0 node 2 local 0`: this rank is given twice", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1 local 0 x"),
+                       "launch plan, line 1, `rank 0 node 1 local 0 x`: `x` is too much", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("rank 1 node 1 local 0"), "launch plan: rank 0 has no `rank` line", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("env =x"), "launch plan, line 1, `env =x`: NAME=VALUE is missing", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("rank 99999999 node 1 local 0"),
+                       "launch plan, line 1, `rank 99999999 node 1 local 0`: ranks go up to 1048575", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("nodes 3"),
+                       "launch plan, line 1, `nodes 3`: items are rank, env, rankenv, cwd and stdin-rank", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1 local 0\nstdin-rank 1"),
+                       "launch plan: stdin-rank 1 is no rank of the job", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan(""), "launch plan: there is no rank", SpecError);
+}
+
+TEST_CASE("a rank's environment: the more specific setting wins, and another launcher's PMI is gone") {
+  const Plan plan = parse_plan(
+      "rank 0 node 0 local 0\nrank 1 node 0 local 1\nrank 2 node 5 local 0\n"
+      "env B=plan\nenv C=plan\nrankenv 1 C=rank\nrankenv 1 PMI_RANK=99\n");
+  const char* inherited[] = {"A=inherited", "B=inherited", "C=inherited", "PMI_PORT=host:1", "PMI_ID=3", nullptr};
+  CHECK(Environments(plan, inherited).of_rank(1, 12) ==
+        std::vector<std::string>{"A=inherited", "B=plan", "C=rank", "DRYFLY_RANK=1", "MPI_LOCALNRANKS=2",
+                                 "MPI_LOCALRANKID=1", "PMI_FD=12", "PMI_RANK=1", "PMI_SIZE=3", "PMI_SPAWNED=0"});
+}
+
+TEST_CASE("a wrapper's exit code may stand for a signal") {
+  CHECK(signal_in_exit_code(139) == 11);  // a shell: 128 + SIGSEGV
+  CHECK(signal_in_exit_code(247) == 9);   // Python, sys.exit(-9): 256 - SIGKILL
+  CHECK_FALSE(signal_in_exit_code(128));
+  CHECK_FALSE(signal_in_exit_code(1));
+  CHECK_FALSE(signal_in_exit_code(0));
+}

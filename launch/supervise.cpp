@@ -1,0 +1,390 @@
+#include "launch/supervise.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "core/unit/check.hpp"
+#include "launch/descendants.hpp"
+#include "launch/ending.hpp"
+#include "launch/pmi.hpp"
+#include "launch/starter.hpp"
+
+namespace dryfly::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto grace = 500ms;            // between SIGTERM and SIGKILL
+constexpr auto patience_with_kill = 4s;  // together they stay within the 5 s a failed job may take to end
+constexpr int exit_of_signal = 128;
+constexpr int exit_of_timeout = 124;
+constexpr int exit_of_noexec = 127;
+
+struct Verdict {
+  std::string line;
+  int exit_status;
+};
+
+// What an epoll event is about; `index` is a rank, or an entry of attached_.
+enum class Source : std::uint32_t { pmi, rank, attached, attach_lines, signals, status };
+
+std::uint64_t event_key(Source source, int index) {
+  return static_cast<std::uint64_t>(source) << 32 | static_cast<std::uint32_t>(index);
+}
+
+std::vector<int> nodes_of(const Plan& plan) {
+  std::vector<int> nodes;
+  for (const PlannedRank& rank : plan.ranks) nodes.push_back(rank.node);
+  return nodes;
+}
+
+[[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
+
+class Supervisor {
+ public:
+  Supervisor(const Plan& plan, const Options& options, const Signals& signals);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  int run();
+
+ private:
+  struct Rank {
+    Spawned process;
+    int pmi_fd = -1;
+    bool sending_blocked = false;
+    int attached = 0;         // processes of it in attached_
+    bool lost_sight = false;  // a process of it has ended and nobody knows how
+  };
+  struct Attached {
+    int rank;
+    pid_t pid;
+    int pidfd;
+  };
+
+  Rank& rank_state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  void watch(int fd, std::uint32_t events, Source source, int index);
+  void conclude(std::string line, int exit_status);
+  void conclude_by(const Ending& ending, int rank, pid_t pid);
+
+  void start_all();
+  void wait_for_events();
+  void handle(const epoll_event& event);
+  bool read_pmi(int rank);
+  void send_answers();
+  void send_answers_to(int rank);
+  void check_pmi();
+  void read_signals();
+  void read_attach_lines();
+  void attach(std::string_view line);
+  void rank_ended(int rank);
+  void attached_ended(int index);
+  void report() const;
+
+  const Plan& plan_;
+  const Options& options_;
+  const Signals& signals_;
+  PmiServer pmi_;
+  int epoll_fd_;
+  int signal_fd_;
+  std::vector<Rank> ranks_;
+  int running_ = 0;
+  std::map<int, Attached> attached_;
+  int next_attached_ = 0;
+  std::string attach_text_;
+  int ended_without_mpi_ = -1;  // a rank that will not come to any barrier
+  std::optional<Clock::time_point> deadline_;
+  std::optional<Verdict> verdict_;
+};
+
+Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& signals)
+    : plan_(plan),
+      options_(options),
+      signals_(signals),
+      pmi_("dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()),
+           nodes_of(plan)),
+      epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
+      signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
+      ranks_(plan.ranks.size()) {
+  if (epoll_fd_ < 0) fail("epoll_create1");
+  if (signal_fd_ < 0) fail("signalfd");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  watch(signal_fd_, EPOLLIN, Source::signals, 0);
+  watch(options_.status_fd, 0, Source::status, 0);
+  if (options_.attach_fd >= 0) {
+    fcntl(options_.attach_fd, F_SETFL, O_NONBLOCK);
+    watch(options_.attach_fd, EPOLLIN, Source::attach_lines, 0);
+  }
+  if (options_.timeout) deadline_ = Clock::now() + *options_.timeout;
+}
+
+void Supervisor::watch(int fd, std::uint32_t events, Source source, int index) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = event_key(source, index);
+  // A status line may go to a plain file, which has no events.
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EPERM) fail("epoll_ctl");
+}
+
+void Supervisor::conclude(std::string line, int exit_status) {
+  if (!verdict_) verdict_ = Verdict{std::move(line), exit_status};
+}
+
+void Supervisor::conclude_by(const Ending& ending, int rank, pid_t pid) {
+  const std::string who = " rank " + std::to_string(rank) + " pid " + std::to_string(pid);
+  if (ending.by_signal) {
+    conclude("signal" + who + " signal " + std::to_string(ending.value), exit_of_signal + ending.value);
+  } else {
+    conclude("exit" + who + " code " + std::to_string(ending.value), ending.value);
+  }
+}
+
+void Supervisor::start_all() {
+  const Starter starter(plan_, options_, signals_);
+  for (int rank = 0; rank < plan_.size(); ++rank) {
+    const auto result = starter.start(rank);
+    if (const auto* failure = std::get_if<SpawnFailure>(&result)) {
+      return conclude("noexec " + failure->path + " " + std::strerror(failure->error), exit_of_noexec);
+    }
+    const auto& started = std::get<StartedRank>(result);
+    rank_state(rank).process = started.process;
+    rank_state(rank).pmi_fd = started.pmi_fd;
+    watch(started.process.pidfd, EPOLLIN, Source::rank, rank);
+    watch(started.pmi_fd, EPOLLIN, Source::pmi, rank);
+    ++running_;
+  }
+}
+
+int Supervisor::run() {
+  start_all();
+  while (!verdict_ && (running_ > 0 || !attached_.empty())) wait_for_events();
+  conclude("done", 0);
+  report();
+  if (!end_all_descendants(grace, patience_with_kill)) {
+    std::fprintf(stderr, "dryfly-launch: a process of the job does not end, stuck in the kernel even after SIGKILL\n");
+  }
+  return verdict_->exit_status;
+}
+
+void Supervisor::report() const {
+  const std::string line = verdict_->line + "\n";
+  std::string_view left = line;
+  while (!left.empty()) {
+    const ssize_t written = write(options_.status_fd, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads; the exit status says it too
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Supervisor::wait_for_events() {
+  int timeout_ms = -1;
+  if (deadline_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+    if (left <= 0) return conclude("timeout", exit_of_timeout);
+    timeout_ms = static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000));
+  }
+  std::array<epoll_event, 256> events;
+  const int count = epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()), timeout_ms);
+  for (int i = 0; i < count && !verdict_; ++i) handle(events[static_cast<std::size_t>(i)]);
+}
+
+void Supervisor::handle(const epoll_event& event) {
+  const auto source = static_cast<Source>(event.data.u64 >> 32);
+  const int index = static_cast<int>(event.data.u64 & 0xffffffffU);
+  switch (source) {
+    case Source::pmi:
+      if ((event.events & EPOLLOUT) != 0) send_answers_to(index);
+      if ((event.events & ~EPOLLOUT) != 0) read_pmi(index);
+      send_answers();
+      check_pmi();
+      break;
+    case Source::rank:
+      rank_ended(index);
+      break;
+    case Source::attached:
+      if (attached_.contains(index)) attached_ended(index);
+      break;
+    case Source::attach_lines:
+      read_attach_lines();
+      break;
+    case Source::signals:
+      read_signals();
+      break;
+    case Source::status:
+      conclude("interrupted " + std::to_string(SIGHUP), exit_of_signal + SIGHUP);
+      break;
+  }
+}
+
+// False when there was nothing to read.
+bool Supervisor::read_pmi(int rank) {
+  Rank& state = rank_state(rank);
+  if (state.pmi_fd < 0) return false;
+  char bytes[16384];
+  const ssize_t size = recv(state.pmi_fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (size > 0) {
+    pmi_.receive(rank, {bytes, static_cast<std::size_t>(size)});
+    return true;
+  }
+  if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    close(state.pmi_fd);  // which also takes it out of the epoll set
+    state.pmi_fd = -1;
+  }
+  return false;
+}
+
+void Supervisor::send_answers() {
+  for (const int rank : pmi_.take_answered()) send_answers_to(rank);
+}
+
+void Supervisor::send_answers_to(int rank) {
+  Rank& state = rank_state(rank);
+  std::string& outgoing = pmi_.outgoing(rank);
+  const ssize_t sent = state.pmi_fd < 0
+                           ? static_cast<ssize_t>(outgoing.size())
+                           : send(state.pmi_fd, outgoing.data(), outgoing.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+    outgoing.clear();  // the other end is closed
+  } else if (sent > 0) {
+    outgoing.erase(0, static_cast<std::size_t>(sent));
+  }
+  const bool blocked = !outgoing.empty();
+  if (blocked == state.sending_blocked || state.pmi_fd < 0) return;
+  state.sending_blocked = blocked;
+  epoll_event event{};
+  // A client that does not fetch its answers is not read from either.
+  event.events = blocked ? EPOLLOUT : EPOLLIN;
+  event.data.u64 = event_key(Source::pmi, rank);
+  epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, state.pmi_fd, &event);
+}
+
+void Supervisor::check_pmi() {
+  if (const auto& abort = pmi_.abort()) {
+    const int low_byte = abort->code & 0xff;
+    conclude("abort rank " + std::to_string(abort->rank) + " code " + std::to_string(abort->code),
+             low_byte == 0 && abort->code != 0 ? 1 : low_byte);
+  }
+  if (ended_without_mpi_ >= 0 && pmi_.anyone_initialised()) {
+    conclude("early rank " + std::to_string(ended_without_mpi_), 1);
+  }
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (read(signal_fd_, &info, sizeof info) == sizeof info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGINT && options_.debug_rank >= 0) continue;
+    conclude("interrupted " + std::to_string(number), exit_of_signal + number);
+  }
+}
+
+void Supervisor::read_attach_lines() {
+  if (options_.attach_fd < 0) return;
+  char bytes[4096];
+  ssize_t size = 0;
+  while ((size = read(options_.attach_fd, bytes, sizeof bytes)) > 0) {
+    attach_text_.append(bytes, static_cast<std::size_t>(size));
+  }
+  if (size == 0) epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, options_.attach_fd, nullptr);
+  std::size_t end = 0;
+  while ((end = attach_text_.find('\n')) != std::string::npos) {
+    attach(std::string_view(attach_text_).substr(0, end));
+    attach_text_.erase(0, end + 1);
+  }
+}
+
+void Supervisor::attach(std::string_view line) {
+  int rank = -1;
+  int pid = -1;
+  const std::string text(line);
+  const bool understood = std::sscanf(text.c_str(), "attached %d %d", &rank, &pid) == 2;
+  DRYFLY_CHECK(understood && rank >= 0 && rank < plan_.size() && pid > 0);
+  Rank& state = rank_state(rank);
+  if (state.process.pid == pid) return;
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (pidfd < 0) {
+    state.lost_sight = true;
+    return;
+  }
+  fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+  const int index = next_attached_++;
+  attached_.emplace(index, Attached{rank, pid, pidfd});
+  ++state.attached;
+  watch(pidfd, EPOLLIN, Source::attached, index);
+}
+
+void Supervisor::attached_ended(int index) {
+  const Attached process = attached_.at(index);
+  const auto ending = ending_of(process.pidfd, process.pid);
+  attached_.erase(index);
+  close(process.pidfd);
+  Rank& state = rank_state(process.rank);
+  --state.attached;
+  while (read_pmi(process.rank)) {
+  }
+  check_pmi();
+  read_signals();
+  if (!ending) {
+    state.lost_sight = true;
+  } else if (!ending->clean()) {
+    conclude_by(*ending, process.rank, process.pid);
+  } else if (pmi_.phase(process.rank) == PmiServer::Phase::initialised) {
+    conclude("early rank " + std::to_string(process.rank), 1);
+  }
+}
+
+void Supervisor::rank_ended(int rank) {
+  Rank& state = rank_state(rank);
+  auto ending = ending_of(state.process.pidfd, state.process.pid);
+  if (!ending) return;
+  close(state.process.pidfd);
+  --running_;
+  // What happened before the end, though epoll may tell of it later, is the cause: MPI_Abort, Ctrl-C at a terminal,
+  // the death of the MPI process behind this wrapper.
+  while (read_pmi(rank)) {
+  }
+  check_pmi();
+  read_signals();
+  read_attach_lines();
+  for (auto next = attached_.begin(); next != attached_.end();) {
+    const auto [index, process] = *next++;
+    if (process.rank == rank && syscall(SYS_pidfd_send_signal, process.pidfd, 0, nullptr, 0) != 0) {
+      attached_ended(index);
+    }
+  }
+  if (!ending->clean()) {
+    const auto hidden = state.lost_sight && !ending->by_signal ? signal_in_exit_code(ending->value) : std::nullopt;
+    conclude_by(hidden ? Ending{true, *hidden} : *ending, rank, state.process.pid);
+  } else if (pmi_.phase(rank) == PmiServer::Phase::untouched) {
+    ended_without_mpi_ = rank;
+    check_pmi();
+  } else if (pmi_.phase(rank) == PmiServer::Phase::initialised && state.attached == 0) {
+    conclude("early rank " + std::to_string(rank), 1);
+  }
+  send_answers();
+}
+
+}  // namespace
+
+int supervise(const Plan& plan, const Options& options, const Signals& signals) {
+  Supervisor supervisor(plan, options, signals);
+  return supervisor.run();
+}
+
+}  // namespace dryfly::launch

@@ -1,0 +1,132 @@
+#include "provider/cntr.hpp"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "provider/deadline.hpp"
+#include "provider/log.hpp"
+#include "provider/memory.hpp"
+#include "provider/process.hpp"
+#include "provider/progress.hpp"
+#include "provider/unsupported.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+// A program that reads the same value again is polling. Time passes in that only while something is under way that
+// the counter will count: a flush with nothing to wait for must not wait.
+std::uint64_t read(fid_cntr* fid) {
+  const Session session;
+  auto& counter = *object_of<Counter>(fid);
+  if (!session) return counter.value;
+  const bool delivered = progress(session);
+  session.state().news.seen(counter.outlet, 0);
+  if (counter.value == counter.last_read && counter.outstanding != 0) empty_poll(session, delivered);
+  session.state().news.seen(counter.outlet, 0);
+  counter.last_read = counter.value;
+  return counter.value;
+}
+
+std::uint64_t read_errors(fid_cntr* fid) {
+  const Session session;
+  auto& counter = *object_of<Counter>(fid);
+  if (session) progress(session);
+  session.state().news.seen(counter.outlet, 0);
+  return counter.errors;
+}
+
+int add(fid_cntr* fid, std::uint64_t value) {
+  const Session session;
+  object_of<Counter>(fid)->value += value;
+  return 0;
+}
+
+int add_errors(fid_cntr* fid, std::uint64_t value) {
+  const Session session;
+  object_of<Counter>(fid)->errors += value;
+  return 0;
+}
+
+int set(fid_cntr* fid, std::uint64_t value) {
+  const Session session;
+  object_of<Counter>(fid)->value = value;
+  return 0;
+}
+
+int set_errors(fid_cntr* fid, std::uint64_t value) {
+  const Session session;
+  object_of<Counter>(fid)->errors = value;
+  return 0;
+}
+
+int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
+  auto& counter = *object_of<Counter>(fid);
+  Deadline deadline(timeout_ms);
+  std::uint64_t errors_before = 0;
+  for (bool first = true;; first = false) {
+    const Session session;
+    if (!session) return -FI_EOPBADSTATE;
+    if (first) errors_before = counter.errors;
+    progress(session);
+    session.state().news.seen(counter.outlet, 0);
+    if (counter.value >= threshold) return 0;
+    if (counter.errors != errors_before) return -FI_EAVAIL;
+    if (deadline.passed(session)) return -FI_ETIMEDOUT;
+    deadline.wait(session);
+  }
+}
+
+int close_counter(fid* fid) {
+  const Session session;
+  auto* counter = object_of<Counter>(fid);
+  if (counter->users != 0) return -FI_EBUSY;
+  session.state().news.remove(counter->outlet);
+  --counter->domain->users;
+  free(counter);
+  return 0;
+}
+
+fi_ops object_calls = {
+    .size = sizeof(fi_ops),
+    .close = close_counter,
+    .bind = unsupported,
+    .control = unsupported,
+    .ops_open = unsupported,
+};
+
+fi_ops_cntr counter_calls = {
+    .size = sizeof(fi_ops_cntr),
+    .read = read,
+    .readerr = read_errors,
+    .add = add,
+    .set = set,
+    .wait = wait,
+    .adderr = add_errors,
+    .seterr = set_errors,
+};
+
+}  // namespace
+
+int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, void* context) {
+  if (attributes != nullptr &&
+      (attributes->events != FI_CNTR_EVENTS_COMP || !wait_object_accepted(attributes->wait_obj))) {
+    log("fi_cntr_open: events %d with wait object %d are not offered", static_cast<int>(attributes->events),
+        static_cast<int>(attributes->wait_obj));
+    return -FI_ENOSYS;
+  }
+  auto* counter = allocate<Counter>();
+  if (counter == nullptr) return -FI_ENOMEM;
+  counter->fid.fid.fclass = FI_CLASS_CNTR;
+  counter->fid.fid.context = context;
+  counter->fid.fid.ops = &object_calls;
+  counter->fid.ops = &counter_calls;
+  counter->domain = object_of<Domain>(domain);
+  const Session session;
+  ++counter->domain->users;
+  session.state().news.add(counter->outlet);
+  *fid = &counter->fid;
+  return 0;
+}
+
+}  // namespace dryfly::provider

@@ -1,0 +1,205 @@
+#include "provider/cq.hpp"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "provider/deadline.hpp"
+#include "provider/log.hpp"
+#include "provider/memory.hpp"
+#include "provider/process.hpp"
+#include "provider/progress.hpp"
+#include "provider/unsupported.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+std::size_t entry_bytes(fi_cq_format format) {
+  switch (format) {
+    case FI_CQ_FORMAT_MSG:
+      return sizeof(fi_cq_msg_entry);
+    case FI_CQ_FORMAT_DATA:
+      return sizeof(fi_cq_data_entry);
+    case FI_CQ_FORMAT_TAGGED:
+      return sizeof(fi_cq_tagged_entry);
+    default:
+      return sizeof(fi_cq_entry);
+  }
+}
+
+// Each format is a prefix of the longest.
+void write_entry(const Completion& completion, fi_cq_format format, void* to) {
+  const fi_cq_tagged_entry entry{completion.context, completion.flags, completion.length,
+                                 completion.buffer,  completion.data,  completion.tag};
+  memcpy(to, &entry, entry_bytes(format));
+}
+
+void take_one(CompletionQueue& queue) {
+  ++queue.tail;
+  process().news.seen(queue.outlet, queue.size());
+}
+
+// Entries in front of an error come first; the error then has to be fetched with fi_cq_readerr.
+ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::size_t count, fi_addr_t* sources) {
+  if (queue.size() == 0) return -FI_EAGAIN;
+  const std::size_t step = entry_bytes(queue.format);
+  std::size_t taken = 0;
+  while (taken < count && queue.size() != 0) {
+    const Completion& completion = queue.ring[queue.tail & (queue.capacity - 1)];
+    if (completion.error != 0) break;
+    write_entry(completion, queue.format, static_cast<char*>(buffer) + taken * step);
+    if (sources != nullptr) {
+      sources[taken] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
+                                                     : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
+    }
+    take_one(queue);
+    ++taken;
+  }
+  if (taken == 0 && count != 0) return -FI_EAVAIL;
+  session.channel().charge(taken * session.channel().costs().completion_ps);
+  return static_cast<ssize_t>(taken);
+}
+
+ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources) {
+  const Session session;
+  if (!session) return -FI_EOPBADSTATE;
+  auto& queue = *object_of<CompletionQueue>(fid);
+  const bool delivered = progress(session);
+  if (queue.size() == 0) empty_poll(session, delivered);
+  return take(session, queue, buffer, count, sources);
+}
+
+ssize_t read(fid_cq* fid, void* buffer, std::size_t count) { return read_from(fid, buffer, count, nullptr); }
+
+ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
+  const Session session;
+  if (!session) return -FI_EOPBADSTATE;
+  auto& queue = *object_of<CompletionQueue>(fid);
+  if (queue.size() == 0) return -FI_EAGAIN;
+  const Completion& completion = queue.ring[queue.tail & (queue.capacity - 1)];
+  if (completion.error == 0) return -FI_EAGAIN;
+  // Field by field: the structure is longer in libfabric 2, and the caller's may be the shorter one.
+  entry->op_context = completion.context;
+  entry->flags = completion.flags;
+  entry->len = completion.length;
+  entry->buf = completion.buffer;
+  entry->data = completion.data;
+  entry->tag = completion.tag;
+  entry->olen = completion.missing_bytes;
+  entry->err = completion.error;
+  entry->prov_errno = completion.error;
+  entry->err_data_size = 0;
+  take_one(queue);
+  session.channel().charge(session.channel().costs().completion_ps);
+  return 1;
+}
+
+ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources, const void*,
+                           int timeout_ms) {
+  auto& queue = *object_of<CompletionQueue>(fid);
+  Deadline deadline(timeout_ms);
+  for (;;) {
+    const Session session;
+    if (!session) return -FI_EOPBADSTATE;
+    progress(session);
+    const ssize_t got = take(session, queue, buffer, count, sources);
+    const bool signalled = __atomic_exchange_n(&queue.signalled, 0U, __ATOMIC_ACQ_REL) != 0;
+    if (got != -FI_EAGAIN || signalled || deadline.passed(session)) return got;
+    deadline.wait(session);
+  }
+}
+
+ssize_t wait_and_read(fid_cq* fid, void* buffer, std::size_t count, const void* condition, int timeout_ms) {
+  return wait_and_read_from(fid, buffer, count, nullptr, condition, timeout_ms);
+}
+
+int signal(fid_cq* fid) {
+  __atomic_store_n(&object_of<CompletionQueue>(fid)->signalled, 1U, __ATOMIC_RELEASE);
+  return 0;
+}
+
+const char* error_text(fid_cq*, int error, const void*, char* buffer, std::size_t length) {
+  // libfabric's own numbers begin at FI_ERRNO_OFFSET; the others are errno's.
+  const char* text = "an error of libfabric, see rdma/fi_errno.h";
+  if (error < FI_ERRNO_OFFSET) text = strerror(error);
+  if (error == FI_ETRUNC) text = "the message was longer than the buffer";
+  if (buffer != nullptr && length != 0) {
+    strncpy(buffer, text, length - 1);
+    buffer[length - 1] = 0;
+  }
+  return text;
+}
+
+int close_completion_queue(fid* fid) {
+  const Session session;
+  auto* queue = object_of<CompletionQueue>(fid);
+  if (queue->users != 0) return -FI_EBUSY;
+  session.state().news.remove(queue->outlet);
+  --queue->domain->users;
+  free(queue->ring);
+  free(queue);
+  return 0;
+}
+
+fi_ops object_calls = {
+    .size = sizeof(fi_ops),
+    .close = close_completion_queue,
+    .bind = unsupported,
+    .control = unsupported,
+    .ops_open = unsupported,
+};
+
+fi_ops_cq queue_calls = {
+    .size = sizeof(fi_ops_cq),
+    .read = read,
+    .readfrom = read_from,
+    .readerr = read_error,
+    .sread = wait_and_read,
+    .sreadfrom = wait_and_read_from,
+    .signal = signal,
+    .strerror = error_text,
+};
+
+}  // namespace
+
+bool CompletionQueue::reserve() {
+  if (size() < capacity) return true;
+  constexpr std::uint64_t smallest = 64;
+  const std::uint64_t larger_capacity = std::max(capacity * 2, smallest);
+  auto* larger = allocate<Completion>(larger_capacity);
+  if (larger == nullptr) return false;
+  for (std::uint64_t i = tail; i != head; ++i) larger[i & (larger_capacity - 1)] = ring[i & (capacity - 1)];
+  free(ring);
+  ring = larger;
+  capacity = larger_capacity;
+  return true;
+}
+
+int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** fid, void* context) {
+  if (attributes != nullptr && !wait_object_accepted(attributes->wait_obj)) {
+    log("fi_cq_open: wait object %d is not offered", static_cast<int>(attributes->wait_obj));
+    return -FI_ENOSYS;
+  }
+  auto* queue = allocate<CompletionQueue>();
+  if (queue == nullptr || !queue->reserve()) {
+    free(queue);
+    return -FI_ENOMEM;
+  }
+  queue->fid.fid.fclass = FI_CLASS_CQ;
+  queue->fid.fid.context = context;
+  queue->fid.fid.ops = &object_calls;
+  queue->fid.ops = &queue_calls;
+  queue->domain = object_of<Domain>(domain);
+  queue->format = FI_CQ_FORMAT_CONTEXT;
+  if (attributes != nullptr && attributes->format != FI_CQ_FORMAT_UNSPEC) queue->format = attributes->format;
+  const Session session;
+  ++queue->domain->users;
+  session.state().news.add(queue->outlet);
+  *fid = &queue->fid;
+  return 0;
+}
+
+}  // namespace dryfly::provider

@@ -1,0 +1,48 @@
+// The completion queue: a ring that grows, so that a completion is never lost. A read takes what is visible at the
+// rank's instant; one that finds nothing costs a poll and may let virtual time pass (see News).
+#pragma once
+
+#include <rdma/fi_eq.h>
+
+#include <cstdint>
+
+#include "provider/av.hpp"
+#include "provider/domain.hpp"
+#include "provider/news.hpp"
+
+namespace dryfly::provider {
+
+struct Completion {
+  void* context;
+  std::uint64_t flags;
+  std::uint64_t length;
+  void* buffer;
+  std::uint64_t data;
+  std::uint64_t tag;
+  AddressVector* sources;  // turns `source` into an fi_addr_t; null where there is no source
+  std::uint32_t source;
+  int error;                    // 0, or a positive libfabric error number: an error entry
+  std::uint64_t missing_bytes;  // truncated
+};
+
+struct CompletionQueue {
+  fid_cq fid;
+  Domain* domain;
+  Outlet outlet;
+  std::uint32_t users;  // end-points that are bound to it
+  fi_cq_format format;
+  Completion* ring;
+  std::uint64_t capacity;   // a power of two
+  std::uint64_t head;       // entries written, ever
+  std::uint64_t tail;       // entries taken, ever
+  std::uint32_t signalled;  // by fi_cq_signal, atomically
+
+  std::uint64_t size() const { return head - tail; }
+  // Makes room for one more; false without memory.
+  bool reserve();
+  void put(const Completion& completion) { ring[head++ & (capacity - 1)] = completion; }
+};
+
+int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context);
+
+}  // namespace dryfly::provider

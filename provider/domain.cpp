@@ -1,0 +1,81 @@
+#include "provider/domain.hpp"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "provider/atomic.hpp"
+#include "provider/av.hpp"
+#include "provider/cntr.hpp"
+#include "provider/cq.hpp"
+#include "provider/ep.hpp"
+#include "provider/info.hpp"
+#include "provider/memory.hpp"
+#include "provider/mr.hpp"
+#include "provider/process.hpp"
+#include "provider/unsupported.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+int close_domain(fid* fid) {
+  const Session session;
+  auto* domain = object_of<Domain>(fid);
+  if (domain->users != 0) return -FI_EBUSY;
+  --domain->fabric->users;
+  free(domain);
+  return 0;
+}
+
+fi_ops object_calls = {
+    .size = sizeof(fi_ops),
+    .close = close_domain,
+    .bind = unsupported,
+    .control = unsupported,
+    .ops_open = unsupported,
+};
+
+fi_ops_domain domain_calls = {
+    .size = sizeof(fi_ops_domain),
+    .av_open = open_address_vector,
+    .cq_open = open_completion_queue,
+    .endpoint = open_endpoint,
+    .scalable_ep = unsupported,
+    .cntr_open = open_counter,
+    .poll_open = unsupported,
+    .stx_ctx = unsupported,
+    .srx_ctx = unsupported,
+    .query_atomic = query_atomic,
+    .query_collective = unsupported,
+    .endpoint2 = open_endpoint_with_flags,
+};
+
+}  // namespace
+
+int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* context) {
+  std::uint32_t nic = 0;
+  if (info->domain_attr == nullptr || !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
+  const Session session;
+  if (!session) return -FI_EOPBADSTATE;
+  if (nic >= session.channel().welcome().nics_per_node) return -FI_EINVAL;
+  auto* domain = allocate<Domain>();
+  if (domain == nullptr) return -FI_ENOMEM;
+  domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+  domain->fid.fid.context = context;
+  domain->fid.fid.ops = &object_calls;
+  domain->fid.ops = &domain_calls;
+  domain->fid.mr = &region_calls;
+  domain->fabric = object_of<Fabric>(fid);
+  domain->nic = nic;
+  domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+  ++domain->fabric->users;
+  *domain_fid = &domain->fid;
+  return 0;
+}
+
+int open_domain_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags, void* context) {
+  if (flags != 0) return -FI_EBADFLAGS;
+  return open_domain(fabric, info, domain, context);
+}
+
+}  // namespace dryfly::provider

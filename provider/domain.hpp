@@ -1,0 +1,27 @@
+// The domain object: one NIC. Opens everything else.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include <cstdint>
+
+#include "provider/fabric.hpp"
+
+namespace dryfly::provider {
+
+struct Region;
+
+struct Domain {
+  fid_domain fid;
+  Fabric* fabric;
+  std::uint32_t nic;
+  std::uint32_t users;       // objects of this domain that are open
+  bool provider_keys;        // FI_MR_PROV_KEY
+  std::uint64_t keys_given;  // by the provider, so far
+  Region* regions;           // list
+};
+
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);
+int open_domain_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags, void* context);
+
+}  // namespace dryfly::provider

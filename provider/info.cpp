@@ -1,0 +1,218 @@
+#include "provider/info.hpp"
+
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/attributes.hpp"
+#include "provider/hints.hpp"
+#include "provider/log.hpp"
+#include "provider/memory.hpp"
+#include "provider/nic_info.hpp"
+#include "provider/process.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+// libfabric 2 reads more of fi_domain_attr than the headers of 1.17 declare; these are its fields behind byte 192.
+struct DomainAttributesTail {
+  std::size_t max_endpoint_keys;
+  std::uint32_t max_group_id;
+  std::uint64_t max_counter_value;
+  std::uint64_t max_error_counter_value;
+};
+constexpr std::size_t tail_offset = 192;
+static_assert(offsetof(fi_domain_attr, tclass) + sizeof(std::uint64_t) == tail_offset);
+// What a later libfabric may append to any of the structures that it copies from us.
+constexpr std::size_t room_to_grow = 256;
+
+template <class T>
+T* allocate_growable() {
+  return static_cast<T*>(calloc(1, sizeof(T) + room_to_grow));
+}
+
+void free_info(fi_info* info) {
+  while (info != nullptr) {
+    fi_info* next = info->next;
+    if (info->nic != nullptr) fi_close(&info->nic->fid);
+    if (info->domain_attr != nullptr) free(info->domain_attr->name);
+    if (info->fabric_attr != nullptr) free(info->fabric_attr->name);
+    free(info->tx_attr);
+    free(info->rx_attr);
+    free(info->ep_attr);
+    free(info->domain_attr);
+    free(info->fabric_attr);
+    free(info);
+    info = next;
+  }
+}
+
+// Asking for a primary capability without saying which direction asks for all of them.
+std::uint64_t granted(std::uint64_t asked) {
+  if (asked == 0) return all_capabilities;
+  std::uint64_t granted = asked | secondary_capabilities;
+  if ((asked & (FI_MSG | FI_TAGGED)) != 0 && (asked & (FI_SEND | FI_RECV)) == 0) granted |= FI_SEND | FI_RECV;
+  constexpr std::uint64_t memory = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  if ((asked & (FI_RMA | FI_ATOMIC)) != 0 && (asked & memory) == 0) granted |= memory;
+  return granted;
+}
+
+void fill_transmit(fi_tx_attr& transmit, std::uint64_t capabilities, std::size_t inject_bytes,
+                   const fi_tx_attr* hints) {
+  transmit.caps = capabilities & transmit_capabilities;
+  transmit.msg_order = message_orders;
+  transmit.inject_size = inject_bytes;
+  transmit.size = queue_depth;
+  transmit.iov_limit = 1;
+  transmit.rma_iov_limit = 1;
+  if (hints == nullptr) return;
+  if (hints->caps != 0) transmit.caps &= hints->caps;
+  transmit.op_flags = hints->op_flags;
+  if (hints->msg_order != 0) transmit.msg_order = hints->msg_order;
+  if (hints->size != 0) transmit.size = hints->size;
+  transmit.tclass = hints->tclass;
+}
+
+void fill_receive(fi_rx_attr& receive, std::uint64_t capabilities, const fi_rx_attr* hints) {
+  receive.caps = capabilities & receive_capabilities;
+  receive.msg_order = message_orders;
+  receive.size = queue_depth;
+  receive.iov_limit = 1;
+  if (hints == nullptr) return;
+  if (hints->caps != 0) receive.caps &= hints->caps;
+  receive.op_flags = hints->op_flags;
+  if (hints->msg_order != 0) receive.msg_order = hints->msg_order;
+  if (hints->size != 0) receive.size = hints->size;
+}
+
+void fill_endpoint(fi_ep_attr& endpoint) {
+  endpoint.type = FI_EP_RDM;
+  endpoint.protocol = FI_PROTO_CXI;
+  endpoint.protocol_version = 1;
+  endpoint.max_msg_size = message_bytes_max;
+  endpoint.max_order_waw_size = ~std::size_t{0};
+  endpoint.mem_tag_format = tag_format;
+  endpoint.tx_ctx_cnt = 1;
+  endpoint.rx_ctx_cnt = 1;
+}
+
+void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
+  domain.threading = FI_THREAD_SAFE;
+  domain.control_progress = FI_PROGRESS_MANUAL;
+  domain.data_progress = FI_PROGRESS_MANUAL;
+  domain.resource_mgmt = FI_RM_ENABLED;
+  domain.av_type = FI_AV_TABLE;
+  domain.mr_mode = region_modes;
+  domain.mr_key_size = client_key_bytes;
+  domain.cq_data_size = cq_data_bytes;
+  domain.cq_cnt = completion_queues;
+  domain.ep_cnt = endpoints;
+  domain.tx_ctx_cnt = endpoints;
+  domain.rx_ctx_cnt = endpoints;
+  domain.max_ep_tx_ctx = 1;
+  domain.max_ep_rx_ctx = 1;
+  domain.cntr_cnt = counters;
+  domain.mr_iov_limit = 1;
+  domain.caps = domain_capabilities;
+  domain.mr_cnt = memory_regions;
+  DomainAttributesTail tail{};
+  tail.max_endpoint_keys = 1;
+  tail.max_counter_value = ~std::uint64_t{0};
+  tail.max_error_counter_value = ~std::uint64_t{0};
+  memcpy(reinterpret_cast<char*>(&domain) + tail_offset, &tail, sizeof tail);
+  if (hints == nullptr) return;
+  if (hints->threading != FI_THREAD_UNSPEC) domain.threading = hints->threading;
+  if (hints->av_type != FI_AV_UNSPEC) domain.av_type = hints->av_type;
+  if ((hints->mr_mode & FI_MR_PROV_KEY) != 0) {
+    domain.mr_mode |= FI_MR_PROV_KEY;
+    domain.mr_key_size = provider_key_bytes;
+  }
+  domain.tclass = hints->tclass;
+}
+
+fi_info* make_info(const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
+  auto* info = allocate_growable<fi_info>();
+  if (info == nullptr) return nullptr;
+  info->tx_attr = allocate_growable<fi_tx_attr>();
+  info->rx_attr = allocate_growable<fi_rx_attr>();
+  info->ep_attr = allocate_growable<fi_ep_attr>();
+  info->domain_attr = allocate_growable<fi_domain_attr>();
+  info->fabric_attr = allocate_growable<fi_fabric_attr>();
+  char name[16];
+  snprintf(name, sizeof name, "%s%u", domain_prefix, nic);
+  info->nic = describe_nic(name, nic, channel.welcome().node_name);
+  if (info->domain_attr != nullptr) info->domain_attr->name = strdup(name);
+  if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(fabric_name);
+  if (info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr || info->nic == nullptr ||
+      info->domain_attr == nullptr || info->domain_attr->name == nullptr || info->fabric_attr == nullptr ||
+      info->fabric_attr->name == nullptr) {
+    free_info(info);
+    return nullptr;
+  }
+  info->caps = granted(hints != nullptr ? hints->caps : 0);
+  info->addr_format = FI_ADDR_CXI;
+  // prov_name stays null: libfabric puts the name in, and would append it to one that is there.
+  info->fabric_attr->prov_version = provider_version;
+  fill_transmit(*info->tx_attr, info->caps, channel.header().inline_max, hints != nullptr ? hints->tx_attr : nullptr);
+  fill_receive(*info->rx_attr, info->caps, hints != nullptr ? hints->rx_attr : nullptr);
+  fill_endpoint(*info->ep_attr);
+  fill_domain(*info->domain_attr, hints != nullptr ? hints->domain_attr : nullptr);
+  return info;
+}
+
+// The NIC that the caller names, by domain or, with FI_SOURCE, as the node; false when the name is unknown.
+bool wanted_nic(const wire::Channel& channel, const char* node, std::uint64_t flags, const fi_info* hints, bool& any,
+                std::uint32_t& nic) {
+  any = true;
+  const char* name = nullptr;
+  if (hints != nullptr && hints->domain_attr != nullptr) name = hints->domain_attr->name;
+  if (name == nullptr && (flags & FI_SOURCE) != 0) name = node;
+  if (name == nullptr) return true;
+  any = false;
+  if (nic_index_of(name, nic) && nic < channel.welcome().nics_per_node) return true;
+  log("fi_getinfo: there is no NIC '%s' on this node (%u NICs, named cxi0 and so on)", name,
+      channel.welcome().nics_per_node);
+  return false;
+}
+
+}  // namespace
+
+bool nic_index_of(const char* domain_name, std::uint32_t& index) {
+  constexpr std::size_t prefix = sizeof domain_prefix - 1;
+  if (domain_name == nullptr || strncmp(domain_name, domain_prefix, prefix) != 0) return false;
+  const char* digits = domain_name + prefix;
+  if (*digits < '0' || *digits > '9') return false;
+  char* end = nullptr;
+  index = static_cast<std::uint32_t>(strtoul(digits, &end, 10));
+  return *end == 0;
+}
+
+int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t flags, const fi_info* hints,
+             fi_info** infos) {
+  const wire::Channel* channel = attach();
+  if (channel == nullptr) return -FI_ENODATA;
+  if (hints != nullptr && !hints_accepted(version, *hints, channel->header().inline_max)) return -FI_ENODATA;
+  bool any = true;
+  std::uint32_t wanted = 0;
+  if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
+
+  const std::uint32_t nics = channel->welcome().nics_per_node;
+  fi_info* first = nullptr;
+  fi_info** end = &first;
+  for (std::uint32_t i = 0; i < nics; ++i) {
+    const std::uint32_t nic = (channel->welcome().nic_index + i) % nics;
+    if (!any && nic != wanted) continue;
+    *end = make_info(*channel, nic, hints);
+    if (*end == nullptr) {
+      free_info(first);
+      return -FI_ENOMEM;
+    }
+    end = &(*end)->next;
+  }
+  *infos = first;
+  return first != nullptr ? 0 : -FI_ENODATA;
+}
+
+}  // namespace dryfly::provider

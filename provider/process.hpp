@@ -1,0 +1,45 @@
+// The provider's state in this process, and the one way into it. Every call of the API that touches shared state
+// opens a Session: it holds the process's lock and says whether the process takes part in a run. A child made by
+// fork does not, whatever it inherited.
+#pragma once
+
+#include "provider/lock.hpp"
+#include "provider/news.hpp"
+#include "provider/operation.hpp"
+#include "wire/channel.hpp"
+
+namespace dryfly::provider {
+
+struct Process {
+  Lock lock;
+  bool detached = false;  // a child after fork
+  News news;
+  Operations operations;
+  Endpoint* endpoints[wire::endpoint_count_max] = {};
+};
+
+Process& process();
+
+// The run's channel, attached on the first call; nullptr outside a run.
+wire::Channel* attach();
+
+class Session {
+ public:
+  Session() : process_(process()) {
+    process_.lock.acquire();
+    channel_ = process_.detached ? nullptr : wire::Channel::get();
+  }
+  ~Session() { process_.lock.release(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  explicit operator bool() const { return channel_ != nullptr; }
+  wire::Channel& channel() const { return *channel_; }
+  Process& state() const { return process_; }
+
+ private:
+  Process& process_;
+  wire::Channel* channel_;
+};
+
+}  // namespace dryfly::provider

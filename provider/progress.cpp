@@ -1,0 +1,184 @@
+#include "provider/progress.hpp"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "provider/cntr.hpp"
+#include "provider/cq.hpp"
+#include "provider/ep.hpp"
+#include "provider/log.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+using wire::Event;
+using wire::EventKind;
+
+bool has_payload(const Event& event) {
+  constexpr std::uint32_t payload =
+      wire::event_flag::payload_inline | wire::event_flag::payload_arena | wire::event_flag::payload_memory;
+  return (event.flags & payload) != 0;
+}
+
+// Releases the payload of an event that nobody wants any more: its end-point was closed, or it says so itself.
+void discard_payload(wire::Channel& channel, const Event& event) {
+  Event nothing = event;
+  nothing.place_length = 0;
+  if ((event.flags & wire::event_flag::dropped_free) != 0) nothing.flags = wire::event_flag::payload_arena;
+  if ((nothing.flags & wire::event_flag::payload_inline) != 0 || !has_payload(nothing)) return;
+  char nowhere = 0;
+  channel.place(nothing, &nowhere);
+}
+
+void deliver(Process& state, Operation& operation, const Completion& completion) {
+  if (operation.queue != nullptr && (operation.reported || completion.error != 0)) {
+    operation.queue->put(completion);
+    state.news.delivered(operation.queue->outlet);
+  }
+  if (operation.counter != nullptr) {
+    operation.counter->count(completion.error);
+    state.news.delivered(operation.counter->outlet);
+  }
+}
+
+void finish(Process& state, Operation& operation) {
+  if (operation.counter != nullptr) --operation.counter->outstanding;
+  state.operations.remove(operation);
+}
+
+Completion completion_of(const Operation& operation, const Event& event, int error) {
+  Completion completion{};
+  completion.context = operation.context;
+  completion.flags = operation.flags;
+  completion.length = event.length;
+  completion.error = error;
+  if ((event.flags & wire::event_flag::has_data) != 0) {
+    completion.flags |= FI_REMOTE_CQ_DATA;
+    completion.data = event.data;
+  }
+  return completion;
+}
+
+void name_source(const Operation& operation, const Event& event, Completion& completion) {
+  completion.sources = operation.endpoint->addresses;
+  completion.source = event.peer;
+}
+
+// A message is in the buffer.
+void received(Process& state, Operation& operation, const Event& event, int error) {
+  Completion completion = completion_of(operation, event, error);
+  name_source(operation, event, completion);
+  completion.tag = event.tag;
+  completion.buffer = operation.multi_receive ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
+  const bool truncated = event.length > event.place_length && (error == 0 || error == FI_ETRUNC);
+  if (operation.discards) {
+    completion.error = 0;
+  } else if (truncated) {
+    completion.error = FI_ETRUNC;
+    completion.length = event.place_length;
+    completion.missing_bytes = event.length - event.place_length;
+  }
+  const bool last = !operation.multi_receive || (event.flags & wire::event_flag::released) != 0;
+  if (operation.multi_receive && last) completion.flags |= FI_MULTI_RECV;
+  deliver(state, operation, completion);
+  if (last) finish(state, operation);
+}
+
+void peeked(Process& state, Operation& operation, const Event& event, int error) {
+  const bool found = (event.flags & wire::event_flag::found) != 0;
+  Completion completion = completion_of(operation, event, error);
+  completion.tag = event.tag;
+  if (found) {
+    name_source(operation, event, completion);
+  } else if (error == 0) {
+    completion.error = FI_ENOMSG;
+  }
+  deliver(state, operation, completion);
+  if (found && operation.claims && completion.error == 0) {
+    operation.kind = OperationKind::claim;
+  } else {
+    finish(state, operation);
+  }
+}
+
+// The buffer of a multi-receive is used up, without a message that says so.
+void released(Process& state, Operation& operation) {
+  Completion completion{};
+  completion.context = operation.context;
+  completion.flags = FI_MULTI_RECV;
+  deliver(state, operation, completion);
+  finish(state, operation);
+}
+
+void failed(Process& state, Operation& operation, const Event& event, int error) {
+  Completion completion = completion_of(operation, event, error);
+  completion.buffer = operation.buffer;
+  completion.tag = event.tag;
+  deliver(state, operation, completion);
+  finish(state, operation);
+}
+
+// A send, read, write or atomic.
+void completed(Process& state, Operation& operation, const Event& event) {
+  Completion completion = completion_of(operation, event, 0);
+  completion.length = operation.length;
+  deliver(state, operation, completion);
+  finish(state, operation);
+}
+
+void handle(const Session& session, Operation& operation, const Event& event) {
+  Process& state = session.state();
+  int error = event.error;
+  if (has_payload(event)) {
+    // A receive says where the bytes go; what a read or a fetch brings back goes where the call said.
+    void* to = event.kind == EventKind::received ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
+    const int placed = session.channel().place(event, to);
+    if (placed != 0 && error == 0) error = placed;
+  }
+  if ((event.flags & wire::event_flag::no_completion) != 0) return;
+  switch (event.kind) {
+    case EventKind::received:
+      return received(state, operation, event, error);
+    case EventKind::peeked:
+      return peeked(state, operation, event, error);
+    case EventKind::buffer_released:
+      return released(state, operation);
+    case EventKind::cancelled:
+      return failed(state, operation, event, FI_ECANCELED);
+    case EventKind::sent:
+    case EventKind::rma_done:
+      if (error != 0) return failed(state, operation, event, error);
+      return completed(state, operation, event);
+  }
+}
+
+}  // namespace
+
+bool progress(const Session& session) {
+  wire::Channel& channel = session.channel();
+  bool delivered = false;
+  while (const Event* event = channel.peek()) {
+    Operation* operation = session.state().operations.find(event->context);
+    if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
+      discard_payload(channel, *event);
+    } else {
+      // Without memory the event stays where it is, for the next call.
+      if (operation->queue != nullptr && !operation->queue->reserve()) break;
+      if (event->error != 0) log("operation of end-point %u failed: error %d", event->endpoint, event->error);
+      handle(session, *operation, *event);
+      delivered = true;
+    }
+    channel.pop();
+  }
+  return delivered;
+}
+
+void empty_poll(const Session& session, bool delivered) {
+  wire::Channel& channel = session.channel();
+  channel.charge(channel.costs().poll_ps);
+  if (delivered || !session.state().news.may_wait()) return;
+  if (channel.idle()) progress(session);
+}
+
+}  // namespace dryfly::provider

@@ -1,0 +1,16 @@
+// Room 8 of the message's way: events of the simulator that are visible at the rank's instant become entries of
+// completion queues and counts of counters, and payloads get to their buffers.
+#pragma once
+
+#include "provider/process.hpp"
+
+namespace dryfly::provider {
+
+// Takes all that is visible. True if anything was delivered.
+bool progress(const Session& session);
+
+// A poll has found nothing (`delivered`: to its own queue). Costs one poll and, unless something was delivered
+// elsewhere, may let virtual time pass; takes what is visible then.
+void empty_poll(const Session& session, bool delivered);
+
+}  // namespace dryfly::provider

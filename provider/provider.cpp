@@ -1,0 +1,26 @@
+// The one symbol that libfabric looks for.
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_prov.h>
+
+#include "provider/attributes.hpp"
+#include "provider/fabric.hpp"
+#include "provider/info.hpp"
+
+namespace {
+
+// The simulator goes on until the process ends; there is nothing to give back.
+void clean_up() {}
+
+fi_provider description = {
+    .version = dryfly::provider::provider_version,
+    .fi_version = dryfly::provider::libfabric_version,
+    .context = {},
+    .name = dryfly::provider::provider_name,
+    .getinfo = dryfly::provider::get_info,
+    .fabric = dryfly::provider::open_fabric,
+    .cleanup = clean_up,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini(void) { return &description; }

@@ -1,0 +1,154 @@
+#include "provider/rma.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include "provider/attributes.hpp"
+#include "provider/ep.hpp"
+#include "provider/log.hpp"
+#include "provider/memory.hpp"
+#include "provider/process.hpp"
+#include "provider/transfer.hpp"
+#include "provider/two_sided.hpp"
+#include "provider/unsupported.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+struct MemoryCall {
+  bool is_read = false;
+  void* buffer = nullptr;
+  std::size_t length = 0;
+  fi_addr_t target = FI_ADDR_UNSPEC;
+  std::uint64_t offset = 0;
+  std::uint64_t key = 0;
+  std::uint64_t flags = 0;
+  void* context = nullptr;
+  bool inject = false;
+};
+
+ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
+  const Session session;
+  if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  constexpr std::uint64_t known = transmit_flags | FI_MORE;
+  if ((call.flags & ~known) != 0) {
+    log("RMA: flags 0x%llx are not offered", static_cast<unsigned long long>(call.flags & ~known));
+    return -FI_EBADFLAGS;
+  }
+  wire::Channel& channel = session.channel();
+  const bool inject = call.inject || (!call.is_read && (call.flags & FI_INJECT) != 0);
+  if (call.length > (inject ? channel.header().inline_max : message_bytes_max)) return -FI_EMSGSIZE;
+
+  auto command = endpoint.command(call.is_read ? wire::CommandKind::read : wire::CommandKind::write);
+  if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
+  command.remote_offset = call.offset;
+  command.key = call.key;
+  if ((call.flags & FI_DELIVERY_COMPLETE) != 0) command.flags |= wire::command_flag::delivery_complete;
+
+  const Completing completing{
+      .bound = endpoint.transmit,
+      .counter = call.is_read ? endpoint.reads : endpoint.writes,
+      .call_flags = call.flags,
+      .completion_flags = FI_RMA | (call.is_read ? std::uint64_t{FI_READ} : std::uint64_t{FI_WRITE}),
+      .context = call.context,
+      .silent = call.inject};
+  Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
+  if (operation == nullptr) return -FI_ENOMEM;
+  operation->length = call.length;
+  if (call.is_read) {
+    operation->buffer = call.buffer;
+    command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
+  }
+  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, channel.costs().rma_ps);
+}
+
+ssize_t access(fid_ep* fid, bool is_read, void* buffer, std::size_t length, fi_addr_t target, std::uint64_t offset,
+               std::uint64_t key, void* context) {
+  auto& endpoint = *object_of<Endpoint>(fid);
+  return perform(endpoint, {.is_read = is_read,
+                            .buffer = buffer,
+                            .length = length,
+                            .target = target,
+                            .offset = offset,
+                            .key = key,
+                            .flags = endpoint.transmit_flags,
+                            .context = context});
+}
+
+ssize_t access_message(fid_ep* fid, bool is_read, const fi_msg_rma* message, std::uint64_t flags) {
+  void* buffer = nullptr;
+  std::size_t length = 0;
+  if (message->rma_iov_count != 1 || !single(message->msg_iov, message->iov_count, buffer, length) ||
+      message->rma_iov->len != length) {
+    return -FI_EINVAL;
+  }
+  return perform(*object_of<Endpoint>(fid), {.is_read = is_read,
+                                             .buffer = buffer,
+                                             .length = length,
+                                             .target = message->addr,
+                                             .offset = message->rma_iov->addr,
+                                             .key = message->rma_iov->key,
+                                             .flags = flags,
+                                             .context = message->context});
+}
+
+ssize_t read(fid_ep* fid, void* buffer, std::size_t length, void*, fi_addr_t source, std::uint64_t offset,
+             std::uint64_t key, void* context) {
+  return access(fid, true, buffer, length, source, offset, key, context);
+}
+
+ssize_t read_vector(fid_ep* fid, const iovec* parts, void**, std::size_t count, fi_addr_t source, std::uint64_t offset,
+                    std::uint64_t key, void* context) {
+  void* buffer = nullptr;
+  std::size_t length = 0;
+  if (!single(parts, count, buffer, length)) return -FI_EINVAL;
+  return access(fid, true, buffer, length, source, offset, key, context);
+}
+
+ssize_t read_message(fid_ep* fid, const fi_msg_rma* message, std::uint64_t flags) {
+  return access_message(fid, true, message, flags);
+}
+
+ssize_t write(fid_ep* fid, const void* buffer, std::size_t length, void*, fi_addr_t target, std::uint64_t offset,
+              std::uint64_t key, void* context) {
+  return access(fid, false, const_cast<void*>(buffer), length, target, offset, key, context);
+}
+
+ssize_t write_vector(fid_ep* fid, const iovec* parts, void**, std::size_t count, fi_addr_t target, std::uint64_t offset,
+                     std::uint64_t key, void* context) {
+  void* buffer = nullptr;
+  std::size_t length = 0;
+  if (!single(parts, count, buffer, length)) return -FI_EINVAL;
+  return access(fid, false, buffer, length, target, offset, key, context);
+}
+
+ssize_t write_message(fid_ep* fid, const fi_msg_rma* message, std::uint64_t flags) {
+  return access_message(fid, false, message, flags);
+}
+
+ssize_t inject_write(fid_ep* fid, const void* buffer, std::size_t length, fi_addr_t target, std::uint64_t offset,
+                     std::uint64_t key) {
+  return perform(*object_of<Endpoint>(fid), {.buffer = const_cast<void*>(buffer),
+                                             .length = length,
+                                             .target = target,
+                                             .offset = offset,
+                                             .key = key,
+                                             .inject = true});
+}
+
+}  // namespace
+
+fi_ops_rma rma_calls = {
+    .size = sizeof(fi_ops_rma),
+    .read = read,
+    .readv = read_vector,
+    .readmsg = read_message,
+    .write = write,
+    .writev = write_vector,
+    .writemsg = write_message,
+    .inject = inject_write,
+    .writedata = unsupported,
+    .injectdata = unsupported,
+};
+
+}  // namespace dryfly::provider

@@ -1,0 +1,98 @@
+#include "provider/tests/fake_run.hpp"
+
+#include <cstring>
+
+namespace dryfly::test {
+
+FakeRun& fake_run() {
+  static FakeRun run = [] {
+    FakeRun made;
+    made.header = new wire::SegmentHeader{};
+    made.header->costs = costs;
+    made.header->inline_max = 192;
+    made.welcome.rank_count = 4;
+    made.welcome.nics_per_node = 4;
+    made.welcome.nic_index = 2;
+    std::strcpy(made.welcome.node_name, "nid000001");
+    return made;
+  }();
+  return run;
+}
+
+std::uint64_t FakeRun::now_ps() const { return wire::Channel::get()->now(); }
+
+void FakeRun::add(wire::Event event, std::uint64_t after_ps, const std::string& payload) {
+  event.at_ps = now_ps() + after_ps;
+  event.record_bytes = wire::event_bytes;
+  if (!payload.empty()) event.flags |= wire::event_flag::payload_inline;
+  events.push_back(event);
+  payloads.push_back(payload);
+}
+
+}  // namespace dryfly::test
+
+namespace dryfly::wire {
+
+using test::fake_run;
+
+Channel* Channel::attach() {
+  static Channel channel;
+  if (!fake_run().present) return nullptr;
+  channel.welcome_ = fake_run().welcome;
+  channel.header_ = fake_run().header;
+  channel.self_ = &channel.own_self_;
+  channel.rank_ = 1;
+  return &channel;
+}
+
+Channel* Channel::get() { return attach(); }
+
+void Channel::push(Command& command, const void* payload) {
+  command.at_ps = now();
+  test::PushedCommand pushed{command, {}};
+  if (payload != nullptr) pushed.payload.assign(static_cast<const char*>(payload), command.length);
+  fake_run().pushed.push_back(pushed);
+}
+
+bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {
+  if (fake_run().pushes_to_refuse > 0) {
+    --fake_run().pushes_to_refuse;
+    return false;
+  }
+  command.length = length;
+  push(command, payload);
+  fake_run().pushed.back().stable = stable;
+  return true;
+}
+
+const Event* Channel::peek() {
+  const auto& events = fake_run().events;
+  return !events.empty() && events.front().at_ps <= now() ? &events.front() : nullptr;
+}
+
+void Channel::pop() {
+  fake_run().events.pop_front();
+  fake_run().payloads.pop_front();
+}
+
+int Channel::place(const Event& event, void* to) {
+  std::memcpy(to, fake_run().payloads.front().data(), event.place_length);
+  return 0;
+}
+
+// As in a blocking call: time goes to the next event.
+bool Channel::idle() {
+  ++fake_run().idle_calls;
+  if (fake_run().events.empty()) return false;
+  if (fake_run().events.front().at_ps > now()) charge(fake_run().events.front().at_ps - now());
+  return true;
+}
+
+bool Channel::idle_until(std::uint64_t deadline_ps) {
+  const auto& events = fake_run().events;
+  if (!events.empty() && events.front().at_ps <= deadline_ps) return idle();
+  if (deadline_ps > now()) charge(deadline_ps - now());
+  return false;
+}
+
+}  // namespace dryfly::wire

@@ -1,0 +1,40 @@
+// A run without a conductor: stands in for wire/channel.cpp in the provider's tests. Keeps the commands that the
+// provider pushes and hands it the events that a test puts in; virtual time is a variable.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "wire/channel.hpp"
+
+namespace dryfly::test {
+
+struct PushedCommand {
+  wire::Command command;
+  std::string payload;
+  bool stable = true;
+};
+
+struct FakeRun {
+  bool present = true;  // false: this process belongs to no run
+  wire::Welcome welcome{};
+  wire::SegmentHeader* header = nullptr;
+  std::vector<PushedCommand> pushed;
+  std::deque<wire::Event> events;
+  std::deque<std::string> payloads;  // of the events
+  int pushes_to_refuse = 0;          // the arena is full this often
+  int idle_calls = 0;
+  std::uint64_t now_ps() const;
+
+  // An event visible `after_ps` from now.
+  void add(wire::Event event, std::uint64_t after_ps = 0, const std::string& payload = {});
+};
+
+FakeRun& fake_run();
+
+// Send 10, receive 20, RMA 30, completion 40 and poll 50 ps, so that sums tell the calls apart.
+inline constexpr wire::HostCosts costs{10, 20, 30, 40, 50, 0};
+
+}  // namespace dryfly::test

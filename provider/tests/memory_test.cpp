@@ -1,0 +1,95 @@
+#include <cstring>
+
+#include "provider/tests/rig.hpp"
+
+using namespace dryfly;
+using namespace dryfly::test;
+using wire::CommandKind;
+using wire::EventKind;
+
+TEST_CASE("a region is known to the run from fi_mr_enable to its close, under its key and end-point") {
+  Rig rig;
+  char memory[64];
+  fid_mr* region = nullptr;
+  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_READ, 0, 7, 0, &region, nullptr) == 0);
+  CHECK(fi_mr_key(region) == 7);
+  CHECK(rig.run.pushed.empty());
+  CHECK(fi_mr_enable(region) == -FI_EOPBADSTATE);  // not bound
+  REQUIRE(fi_mr_bind(region, &rig.endpoint->fid, 0) == 0);
+  REQUIRE(fi_mr_enable(region) == 0);
+  CHECK(rig.last().kind == CommandKind::memory_region);
+  CHECK(rig.last().key == 7);
+  CHECK(rig.last().buffer == reinterpret_cast<std::uint64_t>(memory));
+  CHECK(rig.last().length == sizeof memory);
+  CHECK(rig.last().data == FI_REMOTE_READ);
+
+  fid_mr* second = nullptr;
+  CHECK(fi_mr_reg(rig.domain, memory, 1, 0, 0, 7, 0, &second, nullptr) == -FI_ENOKEY);
+  CHECK(fi_mr_reg(rig.domain, memory, 1, 0, 0, std::uint64_t{1} << 32, 0, &second, nullptr) == -FI_ENOKEY);
+  REQUIRE(fi_close(&region->fid) == 0);
+  CHECK(rig.last().kind == CommandKind::close_memory_region);
+}
+
+TEST_CASE("a read brings its bytes to the caller's buffer and is counted") {
+  Rig rig;
+  char buffer[4] = {};
+  const std::uint64_t start = rig.run.now_ps();
+  REQUIRE(fi_read(rig.endpoint, buffer, 4, nullptr, 2, 16, 7, nullptr) == 0);
+  CHECK(rig.last().at_ps == start + costs.rma_ps);
+  CHECK(rig.last().remote_offset == 16);
+  CHECK(rig.last().key == 7);
+  auto event = rig.answer(EventKind::rma_done);
+  event.place_length = 4;
+  rig.run.add(event, 0, "data");
+  CHECK(fi_cntr_read(rig.memory_counter) == 1);
+  CHECK(std::memcmp(buffer, "data", 4) == 0);
+}
+
+TEST_CASE("a failed write is an error entry and an error count, even of an inject") {
+  Rig rig;
+  REQUIRE(fi_inject_write(rig.endpoint, "x", 1, 2, 0, 99) == 0);
+  auto event = rig.answer(EventKind::rma_done);
+  event.error = FI_EKEYREJECTED;
+  rig.run.add(event);
+  fi_cq_tagged_entry entry{};
+  REQUIRE(fi_cq_read(rig.queue, &entry, 1) == -FI_EAVAIL);
+  fi_cq_err_entry error{};
+  REQUIRE(fi_cq_readerr(rig.queue, &error, 0) == 1);
+  CHECK(error.err == FI_EKEYREJECTED);
+  CHECK(fi_cntr_read(rig.memory_counter) == 0);
+  CHECK(fi_cntr_readerr(rig.memory_counter) == 1);
+}
+
+TEST_CASE("a compare atomic carries its operand and then what it compares with") {
+  Rig rig;
+  const std::uint32_t operand = 0x11111111;
+  const std::uint32_t compared = 0x22222222;
+  std::uint32_t result = 0;
+  REQUIRE(fi_compare_atomic(rig.endpoint, &operand, 1, nullptr, &compared, nullptr, &result, nullptr, 1, 8, 3,
+                            FI_UINT32, FI_CSWAP, nullptr) == 0);
+  CHECK(rig.last().kind == CommandKind::compare_atomic);
+  CHECK(rig.last().atomic_op == FI_CSWAP);
+  CHECK(rig.last().atomic_type == FI_UINT32);
+  CHECK(rig.last().aux == 4);
+  CHECK(rig.run.pushed.back().payload == "\x11\x11\x11\x11\x22\x22\x22\x22");
+  auto event = rig.answer(EventKind::rma_done);
+  event.place_length = 4;
+  rig.run.add(event, 0, "\x33\x33\x33\x33");
+  CHECK(fi_cntr_read(rig.memory_counter) == 1);
+  CHECK(result == 0x33333333);
+}
+
+TEST_CASE("the NIC's atomics: one element, sums of complex numbers, no products") {
+  Rig rig;
+  std::size_t count = 0;
+  CHECK(fi_atomicvalid(rig.endpoint, FI_DOUBLE_COMPLEX, FI_SUM, &count) == 0);
+  CHECK(count == 1);
+  CHECK(fi_atomicvalid(rig.endpoint, FI_INT32, FI_PROD, &count) == -FI_EOPNOTSUPP);
+  CHECK(fi_atomicvalid(rig.endpoint, FI_DOUBLE, FI_BOR, &count) == -FI_EOPNOTSUPP);
+  CHECK(fi_atomicvalid(rig.endpoint, FI_INT32, FI_ATOMIC_READ, &count) == -FI_EOPNOTSUPP);
+  CHECK(fi_fetch_atomicvalid(rig.endpoint, FI_INT32, FI_ATOMIC_READ, &count) == 0);
+  CHECK(fi_compare_atomicvalid(rig.endpoint, static_cast<fi_datatype>(14), FI_CSWAP, &count) == 0);  // FI_INT128
+  CHECK(fi_compare_atomicvalid(rig.endpoint, FI_LONG_DOUBLE, FI_CSWAP, &count) == -FI_EOPNOTSUPP);
+  const int two[2] = {};
+  CHECK(fi_atomic(rig.endpoint, two, 2, nullptr, 1, 0, 0, FI_INT32, FI_SUM, nullptr) == -FI_EINVAL);
+}

@@ -1,0 +1,19 @@
+// The last step of every operation that goes out: stamp it, hand it to the simulator, and keep its record only if
+// somebody wants to hear of it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/ep.hpp"
+
+namespace dryfly::provider {
+
+// `cost_ps`: what the call costs the CPU. `stable`: the buffer stays unchanged until the operation completes.
+// -FI_EAGAIN when there is no room for the payload; the record is gone then.
+ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
+                      std::size_t length, bool stable, std::uint64_t cost_ps);
+
+}  // namespace dryfly::provider

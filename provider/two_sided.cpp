@@ -1,0 +1,162 @@
+#include "provider/two_sided.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include "provider/attributes.hpp"
+#include "provider/log.hpp"
+#include "provider/process.hpp"
+#include "provider/transfer.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+using wire::CommandKind;
+namespace command_flag = wire::command_flag;
+
+constexpr std::uint64_t known_send_flags = transmit_flags | FI_REMOTE_CQ_DATA | FI_MORE;
+constexpr std::uint64_t known_receive_flags = receive_flags | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD;
+
+ssize_t bad_flags(const char* call, std::uint64_t flags) {
+  log("%s: flags 0x%llx are not offered", call, static_cast<unsigned long long>(flags));
+  return -FI_EBADFLAGS;
+}
+
+std::uint64_t kind_flag(bool tagged) { return tagged ? FI_TAGGED : FI_MSG; }
+
+// Common to posts and peeks: whom and what to match. 0 or an error.
+ssize_t fill_match(const Endpoint& endpoint, const ReceiveCall& call, wire::Command& command) {
+  const bool directed = (endpoint.capabilities & FI_DIRECTED_RECV) != 0 && call.source != FI_ADDR_UNSPEC;
+  if (!directed) {
+    command.flags |= command_flag::any_source;
+  } else if (!endpoint.peer(call.source, command.peer)) {
+    return -FI_EINVAL;
+  }
+  command.tag = call.tag;
+  command.ignore = call.ignore & tag_mask;
+  return 0;
+}
+
+Completing receive_completing(const Endpoint& endpoint, const ReceiveCall& call) {
+  return {.bound = endpoint.receive,
+          .counter = endpoint.receives,
+          .call_flags = call.flags,
+          .completion_flags = FI_RECV | kind_flag(call.tagged),
+          .context = call.context,
+          .silent = false};
+}
+
+void push_receive(const Session& session, Operation& operation, wire::Command& command) {
+  wire::Channel& channel = session.channel();
+  command.context = session.state().operations.token_of(operation);
+  channel.charge(channel.costs().receive_ps);
+  channel.push(command, nullptr);
+}
+
+ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
+  auto command = endpoint.command(call.tagged ? CommandKind::tagged_receive : CommandKind::receive);
+  if (const ssize_t error = fill_match(endpoint, call, command); error != 0) return error;
+  const bool multi_receive = (call.flags & FI_MULTI_RECV) != 0;
+  if (multi_receive && call.tagged) return bad_flags("fi_trecv", FI_MULTI_RECV);
+  Operation* operation =
+      begin_operation(session.state(), endpoint, OperationKind::receive, receive_completing(endpoint, call));
+  if (operation == nullptr) return -FI_ENOMEM;
+  operation->multi_receive = multi_receive;
+  operation->buffer = call.buffer;
+  operation->length = call.length;
+  if (multi_receive) {
+    command.flags |= command_flag::multi_receive;
+    command.key = endpoint.min_multi_receive;
+  }
+  command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
+  command.length = call.length;
+  push_receive(session, *operation, command);
+  return 0;
+}
+
+ssize_t peek(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
+  auto command = endpoint.command(call.tagged ? CommandKind::tagged_peek : CommandKind::peek);
+  if (const ssize_t error = fill_match(endpoint, call, command); error != 0) return error;
+  Completing completing = receive_completing(endpoint, call);
+  completing.bound.selective = false;  // a peek always answers
+  completing.counter = nullptr;        // and receives nothing
+  Operation* operation = begin_operation(session.state(), endpoint, OperationKind::peek, completing);
+  if (operation == nullptr) return -FI_ENOMEM;
+  operation->claims = (call.flags & FI_CLAIM) != 0;
+  if (operation->claims) command.flags |= command_flag::claim;
+  if ((call.flags & FI_DISCARD) != 0) command.flags |= command_flag::discard;
+  push_receive(session, *operation, command);
+  return 0;
+}
+
+// The context says which claim. A discard takes the message into a buffer of no bytes.
+ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
+  Operations& operations = session.state().operations;
+  Operation* claim = operations.find_by_context(endpoint, OperationKind::claim, call.context);
+  if (claim == nullptr) return -FI_EINVAL;
+  Operation* operation =
+      begin_operation(session.state(), endpoint, OperationKind::receive, receive_completing(endpoint, call));
+  if (operation == nullptr) return -FI_ENOMEM;
+  auto command = endpoint.command(CommandKind::receive_claimed);
+  command.aux = operations.token_of(*claim);
+  operations.remove(*claim);
+  operation->discards = (call.flags & FI_DISCARD) != 0;
+  if (!operation->discards) {
+    operation->buffer = call.buffer;
+    operation->length = call.length;
+    command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
+    command.length = call.length;
+  }
+  push_receive(session, *operation, command);
+  return 0;
+}
+
+}  // namespace
+
+ssize_t send(Endpoint& endpoint, const SendCall& call) {
+  const Session session;
+  if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  if ((call.flags & ~known_send_flags) != 0) return bad_flags("send", call.flags & ~known_send_flags);
+  wire::Channel& channel = session.channel();
+  const bool inject = call.inject || (call.flags & FI_INJECT) != 0;
+  if (call.length > (inject ? channel.header().inline_max : message_bytes_max)) return -FI_EMSGSIZE;
+  if ((call.tag & ~tag_mask) != 0) return -FI_EINVAL;
+
+  auto command = endpoint.command(call.tagged ? CommandKind::tagged_send : CommandKind::send);
+  if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
+  command.tag = call.tag;
+  if (call.has_data) {
+    command.flags |= command_flag::has_data;
+    command.data = call.data;
+  }
+  if ((call.flags & FI_DELIVERY_COMPLETE) != 0) command.flags |= command_flag::delivery_complete;
+
+  const Completing completing{.bound = endpoint.transmit,
+                              .counter = endpoint.sends,
+                              .call_flags = call.flags,
+                              .completion_flags = FI_SEND | kind_flag(call.tagged),
+                              .context = call.context,
+                              .silent = call.inject};
+  Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
+  if (operation == nullptr) return -FI_ENOMEM;
+  operation->length = call.length;
+  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, channel.costs().send_ps);
+}
+
+ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
+  const Session session;
+  if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  if ((call.flags & ~known_receive_flags) != 0) return bad_flags("receive", call.flags & ~known_receive_flags);
+  if ((call.tag & ~tag_mask & ~call.ignore) != 0) return -FI_EINVAL;
+  const bool claims = (call.flags & FI_CLAIM) != 0;
+  const bool discards = (call.flags & FI_DISCARD) != 0;
+  if ((call.flags & FI_PEEK) != 0) {
+    if (claims && discards) return bad_flags("FI_PEEK", FI_CLAIM | FI_DISCARD);
+    return peek(session, endpoint, call);
+  }
+  if (claims) return take_claimed(session, endpoint, call);
+  if (discards) return bad_flags("FI_DISCARD alone", FI_DISCARD);
+  return post(session, endpoint, call);
+}
+
+}  // namespace dryfly::provider

@@ -1,0 +1,200 @@
+"""The command line. Imports what a command needs when it runs, so that `dryfly machines` starts fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from dryfly import __version__
+from dryfly.errors import DryflyError, UserError
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="dryfly", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Runs unmodified MPI programs over a simulated Slingshot dragonfly, in virtual time."""
+
+
+@cli.command(context_settings={**_CONTEXT, "allow_interspersed_args": False})
+@click.option("--machine", default="testbed", show_default=True, metavar="NAME|FILE", help="Which machine to simulate.")
+@click.option("-N", "--nodes", type=int, metavar="N", help="Number of nodes.")
+@click.option("--ppn", type=int, metavar="P", help="Ranks per node.")
+@click.option("-n", "--ranks", type=int, metavar="R", help="Number of ranks; alone: one per node.")
+@click.option("--place", default="packed", show_default=True, metavar="HOW", help="packed, spread, random, or a FILE.")
+@click.option("--seed", type=int, default=1, show_default=True, help="For every random choice of the run.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the result there; - is standard output.")
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
+@click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
+@click.option("--compute", default="measured", show_default=True, metavar="MODE",
+              help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FOLDER.")  # fmt: skip
+@click.option("--compute-record", metavar="FOLDER", help="Record what is measured, for replay.")
+@click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
+@click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
+@click.option("--quiet", is_flag=True, help="Only warnings and errors.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...")
+def run(
+    machine: str,
+    nodes: int | None,
+    ppn: int | None,
+    ranks: int | None,
+    place: str,
+    seed: int,
+    json_file: str | None,
+    sets: tuple[str, ...],
+    mpi: str | None,
+    compute: str,
+    compute_record: str | None,
+    timeout: str | None,
+    debug: str | None,
+    quiet: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run an MPI program on a simulated machine.
+
+    PROGRAM is a program linked against MPICH, a script, a .py file, or a .c/.cpp file, which is compiled first.
+    """
+    from dryfly.run import RunOptions
+    from dryfly.run import run as run_job
+
+    options = RunOptions(
+        command=command,
+        machine=machine,
+        nodes=nodes,
+        ppn=ppn,
+        ranks=ranks,
+        place=place,
+        seed=seed,
+        json=json_file,
+        sets=sets,
+        mpi=mpi,
+        compute=compute,
+        compute_record=compute_record,
+        timeout_s=_seconds(timeout),
+        debug=debug,
+        quiet=quiet,
+    )
+    sys.exit(run_job(options))
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from dryfly import units
+
+    try:
+        value = float(text) if text.replace(".", "", 1).isdecimal() else units.parse(text, units.TIME) / 10**12
+    except UserError as error:
+        raise UserError(f"--timeout {text}: {error}") from None
+    if not 0 < value <= 10**9:
+        raise UserError(f"--timeout {text}: accepted is more than 0 and at most 1000000000 s")
+    return value
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.option("--machine", default="testbed", show_default=True, metavar="NAME|FILE")
+@click.option("-N", "--nodes", type=int, metavar="N")
+@click.option("--ppn", type=int, metavar="P")
+@click.option("-n", "--ranks", type=int, metavar="R")
+@click.option("--place", default="packed", show_default=True, metavar="HOW")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
+@click.option("--compute", default="measured", show_default=True, metavar="MODE")
+def spec(
+    machine: str,
+    nodes: int | None,
+    ppn: int | None,
+    ranks: int | None,
+    place: str,
+    seed: int,
+    sets: tuple[str, ...],
+    compute: str,
+) -> None:
+    """Print the resolved spec that a run with these options would use."""
+    from dryfly.machine import load
+    from dryfly.placement import place as place_ranks
+    from dryfly.resolve import ComputeSpec, resolve
+
+    chosen = load(machine, sets=sets)
+    placement = place_ranks(chosen, nodes=nodes, ppn=ppn, ranks=ranks, policy=place, seed=seed)
+    click.echo(resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute)), nl=False)
+
+
+@cli.group(invoke_without_command=True, context_settings=_CONTEXT)
+@click.pass_context
+def machines(context: click.Context) -> None:
+    """The machines dryfly knows."""
+    if context.invoked_subcommand is None:
+        from dryfly.machines import listing
+
+        click.echo(listing())
+
+
+@machines.command("show", context_settings=_CONTEXT)
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
+def machines_show(name: str, sets: tuple[str, ...]) -> None:
+    """One machine: its network, and each number with its source."""
+    from dryfly.machines import description
+
+    click.echo(description(name, sets=sets))
+
+
+@cli.group(context_settings=_CONTEXT)
+def mpi() -> None:
+    """The MPI libraries dryfly may use, each in a prefix of its own."""
+
+
+@mpi.command("add", context_settings=_CONTEXT)
+@click.argument("what", metavar="mpich==VERSION|[NAME=]PREFIX")
+def mpi_add(what: str) -> None:
+    """Install an MPI wheel from PyPI, or take note of an existing prefix."""
+    from dryfly.mpi import add
+
+    library = add(what)
+    click.echo(f"{library.name}: {library.libmpi}, {library.libfabric}")
+
+
+@mpi.command("list", context_settings=_CONTEXT)
+def mpi_list() -> None:
+    """List them; the one a run uses by default is marked."""
+    from dryfly.mpi import installed, select
+
+    libraries = installed()
+    default = select(None).name if any(library.family == "mpich" for library in libraries) else ""
+    for library in libraries:
+        mark = "*" if library.name == default else " "
+        click.echo(f"{mark} {library.name:<20} {library.family:<8} {library.prefix}")
+    if not libraries:
+        click.echo('none yet; "dryfly mpi add mpich==5.0.2" sets one up')
+
+
+@mpi.command("remove", context_settings=_CONTEXT)
+@click.argument("name")
+def mpi_remove(name: str) -> None:
+    """Remove one (an existing prefix stays; only the note of it goes)."""
+    from dryfly.mpi import remove
+
+    remove(name)
+
+
+def main() -> None:
+    try:
+        cli.main(standalone_mode=False)
+    except DryflyError as error:
+        _end(str(error), error.exit_status)
+    except click.ClickException as error:
+        _end(error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        _end("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
+        sys.exit(141)
+
+
+def _end(message: str, status: int) -> None:
+    print(f"dryfly: {message}", file=sys.stderr)
+    sys.exit(status)

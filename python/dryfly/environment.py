@@ -1,0 +1,64 @@
+"""The plan for dryfly-launch: where each rank runs and what its environment says (launch/plan.hpp has the format)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dryfly.errors import UserError
+from dryfly.machine import Machine
+from dryfly.mpi import MpiLibrary
+from dryfly.names import NodeNames
+from dryfly.paths import PRELOAD, PROVIDER, native
+from dryfly.placement import Placement
+from dryfly.resolve import ComputeSpec
+
+
+def variables(*, channel: str, mpi: MpiLibrary, compute: ComputeSpec, inherited: Mapping[str, str]) -> dict[str, str]:
+    """What every rank gets on top of the caller's environment."""
+    values = {
+        "DRYFLY_CHANNEL": channel,
+        "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
+        "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
+        "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
+        # The only provider libfabric sees: this path replaces its own folder of plug-ins.
+        "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
+        "FI_PROVIDER": "cxi",
+        # MPICH's wheels prefer UCX, and score cxi low where all ranks are on one host.
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
+        "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
+        # Its own shared memory would take no virtual time: on-node messages go through the provider.
+        "MPIR_CVAR_NOLOCAL": "1",
+    }
+    if "PYTHONHASHSEED" not in inherited:
+        values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
+    if compute.record_folder is not None:
+        values["DRYFLY_COMPUTE_RECORD"] = str(Path(compute.record_folder).absolute())
+    if compute.replay_folder is not None:
+        values["DRYFLY_COMPUTE_REPLAY"] = str(Path(compute.replay_folder).absolute())
+    return values
+
+
+def plan(machine: Machine, placement: Placement, values: Mapping[str, str]) -> str:
+    names = NodeNames(machine)
+    lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
+    for name, value in values.items():
+        if "\n" in value:
+            raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")
+        lines.append(f"env {name}={value}")
+    return "\n".join(lines) + "\n"
+
+
+def check_compute_folders(compute: ComputeSpec) -> None:
+    if compute.replay_folder is not None and not list(Path(compute.replay_folder).glob("rank-*.bin")):
+        raise UserError(f"--compute replay:{compute.replay_folder}: there is no recording in that folder")
+    if compute.record_folder is not None:
+        try:
+            Path(compute.record_folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--compute-record {compute.record_folder}: {error.strerror}") from None
+
+
+def _joined(first: list[str], rest: str | None) -> str:
+    return ":".join([*first, *([rest] if rest else [])])

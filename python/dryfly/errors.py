@@ -1,0 +1,24 @@
+"""What can go wrong, as the user sees it.
+
+DryflyError
+  UserError    the input cannot be used: one sentence, exit status 2, nothing has started
+  RunError     the job or the simulator failed after the start: one sentence, its own exit status
+"""
+
+from __future__ import annotations
+
+
+class DryflyError(Exception):
+    """The message is one sentence for the user; `exit_status` is what the command ends with."""
+
+    exit_status = 1
+
+
+class UserError(DryflyError):
+    exit_status = 2
+
+
+class RunError(DryflyError):
+    def __init__(self, message: str, *, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status

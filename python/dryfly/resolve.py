@@ -1,0 +1,115 @@
+"""The resolved spec of a run: docs/resolved-spec.md lists its names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dryfly import units
+from dryfly.errors import UserError
+from dryfly.machine import Machine
+from dryfly.names import NodeNames
+from dryfly.placement import Placement
+from dryfly.schema import FIELDS
+
+_EXTRA_FLIGHT = re.compile(r"([sn]\d+)\s*>\s*([sn]\d+)\s+(.+)")
+
+# Payloads on their way. The memory is sparse: only what is used at once takes pages.
+_ARENA_BASE = 2**30
+_ARENA_PER_RANK = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeSpec:
+    """How the time between MPI calls counts."""
+
+    mode: str = "measured"
+    factor_ppm: int | None = None  # None: the machine's
+    replay_folder: str | None = None
+    record_folder: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, *, record_folder: str | None = None) -> ComputeSpec:
+        mode, _, argument = text.partition(":")
+        if mode == "none" and not argument:
+            if record_folder is not None:
+                raise UserError("--compute-record needs --compute measured: with none nothing is measured")
+            return cls(mode=mode)
+        if mode == "measured":
+            factor = _factor(argument) if argument else None
+            return cls(mode=mode, factor_ppm=factor, record_folder=record_folder)
+        if mode == "replay" and argument:
+            if record_folder is not None:
+                raise UserError("--compute-record needs --compute measured: with replay nothing is measured")
+            return cls(mode=mode, replay_folder=argument)
+        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR or replay:FOLDER')
+
+
+def _factor(text: str) -> int:
+    dimension = units.RATIO
+    try:
+        value = units.parse(text if text.endswith(("%", "x")) else f"{text} x", dimension)
+    except UserError:
+        raise UserError(f"--compute measured:{text}: the factor is a number such as 0.8") from None
+    if not 1 <= value <= 2**32 - 1:
+        raise UserError(f"--compute measured:{text}: accepted is 0.000001 to 4294")
+    return value
+
+
+def resolve(machine: Machine, placement: Placement, *, seed: int, compute: ComputeSpec) -> str:
+    lines: list[tuple[str, int | str]] = [("machine", machine.name)]
+    lines += _topology(machine)
+    for path, expected in FIELDS.items():
+        if expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
+            value = machine.facts[path].value
+            lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
+    lines += _extra_flight(machine)
+    factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
+    lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
+    lines += _run(machine, placement, seed=seed)
+    return "".join(f"{name} {value}\n" for name, value in lines)
+
+
+def _topology(machine: Machine) -> list[tuple[str, int | str]]:
+    lines: list[tuple[str, int | str]] = [("topology.kinds", len(machine.kinds))]
+    for index, kind in enumerate(machine.kinds):
+        lines += [
+            (f"topology.kind.{index}.{leaf}", getattr(kind, leaf))
+            for leaf in ("name", "groups", "switches", "nodes", "nics_per_node", "attach", "local_links")
+        ]
+    lines += [(f"topology.global.{i}.{j}", count) for (i, j), count in sorted(machine.global_links.items())]
+    lines.append(("topology.ports_per_switch", machine.number("topology.ports_per_switch")))
+    return lines
+
+
+def _extra_flight(machine: Machine) -> list[tuple[str, int | str]]:
+    text = machine.optional("fabric.extra_flight")
+    items = [item.strip() for item in str(text).split(",")] if text else []
+    lines: list[tuple[str, int | str]] = [("fabric.extra_flight.count", len(items))]
+    for number, item in enumerate(items):
+        match = _EXTRA_FLIGHT.fullmatch(item)
+        if match is None:
+            raise UserError(f'fabric.extra_flight = "{item}": accepted is text such as "s0>s1 1 ns" or "n5>s0 1 ns"')
+        try:
+            extra = units.parse(match.group(3), units.TIME)
+        except UserError as error:
+            raise UserError(f'fabric.extra_flight = "{item}": {error}') from None
+        if not 0 <= extra <= 10**12:
+            raise UserError(f'fabric.extra_flight = "{item}": out of range; accepted is 0 to 1 s')
+        prefix = f"fabric.extra_flight.{number}"
+        lines += [(f"{prefix}.from", match.group(1)), (f"{prefix}.to", match.group(2)), (f"{prefix}.ps", extra)]
+    return lines
+
+
+def _run(machine: Machine, placement: Placement, *, seed: int) -> list[tuple[str, int | str]]:
+    names = NodeNames(machine)
+    ranks = len(placement.ranks)
+    lines: list[tuple[str, int | str]] = [("run.seed", seed), ("run.ranks", ranks)]
+    for place in placement.ranks:
+        lines.append((f"run.rank.{place.rank}.node", names.number(place.node)))
+        lines.append((f"run.rank.{place.rank}.nic", place.nic))
+    lines += [(f"run.node.{names.number(node)}.name", names.name(node)) for node in placement.nodes]
+    arena = machine.optional("run.arena")
+    lines.append(("run.arena_bytes", arena if arena is not None else _ARENA_BASE + ranks * _ARENA_PER_RANK))
+    lines.append(("run.cross_memory", 0 if machine.optional("run.cross_memory") == "off" else 1))
+    return lines

@@ -1,0 +1,186 @@
+"""The result of a run: what the conductor counted, in the documented form (docs/result-json.md), and its file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dryfly import __version__
+from dryfly.errors import RunError
+from dryfly.machine import Machine
+from dryfly.mpi import MpiLibrary
+from dryfly.names import NodeNames
+from dryfly.placement import Placement
+from dryfly.resolve import ComputeSpec
+
+FORMAT = 1
+DROPPED_SHARE_WARNING = 0.02
+_PS_PER_S = 10**12
+_NS_PER_S = 10**9
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInput:
+    """What was asked for."""
+
+    machine: Machine
+    placement: Placement
+    seed: int
+    compute: ComputeSpec
+    mpi: MpiLibrary
+    program: tuple[str, ...]
+    spec: str
+
+
+def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, warnings: Sequence[str]) -> Json:
+    names = NodeNames(run.machine)
+    ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
+    messages = int(counted.get("messages", 0))
+    compute = _compute(run, counted, ranks)
+    multiple = any(row.get("thread_multiple") for row in counted.get("ranks", []))
+    return {
+        "format": FORMAT,
+        "dryfly": __version__,
+        "machine": run.machine.name,
+        "nodes": len(run.placement.nodes),
+        "ranks": len(run.placement.ranks),
+        "placement": {"policy": run.placement.policy, "nodes": [names.name(node) for node in run.placement.nodes]},
+        "program": list(run.program),
+        "virtual_time_s": _seconds(counted.get("virtual_time_ps", 0)),
+        "wall_time_s": round(wall_time_s, 3),
+        "messages": messages,
+        "messages_per_wall_s": round(messages / wall_time_s, 1) if wall_time_s > 0 else 0.0,
+        "bytes": counted.get("bytes", 0),
+        "packets": counted.get("packets", 0),
+        "packet_hops": counted.get("packet_hops", 0),
+        "network_timeouts": counted.get("network_timeouts", 0),
+        "seed": run.seed,
+        "fingerprint": counted.get("fingerprint", ""),
+        "repeatable": run.compute.mode in ("none", "replay") and not multiple,
+        "compute": compute,
+        "mpi": {
+            "name": run.mpi.name,
+            "version": run.mpi.version,
+            "libmpi": sorted({row["libmpi"] for row in ranks if row["libmpi"]}),
+            "libfabric": sorted({row["libfabric"] for row in ranks if row["libfabric"]}),
+        },
+        "time": _split(ranks),
+        "profile": [
+            {
+                "call": row.get("call", ""),
+                "count": row.get("count", 0),
+                "bytes": row.get("bytes", 0),
+                "time_s": _seconds(row.get("time_ps", 0)),
+            }
+            for row in counted.get("profile", [])
+        ],
+        "protocols": list(counted.get("protocols", [])),
+        "health": [*counted.get("health", []), *_health(compute, warnings)],
+        "ranks_detail": ranks,
+        "spec": run.spec,
+    }
+
+
+def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
+    rank = int(row.get("rank", 0))
+    return {
+        "rank": rank,
+        "node": names.name(run.placement.ranks[rank].node),
+        "nic": row.get("nic", 0),
+        "pid": row.get("pid", 0),
+        "virtual_time_s": _seconds(row.get("virtual_time_ps", 0)),
+        "computing_s": _seconds(row.get("computing_ps", 0)),
+        "communicating_s": _seconds(row.get("communicating_ps", 0)),
+        "waiting_s": _seconds(row.get("waiting_ps", 0)),
+        "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
+        "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
+        "messages_sent": row.get("messages_sent", 0),
+        "bytes_sent": row.get("bytes_sent", 0),
+        "mpi_calls": row.get("mpi_calls", 0),
+        "libmpi": row.get("libmpi", ""),
+        "libfabric": row.get("libfabric", ""),
+        "program": row.get("program", ""),
+    }
+
+
+def _split(ranks: Sequence[Json]) -> Json:
+    """Mean over the ranks, and the rank that the others wait for: the one that itself waits least."""
+    parts = ("computing_s", "communicating_s", "waiting_s")
+    if not ranks:
+        return {"mean": dict.fromkeys(parts, 0.0), "slowest": {"rank": 0, **dict.fromkeys(parts, 0.0)}}
+    slowest = max(ranks, key=lambda row: (row["computing_s"] + row["communicating_s"], -row["rank"]))
+    return {
+        "mean": {part: sum(row[part] for row in ranks) / len(ranks) for part in parts},
+        "slowest": {"rank": slowest["rank"], **{part: slowest[part] for part in parts}},
+    }
+
+
+def _compute(run: RunInput, counted: Mapping[str, Any], ranks: Sequence[Json]) -> Json:
+    factor_ppm = run.compute.factor_ppm or run.machine.number("host.compute_factor")
+    dropped = sum(row["dropped_s"] for row in ranks)
+    job = len(ranks) * _seconds(counted.get("virtual_time_ps", 0))
+    return {
+        "mode": run.compute.mode,
+        "factor": factor_ppm / 10**6,
+        "measured_s": sum(row["measured_s"] for row in ranks),
+        "dropped_s": dropped,
+        "dropped_share": dropped * factor_ppm / 10**6 / job if job > 0 else 0.0,
+    }
+
+
+def _health(compute: Json, warnings: Sequence[str]) -> list[Json]:
+    rows: list[Json] = [{"name": "run", "severity": "warning", "count": 1, "text": text} for text in warnings]
+    if compute["dropped_share"] > DROPPED_SHARE_WARNING:
+        share = f"{compute['dropped_share']:.1%}"
+        text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
+        rows.append({"name": "dropped_gaps", "severity": "warning", "count": 1, "text": text})
+    return rows
+
+
+def _seconds(picoseconds: Any) -> float:
+    return int(picoseconds) / _PS_PER_S
+
+
+def load_counted(path: Path) -> Json:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"the simulator's result cannot be read: {error}", exit_status=70) from None
+    if not isinstance(content, dict):
+        raise RunError("the simulator's result is no JSON object", exit_status=70)
+    return content
+
+
+def write(result: Json, target: str) -> None:
+    """In one piece: a file of that name is either the old one or the whole new one. `-` is standard output."""
+    text = json.dumps(result, indent=1) + "\n"
+    if target == "-":
+        print(text, end="", flush=True)
+        return
+    path = Path(target)
+    part = ""
+    try:
+        descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(descriptor, 0o666 & ~_umask())
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(part, path)
+    except OSError as error:
+        if part:
+            Path(part).unlink(missing_ok=True)
+        raise RunError(f"the result cannot be written to {target}: {error.strerror}", exit_status=1) from None
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value

@@ -1,0 +1,143 @@
+"""`dryfly run`: checks everything, starts the job, reports it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from dryfly import environment, job, memory, mpi, program, result, summary
+from dryfly.errors import DryflyError, UserError
+from dryfly.folder import RunFolder
+from dryfly.machine import load
+from dryfly.names import NodeNames
+from dryfly.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
+from dryfly.placement import place
+from dryfly.resolve import ComputeSpec, resolve
+from dryfly.result import RunInput
+
+SEED_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    command: tuple[str, ...]
+    machine: str = "testbed"
+    nodes: int | None = None
+    ppn: int | None = None
+    ranks: int | None = None
+    place: str = "packed"
+    seed: int = 1
+    json: str | None = None
+    sets: tuple[str, ...] = ()
+    mpi: str | None = None
+    compute: str = "measured"
+    compute_record: str | None = None
+    timeout_s: float | None = None
+    debug: str | None = None
+    quiet: bool = False
+
+
+def run(options: RunOptions) -> int:
+    """The exit status of the job; raises UserError for what is wrong before the start."""
+    machine = load(options.machine, sets=options.sets)
+    if not 0 <= options.seed <= SEED_MAX:
+        raise UserError(f"--seed {options.seed}: accepted is 0 to {SEED_MAX}")
+    placement = place(
+        machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
+    )
+    compute = ComputeSpec.parse(options.compute, record_folder=options.compute_record)
+    environment.check_compute_folders(compute)
+    debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
+    _check_json(options.json)
+    if not options.command:
+        raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
+    for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
+        native(part)
+    library = mpi.select(options.mpi)
+    if library.family != "mpich":
+        raise UserError(f"MPI library {library.name}: this version of dryfly run starts MPICH programs only")
+    spec = resolve(machine, placement, seed=options.seed, compute=compute)
+    with RunFolder() as folder:
+        prepared = program.prepare(options.command[0], options.command[1:], mpi=library, build_folder=folder.path)
+        printer = summary.Printer(quiet=options.quiet)
+        inputs = RunInput(
+            machine=machine,
+            placement=placement,
+            seed=options.seed,
+            compute=compute,
+            mpi=library,
+            program=options.command,
+            spec=spec,
+        )
+        need = memory.estimate(machine, ranks=len(placement.ranks))
+        summary.before(printer, inputs, prepared, need)
+        if not need.is_there:
+            printer.say("warning: there is less memory than that; the system may end processes of this run")
+        names = NodeNames(machine)
+        channel = job.new_channel()
+        values = environment.variables(channel=channel, mpi=library, compute=compute, inherited=os.environ)
+        outcome = job.run(
+            job.JobSpec(
+                channel=channel,
+                spec=spec,
+                plan=environment.plan(machine, placement, values),
+                program=prepared.command,
+                node_names=tuple(names.name(each.node) for each in placement.ranks),
+                result_file=folder.path / "result.json",
+                timeout_s=options.timeout_s,
+                debug_rank=debug_rank,
+                debug_command=debug_command,
+            ),
+            say=printer.say,
+        )
+        return _report(printer, inputs, outcome, folder.path / "result.json", options.json)
+
+
+def _report(
+    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, result_file: Path, target: str | None
+) -> int:
+    if outcome.failure:
+        printer.say(outcome.failure)
+        for line in outcome.details:
+            printer.say(f"  {line}")
+        return outcome.exit_status
+    if not outcome.attached:
+        printer.say(
+            "no rank has used MPI over the simulated network: there is nothing to report "
+            "(is the program linked against MPICH, and does it call MPI_Init?)"
+        )
+    counted = result.load_counted(result_file) if outcome.has_result else {}
+    final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, warnings=outcome.warnings)
+    if outcome.attached:
+        summary.after(printer, inputs, final)
+    if target is not None:
+        try:
+            result.write(final, target)
+        except DryflyError as error:
+            printer.say(str(error))
+            return error.exit_status
+    return outcome.exit_status
+
+
+def _debugger(text: str | None, *, ranks: int) -> tuple[int | None, tuple[str, ...]]:
+    """RANK, or RANK:WRAPPER with a wrapper of your own instead of gdb."""
+    if text is None:
+        return None, ()
+    number, _, wrapper = text.partition(":")
+    if not number.isdecimal() or int(number) >= ranks:
+        raise UserError(f"--debug {text}: accepted is a rank, 0 to {ranks - 1}, or RANK:WRAPPER")
+    command = shlex.split(wrapper or "gdb --args")
+    if not command or shutil.which(command[0]) is None:
+        raise UserError(f"--debug {text}: {command[0] if command else wrapper} is not found on PATH")
+    return int(number), tuple(command)
+
+
+def _check_json(target: str | None) -> None:
+    if target is None or target == "-":
+        return
+    folder = Path(target).parent
+    if Path(target).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UserError(f"--json {target}: no file can be written there")

@@ -1,0 +1,126 @@
+"""Every field that a machine file may have: its dimension, its range, and its name in the resolved spec.
+
+The range is what the models can represent, not what is sensible on a machine. Fields under topology.group.KIND and
+topology.global are named per kind of group and therefore checked by machine.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dryfly import units
+from dryfly.units import COUNT, RATE, RATIO, SIZE, TIME, Dimension
+
+_SECOND = 10**12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One field: a quantity when `dimension` is set, otherwise text (one of `choices`, if any are given)."""
+
+    dimension: Dimension | None = None
+    least: int = 0
+    most: int = 0
+    choices: tuple[str, ...] = ()
+    resolved: str = ""
+    divisor: int = 1  # the resolved number is in this many base units
+    required: bool = True
+
+    def accepted(self) -> str:
+        if self.dimension is None:
+            return " or ".join(self.choices) if self.choices else "text"
+        return f"{_text(self.least, self.dimension)} to {_text(self.most, self.dimension)}"
+
+
+def _text(value: int, dimension: Dimension) -> str:
+    if dimension is TIME:
+        return units.time_text(value)
+    if dimension is SIZE:
+        return units.size_text(value)
+    if dimension is RATE:
+        return units.rate_text(value)
+    if dimension is RATIO:
+        return f"{value / 10**4:g} %"
+    return str(value)
+
+
+def _time(resolved: str, *, least: int = 0, most: int = _SECOND, divisor: int = 1) -> Field:
+    return Field(dimension=TIME, least=least, most=most, resolved=resolved, divisor=divisor)
+
+
+def _size(resolved: str, *, least: int = 0, most: int = 2**40) -> Field:
+    return Field(dimension=SIZE, least=least, most=most, resolved=resolved)
+
+
+def _rate(resolved: str) -> Field:
+    return Field(dimension=RATE, least=10**6, most=10**13, resolved=resolved)
+
+
+def _count(resolved: str = "", *, least: int = 0, most: int = 2**31 - 1) -> Field:
+    return Field(dimension=COUNT, least=least, most=most, resolved=resolved)
+
+
+FIELDS: dict[str, Field] = {
+    "topology.ports_per_switch": _count("topology.ports_per_switch", least=1, most=4096),
+    "fabric.link.rate": _rate("fabric.link.rate_bytes_per_s"),
+    "fabric.link.edge_flight": _time("fabric.link.edge_flight_ps", least=1),
+    "fabric.link.local_flight": _time("fabric.link.local_flight_ps", least=1),
+    "fabric.link.global_flight": _time("fabric.link.global_flight_ps", least=1),
+    "fabric.switch.latency": _time("fabric.switch.latency_ps", least=1),
+    "fabric.switch.input_buffer": _size("fabric.switch.input_buffer_bytes", least=1, most=2**30),
+    "fabric.packet.payload": _size("fabric.packet.payload_bytes", least=1, most=2**16),
+    "fabric.packet.header": _size("fabric.packet.header_bytes", least=1, most=2**12),
+    "fabric.packet.ack": _size("fabric.packet.ack_bytes", least=1, most=2**12),
+    "fabric.nic.window": _count("fabric.nic.window_packets", least=1, most=2**16),
+    "fabric.routing.algorithm": Field(choices=("minimal", "adaptive"), resolved="fabric.routing.algorithm"),
+    "fabric.routing.bias_shift": _count("fabric.routing.bias_shift", most=16),
+    "fabric.routing.bias": _size("fabric.routing.bias_bytes", most=2**30),
+    # "s0>s1 1 ns, n5>s0 2 ns": links with extra time of flight; for experiments, no machine file has it.
+    "fabric.extra_flight": Field(required=False),
+    "nic.inline": _size("nic.inline_bytes", most=192),  # wire::inline_bytes_max
+    "nic.eager": _size("nic.eager_bytes", most=2**30),
+    "nic.rendezvous_head": _size("nic.rendezvous_head_bytes", most=2**30),
+    "nic.egress_latency": _time("nic.egress_latency_ps"),
+    "nic.dma_read_latency": _time("nic.dma_read_latency_ps"),
+    "nic.ingress_latency": _time("nic.ingress_latency_ps"),
+    "nic.command_interval": _time("nic.command_interval_ps"),
+    "nic.command_latency": _time("nic.command_latency_ps", least=1),
+    "nic.completion_latency": _time("nic.completion_latency_ps", least=1),
+    "node.local_latency": _time("node.local_latency_ps"),
+    "node.local_rate": _rate("node.local_rate_bytes_per_s"),
+    "host.send": _time("host.send_ps"),
+    "host.receive": _time("host.receive_ps"),
+    "host.rma": _time("host.rma_ps"),
+    "host.completion": _time("host.completion_ps"),
+    # Nothing may be free that a program can do in an endless loop, or virtual time would stand still.
+    "host.poll": _time("host.poll_ps", least=1),
+    "host.clock_read": _time("host.clock_read_ps", least=1),
+    "host.compute_factor": Field(dimension=RATIO, least=1, most=2**32 - 1, resolved="host.compute_factor_ppm"),
+    "host.compute_threshold": _time("host.compute_threshold_ns", divisor=1000),
+    "run.arena": Field(dimension=SIZE, least=2**20, most=2**44, required=False),
+    "run.cross_memory": Field(choices=("on", "off"), required=False),
+    "job.kinds": Field(),
+    "job.nodes_max": _count(least=1),
+    "job.cores_per_node": _count(least=1, most=2**16),
+    "names.style": Field(choices=("numbered", "xname")),
+    "names.prefix": Field(required=False),
+    "names.digits": Field(dimension=COUNT, least=1, most=12, required=False),
+    "names.first": Field(dimension=COUNT, least=0, most=10**9, required=False),
+    "names.cabinet": _count(most=99999),
+    "names.cabinets_per_row": _count(least=1, most=100),
+    "names.slots_per_chassis": _count(least=1, most=64),
+    "names.boards_per_slot": _count(least=1, most=64),
+    "names.nodes_per_board": _count(least=1, most=64),
+}
+
+# topology.group.KIND.NAME; resolved as topology.kind.K.NAME.
+GROUP_FIELDS: dict[str, Field] = {
+    "groups": _count(least=1, most=511),
+    "switches": _count(least=1, most=4096),
+    "nodes": _count(most=2**20),
+    "nics_per_node": _count(most=64),
+    "attach": Field(choices=("same_switch", "spread")),
+    "local_links": _count(least=1, most=64),
+}
+
+GLOBAL_LINKS = _count(most=4096)

@@ -1,0 +1,159 @@
+"""What a run prints: before it what will be simulated, after it what was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from dryfly.memory import MemoryNeed
+from dryfly.names import NodeNames
+from dryfly.program import Program
+from dryfly.result import Json, RunInput
+from dryfly.topology import summarise
+from dryfly.units import size_text, time_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_PROFILE_ROWS = 12
+_PS_PER_S = 10**12
+
+
+class Printer:
+    """Writes to standard error: standard output belongs to the program."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+
+    def say(self, text: str) -> None:
+        """Shown even when quiet: warnings and errors."""
+        self._console.print(f"dryfly: {text}", markup=False)
+
+    def show(self, *parts: RenderableType) -> None:
+        if not self._quiet:
+            for part in parts:
+                self._console.print(part)
+
+    def line(self, text: str) -> None:
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+
+def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed) -> None:
+    machine, placement = run.machine, run.placement
+    counts = summarise(machine)
+    printer.line(f"dryfly: {machine.name}: {machine.title}")
+    printer.line(
+        f"  network   {counts.groups} groups, {counts.switches:,} switches, {counts.nics:,} NICs, "
+        f"{counts.local_links + counts.global_links:,} cables between switches"
+    )
+    printer.line(f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.seed}")
+    printer.line(f"  program   {' '.join(program.command)} ({program.kind})")
+    printer.line(f"  mpi       {run.mpi.name}; compute {_compute_text(run)}")
+    there = "unknown" if memory.available is None else size_text(memory.available)
+    printer.line(
+        f"  memory    about {size_text(memory.needed)} for MPI and the simulator, besides the program's own data; "
+        f"{there} available"
+    )
+
+
+def _nodes_text(run: RunInput) -> str:
+    names = NodeNames(run.machine)
+    nodes = [names.name(node) for node in run.placement.nodes]
+    shown = ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]}, {nodes[1]}, ... {nodes[-1]}"
+    return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''} ({shown})"
+
+
+def _compute_text(run: RunInput) -> str:
+    if run.compute.mode == "measured":
+        factor = (run.compute.factor_ppm or run.machine.number("host.compute_factor")) / 10**6
+        return f"measured x {factor:g} (not repeatable)"
+    return run.compute.mode
+
+
+def after(printer: Printer, run: RunInput, result: Json) -> None:
+    printer.line("")
+    printer.line(
+        f"dryfly: {result['machine']}: {result['ranks']} ranks on {_nodes_text(run)}, {run.placement.policy}; "
+        f"virtual time {_time(result['virtual_time_s'])}"
+    )
+    printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
+    if result["health"]:
+        printer.show(_health_table(result))
+    mpi = result["mpi"]
+    dropped = result["compute"]["dropped_s"]
+    repeatable = "repeatable" if result["repeatable"] else "not repeatable"
+    printer.line(
+        f"  messages {result['messages']:,}   bytes {result['bytes']:,}   packet-hops {result['packet_hops']:,}   "
+        f"network time-outs {result['network_timeouts']}"
+    )
+    printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
+    if result["compute"]["mode"] == "measured":
+        share = result["compute"]["dropped_share"]
+        printer.line(f"  dropped  {dropped:.6f} s of CPU time in short gaps ({share:.2%} of the job)")
+    wall, rate = result["wall_time_s"], result["messages_per_wall_s"]
+    printer.line(f"  wall     {wall:.2f} s, {rate:,.0f} messages per wall second")
+    printer.line(f"  seed {result['seed']}   fingerprint {result['fingerprint']} ({repeatable})")
+
+
+def _time(seconds: float) -> str:
+    return time_text(seconds * _PS_PER_S)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for position, column in enumerate(columns):
+        table.add_column(("  " if position == 0 else "") + column, justify="left" if position == 0 else "right")
+    return table
+
+
+def _time_table(result: Json) -> Table:
+    split, total = result["time"], result["virtual_time_s"] or 1.0
+    table = _table("time", "mean", "share", f"slowest (rank {split['slowest']['rank']})", "share")
+    for name in ("computing", "communicating", "waiting"):
+        mean, slowest = split["mean"][f"{name}_s"], split["slowest"][f"{name}_s"]
+        table.add_row(f"  {name}", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
+    return table
+
+
+def _profile_table(result: Json) -> Table:
+    table = _table("MPI call", "count", "bytes", "time (all ranks)")
+    rows = sorted(result["profile"], key=lambda row: (-row["time_s"], row["call"]))
+    for row in rows[:_PROFILE_ROWS]:
+        table.add_row(f"  {row['call']}", f"{row['count']:,}", f"{row['bytes']:,}", _time(row["time_s"]))
+    if len(rows) > _PROFILE_ROWS:
+        rest = rows[_PROFILE_ROWS:]
+        table.add_row(
+            f"  {len(rest)} more calls",
+            f"{sum(row['count'] for row in rest):,}",
+            f"{sum(row['bytes'] for row in rest):,}",
+            _time(sum(row["time_s"] for row in rest)),
+        )
+    return table
+
+
+def _protocol_table(result: Json) -> Table:
+    """Messages by protocol and by the number of switch-to-switch links crossed."""
+    rows = [row for row in result["protocols"] if sum(row["messages_by_hops"]) + row["messages_on_node"]]
+    used = max((hops for row in rows for hops, count in enumerate(row["messages_by_hops"]) if count), default=-1)
+    table = _table("protocol", "messages", "bytes", "on node", *(f"{hops} hops" for hops in range(used + 1)))
+    for row in rows:
+        messages = sum(row["messages_by_hops"]) + row["messages_on_node"]
+        size = sum(row["bytes_by_hops"]) + row["bytes_on_node"]
+        by_hops = (f"{count:,}" for count in row["messages_by_hops"][: used + 1])
+        table.add_row(f"  {row['protocol']}", f"{messages:,}", f"{size:,}", f"{row['messages_on_node']:,}", *by_hops)
+    return table
+
+
+def _health_table(result: Json) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("  health")
+    table.add_column("count", justify="right")
+    table.add_column("")
+    for row in result["health"]:
+        name = f"  {row.get('severity', '')} {row.get('name', '')}"
+        table.add_row(name, str(row.get("count", "")), row.get("text", ""))
+    return table

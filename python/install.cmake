@@ -1,0 +1,13 @@
+# What `pip install .` puts into the Python package: the simulator's programs and libraries, and the data files.
+# The root CMakeLists.txt includes this last; a part that is not built is left out.
+foreach(target dryfly_conductor_app dryfly-launch)
+  if(TARGET ${target})
+    install(TARGETS ${target} RUNTIME DESTINATION dryfly/_native COMPONENT python)
+  endif()
+endforeach()
+foreach(target dryfly_provider dryfly_preload)
+  if(TARGET ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native COMPONENT python)
+  endif()
+endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")

@@ -1,0 +1,191 @@
+"""Runs `dryfly run` as a user does, in a process of its own, and looks at what it leaves behind.
+
+Every run carries a variable of its own in its environment, which all its processes inherit: whoever still has it after
+the end was left behind. A run over its time limit is ended, with all of these processes, and fails the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = ROOT / "programs" / "check"
+MICRO = ROOT / "programs" / "micro"
+
+_MARKER = "DRYFLY_TEST_RUN"
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A run that has ended."""
+
+    exit_status: int
+    stdout: str
+    stderr: str
+    wall_time_s: float
+    results: dict[str, Any] = field(default_factory=dict)  # of --json; empty when it was not written
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self.results["fingerprint"])
+
+    def succeeded(self) -> Ended:
+        assert self.exit_status == 0, f"exit status {self.exit_status}\n{self.stdout}\n{self.stderr}"
+        return self
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    name: str  # of the executable file; empty when it is gone
+
+
+class Started:
+    """A run under way. `command` follows `python -m dryfly`."""
+
+    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None) -> None:
+        self._marker = f"{_MARKER}={os.getpid()}-{time.monotonic_ns()}"
+        self._shared_memory_before = set(_entries(_SHARED_MEMORY))
+        self._started_at = time.monotonic()
+        self._folder = tempfile.TemporaryDirectory(prefix="dryfly-test-")
+        self._json = Path(self._folder.name) / "run.json"
+        command = list(command)
+        if command and command[0] == "run" and "--json" not in command:
+            command[1:1] = ["--json", str(self._json)]
+        name, _, value = self._marker.partition("=")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dryfly", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, **environment, name: value},
+            cwd=cwd,
+            start_new_session=True,
+        )
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._stdout: list[str] = []
+        self._stderr: list[str] = []
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._readers = [
+            threading.Thread(target=self._read, args=(self.process.stdout, self._stdout, True), daemon=True),
+            threading.Thread(target=self._read, args=(self.process.stderr, self._stderr, False), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: IO[str], lines: list[str], announced: bool) -> None:
+        for line in stream:
+            lines.append(line)
+            if announced:
+                self._lines.put(line)
+        if announced:
+            self._lines.put(None)
+
+    def wait_for_line(self, text: str, *, limit_s: float = 30.0) -> None:
+        """Until a line of standard output holds `text`."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                line = None
+            if line is None:
+                self.kill()
+                raise AssertionError(f'"{text}" was not printed\n{"".join(self._stdout)}\n{"".join(self._stderr)}')
+            if text in line:
+                return
+
+    def wait(self, *, limit_s: float) -> Ended:
+        try:
+            status = self.process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = "".join(self._stdout)[-4000:], "".join(self._stderr)[-4000:]
+            raise AssertionError(f"the run did not end within {limit_s} s\n{out}\n{err}") from None
+        wall_time_s = time.monotonic() - self._started_at
+        for reader in self._readers:
+            reader.join(timeout=10)
+        results = {}
+        if self._json.is_file() and self._json.stat().st_size > 0:
+            results = json.loads(self._json.read_text(encoding="utf-8"))
+        return Ended(
+            exit_status=status,
+            stdout="".join(self._stdout),
+            stderr="".join(self._stderr),
+            wall_time_s=wall_time_s,
+            results=results,
+        )
+
+    def processes(self) -> list[Process]:
+        """All processes of this run that are alive: of dryfly, the simulator, the launcher and the job."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdecimal():
+                continue
+            try:
+                if self._marker.encode() not in (folder / "environ").read_bytes().split(b"\0"):
+                    continue
+                if " Z " in (folder / "stat").read_text().rpartition(")")[2][:3]:
+                    continue
+                found.append(Process(int(folder.name), (folder / "exe").readlink().name))
+            except OSError:
+                continue  # it has ended meanwhile, or belongs to somebody else
+        return found
+
+    def pid_of(self, name: str) -> int:
+        """One process whose executable has this name; the last one started."""
+        pids = [process.pid for process in self.processes() if process.name == name]
+        assert pids, f"no process {name} among {self.processes()}"
+        return max(pids)
+
+    def kill(self) -> None:
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def require_nothing_left(self, *, within_s: float = 5.0) -> None:
+        """No process of the run, and no new shared memory that nobody uses, `within_s` from now."""
+        deadline = time.monotonic() + within_s
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        left = self.processes()
+        if left:
+            self.kill()
+        assert not left, f"these processes were left behind: {left}"
+        fresh = set(_entries(_SHARED_MEMORY)) - self._shared_memory_before
+        orphans = fresh - _mapped_shared_memory() if fresh else fresh
+        assert not orphans, f"left in {_SHARED_MEMORY}: {sorted(orphans)}"
+
+
+def _entries(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+
+
+def _mapped_shared_memory() -> set[str]:
+    """Names in /dev/shm that some process has mapped: other programs of the box, which are not ours to judge."""
+    names: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            names.update(re.findall(r"/dev/shm/([^\s/]+)", maps.read_text(errors="replace")))
+        except OSError:
+            continue
+    return names

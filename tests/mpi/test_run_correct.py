@@ -1,0 +1,94 @@
+"""Unmodified MPI programs compute under dryfly what MPI promises: the programs of programs/check at many rank counts.
+
+Each program compares every value it receives and says `ok NAME` at the end (programs/check/check.h).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import CHECK, MICRO
+
+# Every count catches something of its own: 2 and 3 the edge cases, 5 odd, 8 a power of two, 16 several switches of the
+# testbed, 64 two ranks a node over all its groups. RMA's locks at 64 ranks are left to the contended program.
+_SMALL = (2, 3, 5, 8)
+_COUNTS = {
+    "p2p.c": (*_SMALL, 16, 64),
+    "matching.c": (*_SMALL, 16, 64),
+    "collectives.c": (*_SMALL, 13, 16, 64),
+    "collectives_v.c": (*_SMALL, 13, 16, 64),
+    "reductions.c": (*_SMALL, 13, 16, 64),
+    "communicators.c": (*_SMALL, 16, 64),
+    "datatypes.c": (*_SMALL, 16),
+    "rma.c": (*_SMALL, 16),
+    "rma_contended.c": (*_SMALL, 16, 64),
+}
+
+
+def _cases() -> list[object]:
+    return [
+        pytest.param(name, ranks, marks=[pytest.mark.slow] if ranks >= 64 else [])
+        for name, counts in _COUNTS.items()
+        for ranks in counts
+    ]
+
+
+@pytest.mark.parametrize(("name", "ranks"), _cases())
+def test_program_finds_every_value_right(name: str, ranks: int, dryfly: Dryfly, programs: Programs) -> None:
+    run = dryfly(
+        "run", "--machine", "testbed", "-n", str(ranks), "--compute", "none", "--", programs.check(name), limit_s=120
+    ).succeeded()
+    assert f"ok {Path(name).stem}\n" in run.stdout
+    assert run.results["ranks"] == ranks
+    assert len(run.results["ranks_detail"]) == ranks
+    assert run.results["messages"] > 0
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_threads_of_a_rank_exchange_at_once(ranks: int, dryfly: Dryfly, programs: Programs) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", str(ranks), "--", programs.check("threads.c")).succeeded()
+    assert "ok threads\n" in run.stdout
+
+
+def test_a_node_may_hold_many_ranks(dryfly: Dryfly, programs: Programs) -> None:
+    program = programs.check("collectives.c")
+    run = dryfly("run", "--machine", "aurora", "-N", "2", "--ppn", "8", "--compute", "none", "--", program).succeeded()
+    assert "ok collectives\n" in run.stdout
+    assert run.results["nodes"] == 2
+
+
+@pytest.mark.parametrize("placement", ["packed", "spread", "random"])
+def test_every_placement_gives_the_same_values(placement: str, dryfly: Dryfly, programs: Programs) -> None:
+    program = programs.check("reductions.c")
+    run = dryfly(
+        "run", "--machine", "aurora", "-n", "8", "--place", placement, "--compute", "none", "--", program
+    ).succeeded()
+    assert "ok reductions\n" in run.stdout
+
+
+def test_c_source_is_compiled_and_run(dryfly: Dryfly) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", "3", "--", CHECK / "communicators.c").succeeded()
+    assert "ok communicators\n" in run.stdout
+
+
+def test_arguments_and_standard_error_reach_the_program(dryfly: Dryfly, programs: Programs) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", "2", "--", programs.micro("pingpong.c"), "count=many")
+    assert run.exit_status == 2
+    assert "count=many: a whole number from 1 to 2^30 is needed" in run.stderr
+
+
+def test_results_say_what_was_run(dryfly: Dryfly) -> None:
+    run = dryfly(
+        "run", "--machine", "testbed", "-N", "2", "--compute", "none", "--", MICRO / "pingpong.c", "count=1000"
+    ).succeeded()
+    keys = "machine nodes ranks virtual_time_s wall_time_s messages bytes packet_hops network_timeouts seed fingerprint"
+    for key in [*keys.split(), "mpi", "profile", "ranks_detail"]:
+        assert key in run.results, f"--json lacks {key}"
+    assert run.results["nodes"] == run.results["ranks"] == 2
+    # 1,000 round trips and 10 to warm up are 2 x 1,010 messages of 8 B; the barriers and the reduction add some.
+    assert run.results["messages"] >= 2020
+    assert run.results["bytes"] >= 2020 * 8
+    assert run.results["network_timeouts"] == 0
+    assert run.results["virtual_time_s"] > 0

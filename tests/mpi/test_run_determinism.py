@@ -1,0 +1,95 @@
+"""The fingerprint: the same command gives the same one, whatever else the box does; a nanosecond on a used link does
+not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs, Start
+from harness import Ended
+
+_COLLECTIVES = ("run", "--machine", "testbed", "-n", "16", "--compute", "none", "--")
+_PINGPONG = ("run", "--machine", "testbed", "-N", "4", "--compute", "none")
+
+
+@pytest.fixture
+def hogs() -> Iterator[None]:
+    """Two processes for each processor that do nothing but run."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def _collectives(dryfly: Dryfly, programs: Programs) -> Ended:
+    return dryfly(*_COLLECTIVES, programs.check("collectives.c"), limit_s=180).succeeded()
+
+
+@pytest.mark.parametrize("name", ["collectives.c", "matching.c", "rma_contended.c"])
+def test_repeated_runs_are_equal(name: str, dryfly: Dryfly, programs: Programs) -> None:
+    command = ("run", "--machine", "testbed", "-n", "12", "--compute", "none", "--", programs.check(name))
+    runs = [dryfly(*command, limit_s=120).succeeded() for _ in range(3)]
+    assert len({run.fingerprint for run in runs}) == 1
+    assert len({run.results["virtual_time_s"] for run in runs}) == 1
+
+
+@pytest.mark.slow
+def test_other_load_on_the_box_changes_nothing(
+    dryfly: Dryfly, programs: Programs, request: pytest.FixtureRequest
+) -> None:
+    alone = _collectives(dryfly, programs)
+    request.getfixturevalue("hogs")
+    beside_hogs = _collectives(dryfly, programs)
+    assert beside_hogs.fingerprint == alone.fingerprint
+    assert beside_hogs.results["virtual_time_s"] == alone.results["virtual_time_s"]
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(dryfly: Dryfly, start: Start, programs: Programs) -> None:
+    alone = _collectives(dryfly, programs)
+    together = [start(*_COLLECTIVES, programs.check("collectives.c")) for _ in range(2)]
+    for run in together:
+        assert run.wait(limit_s=180).succeeded().fingerprint == alone.fingerprint
+        run.require_nothing_left()
+
+
+# With -N 4 on the testbed ranks 0 and 1 are on nodes n0 and n1 of switch s0, ranks 2 and 3 on n2 and n3 of s1. Between
+# ranks 0 and 3 messages pass n0 -> s0 -> s1 -> n3 and back; an empty network takes no detour.
+@pytest.mark.parametrize(
+    ("link", "used"),
+    [("n0>s0", True), ("s0>s1", True), ("s1>s0", True), ("s1>n3", True), ("s12>s13", False), ("n9>s4", False)],
+)
+def test_a_nanosecond_on_a_link_shows_if_the_link_is_used(
+    link: str, used: bool, dryfly: Dryfly, programs: Programs
+) -> None:
+    program = (programs.micro("pingpong.c"), "count=50")
+    plain = dryfly(*_PINGPONG, "--", *program).succeeded()
+    slower = dryfly(*_PINGPONG, "--set", f'fabric.extra_flight="{link} 1 ns"', "--", *program).succeeded()
+    assert (slower.fingerprint != plain.fingerprint) is used
+
+
+def test_a_nanosecond_each_way_is_what_a_round_trip_gains(dryfly: Dryfly, programs: Programs) -> None:
+    program = (programs.micro("pingpong.c"), "count=1000")
+    plain = dryfly(*_PINGPONG, "--", *program).succeeded()
+    slower = dryfly(*_PINGPONG, "--set", 'fabric.extra_flight="s0>s1 1 us, s1>s0 1 us"', "--", *program).succeeded()
+    gained_s = slower.results["virtual_time_s"] - plain.results["virtual_time_s"]
+    # 1,010 round trips gain 2 us each; the few collectives around them gain some us more.
+    assert 1010 * 2e-6 <= gained_s < 1010 * 2e-6 + 100e-6
+
+
+@pytest.mark.slow
+def test_a_recorded_measurement_replays_the_same_each_time(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    program = programs.check("reductions.c")
+    command = ("run", "--machine", "testbed", "-n", "6")
+    recorded = dryfly(*command, "--compute-record", recording, "--", program).succeeded()
+    replays = [dryfly(*command, "--compute", f"replay:{recording}", "--", program).succeeded() for _ in range(3)]
+    assert len({run.fingerprint for run in replays}) == 1
+    none = dryfly(*command, "--compute", "none", "--", program).succeeded()
+    assert replays[0].fingerprint != none.fingerprint
+    assert replays[0].results["virtual_time_s"] == pytest.approx(recorded.results["virtual_time_s"], rel=0.05)

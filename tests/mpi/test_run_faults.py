@@ -1,0 +1,134 @@
+"""Jobs that go wrong end within 5 s, say which rank, where and why, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs, Start
+
+_COMMAND = ("run", "--machine", "testbed", "-N", "4", "--compute", "none", "--")
+
+# (way, rank) -> exit status or None for any but 0, and what standard error must say. Rank R is on node tR.
+_FAULTS = [
+    ("segfault", 1, 128 + signal.SIGSEGV, r"rank 1 on t1 .*signal 11"),
+    ("segfault", 3, 128 + signal.SIGSEGV, r"rank 3 on t3 .*signal 11"),
+    ("exit3", 1, 3, r"rank 1 on t1 .*status 3"),
+    ("exit0", 2, None, r"rank 2 on t2 .*without calling MPI_Finalize"),
+    ("abort", 0, 128 + signal.SIGABRT, r"rank 0 on t0 .*signal 6"),
+    ("mpi_abort", 1, 7, r"rank 1 on t1 .*MPI_Abort with code 7"),
+    ("kill", 2, 128 + signal.SIGKILL, r"rank 2 on t2 .*signal 9"),
+]
+
+
+@pytest.mark.parametrize(("way", "rank", "status", "says"), _FAULTS)
+def test_a_failed_rank_ends_the_job_and_is_named(
+    way: str, rank: int, status: int | None, says: str, start: Start, programs: Programs
+) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), way, str(rank))
+    run.wait_for_line(f"fault {way} begins")
+    ended = run.wait(limit_s=5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status == status if status is not None else ended.exit_status != 0
+    assert re.search(says, ended.stderr), ended.stderr
+
+
+def test_a_rank_that_dies_behind_a_wrapper_script_is_seen(start: Start, programs: Programs, tmp_path: Path) -> None:
+    script = tmp_path / "wrapped"
+    script.write_text(f'#!/bin/sh\n"{programs.check("fault.c")}" "$@"\nsleep 60\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    run = start(*_COMMAND, script, "segfault", "1")
+    run.wait_for_line("fault segfault begins")
+    ended = run.wait(limit_s=5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status != 0
+    assert re.search(r"rank 1 on t1 .*signal 11", ended.stderr), ended.stderr
+
+
+def test_a_deadlock_is_reported_at_once_with_every_ranks_last_call(start: Start, programs: Programs) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "deadlock")
+    run.wait_for_line("fault deadlock begins")
+    ended = run.wait(limit_s=3)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status != 0
+    assert "deadlock" in ended.stderr
+    for rank in range(4):
+        assert re.search(rf"rank {rank} on t{rank} .*MPI_Recv", ended.stderr), ended.stderr
+
+
+@pytest.mark.slow
+def test_a_rank_that_spins_is_named_and_goes_on(dryfly: Dryfly, programs: Programs) -> None:
+    ended = dryfly(*_COMMAND, programs.check("fault.c"), "spin", "2").succeeded()  # spins for 12 s
+    assert "ok fault\n" in ended.stdout
+    assert re.search(r"rank 2 on t2 .*without entering MPI", ended.stderr), ended.stderr
+
+
+def test_a_run_over_its_time_limit_is_ended(start: Start, programs: Programs) -> None:
+    run = start("run", "--machine", "testbed", "-N", "4", "--timeout", "2", "--", programs.check("fault.c"), "talk")
+    ended = run.wait(limit_s=2 + 5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status == 124
+    assert "--timeout 2" in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_with_all_its_processes(
+    number: signal.Signals, start: Start, programs: Programs
+) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "talk")
+    run.wait_for_line("fault talk begins")
+    os.kill(run.process.pid, number)
+    ended = run.wait(limit_s=5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status == 128 + number
+    assert f"signal {number}" in ended.stderr
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.15, 0.3])
+def test_an_interrupt_during_the_start_leaves_nothing(moment: float, start: Start, programs: Programs) -> None:
+    run = start("run", "--machine", "testbed", "-n", "32", "--", programs.check("fault.c"), "talk")
+    time.sleep(moment)
+    os.kill(run.process.pid, signal.SIGINT)
+    ended = run.wait(limit_s=8)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status != 0
+
+
+@pytest.mark.parametrize(
+    ("victim", "says"),
+    [
+        ("dryfly-conductor", r"dryfly-conductor.*signal 9"),
+        ("dryfly-launch", r"dryfly-launch.*signal 9"),
+        ("fault", r"rank \d on t\d .*signal 9"),
+    ],
+)
+def test_a_run_that_loses_a_process_ends_and_says_which(
+    victim: str, says: str, start: Start, programs: Programs
+) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "talk")
+    run.wait_for_line("fault talk begins")
+    os.kill(run.pid_of(victim), signal.SIGKILL)
+    ended = run.wait(limit_s=5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status != 0
+    assert re.search(says, ended.stderr), ended.stderr
+
+
+def test_a_run_whose_dryfly_is_killed_goes_with_it(start: Start, programs: Programs) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "talk")
+    run.wait_for_line("fault talk begins")
+    assert {"dryfly-conductor", "dryfly-launch", "fault"} <= {process.name for process in run.processes()}
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    run.require_nothing_left(within_s=5)
+
+
+def test_a_full_disk_is_named(dryfly: Dryfly, programs: Programs) -> None:
+    ended = dryfly("run", "--json", "/dev/full", "--machine", "testbed", "--", programs.micro("pingpong.c"), "count=1")
+    assert ended.exit_status != 0
+    assert re.search(r"/dev/full.*No space left", ended.stderr), ended.stderr

@@ -1,0 +1,55 @@
+"""mpi4py's own test suite on 4 ranks: what passes natively passes under dryfly (mpi4py_excluded.txt says what is left
+out, and why)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly
+
+from dryfly.paths import cache_folder
+
+_EXCLUDED = Path(__file__).parent / "mpi4py_excluded.txt"
+
+
+@pytest.fixture(scope="module")
+def suite() -> Path:
+    """test/main.py of the source distribution of the installed mpi4py, which pip fetches once."""
+    name = f"mpi4py-{version('mpi4py')}"
+    folder = cache_folder() / "test"
+    main = folder / name / "test" / "main.py"
+    if not main.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--no-binary", "mpi4py", name.replace("-", "=="), "--dest", str(folder)]
+        fetched = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert fetched.returncode == 0, f"pip cannot fetch the sources of {name}:\n{fetched.stderr}"
+        with tarfile.open(folder / f"{name}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+    return main
+
+
+def _exclusions() -> list[tuple[str, str]]:
+    lines = [line.split(maxsplit=1) for line in _EXCLUDED.read_text().splitlines() if line and not line.startswith("#")]
+    return [(pattern, reason) for pattern, reason in lines]
+
+
+@pytest.mark.slow
+def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
+    excluded = [word for pattern, _ in _exclusions() for word in ("-x", pattern)]
+    run = dryfly(
+        "run", "--machine", "testbed", "-n", "4", "--", suite, "--no-builddir", *excluded, cwd=suite.parent, limit_s=240
+    )
+    counts = [int(count) for count in re.findall(r"Ran (\d+) tests", run.stderr)]
+    failed = re.findall(r"^(?:FAIL|ERROR): .*", run.stderr, flags=re.MULTILINE)
+    assert not failed, "\n".join(sorted(set(failed)))
+    run.succeeded()
+    # Each rank runs them all: mpi4py 4.1 has some 2,100.
+    assert len(counts) == 4
+    assert min(counts) >= 2000

@@ -1,0 +1,83 @@
+"""The manager of MPI libraries, on made-up prefixes: nothing is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dryfly import mpi
+from dryfly.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, compile_c: Callable[..., Path]) -> Path:
+    """An MPI installation with its own libfabric in a folder beside libmpi, as MPICH's wheels have it."""
+    library = tmp_path / "opt" / "lib"
+    (library / "mpich").mkdir(parents=True)
+    fabric = compile_c("int f;\n", "-shared", "-fPIC", "-Wl,-soname,libfabric.so.1", name="libfabric.so.1")
+    fabric.rename(library / "mpich" / "libfabric.so.1")
+    code = "extern int f; int g(void) { return f; }\n"
+    flags = ("-shared", "-fPIC", f"-L{library}/mpich", "-l:libfabric.so.1", "-Wl,-rpath,$ORIGIN/mpich")
+    compile_c(code, *flags, name="libmpi.so.12").rename(library / "libmpi.so.12")
+    return library.parent
+
+
+def test_an_existing_prefix_is_noted_with_its_own_libfabric(prefix: Path, cache: Path) -> None:
+    added = mpi.add(f"mine={prefix}")
+    assert added.libfabric == str(prefix / "lib" / "mpich" / "libfabric.so.1")
+    assert added.library_folders == [str(prefix / "lib"), str(prefix / "lib" / "mpich")]
+    assert mpi.installed() == [added]
+    assert mpi.select("mine") == mpi.select(None) == added
+    mpi.remove("mine")
+    assert mpi.installed() == []
+    assert prefix.is_dir()
+    assert not (cache / "dryfly" / "mpi" / "mine").exists()
+
+
+def test_a_library_without_libfabric_is_refused_with_what_to_do(tmp_path: Path, compile_c: Callable[..., Path]) -> None:
+    library = tmp_path / "old" / "lib"
+    library.mkdir(parents=True)
+    compile_c("int g;\n", "-shared", "-fPIC", name="libmpi.so.12").rename(library / "libmpi.so.12")
+    with pytest.raises(UserError, match=r"comes without libfabric.*use another version"):
+        mpi.add(f"old={tmp_path / 'old'}")
+    assert mpi.installed() == []
+
+
+def test_what_has_vanished_is_said(prefix: Path) -> None:
+    mpi.add(f"mine={prefix}")
+    (prefix / "lib" / "libmpi.so.12").unlink()
+    with pytest.raises(UserError, match=r"libmpi.so.12 is gone"):
+        mpi.select("mine")
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("mpich", "accepted is mpich==5.0.2"),
+        ("numpy==2.0", "accepted is mpich==5.0.2"),
+        ("mine=relative/path", "accepted is"),
+        ("../x=/tmp", "accepted is"),
+        ("mine=/no/such/prefix", "is no folder"),
+        ("mine=/tmp", "there is none of libmpi.so.12"),
+    ],
+)
+def test_wrong_requests_are_refused(what: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        mpi.add(what)
+
+
+def test_without_any_library_the_command_to_get_one_is_named() -> None:
+    with pytest.raises(UserError, match=r"run \"dryfly mpi add mpich==5.0.2\""):
+        mpi.select(None)
+    with pytest.raises(UserError, match='unknown MPI library "intel"'):
+        mpi.select("intel")
+    with pytest.raises(UserError, match="unknown MPI library"):
+        mpi.remove("../../x")

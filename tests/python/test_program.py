@@ -1,0 +1,154 @@
+"""What PROGRAM may be: tried on real files, compiled here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dryfly import elf, program
+from dryfly.errors import UserError
+from dryfly.mpi import MpiLibrary
+from dryfly.program import Program
+
+HELLO = "int main(void) { return 0; }\n"
+MPI = MpiLibrary(name="none", family="mpich", version="", prefix="/nonexistent", libmpi="", libfabric="")
+Compile = Callable[..., Path]
+
+
+def prepare(name: str | Path, folder: Path) -> Program:
+    return program.prepare(str(name), ("-x", "1"), mpi=MPI, build_folder=folder)
+
+
+def test_a_dynamic_program_is_started_as_it_is(compile_c: Compile, tmp_path: Path) -> None:
+    path = compile_c(HELLO)
+    prepared = prepare(path, tmp_path)
+    assert prepared.command == (str(path), "-x", "1")
+    assert prepared.kind == "not linked against MPI"
+
+
+def fake_mpi(compile_c: Compile, tmp_path: Path, soname: str) -> Path:
+    compile_c("int fake;\n", "-shared", "-fPIC", f"-Wl,-soname,{soname}", name=soname)
+    return compile_c(
+        "extern int fake;\n" + "int main(void) { return fake; }\n", f"-L{tmp_path}", f"-l:{soname}", name="linked"
+    )
+
+
+@pytest.mark.parametrize("soname", ["libmpi.so.12", "libmpi_abi.so", "libmpi_abi.so.1"])
+def test_programs_for_mpich_and_the_standard_abi_are_accepted(compile_c: Compile, tmp_path: Path, soname: str) -> None:
+    assert soname in prepare(fake_mpi(compile_c, tmp_path, soname), tmp_path).kind
+
+
+@pytest.mark.parametrize(
+    ("soname", "says"),
+    [
+        ("libmpi.so.40", r"linked against Open MPI \(libmpi.so.40\)"),
+        ("libmpi_cray.so.12", "libmpi_cray.so.12, which dryfly does not know"),
+        ("libmpi.so.1", "libmpi.so.1, which dryfly does not know"),
+    ],
+)
+def test_programs_for_another_mpi_are_refused_with_what_to_do(
+    compile_c: Compile, tmp_path: Path, soname: str, says: str
+) -> None:
+    path = fake_mpi(compile_c, tmp_path, soname)
+    with pytest.raises(UserError, match=says) as caught:
+        prepare(path, tmp_path)
+    assert "MPICH" in str(caught.value)
+
+
+def test_the_mpi_of_a_library_that_the_program_brings_along_counts(compile_c: Compile, tmp_path: Path) -> None:
+    compile_c("int fake;\n", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", name="libmpi.so.40")
+    compile_c(
+        "extern int fake; int inner(void) { return fake; }\n",
+        "-shared", "-fPIC", "-Wl,-soname,libinner.so", f"-L{tmp_path}", "-l:libmpi.so.40", name="libinner.so",
+    )  # fmt: skip
+    path = compile_c(
+        "int inner(void); int main(void) { return inner(); }\n",
+        f"-L{tmp_path}", "-l:libinner.so", "-Wl,-rpath,$ORIGIN", "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+    )  # fmt: skip
+    assert elf.mpi_libraries(path) == ["libmpi.so.40"]
+
+
+def test_static_programs_are_refused(compile_c: Compile, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="statically linked"):
+        prepare(compile_c(HELLO, "-static"), tmp_path)
+
+
+def test_setuid_programs_are_refused(compile_c: Compile, tmp_path: Path) -> None:
+    path = compile_c(HELLO)
+    path.chmod(0o4755)
+    with pytest.raises(UserError, match="setuid"):
+        prepare(path, tmp_path)
+
+
+def test_go_programs_are_refused(compile_c: Compile, tmp_path: Path) -> None:
+    # Go's linker marks its programs with a note of this name.
+    mark = '__attribute__((section(".note.go.buildid"), used)) static const char id[] = "go";\n'
+    with pytest.raises(UserError, match="Go program"):
+        prepare(compile_c(mark + HELLO), tmp_path)
+
+
+def test_damaged_and_foreign_programs_are_refused(compile_c: Compile, tmp_path: Path) -> None:
+    path = compile_c(HELLO)
+    content = bytearray(path.read_bytes())
+    content[18:20] = (0x15).to_bytes(2, "little")  # e_machine: EM_PPC64
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="another kind of processor"):
+        prepare(path, tmp_path)
+    path.write_bytes(content[:40])
+    with pytest.raises(UserError, match="damaged"):
+        prepare(path, tmp_path)
+
+
+def test_scripts_run_by_their_interpreter_and_python_files_by_this_python(tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    with pytest.raises(UserError, match="not executable"):
+        prepare(script, tmp_path)
+    script.chmod(0o755)
+    assert prepare(script, tmp_path).command[0] == str(script)
+    script.write_text("#!/no/such/shell\n", encoding="utf-8")
+    with pytest.raises(UserError, match="/no/such/shell does not exist"):
+        prepare(script, tmp_path)
+    script.write_text("echo\n", encoding="utf-8")
+    with pytest.raises(UserError, match="neither an ELF program nor a script"):
+        prepare(script, tmp_path)
+    python = tmp_path / "job.py"
+    python.write_text("print()\n", encoding="utf-8")
+    assert prepare(python, tmp_path).command[1:] == (str(python), "-x", "1")
+
+
+def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(tmp_path: Path) -> None:
+    prefix = tmp_path / "mpi"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "mpicc").symlink_to(str(shutil.which("cc")))
+    mpi = MpiLibrary(name="mine", family="mpich", version="", prefix=str(prefix), libmpi="", libfabric="")
+    source = tmp_path / "hello.c"
+    source.write_text(HELLO, encoding="utf-8")
+    built = tmp_path / "built"
+    built.mkdir()
+    prepared = program.prepare(str(source), (), mpi=mpi, build_folder=built)
+    assert prepared.command == (str(built / "hello"),)
+    assert os.access(built / "hello", os.X_OK)
+    source.write_text("int main(void) {", encoding="utf-8")
+    with pytest.raises(UserError, match=r"hello.c does not compile with mpicc of mine"):
+        program.prepare(str(source), (), mpi=mpi, build_folder=built)
+    with pytest.raises(UserError, match="has no mpicxx"):
+        program.prepare(str(source.rename(tmp_path / "hello.cpp")), (), mpi=mpi, build_folder=built)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("no-such-program", "not found on PATH"),
+        ("./no-such-program", "does not exist"),
+        ("/tmp", "is a folder"),
+        ("missing.c", "not found on PATH"),
+    ],
+)
+def test_missing_programs_are_named(tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        prepare(name, tmp_path)

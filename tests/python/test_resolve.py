@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from dryfly.errors import UserError
+from dryfly.machine import load
+from dryfly.placement import place
+from dryfly.resolve import ComputeSpec, resolve
+
+GOLDEN = Path(__file__).with_name("testbed.spec")
+
+
+def test_the_testbed_resolves_to_the_stored_spec() -> None:
+    """Refresh it, after thought, with: dryfly spec -N 2 --ppn 2 --compute none > tests/python/testbed.spec"""
+    machine = load("testbed")
+    text = resolve(machine, place(machine, nodes=2, ppn=2), seed=1, compute=ComputeSpec(mode="none"))
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_every_name_is_documented() -> None:
+    """The names of docs/resolved-spec.md, with K, I.J, N and R standing for numbers."""
+    document = (ROOT / "docs" / "resolved-spec.md").read_text(encoding="utf-8")
+    for line in GOLDEN.read_text(encoding="utf-8").splitlines():
+        name = line.split(" ")[0]
+        # topology.kind.0.nodes -> nodes; run.rank.3.nic -> nic: the last word that is no number
+        last = next(part for part in reversed(name.split(".")) if not part.isdecimal())
+        assert last in document, name
+
+
+def test_each_name_appears_once_and_each_value_is_filled_in() -> None:
+    for name in ("aurora", "perlmutter-cpu", "crusher"):
+        machine = load(name)
+        lines = resolve(machine, place(machine, nodes=3), seed=7, compute=ComputeSpec()).splitlines()
+        names = [line.split(" ", 1)[0] for line in lines]
+        assert len(set(names)) == len(names)
+        assert all(line.split(" ", 1)[1] for line in lines)
+
+
+def values(machine_name: str, *sets: str, compute: str = "none") -> dict[str, str]:
+    machine = load(machine_name, sets=sets)
+    text = resolve(machine, place(machine, nodes=1), seed=1, compute=ComputeSpec.parse(compute))
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def test_set_reaches_the_spec() -> None:
+    assert values("testbed", "nic.eager=32 KiB")["nic.eager_bytes"] == "32768"
+    assert values("testbed", "host.compute_threshold=2 us")["host.compute_threshold_ns"] == "2000"
+    assert values("testbed", "run.arena=2 GiB")["run.arena_bytes"] == str(2**31)
+    assert values("testbed", "run.cross_memory=off")["run.cross_memory"] == "0"
+
+
+def test_single_links_can_be_made_longer() -> None:
+    spec = values("testbed", "fabric.extra_flight=s0>s1 1 ns, n5>s2 2 ns")
+    assert spec["fabric.extra_flight.count"] == "2"
+    assert (spec["fabric.extra_flight.0.from"], spec["fabric.extra_flight.0.to"]) == ("s0", "s1")
+    assert spec["fabric.extra_flight.1.ps"] == "2000"
+    with pytest.raises(UserError, match="s0>s1 1 ns"):
+        values("testbed", "fabric.extra_flight=s0-s1 1 ns")
+
+
+@pytest.mark.parametrize(
+    ("compute", "mode", "factor"),
+    [
+        ("none", "none", "1000000"),
+        ("measured", "measured", "1000000"),
+        ("measured:0.8", "measured", "800000"),
+        ("replay:recorded", "replay", "1000000"),
+    ],
+)
+def test_compute_modes(compute: str, mode: str, factor: str) -> None:
+    spec = values("testbed", compute=compute)
+    assert (spec["host.compute_mode"], spec["host.compute_factor_ppm"]) == (mode, factor)
+
+
+@pytest.mark.parametrize(
+    "compute", ["some", "none:1", "measured:fast", "measured:0", "measured:-1", "replay", "replay:"]
+)
+def test_wrong_compute_modes_are_refused(compute: str) -> None:
+    with pytest.raises(UserError, match="--compute"):
+        ComputeSpec.parse(compute)

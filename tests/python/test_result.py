@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dryfly import result
+from dryfly.errors import RunError
+from dryfly.folder import RunFolder
+from dryfly.machine import load
+from dryfly.mpi import MpiLibrary
+from dryfly.placement import place
+from dryfly.resolve import ComputeSpec
+
+MPI = MpiLibrary(name="mpich-5.0.2", family="mpich", version="5.0.2", prefix="/p", libmpi="/p/m", libfabric="/p/f")
+
+
+def inputs(compute: str = "none") -> result.RunInput:
+    machine = load("testbed")
+    return result.RunInput(
+        machine=machine, placement=place(machine, nodes=2), seed=1, compute=ComputeSpec.parse(compute), mpi=MPI,
+        program=("prog",), spec="machine testbed\n",
+    )  # fmt: skip
+
+
+def rank(number: int, computing: int, waiting: int, dropped_ns: int = 0) -> dict[str, Any]:
+    total = {"computing_ps": computing, "communicating_ps": 10**9, "waiting_ps": waiting}
+    return {
+        "rank": number,
+        "node": number,
+        "virtual_time_ps": sum(total.values()),
+        **total,
+        "dropped_gaps_ns": dropped_ns,
+    }
+
+
+def test_the_slowest_rank_is_the_one_that_the_others_wait_for() -> None:
+    counted = {"virtual_time_ps": 10**10, "ranks": [rank(0, 10**9, 8 * 10**9), rank(1, 7 * 10**9, 2 * 10**9)]}
+    built = result.build(inputs(), counted, wall_time_s=2.0, warnings=[])
+    assert built["time"]["slowest"]["rank"] == 1
+    assert built["time"]["mean"]["computing_s"] == pytest.approx(0.004)  # (1 + 7) / 2 ms
+    assert built["ranks_detail"][1]["node"] == "t1"
+    assert built["repeatable"]
+
+
+def test_a_warning_appears_when_more_than_two_percent_was_dropped() -> None:
+    # Two ranks of 10 ms: 0.4 ms are 2 % of the job's 20 ms.
+    for dropped_ns, warned in ((200_000, False), (210_000, True)):
+        counted = {"virtual_time_ps": 10**10, "ranks": [rank(n, 10**9, 8 * 10**9, dropped_ns) for n in (0, 1)]}
+        built = result.build(inputs("measured"), counted, wall_time_s=2.0, warnings=[])
+        assert any(row["name"] == "dropped_gaps" for row in built["health"]) == warned
+        assert not built["repeatable"]
+
+
+def test_what_the_conductor_does_not_say_is_zero() -> None:
+    built = result.build(inputs(), {}, wall_time_s=0.0, warnings=["careful"])
+    assert (built["messages"], built["virtual_time_s"], built["ranks_detail"]) == (0, 0.0, [])
+    assert built["health"][0]["text"] == "careful"
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "result.json"
+    result.write({"a": 1}, str(target))
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="No space left on device"):
+        result.write({"a": 2}, str(target))
+    assert json.loads(target.read_text(encoding="utf-8")) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_run_folder_is_removed_and_so_is_one_whose_run_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    abandoned = tmp_path / f"dryfly-{os.getuid()}-killed"
+    abandoned.mkdir()
+    with RunFolder() as first:
+        assert not abandoned.exists()
+        with RunFolder() as second:
+            assert first.path.is_dir()  # its lock is held: the second one leaves it alone
+            assert second.path != first.path
+    assert list(tmp_path.iterdir()) == []
