@@ -405,7 +405,11 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
   const bool event_moves_clock = rank.state == RankState::waiting || rank.state == RankState::timed ||
                                  rank.state == RankState::ending;
   rank.page->release_clock_ps.store(event_moves_clock ? 0 : clock, std::memory_order_relaxed);
-  set_state(rank, started_ && !ended_ ? RankState::running : rank.state, started_ && !ended_ ? clock : never.ps);
+  if (started_ && !ended_) {
+    set_state(rank, RankState::running, clock);
+  } else {
+    set_state(rank, ended_ ? RankState::ended : RankState::starting, never.ps);
+  }
   rank.page->released.store(rank.gate_ticket, std::memory_order_seq_cst);
   if (rank.page->asleep.load(std::memory_order_seq_cst) != 0) {
     ++gates_.wakes;

@@ -108,6 +108,7 @@ class Conductor final : private EventOutlet {
   bool started_ = false;
   bool ended_ = false;
   bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left
+  std::uint64_t events_at_last_turn_ = ~std::uint64_t{0};
   GateTotals gates_;
   std::vector<std::string> health_;
 

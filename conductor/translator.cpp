@@ -57,11 +57,22 @@ void Translator::drain(Rank& rank) {
       std::memcpy(operations_.attach_inline(operation), record + wire::command_bytes,
                   std::min<std::uint64_t>(command.length, wire::inline_bytes_max));
     }
-    rank.commands.push_back(slot);
     rank.command_tail += command.record_bytes;
+    if (command.kind == CommandKind::open_endpoint) {
+      open_endpoint(slot, operation);
+    } else {
+      rank.commands.push_back(slot);
+    }
   }
   rank.page->command_tail.store(rank.command_tail, std::memory_order_release);
-  if (was_idle) schedule_head(rank);
+  if (was_idle && !rank.commands.empty()) schedule_head(rank);
+}
+
+// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
+void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
+  const NodeId node = ranks_[operation.rank.value].node;
+  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
+  operations_.release(slot);
 }
 
 void Translator::schedule_head(Rank& rank) {
@@ -100,11 +111,7 @@ void Translator::execute(std::uint32_t slot) {
     case CommandKind::atomic:
     case CommandKind::fetch_atomic:
     case CommandKind::compare_atomic: return execute_rma(slot, operation);
-    case CommandKind::open_endpoint: {
-      const NodeId node = ranks_[operation.rank.value].node;
-      nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, command.peer), node);
-      break;
-    }
+    case CommandKind::open_endpoint: break;  // done by drain()
     case CommandKind::close_endpoint:
       nics_->close_endpoint(operation.endpoint());
       regions_[operation.endpoint().value].clear();

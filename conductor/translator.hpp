@@ -66,6 +66,7 @@ class Translator final : public Handler, public Host {
     std::uint64_t length;
   };
 
+  void open_endpoint(std::uint32_t slot, const Operation& operation);
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   void execute_send(std::uint32_t slot, Operation& operation);

@@ -63,7 +63,11 @@ void Conductor::check_deadlock() {
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.overflow.empty()) return;
   }
-  report_deadlock();
+  // A library may have something left to do that its last turn before the poll did not see. Everybody gets one more
+  // turn; when nothing has come of it, nothing will.
+  if (engine_.events_run() == events_at_last_turn_) return report_deadlock();
+  events_at_last_turn_ = engine_.events_run();
+  for (Rank& rank : ranks_) release(rank, rank.gate_at_ps);
 }
 
 void Conductor::report_deadlock() {

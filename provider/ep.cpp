@@ -139,6 +139,9 @@ int enable(const Session& session, Endpoint& endpoint) {
   auto command = endpoint.command(wire::CommandKind::open_endpoint);
   command.peer = endpoint.domain->nic;
   session.channel().push(command, nullptr);
+  // The application may tell its peers the address by a way that the simulator does not see; it has to know the
+  // end-point before their first message.
+  session.channel().gate(wire::GateKind::drain);
   endpoint.enabled = true;
   return 0;
 }

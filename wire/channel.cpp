@@ -23,16 +23,13 @@ namespace dryfly::wire {
 
 namespace {
 
-// In a blocking MPI call the first empty poll still comes back with nothing, so that the library's own hooks
-// (schedules of nonblocking collectives, deferred operations) have had one full turn before the rank sleeps.
-constexpr std::uint32_t polls_before_waiting = 2;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;           // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps_max = 20'000'000;  // 20 us
 
 constexpr int spin_rounds = 200;
-constexpr std::uint32_t spinners_max = 1;
+constexpr std::uint32_t spinners_max = 2;
 constexpr long nap_ns = 200'000'000;
 
 char* channel_memory_owner = nullptr;  // not null: the channel below is alive
@@ -197,6 +194,10 @@ void Channel::publish() {
     page_->notify_at_ps.store(far_future, std::memory_order_relaxed);
     raise_attention();
   }
+  // Outside virtual time nobody waits for this clock, and the rank may block elsewhere before its next poll.
+  if (self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::outside)) {
+    raise_attention();
+  }
   serve();
 }
 
@@ -223,6 +224,8 @@ void Channel::push(Command& command, const void* payload) {
   page_->command_head.store(command_head_, std::memory_order_release);
   empty_polls_ = 0;
   publish();
+  // Its owner tells others of the end-point by means outside virtual time: it must be there when this returns.
+  if (command.kind == CommandKind::open_endpoint) request(GateKind::drain, 0);
 }
 
 bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {
@@ -385,22 +388,11 @@ bool Channel::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   return peek() != nullptr;
 }
 
-bool Channel::free_running() {
-  // In Init and Finalize the library also waits for its process manager, outside virtual time: never block here.
-  if (!jump_to_head()) {
-    raise_attention();
-    serve();
-    constexpr timespec short_nap{0, 20'000};
-    syscall(SYS_nanosleep, &short_nap, nullptr);  // the libc function would move virtual time
-    leave_if_job_is_over();
-  }
-  return jump_to_head();
-}
-
 bool Channel::idle() {
   if (peek() != nullptr) return true;
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
-  if (mode == CallMode::outside) return free_running();
+  // In MPI_Init and MPI_Finalize a library either polls, or blocks in a call to its process manager, never both.
+  if (mode == CallMode::outside) return wait_until(GateKind::wait, far_future);
   ++empty_polls_;
   if (self_->thread_multiple.load(std::memory_order_relaxed) != 0) {
     // Another thread of this rank may be about to act: wait in growing steps, so that it gets its turn.
@@ -412,7 +404,8 @@ bool Channel::idle() {
     if (empty_polls_ <= polls_before_stepping) return poll_exactly();
     return wait_until(GateKind::wait_until, now() + step_ps_max);
   }
-  if (empty_polls_ < polls_before_waiting) return poll_exactly();
+  // A blocking call has run the library's own hooks (schedules of nonblocking collectives, deferred operations) before
+  // it polls, so an empty poll means that only an event can help.
   return wait_until(GateKind::wait, far_future);
 }
 

@@ -63,7 +63,6 @@ class Channel {
   bool jump_to_head();
   bool poll_exactly();
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
-  bool free_running();
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   void serve();

@@ -5,7 +5,8 @@
 namespace dryfly::fabric {
 namespace {
 
-// A flight time is kept in 32 bits; a millisecond is 200 km of cable.
+// Flights and transmission times are kept in 32 bits, up to 4.29 ms. A millisecond is 200 km of cable; a frame of
+// 128 KiB takes 1.3 ms at the lowest rate accepted.
 constexpr std::uint64_t longest_flight_ps = 1'000'000'000;
 
 }  // namespace
@@ -13,7 +14,7 @@ constexpr std::uint64_t longest_flight_ps = 1'000'000'000;
 FabricSpec FabricSpec::read(const Spec& spec) {
   const auto duration = [&](std::string_view name) { return Duration{spec.number_in(name, 0, longest_flight_ps)}; };
   FabricSpec fabric;
-  fabric.rate = {spec.number_in("fabric.link.rate_bytes_per_s", 1'000'000, 100'000'000'000'000)};
+  fabric.rate = {spec.number_in("fabric.link.rate_bytes_per_s", 100'000'000, 100'000'000'000'000)};
   fabric.edge_flight = duration("fabric.link.edge_flight_ps");
   fabric.local_flight = duration("fabric.link.local_flight_ps");
   fabric.global_flight = duration("fabric.link.global_flight_ps");

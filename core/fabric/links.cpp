@@ -6,6 +6,8 @@
 namespace dryfly::fabric {
 namespace {
 
+constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
+
 // `s12` or `n5`; throws SpecError under the name of the field.
 struct Component {
   bool is_nic = false;
@@ -88,6 +90,10 @@ void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
                                ? peer == nic_port({target.id})
                                : !is_nic_port(peer) && ports_[peer].first_port == dragonfly.first_port({target.id});
       if (!reaches) continue;
+      if (ports_[id].flight_ps + extra_ps > longest_flight_ps) {
+        throw SpecError(entry + ".ps = " + std::to_string(extra_ps) + ": accepted are flights of up to " +
+                        std::to_string(longest_flight_ps) + " in all");
+      }
       ports_[id].flight_ps += static_cast<std::uint32_t>(extra_ps);
       found = true;
     }

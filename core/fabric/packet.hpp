@@ -1,6 +1,7 @@
 // What a link carries: a data packet on its way out, and after its delivery the acknowledgement on its way home.
-// One record serves both, because the acknowledgement goes back by the switches the packet came through, as the
-// end-to-end acknowledgements of Rosetta do (fact sheet B1, "contributors are tracked per end-point pair").
+// One record serves both, because the acknowledgement goes back by the switches the packet came through. That is our
+// assumption: Rosetta's switches follow outstanding packets by end-to-end acknowledgements (fact sheet B1), which
+// asks for the same switches, but the way back is not published.
 #pragma once
 
 #include <array>

@@ -129,6 +129,17 @@ TEST_CASE("while the window stays open the closed form is one line, and the fabr
   }
 }
 
+// With room for one packet, each waits for the credit of the one before: 84,480 ps on the link, 10 ns of flight,
+// 350 ns in the switch, and 10 ns for the credit to fly back, 454,480 ps a packet. The last then takes its own time.
+TEST_CASE("a buffer of one packet makes each packet wait until the credit has flown back") {
+  SampleMachine machine;
+  machine.input_buffer_bytes = 2'112;
+  Rig rig{machine};
+  rig.submit_at(0, transfer_between(0, 1, 20 * 2'048));
+  rig.engine.run(never);
+  CHECK(rig.outcomes[0].delivered_ps == 19 * 454'480 + 84'480 + 370'000);
+}
+
 TEST_CASE("two flows into one NIC share its link half and half") {
   // 1 MiB from two sources on the same switch: the link to the target carries 2 x 512 packets of 2,112 B without a
   // gap, 2 x 512 x 84,480 ps, after the way of 10 + 350 + 10 ns. The turns end the two within two packets.

@@ -80,6 +80,8 @@ int Channel::place(const Event& event, void* to) {
   return 0;
 }
 
+int Channel::gate(GateKind) { return 0; }
+
 // As in a blocking call: time goes to the next event.
 bool Channel::idle() {
   ++fake_run().idle_calls;

@@ -157,6 +157,8 @@ def _leaves(table: Mapping[str, object], *, prefix: str) -> Iterator[tuple[str, 
 def _apply_set(facts: dict[str, object], item: str) -> None:
     path, equals, text = item.partition("=")
     path, text = path.strip(), text.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1]  # quotes that no shell has taken away
     if not equals or not path or not text:
         raise UserError(f'--set "{item}": accepted is path.to.field="value with unit"')
     if _field_of(path, _kind_names(facts)) is None:

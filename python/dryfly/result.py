@@ -82,6 +82,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, warn
             for row in counted.get("profile", [])
         ],
         "protocols": list(counted.get("protocols", [])),
+        "simulator": dict(counted.get("simulator", {})),
         "health": [*counted.get("health", []), *_health(compute, warnings)],
         "ranks_detail": ranks,
         "spec": run.spec,
@@ -164,9 +165,12 @@ def write(result: Json, target: str) -> None:
     if target == "-":
         print(text, end="", flush=True)
         return
-    path = Path(target)
+    path = Path(target).resolve()
     part = ""
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device: it must not be replaced
+            path.write_text(text, encoding="utf-8")
+            return
         descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             os.fchmod(descriptor, 0o666 & ~_umask())

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from conftest import PROGRAMS, Run
+from launched import PROGRAMS, Run
 
 Start = Callable[..., Run]
 MISBEHAVE = str(PROGRAMS / "misbehave.c")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAMS, Run
+from launched import PROGRAMS, Run
 
 Start = Callable[..., Run]
 EXCHANGE = str(PROGRAMS / "exchange.c")

@@ -53,7 +53,7 @@ def start() -> Iterator[Start]:
 
     yield start_one
     for run in runs:
-        run.kill()
+        run.close()
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ class Started:
         self._marker = f"{_MARKER}={os.getpid()}-{time.monotonic_ns()}"
         self._shared_memory_before = set(_entries(_SHARED_MEMORY))
         self._started_at = time.monotonic()
-        self._folder = tempfile.TemporaryDirectory(prefix="dryfly-test-")
+        self._folder = tempfile.TemporaryDirectory(prefix="result-of-")
         self._json = Path(self._folder.name) / "run.json"
         command = list(command)
         if command and command[0] == "run" and "--json" not in command:
@@ -84,6 +84,7 @@ class Started:
         self._stderr: list[str] = []
         assert self.process.stdout is not None
         assert self.process.stderr is not None
+        self._streams = [self.process.stdout, self.process.stderr]
         self._readers = [
             threading.Thread(target=self._read, args=(self.process.stdout, self._stdout, True), daemon=True),
             threading.Thread(target=self._read, args=(self.process.stderr, self._stderr, False), daemon=True),
@@ -162,6 +163,14 @@ class Started:
                 os.kill(process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def close(self) -> None:
+        """Ends what is still running."""
+        self.kill()
+        for reader, stream in zip(self._readers, self._streams, strict=True):
+            reader.join(timeout=10)
+            stream.close()
+        self._folder.cleanup()
+
     def require_nothing_left(self, *, within_s: float = 5.0) -> None:
         """No process of the run, and no new shared memory that nobody uses, `within_s` from now."""
         deadline = time.monotonic() + within_s
@@ -170,10 +179,11 @@ class Started:
         left = self.processes()
         if left:
             self.kill()
-        assert not left, f"these processes were left behind: {left}"
+        said = "".join(self._stderr)[-2000:]
+        assert not left, f"these processes were left behind: {left}\n{said}"
         fresh = set(_entries(_SHARED_MEMORY)) - self._shared_memory_before
         orphans = fresh - _mapped_shared_memory() if fresh else fresh
-        assert not orphans, f"left in {_SHARED_MEMORY}: {sorted(orphans)}"
+        assert not orphans, f"left in {_SHARED_MEMORY}: {sorted(orphans)}\n{said}"
 
 
 def _entries(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ _LINK_MB_PER_S = 25_000  # 200 Gbit/s
 
 
 def _table(output: str) -> dict[int, list[float]]:
-    rows = re.findall(r"^(\d+)((?:\s+[\d.]+)+)\s*$", output, flags=re.MULTILINE)
+    rows = re.findall(r"^(\d+)((?: +[\d.]+)+)$", output, flags=re.MULTILINE)
     return {int(size): [float(cell) for cell in cells.split()] for size, cells in rows}
 
 

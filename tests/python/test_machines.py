@@ -107,8 +107,9 @@ def test_show_names_value_certainty_and_source() -> None:
 
 
 def test_set_overrides_one_field_and_says_so() -> None:
-    machine = load("aurora", sets=['fabric.link.rate="100 Gb/s"'.replace('"', "")])
+    machine = load("aurora", sets=["fabric.link.rate=100 Gb/s"])
     assert machine.number("fabric.link.rate") == 12_500_000_000
+    assert load("aurora", sets=['fabric.link.rate="100 Gb/s"']).number("fabric.link.rate") == 12_500_000_000
     assert machine.facts["fabric.link.rate"].source == "--set"
     assert load("aurora").number("fabric.link.rate") == 25_000_000_000
 

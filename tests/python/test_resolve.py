@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from dryfly.errors import UserError
 from dryfly.machine import load
 from dryfly.placement import place
 from dryfly.resolve import ComputeSpec, resolve
 
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "resolved-spec.md"
 GOLDEN = Path(__file__).with_name("testbed.spec")
 
 
@@ -22,7 +22,7 @@ def test_the_testbed_resolves_to_the_stored_spec() -> None:
 
 def test_every_name_is_documented() -> None:
     """The names of docs/resolved-spec.md, with K, I.J, N and R standing for numbers."""
-    document = (ROOT / "docs" / "resolved-spec.md").read_text(encoding="utf-8")
+    document = DOCUMENT.read_text(encoding="utf-8")
     for line in GOLDEN.read_text(encoding="utf-8").splitlines():
         name = line.split(" ")[0]
         # topology.kind.0.nodes -> nodes; run.rank.3.nic -> nic: the last word that is no number

@@ -76,6 +76,12 @@ def test_a_full_disk_leaves_the_old_file_and_says_why(tmp_path: Path, monkeypatc
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    with pytest.raises(RunError, match="No space left on device"):
+        result.write({"a": 1}, "/dev/full")
+    assert Path("/dev/full").is_char_device()
+
+
 def test_a_run_folder_is_removed_and_so_is_one_whose_run_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
