@@ -73,7 +73,7 @@ Abi abi() {
     dl_iterate_phdr(look_for_mpi, &found);
     answer = static_cast<int>(Abi::mpich);
     if (strstr(found.path, "libmpi_abi.so") != nullptr) answer = static_cast<int>(Abi::standard);
-    if (library() != nullptr && dlsym(library(), "ompi_mpi_comm_self") != nullptr) {
+    if (library() != nullptr && dlsym(library(), "ompi_mpi_comm_world") != nullptr) {
       answer = static_cast<int>(Abi::open_mpi);
     }
     known.store(answer, std::memory_order_relaxed);
@@ -93,14 +93,14 @@ void* find_pmpi(const char* name) {
 }
 
 const Constants& constants() {
-  static constexpr Constants mpich{0x44000001, -1, -2, -1, 3};
-  static constexpr Constants standard{0x102, 1, -1, -2, 4096};
-  static Constants open_mpi{0, 1, -1, -1, 3};  // comm_self is an address
+  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3};
+  static constexpr Constants standard{0x101, 1, -1, -2, 4096};
+  static Constants open_mpi{0, 1, -1, -1, 3};  // comm_world is an address
   switch (abi()) {
     case Abi::standard:
       return standard;
     case Abi::open_mpi:
-      open_mpi.comm_self = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_self"));
+      open_mpi.comm_world = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_world"));
       return open_mpi;
     case Abi::mpich:
       break;

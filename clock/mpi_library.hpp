@@ -20,7 +20,7 @@ void* find_pmpi(const char* name);
 
 // The values of mpi.h that differ between the ABIs.
 struct Constants {
-  long comm_self;
+  long comm_world;
   long in_place;
   long any_source;
   long any_tag;

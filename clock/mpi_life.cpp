@@ -61,7 +61,7 @@ void pass_end_gate() {
   while (dryfly_self.gate(GateKind::end) == 0) {
     int flag = 0;
     long status[16];  // larger than any MPI_Status
-    pmpi("Iprobe", mpi.any_source, mpi.any_tag, mpi.comm_self, &flag, status);
+    pmpi("Iprobe", mpi.any_source, mpi.any_tag, mpi.comm_world, &flag, status);
   }
 }
 

@@ -345,8 +345,14 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
       const std::uint32_t seen = page_->released.load(std::memory_order_seq_cst);
       if (seen == ticket) break;
       serve();
-      futex_wait(page_->released, seen, nap_ns);
-      if (!released()) leave_if_job_is_over();
+      futex_wait(page_->released, seen, patience_ns_ != 0 ? patience_ns_ : nap_ns);
+      if (released()) break;
+      leave_if_job_is_over();
+      if (patience_ns_ != 0) {
+        patience_ns_ = 0;
+        page_->asleep.store(0, std::memory_order_relaxed);
+        return request(GateKind::none, 0);  // takes the place of the one that lasts too long
+      }
     }
     page_->asleep.store(0, std::memory_order_relaxed);
   }
@@ -388,12 +394,23 @@ bool Channel::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   return peek() != nullptr;
 }
 
+// In MPI_Init and MPI_Finalize the library may poll for what is no event of ours. So the rank sleeps, but only for a
+// while of wall time, longer each time nothing has come.
+bool Channel::wait_outside() {
+  if (jump_to_head()) return true;
+  constexpr long first_sleep_ns = 50'000;
+  constexpr std::uint32_t doublings = 8;
+  patience_ns_ = first_sleep_ns << (empty_polls_ < doublings ? empty_polls_ : doublings);
+  request(GateKind::wait, far_future);
+  patience_ns_ = 0;
+  return jump_to_head();
+}
+
 bool Channel::idle() {
   if (peek() != nullptr) return true;
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
-  // In MPI_Init and MPI_Finalize a library either polls, or blocks in a call to its process manager, never both.
-  if (mode == CallMode::outside) return wait_until(GateKind::wait, far_future);
   ++empty_polls_;
+  if (mode == CallMode::outside) return wait_outside();
   if (self_->thread_multiple.load(std::memory_order_relaxed) != 0) {
     // Another thread of this rank may be about to act: wait in growing steps, so that it gets its turn.
     const std::uint64_t step = std::uint64_t{100'000} << (empty_polls_ < 8 ? empty_polls_ : 8);

@@ -63,6 +63,7 @@ class Channel {
   bool jump_to_head();
   bool poll_exactly();
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
+  bool wait_outside();
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   void serve();
@@ -81,6 +82,7 @@ class Channel {
   Arena arena_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
+  long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
 };
 
