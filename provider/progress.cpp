@@ -176,7 +176,6 @@ bool progress(const Session& session) {
 
 void empty_poll(const Session& session, bool delivered) {
   wire::Channel& channel = session.channel();
-  channel.charge(channel.costs().poll_ps);
   if (delivered || !session.state().news.may_wait()) return;
   if (channel.idle()) progress(session);
 }

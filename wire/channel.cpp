@@ -372,26 +372,33 @@ bool Channel::jump_to_head() {
   return true;
 }
 
-bool Channel::poll_exactly() {
-  // Events come in the order of their instants, so a later one at the head proves that nothing is visible yet.
+void Channel::settle() {
+  // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   if (page_->horizon_ps.load(std::memory_order_acquire) < now() && head() == nullptr) request(GateKind::poll, 0);
-  return peek() != nullptr;
+}
+
+bool Channel::poll_exactly() {
+  settle();
+  if (peek() != nullptr) return true;
+  charge(costs().poll_ps);
+  return false;
 }
 
 bool Channel::wait_until(GateKind kind, std::uint64_t deadline_ps) {
+  if (head() == nullptr) request(kind, deadline_ps);
   const Event* event = head();
-  if (event == nullptr) {
-    request(kind, deadline_ps);
-    event = head();
-  }
+  // What was visible all along is found by the poll itself, whether or not it had reached the ring when we looked.
+  if (event != nullptr && event->at_ps <= now()) return true;
+  if (event == nullptr && kind == GateKind::wait) return false;
+  charge(costs().poll_ps);
   if (event != nullptr && event->at_ps <= deadline_ps) return jump_to_head();
   const std::uint64_t at = now();
-  if (deadline_ps > at && deadline_ps != far_future) {
+  if (deadline_ps > at) {
     self_->waited_ps.fetch_add(deadline_ps - at, std::memory_order_relaxed);
     self_->now_ps.store(deadline_ps, std::memory_order_relaxed);
     publish();
   }
-  return peek() != nullptr;
+  return false;
 }
 
 // In MPI_Init and MPI_Finalize the library may poll for what is no event of ours. So the rank sleeps, but only for a

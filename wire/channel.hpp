@@ -47,11 +47,14 @@ class Channel {
   // for each event that carries a payload flag. Returns 0 or a positive errno.
   int place(const Event& event, void* to);
 
-  // A poll has found nothing. Charges nothing. Comes back when it is certain that nothing is visible at now(), or,
-  // where the call may wait (see CallMode), with the clock moved to the next event. True if an event is now visible.
+  // A poll has found nothing in the ring. Comes back when it is certain that nothing is visible at now(), which costs
+  // one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if an
+  // event is now visible.
   bool idle();
   // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode.
   bool idle_until(std::uint64_t deadline_ps);
+  // Comes back when every event visible at now() is in the ring.
+  void settle();
   void publish();
   int gate(GateKind kind);
 
