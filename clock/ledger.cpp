@@ -60,6 +60,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
   wire::RankPage& page = *dryfly_self.page;
   if (ledger.concurrent_calls_allowed && program_has_threads()) {
     dryfly_self.thread_multiple.store(1, std::memory_order_relaxed);
+    page.times.several_threads = 1;
   }
   const std::uint64_t now = instant();
   if (ledger.active.load(std::memory_order_relaxed) == 0) {

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/types.h>
 #include <threads.h>
 #include <time.h>
 
@@ -50,7 +51,11 @@ void nap_ns(std::uint64_t ns);
   X(sigtimedwait, int, (const sigset_t*, siginfo_t*, const timespec*))                            \
   X(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))            \
   X(thrd_create, int, (thrd_t*, thrd_start_t, void*))                                             \
-  X(dlclose, int, (void*))
+  X(dlclose, int, (void*))                                                                        \
+  X(shm_open, int, (const char*, int, mode_t))                                                    \
+  X(shm_unlink, int, (const char*))                                                               \
+  X(mkstemp, int, (char*))                                                                        \
+  X(unlink, int, (const char*))
 
 // name() gives the address of the C library's function, looked up once; null where the C library has none.
 #define DRYFLY_DECLARE_REAL(name, result, parameters) \

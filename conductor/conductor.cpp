@@ -193,6 +193,7 @@ bool Conductor::flush(Rank& rank) {
       const bool copied = copier.page->copies_done.load(std::memory_order_seq_cst) >= front.copy_number;
       if (!copied && copier.state != RankState::gone) {
         copier.copy_waiters.push_back(rank.id);
+        nudge(*copier.page);
         break;
       }
     }
@@ -200,6 +201,7 @@ bool Conductor::flush(Rank& rank) {
     rank.overflow.pop_front();
     moved = true;
   }
+  if (moved && !rank.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
   return moved;
 }
 
@@ -289,6 +291,7 @@ void Conductor::start_all() {
   processed_until_ = start_;
   started_ = true;
   translator_.start_recording(start_);
+  started_at_ = WallClock::now();
   status_.say("started");
   for (Rank& rank : ranks_) {
     flush(rank);
@@ -374,15 +377,13 @@ bool Conductor::release_ready() {
     release(rank, std::max(rank.gate_at_ps, bounds_.bound(id)));
     any = true;
   }
-  while (!by_instant_.empty() && by_instant_.begin()->first < visible_until()) {
-    Rank& rank = ranks_[by_instant_.begin()->second];
-    // A held event may be due before the deadline: then the rank waits for the copy, not for time.
+  for (auto next = by_instant_.begin(); next != by_instant_.end() && next->first < visible_until();) {
+    Rank& rank = ranks_[next->second];
+    ++next;  // a release takes only its own entry out of the set
+    // An event that is held back may be due before the deadline: then the rank waits for the copy, not for time.
     const bool held = rank.state == RankState::timed && !rank.overflow.empty() &&
                       rank.overflow.front().event.at_ps <= rank.deadline_ps;
-    if (held) {
-      flush(rank);
-      if (!rank.overflow.empty()) break;
-    }
+    if (held && !flush(rank)) continue;
     release(rank, rank.state == RankState::polling ? rank.gate_at_ps : bounds_.bound(rank.id));
     any = true;
   }
@@ -410,7 +411,7 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
   } else {
     set_state(rank, ended_ ? RankState::ended : RankState::starting, never.ps);
   }
-  rank.page->released.store(rank.gate_ticket, std::memory_order_seq_cst);
+  rank.page->released.store(rank.gate_ticket << wire::nudge_bits, std::memory_order_seq_cst);
   if (rank.page->asleep.load(std::memory_order_seq_cst) != 0) {
     ++gates_.wakes;
     wire::futex_wake(rank.page->released);

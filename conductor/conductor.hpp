@@ -34,6 +34,7 @@ struct GateTotals {
   std::uint64_t waits = 0;
   std::uint64_t wakes = 0;      // futex wake-ups of ranks
   std::uint64_t sleeps = 0;     // of the conductor
+  std::uint64_t standstills = 0;  // everybody waited and nothing was in flight: all got another turn
   std::uint64_t let_go = 0;     // ranks that slept outside the provider while everything else stood still
 };
 
@@ -108,10 +109,12 @@ class Conductor final : private EventOutlet {
   bool started_ = false;
   bool ended_ = false;
   bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left
-  std::uint64_t events_at_last_turn_ = ~std::uint64_t{0};
+  std::uint64_t events_at_last_round_ = 0;
+  std::uint32_t fruitless_rounds_ = 0;
   GateTotals gates_;
   std::vector<std::string> health_;
 
+  WallClock::time_point started_at_{};
   WallClock::time_point last_progress_{};
   WallClock::time_point last_check_{};
   struct Stall {

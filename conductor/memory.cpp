@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "conductor/rank.hpp"
 #include "wire/futex.hpp"
 
 namespace dryfly {
@@ -63,7 +64,7 @@ int RankMemory::ask(RankId rank, std::uint32_t pid, bool is_write, std::uint64_t
     bool answered = false;
     while (!(answered = page.service_done.load(std::memory_order_acquire) == ticket) &&
            kill(static_cast<pid_t>(pid), 0) == 0) {
-      wire::futex_wake(page.released);
+      nudge(page);
       constexpr long pause_ns = 50'000;
       wire::futex_wait(page.service_done, ticket - 1, pause_ns);
     }

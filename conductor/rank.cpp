@@ -2,7 +2,16 @@
 
 #include <cstring>
 
+#include "wire/futex.hpp"
+
 namespace dryfly {
+
+void nudge(wire::RankPage& page) {
+  constexpr std::uint32_t count_mask = (1U << wire::nudge_bits) - 1;
+  const std::uint32_t word = page.released.load(std::memory_order_relaxed);
+  page.released.store((word & ~count_mask) | ((word + 1) & count_mask), std::memory_order_seq_cst);
+  if (page.asleep.load(std::memory_order_seq_cst) != 0) wire::futex_wake(page.released);
+}
 
 bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending) {
   const std::uint32_t ring = segment.header().event_ring_bytes;

@@ -62,6 +62,9 @@ struct Rank {
   std::string program;
 };
 
+// Wakes the rank, if it waits at its gate, without releasing it.
+void nudge(wire::RankPage& page);
+
 // Puts an event into the ring; false when there is no room.
 bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending);
 

@@ -55,6 +55,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t
     json.member("waiting_ps", times.waiting_ps);
     json.member("measured_ns", times.measured_ns);
     json.member("dropped_gaps_ns", times.dropped_gaps_ns);
+    json.member("replay_mismatches", times.replay_mismatches);
+    json.member("several_threads", times.several_threads);
     json.member("messages_sent", rank.messages_sent);
     json.member("bytes_sent", rank.bytes_sent);
     json.member("mpi_calls", rank.page->call_count.load());
@@ -114,6 +116,9 @@ void Conductor::write_result() {
   write_profile(json, ranks_);
   json.key("simulator");
   json.begin_object();
+  // Between the last MPI_Init and the last MPI_Finalize; it tells how fast the simulator is and enters no result.
+  const std::chrono::nanoseconds wall = WallClock::now() - started_at_;
+  json.member("wall_ns", static_cast<std::uint64_t>(wall.count()));
   json.member("events", engine_.events_run());
   json.member("deliveries_before_start", translator_.deliveries_before_start());
   json.member("cross_memory", segment_.header().cross_memory_allowed);
@@ -122,6 +127,7 @@ void Conductor::write_result() {
   json.member("waits", gates_.waits);
   json.member("wakes", gates_.wakes);
   json.member("sleeps", gates_.sleeps);
+  json.member("standstills", gates_.standstills);
   json.member("let_go", gates_.let_go);
   json.end_object();
   json.end_object();

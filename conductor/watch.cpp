@@ -63,10 +63,14 @@ void Conductor::check_deadlock() {
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.overflow.empty()) return;
   }
-  // A library may have something left to do that its last turn before the poll did not see. Everybody gets one more
-  // turn; when nothing has come of it, nothing will.
-  if (engine_.events_run() == events_at_last_turn_) return report_deadlock();
-  events_at_last_turn_ = engine_.events_run();
+  // A library may have something left to do that takes more turns than a rank has before it waits. Everybody gets more
+  // of them; when nothing has come of that, nothing will.
+  constexpr std::uint32_t rounds_before_report = 32;
+  if (engine_.events_run() != events_at_last_round_) fruitless_rounds_ = 0;
+  if (fruitless_rounds_ == rounds_before_report) return report_deadlock();
+  ++fruitless_rounds_;
+  events_at_last_round_ = engine_.events_run();
+  ++gates_.standstills;
   for (Rank& rank : ranks_) release(rank, rank.gate_at_ps);
 }
 

@@ -23,7 +23,8 @@ std::uint64_t read(fid_cntr* fid) {
   session.channel().settle();  // the value must not depend on how far the simulator happens to be
   const bool delivered = progress(session);
   session.state().news.seen(counter.outlet, 0);
-  if (counter.value == counter.last_read && counter.outstanding != 0) empty_poll(session, delivered);
+  const bool polls = counter.value == counter.last_read && counter.outstanding != 0;
+  if (polls && !session.channel().take_turn()) empty_poll(session, delivered);
   session.state().news.seen(counter.outlet, 0);
   counter.last_read = counter.value;
   return counter.value;

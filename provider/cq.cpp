@@ -64,6 +64,7 @@ ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sourc
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
+  if (session.channel().take_turn()) return -FI_EAGAIN;
   const bool delivered = progress(session);
   if (queue.size() == 0) empty_poll(session, delivered);
   return take(session, queue, buffer, count, sources);

@@ -25,7 +25,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "wire": set(),
     "clock": {"wire"},
     "provider": {"wire"},
-    "launch": set(),
+    "launch": {"core/unit", "core/spec"},  # the two ways to fail: DRYFLY_CHECK and SpecError
     "conductor": {
         "core/unit", "core/spec", "core/record", "core/engine", "core/contract", "core/topology", "core/fabric",
         "core/nic", "wire", "clock/call_names.hpp",

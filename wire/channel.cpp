@@ -23,6 +23,9 @@ namespace dryfly::wire {
 
 namespace {
 
+// Polls that find nothing before each event in a blocking call. A lock of a window of one's own takes two turns of the
+// library, which talks to itself for it.
+constexpr std::uint32_t turns_before_event = 8;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;           // 1 us of virtual time
@@ -223,6 +226,7 @@ void Channel::push(Command& command, const void* payload) {
   command_head_ += bytes;
   page_->command_head.store(command_head_, std::memory_order_release);
   empty_polls_ = 0;
+  turns_taken_ = 0;
   publish();
   // Its owner tells others of the end-point by means outside virtual time: it must be there when this returns.
   if (command.kind == CommandKind::open_endpoint) request(GateKind::drain, 0);
@@ -272,6 +276,7 @@ void Channel::pop() {
   event_tail_ += event->record_bytes;
   page_->event_tail.store(event_tail_, std::memory_order_release);
   empty_polls_ = 0;
+  turns_taken_ = 0;
 }
 
 int Channel::place(const Event& event, void* to) {
@@ -283,31 +288,57 @@ int Channel::place(const Event& event, void* to) {
     memcpy(target, base_ + event.arena_offset, length);
     Arena::free(base_, event.arena_offset);
   } else if ((event.flags & event_flag::payload_memory) != 0) {
-    int error = 0;
-    if (event.source_pid == static_cast<std::uint32_t>(getpid())) {
-      memmove(target, reinterpret_cast<const void*>(event.source_buffer), length);
-    } else {
-      std::uint64_t done = 0;
-      while (done < length && error == 0) {
-        iovec here{target + done, length - done};
-        iovec there{reinterpret_cast<void*>(event.source_buffer + done), length - done};
-        const ssize_t got = process_vm_readv(static_cast<pid_t>(event.source_pid), &here, 1, &there, 1, 0);
-        if (got > 0) {
-          done += static_cast<std::uint64_t>(got);
-        } else {
-          error = got < 0 ? errno : EFAULT;
-        }
-      }
-    }
-    const std::uint64_t copies = page_->copies_done.load(std::memory_order_relaxed) + 1;
-    page_->copies_done.store(copies, std::memory_order_seq_cst);
-    if (copies >= page_->notify_copies.load(std::memory_order_seq_cst)) {
-      page_->notify_copies.store(far_future, std::memory_order_relaxed);
-      raise_attention();
-    }
-    return error;
+    return copy_from_sender(event, target);
   }
   return 0;
+}
+
+int Channel::copy_from_sender(const Event& event, char* target) {
+  int error = 0;
+  const std::uint64_t length = event.place_length;
+  if (event.source_pid == static_cast<std::uint32_t>(getpid())) {
+    memmove(target, reinterpret_cast<const void*>(event.source_buffer), length);
+  } else {
+    std::uint64_t done = 0;
+    while (done < length && error == 0) {
+      iovec here{target + done, length - done};
+      iovec there{reinterpret_cast<void*>(event.source_buffer + done), length - done};
+      const ssize_t got = process_vm_readv(static_cast<pid_t>(event.source_pid), &here, 1, &there, 1, 0);
+      if (got > 0) {
+        done += static_cast<std::uint64_t>(got);
+      } else {
+        error = got < 0 ? errno : EFAULT;
+      }
+    }
+  }
+  const std::uint64_t copies = page_->copies_done.load(std::memory_order_relaxed) + 1;
+  page_->copies_done.store(copies, std::memory_order_seq_cst);
+  if (copies >= page_->notify_copies.load(std::memory_order_seq_cst)) {
+    page_->notify_copies.store(far_future, std::memory_order_relaxed);
+    raise_attention();
+  }
+  return error;
+}
+
+// A rank that waits at its gate copies what has arrived for it although its clock is not there yet: the sender's
+// completion waits for the copy, and this rank's clock may in turn wait for the sender. The bytes go where a posted
+// receive wants them, which the program must not look at before its completion.
+void Channel::copy_early() {
+  const std::uint32_t ring = header_->event_ring_bytes;
+  const std::uint64_t end = page_->event_head.load(std::memory_order_acquire);
+  for (std::uint64_t at = event_tail_; at != end;) {
+    auto* event = reinterpret_cast<Event*>(event_ring_ + at % ring);
+    if (event->record_bytes == wrap_record) {
+      at += ring - at % ring;
+      continue;
+    }
+    if (event->kind == EventKind::received && (event->flags & event_flag::payload_memory) != 0) {
+      const int error = copy_from_sender(*event, reinterpret_cast<char*>(event->buffer));
+      if (error != 0 && event->error == 0) event->error = error;
+      event->flags &= ~event_flag::payload_memory;
+    }
+    at += event->record_bytes;
+  }
 }
 
 void Channel::serve() {
@@ -334,7 +365,8 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
 
   // A short spin saves both futex calls where few ranks are in play; with many, each would only keep the processor
   // from one that has work.
-  const auto released = [&] { return page_->released.load(std::memory_order_acquire) == ticket; };
+  const auto is_release = [ticket](std::uint32_t word) { return word >> nudge_bits == (ticket & ticket_mask); };
+  const auto released = [&] { return is_release(page_->released.load(std::memory_order_acquire)); };
   if (header_->spinning_ranks.fetch_add(1, std::memory_order_relaxed) < spinners_max) {
     for (int round = 0; round < spin_rounds && !released(); ++round) sched_yield();
   }
@@ -343,8 +375,9 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
     page_->asleep.store(1, std::memory_order_seq_cst);
     for (;;) {
       const std::uint32_t seen = page_->released.load(std::memory_order_seq_cst);
-      if (seen == ticket) break;
+      if (is_release(seen)) break;
       serve();
+      copy_early();
       futex_wait(page_->released, seen, patience_ns_ != 0 ? patience_ns_ : nap_ns);
       if (released()) break;
       leave_if_job_is_over();
@@ -389,7 +422,10 @@ bool Channel::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   const Event* event = head();
   // What was visible all along is found by the poll itself, whether or not it had reached the ring when we looked.
   if (event != nullptr && event->at_ps <= now()) return true;
-  if (event == nullptr && kind == GateKind::wait) return false;
+  if (event == nullptr && kind == GateKind::wait) {
+    turns_taken_ = 0;  // everything stands still, and each rank is given its turns again
+    return false;
+  }
   charge(costs().poll_ps);
   if (event != nullptr && event->at_ps <= deadline_ps) return jump_to_head();
   const std::uint64_t at = now();
@@ -413,6 +449,15 @@ bool Channel::wait_outside() {
   return jump_to_head();
 }
 
+bool Channel::take_turn() {
+  const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
+  const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
+  if (!blocking || self_->thread_multiple.load(std::memory_order_relaxed) != 0) return false;
+  if (turns_taken_ >= turns_before_event) return false;
+  ++turns_taken_;
+  return true;
+}
+
 bool Channel::idle() {
   if (peek() != nullptr) return true;
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
@@ -428,8 +473,6 @@ bool Channel::idle() {
     if (empty_polls_ <= polls_before_stepping) return poll_exactly();
     return wait_until(GateKind::wait_until, now() + step_ps_max);
   }
-  // A blocking call has run the library's own hooks (schedules of nonblocking collectives, deferred operations) before
-  // it polls, so an empty poll means that only an event can help.
   return wait_until(GateKind::wait, far_future);
 }
 

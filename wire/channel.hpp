@@ -55,6 +55,10 @@ class Channel {
   bool idle_until(std::uint64_t deadline_ps);
   // Comes back when every event visible at now() is in the ring.
   void settle();
+  // In a blocking MPI call each event, and each wait, is preceded by a few polls that find nothing and cost nothing:
+  // the library has its own turns in between (schedules of nonblocking collectives, messages to itself), and what it
+  // does in them must not depend on whether the simulator happens to be ahead. True: this poll is one of them.
+  bool take_turn();
   void publish();
   int gate(GateKind kind);
 
@@ -69,6 +73,8 @@ class Channel {
   bool wait_outside();
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
+  int copy_from_sender(const Event& event, char* target);
+  void copy_early();
   void serve();
   void leave_if_job_is_over();
 
@@ -86,6 +92,7 @@ class Channel {
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
+  std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
 };
 

@@ -88,7 +88,11 @@ struct RankTimes {
   std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
   std::uint64_t measured_ns;        // measured CPU time that was counted
   std::uint64_t replay_mismatches;  // replay: points at which the recording did not fit the program
+  std::uint64_t several_threads;    // 1: MPI was called while there were several threads; nothing repeats exactly
 };
+
+inline constexpr std::uint32_t nudge_bits = 8;
+inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
 
 struct alignas(64) RankPage {
   // Written by the rank.
@@ -104,7 +108,9 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> call_index;            // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;            // MPI calls entered, ever
   // Written by the conductor.
-  alignas(64) std::atomic<std::uint32_t> released;  // futex word; equals gate_request when released
+  // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
+  // without releasing it, to serve the conductor or to copy payloads.
+  alignas(64) std::atomic<std::uint32_t> released;
   std::atomic<std::uint32_t> all_ended;             // every rank is in MPI_Finalize: virtual time is over
   std::atomic<std::uint64_t> horizon_ps;            // every event visible up to here is in the ring
   std::atomic<std::uint64_t> notify_at_ps;          // ring the doorbell when clock_ps reaches this

@@ -82,10 +82,18 @@ int Channel::place(const Event& event, void* to) {
 
 int Channel::gate(GateKind) { return 0; }
 
-// As in a blocking call: time goes to the next event.
+// The events of a test are all there from the beginning.
+void Channel::settle() { ++fake_run().settle_calls; }
+
+// Which polls find nothing is the channel's own affair.
+bool Channel::take_turn() { return false; }
+
+// As in a blocking call: an empty poll, and then time goes to the next event.
 bool Channel::idle() {
   ++fake_run().idle_calls;
+  if (peek() != nullptr) return true;
   if (fake_run().events.empty()) return false;
+  charge(costs().poll_ps);
   if (fake_run().events.front().at_ps > now()) charge(fake_run().events.front().at_ps - now());
   return true;
 }
@@ -93,6 +101,7 @@ bool Channel::idle() {
 bool Channel::idle_until(std::uint64_t deadline_ps) {
   const auto& events = fake_run().events;
   if (!events.empty() && events.front().at_ps <= deadline_ps) return idle();
+  charge(costs().poll_ps);
   if (deadline_ps > now()) charge(deadline_ps - now());
   return false;
 }

@@ -26,6 +26,7 @@ struct FakeRun {
   std::deque<std::string> payloads;  // of the events
   int pushes_to_refuse = 0;          // the arena is full this often
   int idle_calls = 0;
+  int settle_calls = 0;
   std::uint64_t now_ps() const;
 
   // An event visible `after_ps` from now.

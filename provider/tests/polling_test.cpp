@@ -24,6 +24,30 @@ TEST_CASE("an empty poll costs one poll and goes on to the next event") {
   CHECK(elapsed(rig, start) == later_ps + costs.completion_ps);
 }
 
+TEST_CASE("a read gives one completion and costs one, however many are there and asked for") {
+  Rig rig;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(fi_tsend(rig.endpoint, "a", 1, nullptr, 1, 0, nullptr) == 0);
+    rig.run.add(rig.answer(EventKind::sent));
+  }
+  const std::uint64_t start = rig.run.now_ps();
+  fi_cq_tagged_entry entries[8] = {};
+  for (std::uint64_t taken = 1; taken <= 3; ++taken) {
+    CHECK(fi_cq_read(rig.queue, entries, 8) == 1);
+    CHECK(elapsed(rig, start) == taken * costs.completion_ps);
+  }
+  CHECK(fi_cq_read(rig.queue, entries, 8) == -FI_EAGAIN);
+}
+
+TEST_CASE("a counter is read only when all that is visible has come") {
+  Rig rig;
+  CHECK(rig.run.settle_calls == 0);
+  fi_cntr_read(rig.memory_counter);
+  CHECK(rig.run.settle_calls == 1);
+  fi_cntr_readerr(rig.memory_counter);
+  CHECK(rig.run.settle_calls == 2);
+}
+
 TEST_CASE("a poll of a queue does not wait when a counter has news that the program has not read") {
   Rig rig;
   REQUIRE(fi_inject_write(rig.endpoint, "a", 1, 1, 0, 0) == 0);

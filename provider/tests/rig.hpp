@@ -102,6 +102,7 @@ struct Rig {
     }
     run.pushed.clear();
     run.idle_calls = 0;
+    run.settle_calls = 0;
   }
   ~Rig() {
     CHECK(fi_close(&endpoint->fid) == 0);

@@ -30,8 +30,8 @@ def cli() -> None:
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
-              help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FOLDER.")  # fmt: skip
-@click.option("--compute-record", metavar="FOLDER", help="Record what is measured, for replay.")
+              help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
+@click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
 @click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
 @click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.option("--quiet", is_flag=True, help="Only warnings and errors.")

@@ -15,8 +15,10 @@ from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
 
 
-def variables(*, channel: str, mpi: MpiLibrary, compute: ComputeSpec, inherited: Mapping[str, str]) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment."""
+def variables(
+    *, channel: str, mpi: MpiLibrary, compute: ComputeSpec, compute_folder: Path, inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """What every rank gets on top of the caller's environment. Recordings are in `compute_folder`, one file a rank."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
@@ -33,10 +35,10 @@ def variables(*, channel: str, mpi: MpiLibrary, compute: ComputeSpec, inherited:
     }
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
-    if compute.record_folder is not None:
-        values["DRYFLY_COMPUTE_RECORD"] = str(Path(compute.record_folder).absolute())
-    if compute.replay_folder is not None:
-        values["DRYFLY_COMPUTE_REPLAY"] = str(Path(compute.replay_folder).absolute())
+    if compute.record_file is not None:
+        values["DRYFLY_COMPUTE_RECORD"] = str(compute_folder)
+    if compute.replay_file is not None:
+        values["DRYFLY_COMPUTE_REPLAY"] = str(compute_folder)
     return values
 
 
@@ -48,16 +50,6 @@ def plan(machine: Machine, placement: Placement, values: Mapping[str, str]) -> s
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")
         lines.append(f"env {name}={value}")
     return "\n".join(lines) + "\n"
-
-
-def check_compute_folders(compute: ComputeSpec) -> None:
-    if compute.replay_folder is not None and not list(Path(compute.replay_folder).glob("rank-*.bin")):
-        raise UserError(f"--compute replay:{compute.replay_folder}: there is no recording in that folder")
-    if compute.record_folder is not None:
-        try:
-            Path(compute.record_folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"--compute-record {compute.record_folder}: {error.strerror}") from None
 
 
 def _joined(first: list[str], rest: str | None) -> str:

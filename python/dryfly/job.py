@@ -16,6 +16,7 @@ import selectors
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +29,12 @@ EXIT_DEADLOCK = 3
 EXIT_SIMULATOR = 70
 EXIT_TIMEOUT = 124
 
+LET_GO = "let_go"  # name of the finding
+
 _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
 _DEADLOCK_LINES_WITHIN_S = 0.5
+_WARNINGS_SAID = 4  # of each name
 _PR_SET_PDEATHSIG = 1
 
 
@@ -45,6 +49,16 @@ class JobSpec:
     timeout_s: float | None = None
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
+    output_to_stderr: bool = False  # what the program prints: standard output is wanted for something else
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something the user should know about a run that goes on: a row of the health table."""
+
+    name: str
+    text: str
+    severity: str = "warning"
 
 
 @dataclass(kw_only=True)
@@ -52,7 +66,7 @@ class Outcome:
     exit_status: int = 0
     failure: str = ""  # one sentence; empty: the job ended well
     details: list[str] = field(default_factory=list)  # lines that belong to the failure
-    warnings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     attached: int = 0  # processes that joined the simulation
     has_result: bool = False  # every rank came to MPI_Finalize, and the conductor wrote what it counted
     wall_time_s: float = 0.0
@@ -215,6 +229,7 @@ class _Job:
                 command,
                 pass_fds=pass_fds,
                 stdin=subprocess.DEVNULL if background else None,
+                stdout=sys.stderr.fileno() if self._spec.output_to_stderr else None,
                 start_new_session=background,
                 preexec_fn=die_with_parent,
             )
@@ -273,13 +288,13 @@ class _Job:
         elif word == "spinning":
             rank, _, pid = rest.partition(" ")
             who = self._rank_text(rank, pid)
-            self._warn(f"{who} has computed for 10 s without entering MPI; virtual time waits for it")
+            self._warn("spinning", f"{who} has computed for 10 s without entering MPI; virtual time waits for it")
         elif word == "let-go":
             rank, _, pid = rest.partition(" ")
             who = self._rank_text(rank, pid)
-            self._warn(f"{who} sleeps outside MPI and no longer holds virtual time: not repeatable")
+            self._warn(LET_GO, f"{who} has slept for 5 s outside MPI and no longer holds virtual time: not repeatable")
         elif word == "warn":
-            self._warn(rest)
+            self._warn("simulator", rest)
         elif word == "fatal":
             self._fail(rest, EXIT_SIMULATOR)
             self._end_launcher()
@@ -316,9 +331,12 @@ class _Job:
         if not self._outcome.failure:
             self._outcome.failure, self._outcome.exit_status = sentence, status
 
-    def _warn(self, sentence: str) -> None:
-        self._outcome.warnings.append(sentence)
-        self._say(f"warning: {sentence}")
+    def _warn(self, name: str, sentence: str) -> None:
+        """All findings are in the result; of those with the same name only some are said while the job runs."""
+        self._outcome.findings.append(Finding(name=name, text=sentence))
+        so_far = sum(finding.name == name for finding in self._outcome.findings)
+        if so_far <= _WARNINGS_SAID:
+            self._say(f"warning: {sentence}" + (" (more of these are not shown)" if so_far == _WARNINGS_SAID else ""))
 
     def _conclude(self) -> None:
         """The launcher's exit status is the job's, unless something other than a rank has ended it."""

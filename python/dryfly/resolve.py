@@ -25,24 +25,24 @@ class ComputeSpec:
 
     mode: str = "measured"
     factor_ppm: int | None = None  # None: the machine's
-    replay_folder: str | None = None
-    record_folder: str | None = None
+    replay_file: str | None = None
+    record_file: str | None = None
 
     @classmethod
-    def parse(cls, text: str, *, record_folder: str | None = None) -> ComputeSpec:
+    def parse(cls, text: str, *, record_file: str | None = None) -> ComputeSpec:
         mode, _, argument = text.partition(":")
         if mode == "none" and not argument:
-            if record_folder is not None:
+            if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with none nothing is measured")
             return cls(mode=mode)
         if mode == "measured":
             factor = _factor(argument) if argument else None
-            return cls(mode=mode, factor_ppm=factor, record_folder=record_folder)
+            return cls(mode=mode, factor_ppm=factor, record_file=record_file)
         if mode == "replay" and argument:
-            if record_folder is not None:
+            if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with replay nothing is measured")
-            return cls(mode=mode, replay_folder=argument)
-        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR or replay:FOLDER')
+            return cls(mode=mode, replay_file=argument)
+        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR or replay:FILE')
 
 
 def _factor(text: str) -> int:

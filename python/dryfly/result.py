@@ -12,6 +12,7 @@ from typing import Any
 
 from dryfly import __version__
 from dryfly.errors import RunError
+from dryfly.job import LET_GO, Finding
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
@@ -39,12 +40,13 @@ class RunInput:
     spec: str
 
 
-def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, warnings: Sequence[str]) -> Json:
+def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, findings: Sequence[Finding]) -> Json:
     names = NodeNames(run.machine)
     ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
-    multiple = any(row.get("thread_multiple") for row in counted.get("ranks", []))
+    health = [*_run_health(counted, findings), *_compute_health(compute)]
+    spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
         "dryfly": __version__,
@@ -63,7 +65,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, warn
         "network_timeouts": counted.get("network_timeouts", 0),
         "seed": run.seed,
         "fingerprint": counted.get("fingerprint", ""),
-        "repeatable": run.compute.mode in ("none", "replay") and not multiple,
+        "repeatable": run.compute.mode in ("none", "replay") and not spoiled,
         "compute": compute,
         "mpi": {
             "name": run.mpi.name,
@@ -83,7 +85,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, warn
         ],
         "protocols": list(counted.get("protocols", [])),
         "simulator": dict(counted.get("simulator", {})),
-        "health": [*counted.get("health", []), *_health(compute, warnings)],
+        "health": health,
         "ranks_detail": ranks,
         "spec": run.spec,
     }
@@ -136,13 +138,42 @@ def _compute(run: RunInput, counted: Mapping[str, Any], ranks: Sequence[Json]) -
     }
 
 
-def _health(compute: Json, warnings: Sequence[str]) -> list[Json]:
-    rows: list[Json] = [{"name": "run", "severity": "warning", "count": 1, "text": text} for text in warnings]
-    if compute["dropped_share"] > DROPPED_SHARE_WARNING:
-        share = f"{compute['dropped_share']:.1%}"
-        text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
-        rows.append({"name": "dropped_gaps", "severity": "warning", "count": 1, "text": text})
+def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list[Json]:
+    """A row per name: what was found during the run, then what the simulator counted."""
+    rows: list[Json] = []
+    for name in dict.fromkeys(finding.name for finding in findings):
+        same = [finding for finding in findings if finding.name == name]
+        text = same[0].text + (f" (and {len(same) - 1} more like this)" if len(same) > 1 else "")
+        rows.append(_finding(name, text, severity=same[0].severity, count=len(same)))
+    ranks = counted.get("ranks", [])
+    threads = sum(1 for row in ranks if row.get("several_threads"))
+    if threads:
+        text = f"{_ranks(threads)} called MPI while having several threads; their order is the host's: not repeatable"
+        rows.append(_finding("several_threads", text, severity="note", count=threads))
+    mismatched = sum(1 for row in ranks if row.get("replay_mismatches"))
+    if mismatched:
+        text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
+        rows.append(_finding("replay_mismatch", text, count=mismatched))
+    timeouts = counted.get("network_timeouts", 0)
+    if timeouts:
+        rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
     return rows
+
+
+def _compute_health(compute: Json) -> list[Json]:
+    if compute["dropped_share"] <= DROPPED_SHARE_WARNING:
+        return []
+    share = f"{compute['dropped_share']:.1%}"
+    text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
+    return [_finding("dropped_gaps", text)]
+
+
+def _finding(name: str, text: str, *, severity: str = "warning", count: int = 1) -> Json:
+    return {"name": name, "severity": severity, "count": count, "text": text}
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'s' if count != 1 else ''}"
 
 
 def _seconds(picoseconds: Any) -> float:

@@ -8,8 +8,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import environment, job, memory, mpi, program, result, summary
-from dryfly.errors import DryflyError, UserError
+from dryfly import environment, job, memory, mpi, program, recording, result, summary
+from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
 from dryfly.names import NodeNames
@@ -19,6 +19,7 @@ from dryfly.resolve import ComputeSpec, resolve
 from dryfly.result import RunInput
 
 SEED_MAX = 2**63 - 1
+DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +49,11 @@ def run(options: RunOptions) -> int:
     placement = place(
         machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
     )
-    compute = ComputeSpec.parse(options.compute, record_folder=options.compute_record)
-    environment.check_compute_folders(compute)
+    compute = ComputeSpec.parse(options.compute, record_file=options.compute_record)
+    if compute.record_file is not None:
+        recording.check_target(compute.record_file)
+    if compute.replay_file is not None:
+        recording.check_source(compute.replay_file, ranks=len(placement.ranks))
     debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
     _check_json(options.json)
     if not options.command:
@@ -61,6 +65,10 @@ def run(options: RunOptions) -> int:
         raise UserError(f"MPI library {library.name}: this version of dryfly run starts MPICH programs only")
     spec = resolve(machine, placement, seed=options.seed, compute=compute)
     with RunFolder() as folder:
+        compute_folder = folder.path / "compute"
+        compute_folder.mkdir()
+        if compute.replay_file is not None:
+            recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(options.command[0], options.command[1:], mpi=library, build_folder=folder.path)
         printer = summary.Printer(quiet=options.quiet)
         inputs = RunInput(
@@ -78,7 +86,9 @@ def run(options: RunOptions) -> int:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         names = NodeNames(machine)
         channel = job.new_channel()
-        values = environment.variables(channel=channel, mpi=library, compute=compute, inherited=os.environ)
+        values = environment.variables(
+            channel=channel, mpi=library, compute=compute, compute_folder=compute_folder, inherited=os.environ
+        )
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
@@ -90,35 +100,35 @@ def run(options: RunOptions) -> int:
                 timeout_s=options.timeout_s,
                 debug_rank=debug_rank,
                 debug_command=debug_command,
+                output_to_stderr=options.json == "-",
             ),
             say=printer.say,
         )
-        return _report(printer, inputs, outcome, folder.path / "result.json", options.json)
+        return _report(printer, inputs, outcome, folder.path, options.json)
 
 
-def _report(
-    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, result_file: Path, target: str | None
-) -> int:
+def _report(printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, target: str | None) -> int:
     if outcome.failure:
         printer.say(outcome.failure)
-        for line in outcome.details:
-            printer.say(f"  {line}")
+        for line in outcome.details[:DETAILS_SHOWN]:
+            printer.line_always(f"  {line}")
+        if len(outcome.details) > DETAILS_SHOWN:
+            printer.line_always(f"  and {len(outcome.details) - DETAILS_SHOWN} more")
         return outcome.exit_status
     if not outcome.attached:
         printer.say(
             "no rank has used MPI over the simulated network: there is nothing to report "
             "(is the program linked against MPICH, and does it call MPI_Init?)"
         )
-    counted = result.load_counted(result_file) if outcome.has_result else {}
-    final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, warnings=outcome.warnings)
+    counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
+    final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
     if outcome.attached:
         summary.after(printer, inputs, final)
     if target is not None:
-        try:
-            result.write(final, target)
-        except DryflyError as error:
-            printer.say(str(error))
-            return error.exit_status
+        result.write(final, target)
+    if inputs.compute.record_file is not None:
+        about = recording.About(ranks=len(inputs.placement.ranks), program=inputs.program)
+        recording.pack(folder / "compute", inputs.compute.record_file, about)
     return outcome.exit_status
 
 

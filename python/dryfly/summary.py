@@ -37,6 +37,10 @@ class Printer:
             for part in parts:
                 self._console.print(part)
 
+    def line_always(self, text: str) -> None:
+        """A further line of what `say` said."""
+        self._console.print(text, markup=False)
+
     def line(self, text: str) -> None:
         if not self._quiet:
             self._console.print(text, markup=False)

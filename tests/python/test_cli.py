@@ -38,7 +38,7 @@ def natives(tmp_path: Path) -> dict[str, str]:
         (["run", "--seed", "-1", "--", "true"], "--seed -1"),
         (["run", "--set", "fabric.link.rate=100", "--", "true"], "needs a unit"),
         (["run", "--compute", "fast", "--", "true"], "measured:FACTOR"),
-        (["run", "--compute", "replay:nowhere", "--", "true"], "no recording"),
+        (["run", "--compute", "replay:nowhere", "--", "true"], "no such recording"),
         (["run", "--compute", "none", "--compute-record", "x", "--", "true"], "--compute-record"),
         (["run", "--timeout", "soon", "--", "true"], "--timeout soon"),
         (["run", "--timeout", "0", "--", "true"], "more than 0"),
