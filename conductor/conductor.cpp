@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "core/nic/nic_spec.hpp"
 #include "wire/futex.hpp"
@@ -18,7 +19,16 @@ namespace {
 constexpr std::uint64_t start_grid_ps = 10'000'000'000;  // 10 ms
 
 constexpr long nap_ns = 50'000'000;
-constexpr int spins_before_sleep = 4000;
+constexpr int spin_steps = 1000;
+constexpr int pauses_per_step = 4;
+
+void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
 
 // Whether this process may reach the memory of that one: address 0 is never there, so the attempt fails either way,
 // and how it fails tells.
@@ -241,6 +251,7 @@ void Conductor::look(Rank& rank) {
 void Conductor::open_gate(Rank& rank) {
   rank.gate_at_ps = rank.page->gate_at_ps;
   rank.deadline_ps = wire::far_future;
+  if (rank.state == RankState::away) rejoin(rank);
   flush(rank);
   switch (rank.page->gate_kind) {
     case wire::GateKind::poll:
@@ -258,12 +269,22 @@ void Conductor::open_gate(Rank& rank) {
     case wire::GateKind::start: return gate_start(rank);
     case wire::GateKind::end: return gate_end(rank);
     case wire::GateKind::outside:
-      release(rank, rank.gate_at_ps);
-      return set_state(rank, RankState::away, never.ps);
+      rank.outside = true;
+      return release(rank, rank.gate_at_ps);
     case wire::GateKind::inside:
+      rank.outside = false;
+      return release(rank, rank.gate_at_ps);
     case wire::GateKind::drain:
     case wire::GateKind::none: return release(rank, rank.gate_at_ps);
   }
+}
+
+// A rank that was outside virtual time goes on where nothing it does can reach its NIC in the network's past.
+void Conductor::rejoin(Rank& rank) {
+  const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, command_latency_.ps);
+  if (rank.gate_at_ps >= least) return;
+  rank.gate_at_ps = least;
+  rank.rejoin_ps = least;
 }
 
 void Conductor::gate_wait(Rank& rank, RankState state, std::uint64_t bound) {
@@ -391,23 +412,15 @@ bool Conductor::release_ready() {
 }
 
 void Conductor::release(Rank& rank, std::uint64_t clock) {
-  // What it does next must not reach its NIC in the network's past. That can only bite a rank that was outside
-  // virtual time.
-  if (started_ && !ended_) {
-    const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, command_latency_.ps);
-    if (rank.gate_at_ps < least && rank.state != RankState::waiting && rank.state != RankState::timed &&
-        rank.state != RankState::polling && rank.state != RankState::ending) {
-      clock = std::max(clock, least);
-    }
-  }
   std::uint64_t horizon = visible_until() - 1;
   if (!rank.overflow.empty()) horizon = std::min(horizon, rank.overflow.front().event.at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
   const bool event_moves_clock = rank.state == RankState::waiting || rank.state == RankState::timed ||
                                  rank.state == RankState::ending;
-  rank.page->release_clock_ps.store(event_moves_clock ? 0 : clock, std::memory_order_relaxed);
+  rank.page->release_clock_ps.store(std::max(event_moves_clock ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
+                                    std::memory_order_relaxed);
   if (started_ && !ended_) {
-    set_state(rank, RankState::running, clock);
+    set_state(rank, rank.outside ? RankState::away : RankState::running, rank.outside ? never.ps : clock);
   } else {
     set_state(rank, ended_ ? RankState::ended : RankState::starting, never.ps);
   }
@@ -451,10 +464,10 @@ void Conductor::wait_for_work() {
   };
   // Spinning pays only while a processor has nothing better to do.
   if (running_ < processors_) {
-    for (int spin = 0; spin < spins_before_sleep; ++spin) {
-      if (work_is_there() || clock_moved()) return;
-      __builtin_ia32_pause();
-    }
+    const auto rest = [] {
+      for (int pause = 0; pause < pauses_per_step; ++pause) pause_processor();
+    };
+    if (spinner_.spin(spin_steps, [&] { return work_is_there() || clock_moved(); }, rest)) return;
   }
   if (watches_clock) slowest.page->notify_at_ps.store(needed, std::memory_order_seq_cst);
   const std::uint32_t seen = header.doorbell.load(std::memory_order_seq_cst);

@@ -25,6 +25,7 @@
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "wire/spinner.hpp"
 
 namespace dryfly {
 
@@ -58,6 +59,7 @@ class Conductor final : private EventOutlet {
   bool look_at_attention();
   void look(Rank& rank);
   void open_gate(Rank& rank);
+  void rejoin(Rank& rank);
   void gate_wait(Rank& rank, RankState state, std::uint64_t bound);
   void gate_start(Rank& rank);
   void gate_end(Rank& rank);
@@ -106,6 +108,7 @@ class Conductor final : private EventOutlet {
   std::uint32_t starting_ = 0;  // at the start gate
   std::uint32_t ending_ = 0;    // have reached MPI_Finalize
   std::uint32_t processors_ = 1;
+  wire::Spinner spinner_;
   bool started_ = false;
   bool ended_ = false;
   bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left

@@ -46,7 +46,9 @@ struct Rank {
   std::uint64_t gate_at_ps = 0;
   std::uint64_t deadline_ps = 0;
   std::uint64_t end_ps = 0;           // when it entered MPI_Finalize
+  std::uint64_t rejoin_ps = 0;        // coming back from outside virtual time: the clock to go on with
   bool in_finalize = false;
+  bool outside = false;               // inside a marked call: does not hold virtual time
   std::uint64_t command_tail = 0;
   std::uint64_t event_head = 0;
   std::uint64_t last_event_ps = 0;

@@ -31,7 +31,7 @@ constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;           // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps_max = 20'000'000;  // 20 us
 
-constexpr int spin_rounds = 200;
+constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
 constexpr long nap_ns = 200'000'000;
 
@@ -368,7 +368,7 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
   const auto is_release = [ticket](std::uint32_t word) { return word >> nudge_bits == (ticket & ticket_mask); };
   const auto released = [&] { return is_release(page_->released.load(std::memory_order_acquire)); };
   if (header_->spinning_ranks.fetch_add(1, std::memory_order_relaxed) < spinners_max) {
-    for (int round = 0; round < spin_rounds && !released(); ++round) sched_yield();
+    spinner_.spin(spin_steps, released, [] { sched_yield(); });
   }
   header_->spinning_ranks.fetch_sub(1, std::memory_order_relaxed);
   if (!released()) {

@@ -8,6 +8,7 @@
 
 #include "wire/arena.hpp"
 #include "wire/self.hpp"
+#include "wire/spinner.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::wire {
@@ -89,6 +90,7 @@ class Channel {
   Self* self_ = nullptr;
   Self own_self_{};
   Arena arena_;
+  Spinner spinner_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any

@@ -42,9 +42,10 @@ def variables(
     return values
 
 
-def plan(machine: Machine, placement: Placement, values: Mapping[str, str]) -> str:
+def plan(machine: Machine, placement: Placement, values: Mapping[str, str], *, stdin_rank: int = 0) -> str:
     names = NodeNames(machine)
     lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
+    lines.append(f"stdin-rank {stdin_rank}")
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")

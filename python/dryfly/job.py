@@ -415,6 +415,8 @@ class _Job:
 
     def _on_signal(self, receive: socket.socket) -> None:
         for number in receive.recv(64):
+            if number == signal.SIGINT and self._spec.debug_rank is not None:
+                continue  # Ctrl-C is for the debugger
             if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 self._signal = self._signal or number
                 self._end_launcher()

@@ -93,7 +93,7 @@ def run(options: RunOptions) -> int:
             job.JobSpec(
                 channel=channel,
                 spec=spec,
-                plan=environment.plan(machine, placement, values),
+                plan=environment.plan(machine, placement, values, stdin_rank=debug_rank or 0),
                 program=prepared.command,
                 node_names=tuple(names.name(each.node) for each in placement.ranks),
                 result_file=folder.path / "result.json",

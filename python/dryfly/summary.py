@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -17,7 +18,9 @@ from dryfly.units import size_text, time_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+_PARTS = ("computing", "communicating", "waiting")
 _PROFILE_ROWS = 12
+_SHARE_SHOWN = 0.0005
 _PS_PER_S = 10**12
 
 
@@ -55,7 +58,7 @@ def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed
         f"{counts.local_links + counts.global_links:,} cables between switches"
     )
     printer.line(f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.seed}")
-    printer.line(f"  program   {' '.join(program.command)} ({program.kind})")
+    printer.line(f"  program   {shlex.join(run.program)} ({program.kind})")
     printer.line(f"  mpi       {run.mpi.name}; compute {_compute_text(run)}")
     there = "unknown" if memory.available is None else size_text(memory.available)
     printer.line(
@@ -85,8 +88,6 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
         f"virtual time {_time(result['virtual_time_s'])}"
     )
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
-    if result["health"]:
-        printer.show(_health_table(result))
     mpi = result["mpi"]
     dropped = result["compute"]["dropped_s"]
     repeatable = "repeatable" if result["repeatable"] else "not repeatable"
@@ -101,10 +102,12 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
     wall, rate = result["wall_time_s"], result["messages_per_wall_s"]
     printer.line(f"  wall     {wall:.2f} s, {rate:,.0f} messages per wall second")
     printer.line(f"  seed {result['seed']}   fingerprint {result['fingerprint']} ({repeatable})")
+    for row in result["health"]:
+        printer.line(f"  {row['severity']} ({row['name']}): {row['text']}")
 
 
 def _time(seconds: float) -> str:
-    return time_text(seconds * _PS_PER_S)
+    return time_text(seconds * _PS_PER_S) if seconds > 0 else "0 s"
 
 
 def _table(*columns: str) -> Table:
@@ -117,9 +120,13 @@ def _table(*columns: str) -> Table:
 def _time_table(result: Json) -> Table:
     split, total = result["time"], result["virtual_time_s"] or 1.0
     table = _table("time", "mean", "share", f"slowest (rank {split['slowest']['rank']})", "share")
-    for name in ("computing", "communicating", "waiting"):
+    for name in _PARTS:
         mean, slowest = split["mean"][f"{name}_s"], split["slowest"][f"{name}_s"]
         table.add_row(f"  {name}", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
+    ended = [result["virtual_time_s"] - sum(split[who][f"{name}_s"] for name in _PARTS) for who in ("mean", "slowest")]
+    if max(ended) / total >= _SHARE_SHOWN:  # of the time after a rank's MPI_Finalize, until the last one's
+        mean, slowest = ended
+        table.add_row("  finished", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
     return table
 
 
@@ -149,15 +156,4 @@ def _protocol_table(result: Json) -> Table:
         size = sum(row["bytes_by_hops"]) + row["bytes_on_node"]
         by_hops = (f"{count:,}" for count in row["messages_by_hops"][: used + 1])
         table.add_row(f"  {row['protocol']}", f"{messages:,}", f"{size:,}", f"{row['messages_on_node']:,}", *by_hops)
-    return table
-
-
-def _health_table(result: Json) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("  health")
-    table.add_column("count", justify="right")
-    table.add_column("")
-    for row in result["health"]:
-        name = f"  {row.get('severity', '')} {row.get('name', '')}"
-        table.add_row(name, str(row.get("count", "")), row.get("text", ""))
     return table
