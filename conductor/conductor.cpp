@@ -308,6 +308,8 @@ void Conductor::gate_start(Rank& rank) {
 
 void Conductor::start_all() {
   engine_.run(never);
+  network_.restart();
+  nics_.restart();
   start_ = Instant{(engine_.now().ps / start_grid_ps + 1) * start_grid_ps};
   processed_until_ = start_;
   started_ = true;

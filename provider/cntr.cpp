@@ -26,6 +26,7 @@ std::uint64_t read(fid_cntr* fid) {
   const bool polls = counter.value == counter.last_read && counter.outstanding != 0;
   if (polls && !session.channel().take_turn()) empty_poll(session, delivered);
   session.state().news.seen(counter.outlet, 0);
+  if (counter.value != counter.last_read) session.channel().begin_turns();
   counter.last_read = counter.value;
   return counter.value;
 }

@@ -56,6 +56,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
   take_one(queue);
+  session.channel().begin_turns();
   session.channel().charge(session.channel().costs().completion_ps);
   return 1;
 }
@@ -91,6 +92,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->prov_errno = completion.error;
   entry->err_data_size = 0;
   take_one(queue);
+  session.channel().begin_turns();
   session.channel().charge(session.channel().costs().completion_ps);
   return 1;
 }

@@ -276,7 +276,6 @@ void Channel::pop() {
   event_tail_ += event->record_bytes;
   page_->event_tail.store(event_tail_, std::memory_order_release);
   empty_polls_ = 0;
-  turns_taken_ = 0;
 }
 
 int Channel::place(const Event& event, void* to) {

@@ -60,6 +60,12 @@ class Channel {
   // the library has its own turns in between (schedules of nonblocking collectives, messages to itself), and what it
   // does in them must not depend on whether the simulator happens to be ahead. True: this poll is one of them.
   bool take_turn();
+  // The library has taken an event: its turns before the next one begin.
+  void begin_turns() { turns_taken_ = 0; }
+  // The call must come back with "nothing" rather than wait (MPI_Test and its like).
+  bool must_not_wait() const {
+    return self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::testing);
+  }
   void publish();
   int gate(GateKind kind);
 

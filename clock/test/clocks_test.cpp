@@ -2,11 +2,13 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -18,6 +20,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "clock/test/fake_mpi.hpp"
@@ -297,6 +300,30 @@ TEST_CASE("run: a child after fork has real clocks") {
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
+}
+
+TEST_CASE("run: MPICH's segment has no name while it is alone on its node, any other segment has") {
+  const std::string name = "/mpich_shm_test_" + std::to_string(getpid());
+  const auto is_named = [&] { return access(("/dev/shm" + name).c_str(), F_OK) == 0; };
+  setenv("MPIR_CVAR_NOLOCAL", "1", 1);
+  const int anonymous = fake_mpi.make_segment(name.c_str());
+  REQUIRE(anonymous >= 0);
+  CHECK_FALSE(is_named());
+  CHECK(ftruncate(anonymous, 4096) == 0);
+  close(anonymous);
+
+  const int own = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);  // the program's
+  CHECK(own >= 0);
+  CHECK(is_named());
+  close(own);
+  CHECK(shm_unlink(name.c_str()) == 0);
+
+  unsetenv("MPIR_CVAR_NOLOCAL");
+  const int shared = fake_mpi.make_segment(name.c_str());
+  CHECK(shared >= 0);
+  CHECK(is_named());
+  close(shared);
+  CHECK(shm_unlink(name.c_str()) == 0);
 }
 
 TEST_CASE("bystander: without a run every clock is real and nothing is accounted for") {

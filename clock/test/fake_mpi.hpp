@@ -17,12 +17,13 @@ struct FakeMpi {
   std::uint32_t gates[8];  // GateKinds in order
   std::uint32_t gate_count;
   int iprobes;
-  int provided;                          // what MPI_Init_thread grants
-  std::uint64_t takes_ps;                // the next call moves the clock by this,
-  std::uint64_t waits_ps;                // of which so much is waiting
-  int status;                            // what the next call returns
-  bool nested;                           // MPI_Bcast calls MPI_Send, as libraries do
-  std::uint64_t (*read_monotonic_ns)();  // CLOCK_MONOTONIC as seen from inside the library
+  int provided;                           // what MPI_Init_thread grants
+  std::uint64_t takes_ps;                 // the next call moves the clock by this,
+  std::uint64_t waits_ps;                 // of which so much is waiting
+  int status;                             // what the next call returns
+  bool nested;                            // MPI_Bcast calls MPI_Send, as libraries do
+  std::uint64_t (*read_monotonic_ns)();   // CLOCK_MONOTONIC as seen from inside the library
+  int (*make_segment)(const char* name);  // by shm_open inside the library
 };
 
 extern "C" FakeMpi fake_mpi;

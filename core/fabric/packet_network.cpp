@@ -10,15 +10,13 @@ namespace dryfly {
 
 using fabric::EventKind;
 
-struct PacketNetwork::Parts final : Handler {
+struct PacketNetwork::Parts {
   Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec)
       : links(engine, dragonfly, spec, text),
         switches(dragonfly, spec, links, packets, transfers),
-        nics(dragonfly.nic_count(), spec, links, packets, transfers) {
-    engine.attach(ComponentClass::fabric, *this);
-  }
+        nics(dragonfly.nic_count(), spec, links, packets, transfers) {}
 
-  void handle(Event event) override {
+  void handle(Event event) {
     const std::uint32_t port = fabric::port_of(event);
     const std::uint32_t packet = fabric::packet_of(event);
     switch (fabric::kind_of(event)) {
@@ -42,11 +40,27 @@ struct PacketNetwork::Parts final : Handler {
 };
 
 PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec)
-    : parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec))) {}
+    : engine_(engine),
+      dragonfly_(dragonfly),
+      spec_(spec),
+      parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec))) {
+  engine.attach(ComponentClass::fabric, *this);
+}
 
 PacketNetwork::~PacketNetwork() = default;
 
-void PacketNetwork::connect(TransferSink& sink) { parts_->nics.connect(sink); }
+void PacketNetwork::connect(TransferSink& sink) {
+  sink_ = &sink;
+  parts_->nics.connect(sink);
+}
+
+void PacketNetwork::restart() {
+  DRYFLY_CHECK(at_rest());
+  parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, fabric::FabricSpec::read(spec_));
+  if (sink_ != nullptr) parts_->nics.connect(*sink_);
+}
+
+void PacketNetwork::handle(Event event) { parts_->handle(event); }
 
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
 

@@ -16,7 +16,7 @@
 
 namespace dryfly {
 
-class PacketNetwork final : public Network {
+class PacketNetwork final : public Network, private Handler {
  public:
   // Throws SpecError. The engine and the dragonfly must outlive it; it is the engine's handler of fabric events.
   PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec);
@@ -28,13 +28,22 @@ class PacketNetwork final : public Network {
   void submit(const Transfer& transfer) override;
   NetworkTotals totals() const override;
   bool at_rest() const override;
+  // At rest: becomes as newly built, so that what follows does not depend on what has been.
+  void restart();
 
   // Bytes of credit that are not back at their senders at engine.now(), over all links. Looks at every link: for
   // tests and reports. 0 whenever at_rest().
   std::uint64_t credit_bytes_outstanding() const;
 
  private:
+  void handle(Event event) override;
+
   struct Parts;
+
+  Engine& engine_;
+  const Dragonfly& dragonfly_;
+  const Spec spec_;
+  TransferSink* sink_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
 

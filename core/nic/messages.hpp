@@ -33,6 +33,7 @@ class Messages {
   void arrived(Parcel parcel, std::uint32_t switch_hops);
   void acknowledged(Parcel parcel);
 
+  void restart() { messages_.restart(); }
   bool at_rest() const { return messages_.in_use() == 0; }
 
  private:

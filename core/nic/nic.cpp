@@ -56,6 +56,13 @@ void Nics::receive_claimed(const ReceiveCommand& command, Token claim) {
 void Nics::cancel(EndpointId at, Token receive) { implementation_->messages.cancel(at, receive); }
 void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start(command); }
 
+void Nics::restart() {
+  DRYFLY_CHECK(at_rest());
+  implementation_->totals = {};
+  implementation_->messages.restart();
+  implementation_->remote_memory.restart();
+}
+
 NicTotals Nics::totals() const { return implementation_->totals; }
 bool Nics::at_rest() const { return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest(); }
 

@@ -170,6 +170,8 @@ class Nics final {
   void cancel(EndpointId at, Token receive);
   void rma(const RmaCommand& command);
 
+  // At rest: totals begin at zero, and what follows does not depend on what has been, but for posted receives.
+  void restart();
   NicTotals totals() const;
   // Nothing in progress: no send unmatched, none unacknowledged (posted receives do not count).
   bool at_rest() const;

@@ -2,8 +2,10 @@
 // and release, so it is the same in every run; references stay valid while the record is in use.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "core/unit/check.hpp"
@@ -27,6 +29,9 @@ class Pool {
   }
 
   void release(std::uint32_t index) { free_.push_back(index); }
+
+  // From now on indices are handed out as if the free ones had never been used.
+  void restart() { std::sort(free_.begin(), free_.end(), std::greater<>{}); }
 
   T& operator[](std::uint32_t index) { return items_[index]; }
   const T& operator[](std::uint32_t index) const { return items_[index]; }

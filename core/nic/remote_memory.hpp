@@ -21,6 +21,7 @@ class RemoteMemory {
   void arrived(Parcel parcel, std::uint32_t switch_hops);
   void acknowledged(Parcel parcel);
 
+  void restart() { operations_.restart(); }
   bool at_rest() const { return operations_.in_use() == 0; }
 
  private:

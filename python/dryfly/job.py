@@ -336,7 +336,9 @@ class _Job:
         self._outcome.findings.append(Finding(name=name, text=sentence))
         so_far = sum(finding.name == name for finding in self._outcome.findings)
         if so_far <= _WARNINGS_SAID:
-            self._say(f"warning: {sentence}" + (" (more of these are not shown)" if so_far == _WARNINGS_SAID else ""))
+            self._say(f"warning: {sentence}")
+        elif so_far == _WARNINGS_SAID + 1:
+            self._say("warning: the same of further ranks, which the summary counts")
 
     def _conclude(self) -> None:
         """The launcher's exit status is the job's, unless something other than a rank has ended it."""

@@ -92,3 +92,8 @@ def test_results_say_what_was_run(dryfly: Dryfly) -> None:
     assert run.results["bytes"] >= 2020 * 8
     assert run.results["network_timeouts"] == 0
     assert run.results["virtual_time_s"] > 0
+
+
+def test_a_rank_may_fork_and_its_children_live_in_real_time(dryfly: Dryfly) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", "3", "--compute", "none", "--", CHECK / "forks.py").succeeded()
+    assert "ok forks\n" in run.stdout

@@ -58,7 +58,7 @@ def test_a_deadlock_is_reported_at_once_with_every_ranks_last_call(start: Start,
     assert ended.exit_status != 0
     assert "deadlock" in ended.stderr
     for rank in range(4):
-        assert re.search(rf"rank {rank} on t{rank} .*MPI_Recv", ended.stderr), ended.stderr
+        assert re.search(rf"rank {rank} on t{rank}: MPI_Recv", ended.stderr), ended.stderr
 
 
 @pytest.mark.slow
@@ -132,3 +132,15 @@ def test_a_full_disk_is_named(dryfly: Dryfly, programs: Programs) -> None:
     ended = dryfly("run", "--json", "/dev/full", "--machine", "testbed", "--", programs.micro("pingpong.c"), "count=1")
     assert ended.exit_status != 0
     assert re.search(r"/dev/full.*No space left", ended.stderr), ended.stderr
+
+
+# MPICH gives its segments names, and removes them in MPI_Finalize at the earliest.
+def test_a_killed_job_leaves_no_shared_memory_of_mpich(start: Start, programs: Programs) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "talk")
+    run.wait_for_line("fault talk begins")
+    mapped = [Path(f"/proc/{process.pid}/maps").read_text() for process in run.processes() if process.name == "fault"]
+    assert len(mapped) == 4
+    assert not [maps for maps in mapped if "/dev/shm/" in maps]
+    assert all("/memfd:mpich_shm_" in maps for maps in mapped)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.require_nothing_left()

@@ -57,3 +57,29 @@ def test_rhodopsin_repeats_to_the_picosecond(dryfly: Dryfly, rhodopsin: Path) ->
     runs = [dryfly(*command, cwd=rhodopsin, limit_s=120).succeeded() for _ in range(2)]
     assert runs[0].fingerprint == runs[1].fingerprint
     assert _energies(runs[0].stdout) == _energies(runs[1].stdout)
+
+
+@pytest.mark.slow
+def test_rhodopsins_computing_is_measured_and_repeats_from_its_recording(
+    dryfly: Dryfly, rhodopsin: Path, tmp_path: Path
+) -> None:
+    recording = tmp_path / "computing"
+    program = (_LMP, "-in", "in.rhodo")
+    command = (*_COMMAND, "--compute", "measured", "--compute-record", recording, "--", *program)
+    measured = dryfly(*command, cwd=rhodopsin, limit_s=300).succeeded()
+    compute = measured.results["compute"]
+    rows = measured.results["ranks_detail"]
+    # 8,000 atoms a rank for 20 steps: computing is most of it, on every rank, and hardly anything is in short gaps.
+    assert all(row["computing_s"] > 0.5 * row["virtual_time_s"] for row in rows)
+    assert compute["dropped_share"] < 0.02
+    # The clock moved by what was measured, and by a little for each reading of a clock.
+    counted_s = compute["measured_s"] * compute["factor"]
+    assert counted_s <= sum(row["computing_s"] for row in rows) < 1.01 * counted_s
+
+    command = (*_COMMAND, "--compute", f"replay:{recording}", "--", *program)
+    replays = [dryfly(*command, cwd=rhodopsin, limit_s=300).succeeded() for _ in range(2)]
+    assert replays[0].fingerprint == replays[1].fingerprint == measured.fingerprint
+    for replay in replays:
+        assert replay.results["virtual_time_s"] == measured.results["virtual_time_s"]
+        assert [row["computing_s"] for row in replay.results["ranks_detail"]] == [row["computing_s"] for row in rows]
+        assert not [finding for finding in replay.results["health"] if finding["name"] == "replay_mismatch"]

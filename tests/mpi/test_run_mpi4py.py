@@ -31,7 +31,9 @@ def suite() -> Path:
         fetched = subprocess.run(command, capture_output=True, text=True, check=False)
         assert fetched.returncode == 0, f"pip cannot fetch the sources of {name}:\n{fetched.stderr}"
         with tarfile.open(folder / f"{name}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
+            # Debian 12's Python 3.11.2 has no filters yet; from 3.12 on one has to be named.
+            filters = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            archive.extractall(folder, **filters)
     return main
 
 
