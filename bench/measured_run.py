@@ -10,7 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,10 @@ def compiled(name: str) -> Iterator[str]:
     """A microbenchmark as an executable, so that no round measures the compiler."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / name
-        prefix = run_prefix()
-        subprocess.run([str(prefix / "bin" / "mpicc"), "-O2", str(MICRO / f"{name}.c"), "-o", str(program)], check=True)
+        listed = subprocess.run(["dryfly", "mpi", "list"], check=True, capture_output=True, text=True).stdout
+        default = next(line.split()[-1] for line in listed.splitlines() if line.startswith("*"))
+        compiler = Path(default) / "bin" / "mpicc"
+        subprocess.run([str(compiler), "-O2", str(MICRO / f"{name}.c"), "-o", str(program)], check=True)
         yield str(program)
 
 

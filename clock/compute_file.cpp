@@ -79,7 +79,7 @@ bool GapReader::open(const char* directory) {
   if (!file_path(path, directory)) return false;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  struct stat info {};
+  struct stat info{};
   const bool has_size = fstat(file, &info) == 0 && info.st_size >= static_cast<off_t>(sizeof format_name);
   void* mapped =
       has_size ? mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;

@@ -83,8 +83,7 @@ void end_run(Call by, CallMode mode, void (*wait)()) {
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int MPI_Init(int* argument_count, char*** arguments) {
-  return initialise_rank(
-      Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
+  return initialise_rank(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
 }
 
 DRYFLY_EXPORT int MPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {

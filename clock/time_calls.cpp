@@ -1,10 +1,13 @@
 // The clocks that the program reads. Each reading costs what the machine file says (host.clock_read_ps), which also
 // makes `while (MPI_Wtime() < t)` end. CPU-time clocks follow the virtual clock, since a real MPI rank polls.
 //
-// Left out, and real: times(), getrusage(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
+// Left out, and real: times(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
 // setitimer, alarm), system calls made without the C library, and the PMPI_ forms of MPI_Wtime.
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -96,6 +99,17 @@ DRYFLY_EXPORT int timespec_get(timespec* to, int base) noexcept {
 
 DRYFLY_EXPORT clock_t clock() noexcept {
   return static_cast<clock_t>(read_ns(CLOCK_PROCESS_CPUTIME_ID, __builtin_return_address(0)) / 1000);
+}
+
+// Only the CPU time is virtual, all of it as user time; the counts are what they are.
+DRYFLY_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+  const auto status = static_cast<int>(syscall(SYS_getrusage, who, usage));
+  const bool own = who == RUSAGE_SELF || who == RUSAGE_THREAD;
+  if (status != 0 || !own || !clock_is_virtual() || lives_in_real_time(__builtin_return_address(0))) return status;
+  const std::uint64_t ns = clock_base_ns(CLOCK_PROCESS_CPUTIME_ID) + read_instant() / 1000;
+  usage->ru_utime = {static_cast<time_t>(ns / ns_per_s), static_cast<suseconds_t>(ns % ns_per_s / 1000)};
+  usage->ru_stime = {};
+  return status;
 }
 
 // Whoever calls these asks for the program: the Fortran bindings are part of the MPI library.

@@ -10,7 +10,7 @@
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.
 // A deadline that no run lives to see (far_future) never comes: such a wait ends by what it waits for. Waits of the MPI
-// library are not touched, and neither are futex system calls made without the C library, pthread_timedjoin_np and
+// library are not touched, and neither are system calls made without the C library, pthread_timedjoin_np and
 // message queues.
 #pragma once
 

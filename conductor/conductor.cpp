@@ -1,5 +1,6 @@
 #include "conductor/conductor.hpp"
 
+#include <sched.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -28,6 +29,13 @@ void pause_processor() {
 #else
   std::this_thread::yield();
 #endif
+}
+
+// Those that this process may use, not those that the box has: a container or a batch job may confine it to one.
+std::uint32_t processors_allowed() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<std::uint32_t>(CPU_COUNT(&allowed));
 }
 
 // Whether this process may reach the memory of that one: address 0 is never there, so the attempt fails either way,
@@ -61,7 +69,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
               segment_.header().doorbell.fetch_add(1);
               wire::futex_wake(segment_.header().doorbell);
             }),
-      processors_(std::max(1U, std::thread::hardware_concurrency())),
+      processors_(processors_allowed()),
       stalls_(segment_.rank_count()) {
   translator_.connect(nics_);
   for (std::uint32_t index = 0; index < ranks_.size(); ++index) {
@@ -464,8 +472,8 @@ void Conductor::wait_for_work() {
   const auto clock_moved = [&] {
     return watches_clock && slowest.page->clock_ps.load(std::memory_order_seq_cst) >= needed;
   };
-  // Spinning pays only while a processor has nothing better to do.
-  if (running_ < processors_) {
+  // Spinning pays only while a processor has nothing better to do; the only one always has.
+  if (processors_ > 1 && running_ < processors_) {
     const auto rest = [] {
       for (int pause = 0; pause < pauses_per_step; ++pause) pause_processor();
     };

@@ -69,8 +69,9 @@ void Door::accept_visitor() {
   socklen_t peer_bytes = sizeof peer;
   Visit visit;
   visit.socket = socket;
-  // A local peer writes its greeting right after connecting; the time limit keeps a stranger from blocking the door.
-  const timeval patience{.tv_sec = 2, .tv_usec = 0};
+  // A local peer writes its greeting right after connecting, but may wait long for a processor where a thousand ranks
+  // start on a few; the time limit keeps a peer that says nothing from blocking the door for ever.
+  const timeval patience{.tv_sec = 60, .tv_usec = 0};
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const bool same_user =
       getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0 && peer.uid == geteuid();

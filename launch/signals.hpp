@@ -14,7 +14,7 @@ struct Signals {
     Signals signals{};
     sigemptyset(&signals.answered);
     for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
-      struct sigaction action {};
+      struct sigaction action{};
       sigaction(number, nullptr, &action);
       if (action.sa_handler != SIG_IGN) sigaddset(&signals.answered, number);
     }

@@ -107,6 +107,15 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
   const std::size_t length = strlen(name);
   if (length > sizeof address.sun_path - 2) return false;
   memcpy(address.sun_path + 1, name, length);
+  // Complete before the connection is made: the conductor waits at the door for what follows it.
+  Hello hello{};
+  hello.magic = segment_magic;
+  hello.version = version;
+  hello.rank = rank;
+  hello.pid = static_cast<std::uint32_t>(getpid());
+  dl_iterate_phdr(note_library, &hello);
+  const ssize_t got = readlink("/proc/self/exe", hello.program_path, sizeof hello.program_path - 1);
+  if (got < 0) hello.program_path[0] = 0;
   socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto address_bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (socket_ < 0 || ::connect(socket_, reinterpret_cast<sockaddr*>(&address), address_bytes) != 0) {
@@ -116,15 +125,8 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
   }
   // Lets the conductor and the other ranks reach large payloads where the Yama module restricts that to relatives.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  Hello hello{};
-  hello.magic = segment_magic;
-  hello.version = version;
-  hello.rank = rank;
-  hello.pid = static_cast<std::uint32_t>(getpid());
-  dl_iterate_phdr(note_library, &hello);
-  const ssize_t got = readlink("/proc/self/exe", hello.program_path, sizeof hello.program_path - 1);
-  if (got < 0) hello.program_path[0] = 0;
-  if (write(socket_, &hello, sizeof hello) != static_cast<ssize_t>(sizeof hello)) {
+  if (send(socket_, &hello, sizeof hello, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof hello)) {
+    fprintf(stderr, "dryfly: rank %u cannot greet its run (%s)\n", rank, strerror(errno));
     close(socket_);
     return false;
   }

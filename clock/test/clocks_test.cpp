@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -120,8 +121,12 @@ TEST_CASE("run: each clock counts from its base and a reading costs what the hea
   CHECK(timespec_get(&utc, TIME_UTC) == TIME_UTC);
   CHECK(static_cast<std::uint64_t>(utc.tv_nsec) == (before + 6 * read_cost_ps) / 1000 % 1'000'000'000);
   CHECK(MPI_Wtime() == doctest::Approx(1000.0 + static_cast<double>(before + 7 * read_cost_ps) * 1e-12).epsilon(1e-15));
-  CHECK(now_ps() == before + 7 * read_cost_ps);
-  CHECK(fake_mpi.publishes == publishes + 7);
+  rusage usage{};
+  CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+  CHECK(static_cast<std::uint64_t>(usage.ru_utime.tv_usec) == (before + 8 * read_cost_ps) / 1'000'000 % 1'000'000);
+  CHECK(usage.ru_stime.tv_usec == 0);
+  CHECK(now_ps() == before + 8 * read_cost_ps);
+  CHECK(fake_mpi.publishes == publishes + 8);
   CHECK(MPI_Wtick() == 1e-12);
 }
 

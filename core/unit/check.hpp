@@ -14,6 +14,6 @@ namespace dryfly {
 
 }  // namespace dryfly
 
-#define DRYFLY_CHECK(condition) \
+#define DRYFLY_CHECK(condition)                                             \
   (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0) \
                                                      : ::dryfly::check_failed(#condition, __FILE__, __LINE__))
