@@ -10,12 +10,44 @@ namespace {
 
 // enum fi_op and enum fi_datatype of rdma/fi_domain.h; both are part of libfabric's ABI.
 enum class Op : std::uint8_t {
-  min, max, sum, prod, lor, land, bor, band, lxor, bxor, read, write,
-  cswap, cswap_ne, cswap_le, cswap_lt, cswap_ge, cswap_gt, mswap, diff
+  min,
+  max,
+  sum,
+  prod,
+  lor,
+  land,
+  bor,
+  band,
+  lxor,
+  bxor,
+  read,
+  write,
+  cswap,
+  cswap_ne,
+  cswap_le,
+  cswap_lt,
+  cswap_ge,
+  cswap_gt,
+  mswap,
+  diff
 };
 enum class Type : std::uint8_t {
-  int8, uint8, int16, uint16, int32, uint32, int64, uint64, float32, float64,
-  complex32, complex64, long_double, complex_long_double, int128, uint128
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float32,
+  float64,
+  complex32,
+  complex64,
+  long_double,
+  complex_long_double,
+  int128,
+  uint128
 };
 
 __extension__ using Int128 = __int128;
@@ -48,36 +80,78 @@ T wrapping(T a, T b, F f) {
 template <class T>
 bool combine(Op op, T& target, const T& operand, const T& compare) {
   switch (op) {
-    case Op::sum: target = wrapping(target, operand, [](auto a, auto b) { return a + b; }); return true;
-    case Op::diff: target = wrapping(target, operand, [](auto a, auto b) { return a - b; }); return true;
-    case Op::prod: target = wrapping(target, operand, [](auto a, auto b) { return a * b; }); return true;
-    case Op::lor: target = truth<T>(target != T(0) || operand != T(0)); return true;
-    case Op::land: target = truth<T>(target != T(0) && operand != T(0)); return true;
-    case Op::lxor: target = truth<T>((target != T(0)) != (operand != T(0))); return true;
-    case Op::read: return true;
-    case Op::write: target = operand; return true;
-    case Op::cswap: if (compare == target) target = operand; return true;
-    case Op::cswap_ne: if (compare != target) target = operand; return true;
-    default: break;
+    case Op::sum:
+      target = wrapping(target, operand, [](auto a, auto b) { return a + b; });
+      return true;
+    case Op::diff:
+      target = wrapping(target, operand, [](auto a, auto b) { return a - b; });
+      return true;
+    case Op::prod:
+      target = wrapping(target, operand, [](auto a, auto b) { return a * b; });
+      return true;
+    case Op::lor:
+      target = truth<T>(target != T(0) || operand != T(0));
+      return true;
+    case Op::land:
+      target = truth<T>(target != T(0) && operand != T(0));
+      return true;
+    case Op::lxor:
+      target = truth<T>((target != T(0)) != (operand != T(0)));
+      return true;
+    case Op::read:
+      return true;
+    case Op::write:
+      target = operand;
+      return true;
+    case Op::cswap:
+      if (compare == target) target = operand;
+      return true;
+    case Op::cswap_ne:
+      if (compare != target) target = operand;
+      return true;
+    default:
+      break;
   }
   if constexpr (!is_complex<T>) {
     switch (op) {
-      case Op::min: if (operand < target) target = operand; return true;
-      case Op::max: if (operand > target) target = operand; return true;
-      case Op::cswap_le: if (compare <= target) target = operand; return true;
-      case Op::cswap_lt: if (compare < target) target = operand; return true;
-      case Op::cswap_ge: if (compare >= target) target = operand; return true;
-      case Op::cswap_gt: if (compare > target) target = operand; return true;
-      default: break;
+      case Op::min:
+        if (operand < target) target = operand;
+        return true;
+      case Op::max:
+        if (operand > target) target = operand;
+        return true;
+      case Op::cswap_le:
+        if (compare <= target) target = operand;
+        return true;
+      case Op::cswap_lt:
+        if (compare < target) target = operand;
+        return true;
+      case Op::cswap_ge:
+        if (compare >= target) target = operand;
+        return true;
+      case Op::cswap_gt:
+        if (compare > target) target = operand;
+        return true;
+      default:
+        break;
     }
   }
   if constexpr (is_integer<T>) {
     switch (op) {
-      case Op::bor: target = static_cast<T>(target | operand); return true;
-      case Op::band: target = static_cast<T>(target & operand); return true;
-      case Op::bxor: target = static_cast<T>(target ^ operand); return true;
-      case Op::mswap: target = static_cast<T>((operand & compare) | (target & ~compare)); return true;
-      default: break;
+      case Op::bor:
+        target = static_cast<T>(target | operand);
+        return true;
+      case Op::band:
+        target = static_cast<T>(target & operand);
+        return true;
+      case Op::bxor:
+        target = static_cast<T>(target ^ operand);
+        return true;
+      case Op::mswap:
+        target = static_cast<T>((operand & compare) | (target & ~compare));
+        return true;
+      default:
+        break;
     }
   }
   return false;
@@ -100,22 +174,38 @@ bool apply_all(Op op, std::byte* target, const std::byte* operand, const std::by
 template <class Visit>
 auto with_type(std::uint8_t type, Visit visit) {
   switch (static_cast<Type>(type)) {
-    case Type::int8: return visit(std::int8_t{});
-    case Type::uint8: return visit(std::uint8_t{});
-    case Type::int16: return visit(std::int16_t{});
-    case Type::uint16: return visit(std::uint16_t{});
-    case Type::int32: return visit(std::int32_t{});
-    case Type::uint32: return visit(std::uint32_t{});
-    case Type::int64: return visit(std::int64_t{});
-    case Type::uint64: return visit(std::uint64_t{});
-    case Type::float32: return visit(float{});
-    case Type::float64: return visit(double{});
-    case Type::complex32: return visit(std::complex<float>{});
-    case Type::complex64: return visit(std::complex<double>{});
-    case Type::long_double: return visit(0.0L);
-    case Type::complex_long_double: return visit(std::complex<long double>{});
-    case Type::int128: return visit(Int128{});
-    case Type::uint128: return visit(UInt128{});
+    case Type::int8:
+      return visit(std::int8_t{});
+    case Type::uint8:
+      return visit(std::uint8_t{});
+    case Type::int16:
+      return visit(std::int16_t{});
+    case Type::uint16:
+      return visit(std::uint16_t{});
+    case Type::int32:
+      return visit(std::int32_t{});
+    case Type::uint32:
+      return visit(std::uint32_t{});
+    case Type::int64:
+      return visit(std::int64_t{});
+    case Type::uint64:
+      return visit(std::uint64_t{});
+    case Type::float32:
+      return visit(float{});
+    case Type::float64:
+      return visit(double{});
+    case Type::complex32:
+      return visit(std::complex<float>{});
+    case Type::complex64:
+      return visit(std::complex<double>{});
+    case Type::long_double:
+      return visit(0.0L);
+    case Type::complex_long_double:
+      return visit(std::complex<long double>{});
+    case Type::int128:
+      return visit(Int128{});
+    case Type::uint128:
+      return visit(UInt128{});
   }
   return decltype(visit(std::int8_t{})){};
 }

@@ -274,8 +274,10 @@ void Conductor::open_gate(Rank& rank) {
       rank.deadline_ps = rank.page->gate_deadline_ps;
       if (!started_ || ended_) return release(rank, rank.gate_at_ps);
       return gate_wait(rank, RankState::timed, rank.deadline_ps);
-    case wire::GateKind::start: return gate_start(rank);
-    case wire::GateKind::end: return gate_end(rank);
+    case wire::GateKind::start:
+      return gate_start(rank);
+    case wire::GateKind::end:
+      return gate_end(rank);
     case wire::GateKind::outside:
       rank.outside = true;
       return release(rank, rank.gate_at_ps);
@@ -283,7 +285,8 @@ void Conductor::open_gate(Rank& rank) {
       rank.outside = false;
       return release(rank, rank.gate_at_ps);
     case wire::GateKind::drain:
-    case wire::GateKind::none: return release(rank, rank.gate_at_ps);
+    case wire::GateKind::none:
+      return release(rank, rank.gate_at_ps);
   }
 }
 
@@ -425,8 +428,8 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
   std::uint64_t horizon = visible_until() - 1;
   if (!rank.overflow.empty()) horizon = std::min(horizon, rank.overflow.front().event.at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
-  const bool event_moves_clock = rank.state == RankState::waiting || rank.state == RankState::timed ||
-                                 rank.state == RankState::ending;
+  const bool event_moves_clock =
+      rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
   rank.page->release_clock_ps.store(std::max(event_moves_clock ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
                                     std::memory_order_relaxed);
   if (started_ && !ended_) {

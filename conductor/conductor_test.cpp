@@ -1,20 +1,21 @@
 // The conductor with ranks that use the wire directly, without libfabric or MPI: forked children attach, exchange
 // messages and read their clocks.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "conductor/conductor.hpp"
+
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#include "conductor/conductor.hpp"
 #include "wire/channel.hpp"
 
 namespace {
@@ -51,7 +52,8 @@ struct Outcome {
 std::string read_all(int descriptor) {
   std::string text;
   char buffer[4096];
-  for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
   return text;
 }
 
@@ -158,7 +160,7 @@ bool ping_pong(wire::Channel& channel, std::uint32_t rank, int rounds, std::size
   open_endpoint(channel);
   for (int round = 0; round < rounds; ++round) {
     post_receive(channel, incoming.data(), bytes, 1);
-    std::memset(outgoing.data(), static_cast<char>(round + static_cast<int>(rank)), bytes);
+    std::fill(outgoing.begin(), outgoing.end(), static_cast<char>(round + static_cast<int>(rank)));
     const bool large = bytes > 192;
     const int events = large ? 2 : 1;
     if (rank == 0) send(channel, 1, outgoing.data(), bytes, large);
@@ -187,9 +189,8 @@ std::string field(const std::string& json, const std::string& name) {
 TEST_CASE("two ranks exchange messages of every protocol and find each other's bytes") {
   for (const std::size_t bytes : {0, 8, 192, 193, 4096, 18433, 18434, 1 << 20}) {
     CAPTURE(bytes);
-    const auto outcome = run_ranks(spec_text(), [&](wire::Channel& channel, std::uint32_t rank) {
-      return ping_pong(channel, rank, 5, bytes);
-    });
+    const auto outcome = run_ranks(
+        spec_text(), [&](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 5, bytes); });
     CHECK(field(outcome.result, "messages") == "10");
     CHECK(field(outcome.result, "bytes") == std::to_string(10 * bytes));
   }

@@ -73,8 +73,7 @@ void Door::accept_visitor() {
   // start on a few; the time limit keeps a peer that says nothing from blocking the door for ever.
   const timeval patience{.tv_sec = 60, .tv_usec = 0};
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const bool same_user =
-      getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0 && peer.uid == geteuid();
+  const bool same_user = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0 && peer.uid == geteuid();
   const bool complete = same_user && recv(socket, &visit.hello, sizeof visit.hello, MSG_WAITALL) ==
                                          static_cast<ssize_t>(sizeof visit.hello);
   if (!complete || visit.hello.magic != wire::segment_magic) {

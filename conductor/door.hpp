@@ -17,7 +17,7 @@ namespace dryfly {
 
 struct Visit {
   enum class Kind : std::uint8_t { hello, process_ended } kind = Kind::hello;
-  int socket = -1;      // hello: to be answered with welcome() or closed
+  int socket = -1;  // hello: to be answered with welcome() or closed
   wire::Hello hello{};
   std::uint32_t rank = 0;  // process_ended
   std::uint32_t pid = 0;

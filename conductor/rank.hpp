@@ -42,21 +42,21 @@ struct Rank {
   std::uint32_t pid = 0;
   NodeId node;
   std::uint32_t nic_index = 0;
-  std::uint32_t gate_ticket = 0;      // last gate request seen
+  std::uint32_t gate_ticket = 0;  // last gate request seen
   std::uint64_t gate_at_ps = 0;
   std::uint64_t deadline_ps = 0;
-  std::uint64_t end_ps = 0;           // when it entered MPI_Finalize
-  std::uint64_t rejoin_ps = 0;        // coming back from outside virtual time: the clock to go on with
+  std::uint64_t end_ps = 0;     // when it entered MPI_Finalize
+  std::uint64_t rejoin_ps = 0;  // coming back from outside virtual time: the clock to go on with
   bool in_finalize = false;
-  bool outside = false;               // inside a marked call: does not hold virtual time
+  bool outside = false;  // inside a marked call: does not hold virtual time
   std::uint64_t command_tail = 0;
   std::uint64_t event_head = 0;
   std::uint64_t last_event_ps = 0;
   std::deque<std::uint32_t> commands;  // operations whose instant has not come, oldest first
   std::deque<PendingEvent> overflow;   // events that do not fit into the ring or wait for a copy
   std::uint64_t copies_ordered = 0;
-  std::vector<RankId> copy_waiters;    // ranks whose oldest pending event waits for a copy by this rank
-  std::vector<std::uint32_t> claims;   // peeks that have claimed a message
+  std::vector<RankId> copy_waiters;   // ranks whose oldest pending event waits for a copy by this rank
+  std::vector<std::uint32_t> claims;  // peeks that have claimed a message
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
   std::string libmpi;

@@ -99,19 +99,25 @@ void Translator::execute(std::uint32_t slot) {
   const wire::Command& command = operation.command;
   switch (command.kind) {
     case CommandKind::send:
-    case CommandKind::tagged_send: return execute_send(slot, operation);
+    case CommandKind::tagged_send:
+      return execute_send(slot, operation);
     case CommandKind::receive:
     case CommandKind::tagged_receive:
-    case CommandKind::receive_claimed: return execute_receive(slot, operation);
+    case CommandKind::receive_claimed:
+      return execute_receive(slot, operation);
     case CommandKind::peek:
-    case CommandKind::tagged_peek: return execute_peek(slot, operation);
-    case CommandKind::cancel: return execute_cancel(slot, operation);
+    case CommandKind::tagged_peek:
+      return execute_peek(slot, operation);
+    case CommandKind::cancel:
+      return execute_cancel(slot, operation);
     case CommandKind::write:
     case CommandKind::read:
     case CommandKind::atomic:
     case CommandKind::fetch_atomic:
-    case CommandKind::compare_atomic: return execute_rma(slot, operation);
-    case CommandKind::open_endpoint: break;  // done by drain()
+    case CommandKind::compare_atomic:
+      return execute_rma(slot, operation);
+    case CommandKind::open_endpoint:
+      break;  // done by drain()
     case CommandKind::close_endpoint:
       nics_->close_endpoint(operation.endpoint());
       regions_[operation.endpoint().value].clear();
@@ -119,7 +125,9 @@ void Translator::execute(std::uint32_t slot) {
     case CommandKind::memory_region:
       regions_[operation.endpoint().value][command.key] = Region{command.buffer, command.length};
       break;
-    case CommandKind::close_memory_region: regions_[operation.endpoint().value].erase(command.key); break;
+    case CommandKind::close_memory_region:
+      regions_[operation.endpoint().value].erase(command.key);
+      break;
   }
   operations_.release(slot);
 }

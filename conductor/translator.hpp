@@ -33,8 +33,8 @@ struct DeliveryTotals {
 
 class Translator final : public Handler, public Host {
  public:
-  Translator(Engine& engine, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
-             EventOutlet& outlet, Duration command_latency, Duration completion_latency);
+  Translator(Engine& engine, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks, EventOutlet& outlet,
+             Duration command_latency, Duration completion_latency);
 
   // Two-step construction: the NICs need their host, the host needs its NICs.
   void connect(Nics& nics) { nics_ = &nics; }

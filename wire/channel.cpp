@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint32_t turns_before_event = 8;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
-constexpr std::uint64_t step_ps_max = 1'000'000;           // 1 us of virtual time
+constexpr std::uint64_t step_ps_max = 1'000'000;            // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps_max = 20'000'000;  // 20 us
 
 constexpr int spin_steps = 200;
@@ -138,8 +138,7 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
     close(socket_);
     return false;
   }
-  void* mapped =
-      mmap(nullptr, welcome_.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment, 0);
+  void* mapped = mmap(nullptr, welcome_.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment, 0);
   close(segment);
   if (mapped == MAP_FAILED) {
     fprintf(stderr, "dryfly: rank %u cannot map the run's segment of %llu bytes: %s\n", rank,

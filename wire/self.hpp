@@ -19,12 +19,12 @@ enum class CallMode : std::uint32_t {
 };
 
 struct Self {
-  std::uint32_t version;                  // wire::version
-  std::atomic<std::uint32_t> attached;    // 1 once the provider has joined the run
-  std::atomic<std::uint64_t> now_ps;      // the rank's virtual clock
-  std::atomic<std::uint32_t> call_mode;   // CallMode
+  std::uint32_t version;                 // wire::version
+  std::atomic<std::uint32_t> attached;   // 1 once the provider has joined the run
+  std::atomic<std::uint64_t> now_ps;     // the rank's virtual clock
+  std::atomic<std::uint32_t> call_mode;  // CallMode
   std::atomic<std::uint32_t> thread_multiple;
-  std::atomic<std::uint64_t> waited_ps;   // total by which waiting has moved the clock, for the interposer's split
+  std::atomic<std::uint64_t> waited_ps;  // total by which waiting has moved the clock, for the interposer's split
   // Filled in by the provider on attach; null before.
   RankPage* page;
   const SegmentHeader* header;

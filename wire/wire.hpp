@@ -45,12 +45,12 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeMode compute_mode;
-  std::uint32_t compute_factor_ppm;         // measured CPU time times this, in millionths
-  std::uint64_t compute_threshold_ns;       // shorter gaps count as nothing
-  std::uint64_t epoch_ps;                   // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;       // 0: payloads are staged in the arena
-  std::uint32_t inline_max;                 // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;                  // payloads up to here are copied to the arena at the call
+  std::uint32_t compute_factor_ppm;    // measured CPU time times this, in millionths
+  std::uint64_t compute_threshold_ns;  // shorter gaps count as nothing
+  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
+  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
   std::uint32_t reserved;
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
@@ -104,18 +104,18 @@ struct alignas(64) RankPage {
   GateKind gate_kind;
   std::uint64_t gate_at_ps;
   std::uint64_t gate_deadline_ps;
-  std::atomic<std::uint32_t> asleep;                // waits on `released` by futex
-  std::atomic<std::uint32_t> call_index;            // the MPI call it is in (profile index + 1), 0: none
-  std::atomic<std::uint64_t> call_count;            // MPI calls entered, ever
+  std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
+  std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
+  std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
   alignas(64) std::atomic<std::uint32_t> released;
-  std::atomic<std::uint32_t> all_ended;             // every rank is in MPI_Finalize: virtual time is over
-  std::atomic<std::uint64_t> horizon_ps;            // every event visible up to here is in the ring
-  std::atomic<std::uint64_t> notify_at_ps;          // ring the doorbell when clock_ps reaches this
-  std::atomic<std::uint64_t> notify_copies;         // ring the doorbell when copies_done reaches this
-  std::atomic<std::uint64_t> release_clock_ps;      // start, inside: the clock to go on with
+  std::atomic<std::uint32_t> all_ended;         // every rank is in MPI_Finalize: virtual time is over
+  std::atomic<std::uint64_t> horizon_ps;        // every event visible up to here is in the ring
+  std::atomic<std::uint64_t> notify_at_ps;      // ring the doorbell when clock_ps reaches this
+  std::atomic<std::uint64_t> notify_copies;     // ring the doorbell when copies_done reaches this
+  std::atomic<std::uint64_t> release_clock_ps;  // start, inside: the clock to go on with
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
   // The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
@@ -132,20 +132,20 @@ struct alignas(64) RankPage {
 enum class CommandKind : std::uint32_t {
   open_endpoint = 1,  // endpoint; address: nic index on the node
   close_endpoint,
-  send,           // untagged; flags
+  send,  // untagged; flags
   tagged_send,
-  receive,        // posts a buffer; flags: any_source, multi_receive
+  receive,  // posts a buffer; flags: any_source, multi_receive
   tagged_receive,
-  peek,           // untagged FI_PEEK; flags: claim, discard
+  peek,  // untagged FI_PEEK; flags: claim, discard
   tagged_peek,
   receive_claimed,  // context names the claim (aux)
-  cancel,         // context of the receive, found by the conductor
+  cancel,           // context of the receive, found by the conductor
   write,
   read,
-  atomic,           // no result
+  atomic,  // no result
   fetch_atomic,
   compare_atomic,
-  memory_region,    // registers (key, base, length, access)
+  memory_region,  // registers (key, base, length, access)
   close_memory_region,
 };
 
@@ -157,9 +157,9 @@ inline constexpr std::uint32_t multi_receive = 1U << 3;
 inline constexpr std::uint32_t claim = 1U << 4;
 inline constexpr std::uint32_t discard = 1U << 5;
 inline constexpr std::uint32_t unordered = 1U << 6;
-inline constexpr std::uint32_t payload_inline = 1U << 7;   // payload follows the record
-inline constexpr std::uint32_t payload_arena = 1U << 8;    // payload lies at arena_offset
-inline constexpr std::uint32_t payload_memory = 1U << 9;   // payload stays at `buffer` of the sending process
+inline constexpr std::uint32_t payload_inline = 1U << 7;  // payload follows the record
+inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at arena_offset
+inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
 }  // namespace command_flag
 
@@ -174,59 +174,61 @@ struct Command {
   std::uint32_t record_bytes;  // with inline payload, a multiple of the granule; 0xffffffff: go on at the ring's start
   CommandKind kind;
   std::uint64_t at_ps;
-  std::uint32_t endpoint;      // index of the issuing end-point within the rank
-  std::uint32_t peer;          // address of the target, or of the source of a directed receive
+  std::uint32_t endpoint;  // index of the issuing end-point within the rank
+  std::uint32_t peer;      // address of the target, or of the source of a directed receive
   std::uint32_t flags;
   std::uint8_t traffic_class;  // dryfly::TrafficClass
   std::uint8_t atomic_op;      // enum fi_op
   std::uint8_t atomic_type;    // enum fi_datatype
   std::uint8_t reserved;
-  std::uint64_t context;       // the provider's name of the operation, comes back in the event
+  std::uint64_t context;  // the provider's name of the operation, comes back in the event
   std::uint64_t tag;
   std::uint64_t ignore;
   std::uint64_t data;
-  std::uint64_t buffer;        // address in the issuing process: payload, receive buffer, read result
-  std::uint64_t length;        // bytes; for atomics count x size of the type
+  std::uint64_t buffer;  // address in the issuing process: payload, receive buffer, read result
+  std::uint64_t length;  // bytes; for atomics count x size of the type
   std::uint64_t arena_offset;
-  std::uint64_t remote_offset; // offset into the memory region `key` (or its virtual address, see flags of the region)
-  std::uint64_t key;           // memory region; multi_receive: min_free
-  std::uint64_t aux;           // receive_claimed: context of the claim; compare_atomic: bytes of operand before the compare operand
+  std::uint64_t remote_offset;  // offset into the memory region `key` (or its virtual address, see flags of the region)
+  std::uint64_t key;            // memory region; multi_receive: min_free
+  std::uint64_t
+      aux;  // receive_claimed: context of the claim; compare_atomic: bytes of operand before the compare operand
 };
 static_assert(sizeof(Command) == 112);
 inline constexpr std::uint32_t command_bytes = 128;  // the record without inline payload
 inline constexpr std::uint32_t wrap_record = 0xffffffffU;
 
 enum class EventKind : std::uint32_t {
-  sent = 1,      // send complete
-  received,      // a message is there: place its payload, then report it
-  peeked,        // flags: found
+  sent = 1,  // send complete
+  received,  // a message is there: place its payload, then report it
+  peeked,    // flags: found
   cancelled,
-  rma_done,      // write, read, atomic complete; a read's or fetch's payload has to be placed
+  rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
 };
 
 namespace event_flag {
 inline constexpr std::uint32_t has_data = 1U << 1;
 inline constexpr std::uint32_t tagged = 1U << 2;
-inline constexpr std::uint32_t multi_receive = 1U << 3;    // the receive was a multi-receive
-inline constexpr std::uint32_t released = 1U << 4;         // and its buffer is used up
+inline constexpr std::uint32_t multi_receive = 1U << 3;  // the receive was a multi-receive
+inline constexpr std::uint32_t released = 1U << 4;       // and its buffer is used up
 inline constexpr std::uint32_t found = 1U << 5;
 inline constexpr std::uint32_t payload_inline = 1U << 7;
-inline constexpr std::uint32_t payload_arena = 1U << 8;    // copy from arena_offset, then free it
-inline constexpr std::uint32_t payload_memory = 1U << 9;   // copy from source_buffer of process source_pid, then count it in copies_done
-inline constexpr std::uint32_t no_completion = 1U << 10;   // place the payload only
-inline constexpr std::uint32_t dropped_free = 1U << 11;    // nothing to report: free arena_offset
+inline constexpr std::uint32_t payload_arena = 1U << 8;  // copy from arena_offset, then free it
+inline constexpr std::uint32_t payload_memory =
+    1U << 9;  // copy from source_buffer of process source_pid, then count it in copies_done
+inline constexpr std::uint32_t no_completion = 1U << 10;  // place the payload only
+inline constexpr std::uint32_t dropped_free = 1U << 11;   // nothing to report: free arena_offset
 }  // namespace event_flag
 
 struct Event {
   std::uint32_t record_bytes;
   EventKind kind;
-  std::uint64_t at_ps;         // visible to the CPU from this instant on
-  std::uint32_t endpoint;      // index within the rank
-  std::uint32_t peer;          // address of the other side
+  std::uint64_t at_ps;     // visible to the CPU from this instant on
+  std::uint32_t endpoint;  // index within the rank
+  std::uint32_t peer;      // address of the other side
   std::uint32_t flags;
-  std::int32_t error;          // 0 or a positive libfabric error number
-  std::uint64_t context;       // of the operation that this completes
+  std::int32_t error;     // 0 or a positive libfabric error number
+  std::uint64_t context;  // of the operation that this completes
   std::uint64_t tag;
   std::uint64_t data;
   std::uint64_t length;        // of the message
@@ -236,7 +238,7 @@ struct Event {
   std::uint64_t source_buffer;
   std::uint32_t source_pid;
   std::uint32_t reserved;
-  std::uint64_t aux;           // operation flags the provider gave
+  std::uint64_t aux;  // operation flags the provider gave
 };
 static_assert(sizeof(Event) <= 120);
 inline constexpr std::uint32_t event_bytes = 128;
@@ -246,8 +248,8 @@ inline constexpr std::uint32_t event_bytes = 128;
 struct ArenaBlock {
   std::atomic<std::uint32_t> state;  // 0 free, 1 in use
   std::uint32_t size_class;
-  std::uint64_t bytes;               // usable bytes behind the header
-  std::uint64_t next_offset;         // owner's list
+  std::uint64_t bytes;        // usable bytes behind the header
+  std::uint64_t next_offset;  // owner's list
   std::uint64_t reserved[5];
 };
 static_assert(sizeof(ArenaBlock) == 64);
@@ -261,7 +263,7 @@ struct Hello {
   std::uint32_t rank;
   std::uint32_t pid;
   std::uint32_t thread_multiple;
-  char libmpi_path[1024];      // as mapped; empty if none
+  char libmpi_path[1024];  // as mapped; empty if none
   char libfabric_path[1024];
   char program_path[1024];
 };
@@ -269,12 +271,12 @@ struct Hello {
 struct Welcome {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t accepted;       // 0: refused, reason says why
+  std::uint32_t accepted;  // 0: refused, reason says why
   std::uint64_t segment_bytes;
   std::uint32_t rank_count;
-  std::uint32_t node;           // the rank's node
+  std::uint32_t node;  // the rank's node
   std::uint32_t nics_per_node;
-  std::uint32_t nic_index;      // the NIC of the node that the rank should use first
+  std::uint32_t nic_index;  // the NIC of the node that the rank should use first
   std::uint32_t ranks_on_node;
   std::uint32_t rank_on_node;
   char node_name[64];

@@ -50,8 +50,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
 
 
-# collectives.c is left out before 4.3: in a persistent scatter that is started again 4.2.3 ends in an error natively too;
-# 4.1.3 fails at the same place here and was not tried natively.
+# collectives.c is left out before 4.3: in a persistent scatter that is started again 4.2.3 ends in an error, natively
+# too; 4.1.3 fails at the same place here and was not tried natively.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "names"),
