@@ -28,8 +28,9 @@ namespace {
 constexpr std::uint32_t turns_before_event = 8;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
-constexpr std::uint64_t step_ps_max = 1'000'000;            // 1 us of virtual time
-constexpr std::uint64_t threaded_step_ps_max = 20'000'000;  // 20 us
+constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
+constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
+constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
 
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
@@ -464,10 +465,11 @@ bool Channel::idle() {
   ++empty_polls_;
   if (mode == CallMode::outside) return wait_outside();
   if (self_->thread_multiple.load(std::memory_order_relaxed) != 0) {
-    // Another thread of this rank may be about to act: wait in growing steps, so that it gets its turn.
-    const std::uint64_t step = std::uint64_t{100'000} << (empty_polls_ < 8 ? empty_polls_ : 8);
+    // Another thread of this rank may be about to act: wait in growing steps, so that it gets its turn. What it does
+    // then comes late by at most the time that this thread has waited already.
     sched_yield();
-    return wait_until(GateKind::wait_until, now() + (step < threaded_step_ps_max ? step : threaded_step_ps_max));
+    const std::uint32_t doublings = empty_polls_ < threaded_doublings ? empty_polls_ : threaded_doublings;
+    return wait_until(GateKind::wait_until, now() + (threaded_step_ps << doublings));
   }
   if (mode == CallMode::testing) {
     if (empty_polls_ <= polls_before_stepping) return poll_exactly();

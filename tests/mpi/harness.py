@@ -78,6 +78,8 @@ class Started:
             env={**os.environ, **environment, name: value},
             cwd=cwd,
             start_new_session=True,
+            # A shell's background job ignores SIGINT, and so would all below it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._stdout: list[str] = []

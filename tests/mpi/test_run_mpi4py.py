@@ -46,7 +46,7 @@ def _exclusions() -> list[tuple[str, str]]:
 def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
     excluded = [word for pattern, _ in _exclusions() for word in ("-x", pattern)]
     run = dryfly(
-        "run", "--machine", "testbed", "-n", "4", "--", suite, "--no-builddir", *excluded, cwd=suite.parent, limit_s=240
+        "run", "--machine", "testbed", "-n", "4", "--", suite, "--no-builddir", *excluded, cwd=suite.parent, limit_s=900
     )
     counts = [int(count) for count in re.findall(r"Ran (\d+) tests", run.stderr)]
     failed = re.findall(r"^(?:FAIL|ERROR): .*", run.stderr, flags=re.MULTILINE)
