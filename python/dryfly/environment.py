@@ -36,8 +36,8 @@ def variables(
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:
-        # numpy starts a thread for each processor when it is loaded. In every rank that is too many, and MPI in a process
-        # with several threads is not repeatable.
+        # numpy starts a thread for each processor when it is loaded. In every rank that is too many, and MPI in a
+        # process with several threads is not repeatable.
         values["OPENBLAS_NUM_THREADS"] = "1"
     if compute.record_file is not None:
         values["DRYFLY_COMPUTE_RECORD"] = str(compute_folder)
