@@ -63,9 +63,12 @@ void Conductor::check_deadlock() {
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.overflow.empty()) return;
   }
-  // A library may have something left to do that takes more turns than a rank has before it waits. Everybody gets more
-  // of them; when nothing has come of that, nothing will.
-  constexpr std::uint32_t rounds_before_report = 32;
+  // A library may have something left to do that takes more turns than a rank has before it waits: a queue of
+  // accumulates to itself, of which a turn handles one. Everybody gets more of them; when nothing has come of that,
+  // nothing will. The number of rounds bounds the wall time: few ranks get many.
+  constexpr std::size_t releases_before_report = 16384;
+  constexpr std::size_t rounds_least = 32;
+  const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / ranks_.size());
   if (engine_.events_run() != events_at_last_round_) fruitless_rounds_ = 0;
   if (fruitless_rounds_ == rounds_before_report) return report_deadlock();
   ++fruitless_rounds_;

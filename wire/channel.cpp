@@ -453,8 +453,7 @@ bool Channel::wait_outside() {
 bool Channel::take_turn() {
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
-  if (!blocking || self_->thread_multiple.load(std::memory_order_relaxed) != 0) return false;
-  if (turns_taken_ >= turns_before_event) return false;
+  if (!blocking || turns_taken_ >= turns_before_event) return false;
   ++turns_taken_;
   return true;
 }
