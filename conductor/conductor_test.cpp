@@ -212,6 +212,31 @@ TEST_CASE("the same run has the same fingerprint and the same virtual time") {
   CHECK(field(first.result, "virtual_time_ps") == field(second.result, "virtual_time_ps"));
 }
 
+TEST_CASE("a rank that polls finds a completion at its instant however long the other side's copy takes") {
+  // The longer the way from a rank to its NIC, the further another may be ahead of the rank that has yet to copy.
+  std::string spec = spec_text();
+  const std::string latency = "nic.command_latency_ps 300000";
+  spec.replace(spec.find(latency), latency.size(), "nic.command_latency_ps 3000000");
+  const auto run_with = [&](useconds_t copy_delay_us) {
+    return run_ranks(spec, [&](wire::Channel& channel, std::uint32_t rank) {
+      static char buffer[1 << 20];
+      open_endpoint(channel);
+      if (rank == 0) {
+        send(channel, 1, buffer, sizeof buffer, true);
+        for (channel.settle(); channel.peek() == nullptr; channel.settle()) channel.charge(channel.costs().poll_ps);
+      } else {
+        post_receive(channel, buffer, sizeof buffer, 1);
+        while (channel.peek() == nullptr) channel.idle();
+        usleep(copy_delay_us);
+      }
+      return next_event(channel) == (rank == 0 ? wire::EventKind::sent : wire::EventKind::received);
+    });
+  };
+  const auto at_once = run_with(0);
+  const auto late = run_with(50'000);
+  CHECK(field(at_once.result, "virtual_time_ps") == field(late.result, "virtual_time_ps"));
+}
+
 TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {
   const std::string spec = spec_text();
   // Both ranks wait for a message nobody sends; the run ends when their parent kills them.
