@@ -24,7 +24,7 @@ Jump jump(std::uint64_t multiplier, std::uint64_t increment, std::uint64_t steps
 }  // namespace
 
 std::uint64_t Generator::state_at(std::uint64_t index) const {
-  return jump(kMultiplier, kIncrement, index).from(seed_);
+  return jump(kMultiplier, kIncrement, index + 1).from(seed_);
 }
 
 void Generator::fill(std::uint64_t index, std::int64_t count, double* target) const {

@@ -140,6 +140,8 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   matrix.generate(generator);
   Factorisation factorisation(grid, blas, each.factor, matrix);
   Outcome outcome;
+  if (options.screen) outcome.before = screen(blas, each.block, MPI_COMM_WORLD);
+  report.screening("before", outcome.before);
   MPI_Barrier(MPI_COMM_WORLD);
   report.begin(each);
   const double begin = MPI_Wtime();
@@ -150,6 +152,8 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   const std::vector<double> x = back_substitute(grid, blas, matrix);
   outcome.seconds = MPI_Wtime() - begin;
   MPI_Allreduce(MPI_IN_PLACE, &outcome.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (options.screen) outcome.after = screen(blas, each.block, MPI_COMM_WORLD);
+  report.screening("after", outcome.after);
   outcome.memory_bytes = 8.0 * static_cast<double>(matrix.elements() + factorisation.elements());
   MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   for (const StepTimes& step : outcome.steps)

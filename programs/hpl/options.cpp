@@ -162,6 +162,9 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
        {"T", "BLAS threads of a rank", [](Options& o, Text t) { o.blas.threads = whole("--threads", 1, 4096)(t); }}},
       {"--progress",
        {"N|all|none", "lines that say how far it is", [](Options& o, Text t) { o.progress = parse_progress(t); }}},
+      {"--screen",
+       {"yes|no", "measure the kernels and the memory of every rank before and after, and name slow ranks",
+        [](Options& o, Text t) { o.screen = choose("--screen", t, kYesNo); }}},
       {"--json", {"FILE", "the result with every step's times", [](Options& o, Text t) { o.json = t; }}},
   };
   return kFlags;

@@ -43,10 +43,7 @@ struct Options {
   BlasChoice blas;
   std::string json;
   int progress = 10;  // lines about every run; 0: none, -1: one for each step
-  bool warm_up = false;
-  std::string checkpoint;         // folder
-  double checkpoint_every = 600;  // seconds
-  bool restart = false;
+  bool screen = false;  // measure every rank before and after each run
   std::string data_file;  // HPL.dat to be read
   bool help = false;
 };

@@ -92,6 +92,17 @@ void Report::begin(const Case& each) {
   begun_ = line_at_ = MPI_Wtime();
 }
 
+void Report::screening(const char* when, const Screening& screening) {
+  if (out_ == nullptr || screening.gemm_gflops.empty()) return;
+  const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
+  std::fprintf(out_, "screening %s: dgemm %.2f GF/s, memory %.2f GB/s a rank (medians)\n", when, gemm, memory);
+  for (std::size_t rank = 0; rank < screening.gemm_gflops.size(); ++rank)
+    if (screening.gemm_gflops[rank] < kSlow * gemm || screening.memory_gbytes[rank] < kSlow * memory)
+      std::fprintf(out_, "  slow: rank %zu, dgemm %.2f GF/s, memory %.2f GB/s\n", rank, screening.gemm_gflops[rank],
+                   screening.memory_gbytes[rank]);
+  std::fflush(out_);
+}
+
 void Report::after_step(std::int64_t columns_done, const StepTimes& times) {
   ++step_;
   for (std::size_t i = 0; i < kPhases; ++i) since_line_.phase[i] += times.phase[i];
@@ -166,7 +177,9 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
                number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
   for (std::size_t i = 0; i < kPhases; ++i)
     std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i], number(outcome.mean.phase[i]).c_str());
-  std::fputs("},\n", json_);
+  std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
+               outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
+               outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
   steps_as_json(outcome.steps);
   std::fputs("}", json_);
 }

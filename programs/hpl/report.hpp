@@ -7,6 +7,7 @@
 
 #include "options.hpp"
 #include "phases.hpp"
+#include "screen.hpp"
 #include "solve.hpp"
 
 namespace dryfly::hpl {
@@ -24,6 +25,7 @@ struct Outcome {
   Residual residual;
   bool passed = false;
   std::vector<StepTimes> steps;  // the most of any process
+  Screening before, after;       // empty unless asked for
   StepTimes mean;                // sums over the steps, mean over the processes
 };
 
@@ -39,6 +41,7 @@ class Report {
 
   void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen);
   void begin(const Case& each);
+  void screening(const char* when, const Screening& screening);
   void after_step(std::int64_t columns_done, const StepTimes& times);
   void end(const Case& each, const Outcome& outcome, double threshold);
   void finish(int skipped);
