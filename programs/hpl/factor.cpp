@@ -1,7 +1,8 @@
 #include "factor.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "triangle.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -119,10 +120,8 @@ void Factorisation::update_part(Panel& panel, std::int64_t first, std::int64_t c
   const std::int64_t width = panel.width;
   {
     const Timed timed(times_, Phase::trsm);
-    if (transposed_u)
-      blas_.solve_unit_lower_right(width, count, panel.top(), width, panel.transposed_top, solved, u_stride);
-    else
-      blas_.solve_unit_lower(width, count, panel.top(), width, panel.transposed_top, solved, u_stride);
+    const UnitLowerSolver triangle(blas_, panel.top(), width, panel.transposed_top);
+    triangle.solve(solved, count, u_stride, transposed_u);
   }
   if (grid_.rows() > 1 && grid_.row() == panel.owner_row) {
     const Timed timed(times_, Phase::swap);

@@ -1,6 +1,7 @@
 // HPL's pseudo-random matrix: the linear congruential sequence X' = a X + c modulo 2^64 (Knuth's multiplier), laid
-// along the columns: element (i, j) of a matrix with M rows is number i + j M, counted from the one after the seed. Because a jump of any length
-// costs a few multiplications, every process makes exactly its own elements, and A need never be kept twice.
+// along the columns: element (i, j) of a matrix with M rows is number i + j M, counted from the one after the seed.
+// Because a jump of any length costs a few multiplications, every process makes exactly its own elements, and A need
+// never be kept twice.
 #pragma once
 
 #include <cstdint>

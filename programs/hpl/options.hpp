@@ -42,8 +42,8 @@ struct Options {
   std::uint64_t seed = Generator::kHplSeed;
   BlasChoice blas;
   std::string json;
-  int progress = 10;  // lines about every run; 0: none, -1: one for each step
-  bool screen = false;  // measure every rank before and after each run
+  int progress = 10;      // lines about every run; 0: none, -1: one for each step
+  bool screen = false;    // measure every rank before and after each run
   std::string data_file;  // HPL.dat to be read
   bool help = false;
 };

@@ -15,6 +15,9 @@ void gather_rows(const double* columns, std::int64_t stride, const std::vector<s
   for (std::int64_t c = 0; c < count; c += kColumnsAtOnce) {
     const std::int64_t end = std::min(count, c + kColumnsAtOnce);
     for (std::size_t r = 0; r < rows.size(); ++r)
+      for (std::int64_t k = end; k < std::min(count, end + kColumnsAtOnce); ++k)
+        __builtin_prefetch(columns + rows[r] + k * stride, 1, 2);
+    for (std::size_t r = 0; r < rows.size(); ++r)
       for (std::int64_t k = c; k < end; ++k)
         target[static_cast<std::int64_t>(r) * count + k] = columns[rows[r] + k * stride];
   }
@@ -195,7 +198,7 @@ void exchange_rows_in_place(const Panel& panel, Matrix& matrix, std::int64_t fir
     double* column = matrix.at(0, first + c);
     const double* ahead = matrix.at(0, first + std::min(c + kAhead, count - 1));
     for (const auto& [a, b] : swaps) {
-      __builtin_prefetch(ahead + b, 1);
+      __builtin_prefetch(ahead + b, 1, 2);  // into the second cache, which has more requests open
       std::swap(column[a], column[b]);
     }
   }

@@ -8,7 +8,7 @@
 namespace dryfly::hpl {
 namespace {
 
-constexpr std::int64_t kOrder = 3000;           // rows and columns of C
+constexpr std::int64_t kOrder = 3000;          // rows and columns of C
 constexpr std::int64_t kElements = 4'000'000;  // of each array of the triad, more than any cache holds
 constexpr int kRounds = 5;
 
