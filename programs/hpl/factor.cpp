@@ -8,10 +8,10 @@ namespace dryfly::hpl {
 namespace {
 
 constexpr int kExchangeTags = 512, kBroadcastTags = 1024;
-// While something is under way the product is made in pieces, between which MPI is called: of so many operations, and
-// not narrower than so many columns, because the library packs L2 anew for each.
-constexpr double kOperationsBetweenPolls = 1.5e9;
-constexpr std::int64_t kColumnsBetweenPolls = 384;
+// With several processes the product is made in pieces, between which MPI is called: small ones first, while a panel is
+// on its way, then larger ones, because the library packs L2 anew for each. The pieces never depend on what has
+// arrived, since the last bits of a product may depend on its shape.
+constexpr std::int64_t kFirstPiece = 512, kLargestPiece = 2048;
 
 }  // namespace
 
@@ -30,10 +30,11 @@ std::int64_t Factorisation::elements() const {
   return sum;
 }
 
-void Factorisation::run(const AfterStep& after_step) {
+void Factorisation::run(std::int64_t first_step, const AfterStep& after_step) {
   const std::int64_t count = blocks();
-  for (std::int64_t ahead = 0; ahead < std::min<std::int64_t>(options_.depth, count); ++ahead) prepare(ahead, 0);
-  for (std::int64_t step = 0; step < count; ++step) {
+  if (first_step == 0)
+    for (std::int64_t ahead = 0; ahead < std::min<std::int64_t>(options_.depth, count); ++ahead) prepare(ahead, 0);
+  for (std::int64_t step = first_step; step < count; ++step) {
     const double begin = MPI_Wtime();
     const std::int64_t newest = step + options_.depth;
     if (newest < count) prepare(newest, step);
@@ -44,10 +45,25 @@ void Factorisation::run(const AfterStep& after_step) {
     update(current, first, matrix_.columns().size() - first);
     traffic_.poll();
     times_.wall += MPI_Wtime() - begin;
-    after_step(std::min((step + 1) * matrix_.block(), matrix_.order()), times_);
+    after_step(step + 1, std::min((step + 1) * matrix_.block(), matrix_.order()), times_);
     times_ = {};
   }
   traffic_.wait_for_all();
+}
+
+bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& transfer) {
+  bool good = transfer(matrix_.at(0, 0), matrix_.elements());
+  const std::int64_t newest = std::min(next_step + options_.depth, blocks());
+  for (std::int64_t index = next_step; index < newest; ++index) {
+    Panel& ahead = panel(index);
+    ahead.set(grid_, matrix_, index, options_.transposed_top);
+    if (grid_.column() == ahead.owner_column) {  // its rows are in the matrix
+      ahead.low = matrix_.at(ahead.first_row, matrix_.columns().below(ahead.column));
+      ahead.used_low_stride = matrix_.stride();
+    }
+    good = good && transfer(ahead.top(), ahead.message());
+  }
+  return good;
 }
 
 // Brings panel `index` up to date with the panels from `oldest` on, factors it and begins to broadcast it.
@@ -131,15 +147,15 @@ void Factorisation::update_part(Panel& panel, std::int64_t first, std::int64_t c
     }
   }
   const Timed timed(times_, Phase::gemm);
-  const double operations = 2.0 * static_cast<double>(panel.rows) * static_cast<double>(width);
-  const auto few =
-      std::max(kColumnsBetweenPolls, static_cast<std::int64_t>(kOperationsBetweenPolls / (operations + 1)));
+  const bool alone = grid_.rows() * grid_.columns() == 1;
+  std::int64_t piece = alone ? count : kFirstPiece;
   for (std::int64_t done = 0; done < count;) {
-    const std::int64_t columns = traffic_.idle() ? count - done : std::min(few, count - done);
+    const std::int64_t columns = std::min(piece, count - done);
     blas_.subtract_product(panel.rows, columns, width, panel.low, panel.used_low_stride,
                            transposed_u ? u + done : u + done * u_stride, u_stride, transposed_u,
                            matrix_.at(panel.first_row, first + done), matrix_.stride());
     done += columns;
+    piece = std::min(2 * piece, kLargestPiece);
     traffic_.poll();
   }
 }

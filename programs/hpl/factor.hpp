@@ -29,9 +29,17 @@ class Factorisation {
  public:
   Factorisation(const Grid& grid, const Blas& blas, const FactorOptions& options, Matrix& matrix);
 
-  // Called after every step, with the columns that are finished and this process's times.
-  using AfterStep = std::function<void(std::int64_t columns_done, const StepTimes&)>;
-  void run(const AfterStep& after_step);
+  // Called after every step, with the number of the next, the columns that are finished and this process's times.
+  using AfterStep = std::function<void(std::int64_t next_step, std::int64_t columns_done, const StepTimes&)>;
+  // From step `first` on; if that is not 0, the state before it has been transferred.
+  void run(std::int64_t first, const AfterStep& after_step);
+
+  // Between two steps: nothing is under way any more.
+  void settle() { traffic_.wait_for_all(); }
+
+  // Everything that step `next_step` needs, to or from a file; false if `transfer` fails.
+  using Transfer = std::function<bool(double*, std::int64_t)>;
+  bool transfer_state(std::int64_t next_step, const Transfer& transfer);
 
   std::int64_t elements() const;  // memory besides the matrix, in doubles
 

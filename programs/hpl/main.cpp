@@ -73,8 +73,7 @@ double need_bytes(const Case& each) {
   return 8 * (order * (order + 1) + (panels + rows) * each.rows * each.columns);
 }
 
-void check_memory(const Options& options, const std::vector<Case>& cases, double usable) {
-  (void)options;
+void check_memory(const std::vector<Case>& cases, double usable) {
   for (const Case& each : cases)
     if (need_bytes(each) > usable)
       throw BadInput("N = " + std::to_string(each.order) + ": the matrix and its panels need " +
@@ -130,6 +129,17 @@ std::string read_everywhere(const std::string& name, bool must_exist, bool is_fi
   return text;
 }
 
+std::string about(const Case& each, const Options& options, const Blas& blas) {
+  const FactorOptions& factor = each.factor;
+  std::ostringstream text;
+  text << "N " << each.order << " NB " << each.block << " grid " << each.rows << "x" << each.columns << " seed "
+       << options.seed << " depth " << factor.depth << " panel " << static_cast<int>(factor.panel.recursion)
+       << factor.panel.pieces << static_cast<int>(factor.panel.leaf) << factor.panel.leaf_columns << " form "
+       << factor.transposed_top << factor.swap.transposed_u << factor.split << options.row_major << options.alignment
+       << " " << blas.description();
+  return text.str();
+}
+
 Outcome solve(const Case& each, const Options& options, const Blas& blas, Report& report) {
   const Grid grid(MPI_COMM_WORLD, each.rows, each.columns, options.row_major);
   Matrix matrix(grid, each.order, each.block, options.alignment);
@@ -137,20 +147,23 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (there == 0) throw BadInput("N = " + std::to_string(each.order) + ": the system gives no memory for the matrix");
   const Generator generator(options.seed);
-  matrix.generate(generator);
   Factorisation factorisation(grid, blas, each.factor, matrix);
+  Checkpoint checkpoint(options.checkpoint, MPI_COMM_WORLD, about(each, options, blas));
+  const std::int64_t first_step = checkpoint.restore(factorisation);
+  if (first_step == 0) matrix.generate(generator);
   Outcome outcome;
   if (options.screen) outcome.before = screen(blas, each.block, MPI_COMM_WORLD);
   report.screening("before", outcome.before);
   MPI_Barrier(MPI_COMM_WORLD);
-  report.begin(each);
+  report.begin(each, first_step * each.block, checkpoint.seconds_before());
   const double begin = MPI_Wtime();
-  factorisation.run([&](std::int64_t columns_done, const StepTimes& times) {
+  factorisation.run(first_step, [&](std::int64_t next_step, std::int64_t columns_done, const StepTimes& times) {
     outcome.steps.push_back(times);
     report.after_step(columns_done, times);
+    if (columns_done < each.order) checkpoint.after_step(next_step, factorisation);
   });
   const std::vector<double> x = back_substitute(grid, blas, matrix);
-  outcome.seconds = MPI_Wtime() - begin;
+  outcome.seconds = checkpoint.seconds_before() + MPI_Wtime() - begin;
   MPI_Allreduce(MPI_IN_PLACE, &outcome.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   if (options.screen) outcome.after = screen(blas, each.block, MPI_COMM_WORLD);
   report.screening("after", outcome.after);
@@ -163,6 +176,8 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   static_assert(sizeof(StepTimes) == (kPhases + 1) * sizeof(double), "sent as doubles");
   MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (kPhases + 1)), MPI_DOUBLE,
                 MPI_MAX, MPI_COMM_WORLD);
+  report.solution(x);
+  checkpoint.remove();
   outcome.residual = check(grid, matrix, generator, x);
   outcome.passed = outcome.residual.passed(options.threshold);
   return outcome;
@@ -191,7 +206,7 @@ int run(int count, char** arguments) {
   const bool order_chosen = options.orders.empty();
   complete(options, ranks, hosts.usable());
   const std::vector<Case> cases = combinations(options);
-  check_memory(options, cases, hosts.usable());
+  check_memory(cases, hosts.usable());
   if (order_chosen)
     chosen = "N = " + std::to_string(options.orders.front()) + " on a grid of " +
              std::to_string(options.grids.front().first) + "x" + std::to_string(options.grids.front().second) +

@@ -165,9 +165,28 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
       {"--screen",
        {"yes|no", "measure the kernels and the memory of every rank before and after, and name slow ranks",
         [](Options& o, Text t) { o.screen = choose("--screen", t, kYesNo); }}},
+      {"--checkpoint",
+       {"FOLDER", "keep the state there, to go on after an interruption",
+        [](Options& o, Text t) { o.checkpoint.folder = t; }}},
+      {"--checkpoint-every",
+       {"S", "seconds between; 0: after each step; default 600",
+        [](Options& o, Text t) { o.checkpoint.every = parse_real("--checkpoint-every", t, 0); }}},
+      {"--restart",
+       {"yes|no", "go on from what --checkpoint has kept, if anything",
+        [](Options& o, Text t) { o.checkpoint.restart = choose("--restart", t, kYesNo); }}},
+      {"--solution", {"FILE", "x of every run, as doubles", [](Options& o, Text t) { o.solution = t; }}},
       {"--json", {"FILE", "the result with every step's times", [](Options& o, Text t) { o.json = t; }}},
   };
   return kFlags;
+}
+
+// A panel is work for one process column only, so it is the narrower the fewer columns a process has.
+constexpr std::int64_t kWidest = 256;
+
+std::int64_t chosen_block(const Options& options) {
+  const auto& [rows, columns] = options.grids.front();
+  const std::int64_t local = options.orders.front() / std::max(rows, columns);
+  return local >= 4000 ? kWidest : local >= 1000 ? 128 : local >= 250 ? 64 : 32;
 }
 
 }  // namespace
@@ -240,7 +259,11 @@ void complete(Options& options, int ranks, double memory_bytes) {
       throw BadInput("grid " + std::to_string(rows) + "x" + std::to_string(columns) + ": it needs " +
                      std::to_string(static_cast<std::int64_t>(rows) * columns) + " ranks, and there are " +
                      std::to_string(ranks));
-  if (options.blocks.empty()) options.blocks = {192};
+  if (!options.checkpoint.folder.empty() && options.orders.size() * options.blocks.size() > 1)
+    throw BadInput("--checkpoint " + options.checkpoint.folder + ": it is for one run, and there are several");
+  if (options.checkpoint.restart && options.checkpoint.folder.empty())
+    throw BadInput("--restart yes: it needs --checkpoint FOLDER");
+  if (options.blocks.empty()) options.blocks = {options.orders.empty() ? kWidest : chosen_block(options)};
   if (options.orders.empty()) {
     const double block = static_cast<double>(options.blocks.front());
     const double order = std::floor(std::sqrt(0.8 * memory_bytes / sizeof(double)) / block) * block;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "checkpoint.hpp"
 #include "factor.hpp"
 
 namespace dryfly::hpl {
@@ -42,7 +43,9 @@ struct Options {
   std::uint64_t seed = Generator::kHplSeed;
   BlasChoice blas;
   std::string json;
-  int progress = 10;      // lines about every run; 0: none, -1: one for each step
+  int progress = 10;     // lines about every run; 0: none, -1: one for each step
+  std::string solution;  // a file that gets x of every run, as doubles
+  CheckpointOptions checkpoint;
   bool screen = false;    // measure every rank before and after each run
   std::string data_file;  // HPL.dat to be read
   bool help = false;

@@ -45,6 +45,13 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
+std::FILE* opened(const char* field, const std::string& name) {
+  if (name.empty()) return nullptr;
+  std::FILE* file = std::fopen(name.c_str(), "w");
+  if (file == nullptr) throw BadInput(std::string(field) + " " + name + ": " + std::strerror(errno));
+  return file;
+}
+
 }  // namespace
 
 double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
@@ -54,14 +61,18 @@ Report::Report(bool is_first, const Options& options) : row_major_(options.row_m
   out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : std::fopen(options.output.c_str(), "w");
   owns_out_ = out_ != stdout && out_ != stderr;
   if (out_ == nullptr) throw BadInput("output file " + options.output + ": " + std::strerror(errno));
-  if (options.json.empty()) return;
-  json_ = std::fopen(options.json.c_str(), "w");
-  if (json_ == nullptr) throw BadInput("--json " + options.json + ": " + std::strerror(errno));
+  json_ = opened("--json", options.json);
+  solution_ = opened("--solution", options.solution);
 }
 
 Report::~Report() {
   if (owns_out_ && out_ != nullptr) std::fclose(out_);
   if (json_ != nullptr) std::fclose(json_);
+  if (solution_ != nullptr) std::fclose(solution_);
+}
+
+void Report::solution(const std::vector<double>& x) {
+  if (solution_ != nullptr) std::fwrite(x.data(), sizeof(double), x.size(), solution_);
 }
 
 void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen) {
@@ -84,12 +95,14 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
                  quoted(blas.description()).c_str());
 }
 
-void Report::begin(const Case& each) {
+void Report::begin(const Case& each, std::int64_t columns_done, double seconds_before) {
   order_ = each.order;
-  columns_before_ = step_ = 0;
+  columns_before_ = columns_done;
+  step_ = columns_done / each.block;
   lines_ = 0;
   since_line_ = {};
-  begun_ = line_at_ = MPI_Wtime();
+  line_at_ = MPI_Wtime();
+  begun_ = line_at_ - seconds_before;
 }
 
 void Report::screening(const char* when, const Screening& screening) {

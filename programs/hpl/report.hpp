@@ -40,9 +40,10 @@ class Report {
   Report& operator=(const Report&) = delete;
 
   void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen);
-  void begin(const Case& each);
+  void begin(const Case& each, std::int64_t columns_done, double seconds_before);
   void screening(const char* when, const Screening& screening);
   void after_step(std::int64_t columns_done, const StepTimes& times);
+  void solution(const std::vector<double>& x);
   void end(const Case& each, const Outcome& outcome, double threshold);
   void finish(int skipped);
 
@@ -51,6 +52,7 @@ class Report {
 
   std::FILE* out_ = nullptr;
   std::FILE* json_ = nullptr;
+  std::FILE* solution_ = nullptr;
   bool owns_out_ = false;
   bool row_major_;
   int lines_asked_;
