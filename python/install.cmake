@@ -11,3 +11,6 @@ foreach(target dryfly_provider dryfly_preload)
   endif()
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
+# The solvers are compiled with the user's MPI when they are first asked for.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl DESTINATION dryfly/programs COMPONENT python
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp")

@@ -123,6 +123,21 @@ def spec(
     click.echo(resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute)), nl=False)
 
 
+@cli.command(context_settings={**_CONTEXT, "ignore_unknown_options": True})
+@click.option("-n", "--ranks", type=int, metavar="R", help="MPI ranks; default: what --grid needs, else one a core.")
+@click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
+@click.option("--program", "only_path", is_flag=True, help="Only print the path of the program for this MPI.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF DRYFLY-HPL]...")
+def hpl(ranks: int | None, mpi: str | None, only_path: bool, arguments: tuple[str, ...]) -> None:
+    """Solve A x = b on this computer, as HPL does: dryfly hpl -N 20000 --grid 1x2.
+
+    On a simulated machine: dryfly run ... -- dryfly-hpl -N 8000. Its options: dryfly hpl -- --help.
+    """
+    from dryfly import solver
+
+    sys.exit(solver.run("dryfly-hpl", arguments, ranks=ranks, mpi=mpi, only_path=only_path))
+
+
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)
 @click.pass_context
 def machines(context: click.Context) -> None:

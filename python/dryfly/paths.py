@@ -21,6 +21,12 @@ def data_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parents[1] / "data"
 
 
+def programs_folder() -> Path:
+    """The sources of the programs that are compiled with the user's MPI."""
+    inside = _PACKAGE / "programs"
+    return inside if inside.is_dir() else _PACKAGE.parents[1] / "programs"
+
+
 def native(name: str) -> Path:
     """A part that is built from C++. DRYFLY_NATIVE names another folder to take it from, for developers."""
     folder = Path(os.environ.get("DRYFLY_NATIVE") or _PACKAGE / "_native")

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import elf
+from dryfly import elf, solver
 from dryfly.errors import UserError
 from dryfly.mpi import MpiLibrary
 
@@ -29,6 +29,9 @@ class Program:
 
 
 def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_folder: Path) -> Program:
+    if name in solver.NAMES and shutil.which(name) is None:
+        built = solver.build(name, mpi=mpi)
+        return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
     path = _find(name)
     if path.suffix in _SOURCES:
         built = _compile(path, mpi=mpi, build_folder=build_folder)

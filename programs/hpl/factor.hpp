@@ -1,0 +1,68 @@
+// The factorisation: panel after panel, with look-ahead.
+//
+// In step k the panel k + depth is brought up to date, factored and sent on its way before the update with panel k,
+// during which its broadcast goes on. With several process rows the update can be split, so that the rows of one part
+// are exchanged while another part is multiplied.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "blas.hpp"
+#include "panel.hpp"
+#include "phases.hpp"
+#include "rows.hpp"
+
+namespace dryfly::hpl {
+
+struct FactorOptions {
+  PanelOptions panel;
+  SwapOptions swap;
+  Broadcast broadcast = Broadcast::ring_modified;
+  int depth = 1;
+  int split = 2;  // parts of an update
+  bool transposed_top = false;
+};
+
+class Factorisation {
+ public:
+  Factorisation(const Grid& grid, const Blas& blas, const FactorOptions& options, Matrix& matrix);
+
+  // Called after every step, with the number of the next, the columns that are finished and this process's times.
+  using AfterStep = std::function<void(std::int64_t next_step, std::int64_t columns_done, const StepTimes&)>;
+  // From step `first` on; if that is not 0, the state before it has been transferred.
+  void run(std::int64_t first, const AfterStep& after_step);
+
+  // Between two steps: nothing is under way any more.
+  void settle() { traffic_.wait_for_all(); }
+
+  // Everything that step `next_step` needs, to or from a file; false if `transfer` fails.
+  using Transfer = std::function<bool(double*, std::int64_t)>;
+  bool transfer_state(std::int64_t next_step, const Transfer& transfer);
+
+  std::int64_t elements() const;  // memory besides the matrix, in doubles
+
+ private:
+  void prepare(std::int64_t index, std::int64_t oldest);
+  void update(Panel& panel, std::int64_t first, std::int64_t count);
+  void update_part(Panel& panel, std::int64_t first, std::int64_t count, const double* u, std::int64_t u_stride,
+                   bool transposed_u);
+  void update_alone(Panel& panel, std::int64_t first, std::int64_t count);
+  void receive(Panel& panel);
+  Panel& panel(std::int64_t index) { return panels_[static_cast<std::size_t>(index) % panels_.size()]; }
+  std::int64_t blocks() const;
+
+  const Grid& grid_;
+  const Blas& blas_;
+  FactorOptions options_;
+  Matrix& matrix_;
+  PanelFactor factor_;
+  Traffic traffic_;
+  std::vector<Panel> panels_;
+  std::vector<RowExchange> exchanges_;
+  int exchange_tag_ = 0;
+  StepTimes times_;
+};
+
+}  // namespace dryfly::hpl

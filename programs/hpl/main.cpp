@@ -1,0 +1,244 @@
+// dryfly-hpl: the High-Performance Linpack benchmark. Built with any MPI's mpicxx; see README.md beside this file.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "factor.hpp"
+#include "options.hpp"
+#include "report.hpp"
+#include "solve.hpp"
+
+namespace dryfly::hpl {
+namespace {
+
+// Memory of the computers below the ranks. A simulated node is none: what counts is whose kernel it is.
+class Hosts {
+ public:
+  Hosts() {
+    std::ifstream boot("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    boot >> id;
+    double mine[2] = {static_cast<double>(std::hash<std::string>{}(id) >> 12), available()};
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    host_of_rank_.resize(static_cast<std::size_t>(ranks));
+    std::vector<double> all(2 * host_of_rank_.size());
+    MPI_Allgather(mine, 2, MPI_DOUBLE, all.data(), 2, MPI_DOUBLE, MPI_COMM_WORLD);
+    for (std::size_t r = 0; r < host_of_rank_.size(); ++r) {
+      host_of_rank_[r] = all[2 * r];
+      double& bytes = available_.try_emplace(all[2 * r], all[2 * r + 1]).first->second;
+      bytes = std::min(bytes, all[2 * r + 1]);
+    }
+  }
+
+  // What all ranks together can use, if each takes the same.
+  double usable() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [host, bytes] : available_)
+      least =
+          std::min(least, bytes / static_cast<double>(std::count(host_of_rank_.begin(), host_of_rank_.end(), host)));
+    return least * static_cast<double>(host_of_rank_.size());
+  }
+
+ private:
+  static double available() {
+    std::ifstream file("/proc/meminfo");
+    for (std::string line; std::getline(file, line);)
+      if (line.rfind("MemAvailable:", 0) == 0) return std::stod(line.substr(13)) * 1024;
+    return std::numeric_limits<double>::infinity();
+  }
+
+  std::vector<double> host_of_rank_;
+  std::map<double, double> available_;
+};
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g GB", bytes / 1e9);
+  return text;
+}
+
+// The matrix, and for each rank its panels and the rows that it exchanges.
+double need_bytes(const Case& each) {
+  const double order = static_cast<double>(each.order);
+  const double width = static_cast<double>(std::min(each.block, each.order));
+  const double panels = each.columns > 1 ? (each.factor.depth + 1) * width * order / each.rows : 0;
+  const double rows = each.rows > 1 ? 3 * width * order / each.columns : 0;
+  return 8 * (order * (order + 1) + (panels + rows) * each.rows * each.columns);
+}
+
+void check_memory(const std::vector<Case>& cases, double usable) {
+  for (const Case& each : cases)
+    if (need_bytes(each) > usable)
+      throw BadInput("N = " + std::to_string(each.order) + ": the matrix and its panels need " +
+                     gigabytes(need_bytes(each)) + ", and " + gigabytes(usable) + " of memory are free");
+}
+
+std::vector<Case> combinations(const Options& options) {
+  std::vector<Case> cases;
+  Case each;
+  FactorOptions& factor = each.factor;
+  factor.swap = options.swap;
+  factor.split = options.split;
+  factor.transposed_top = options.transposed_top;
+  factor.panel.search = options.search;
+  for (const auto& [rows, columns] : options.grids)
+    for (const std::int64_t order : options.orders)
+      for (const std::int64_t block : options.blocks)
+        for (const int depth : options.depths)
+          for (const Broadcast broadcast : options.broadcasts)
+            for (const Variant recursion : options.recursion)
+              for (const Variant leaf : options.leaf)
+                for (const int leaf_columns : options.leaf_columns)
+                  for (const int pieces : options.pieces) {
+                    each.order = order, each.block = block, each.rows = rows, each.columns = columns;
+                    factor.depth = depth, factor.broadcast = broadcast;
+                    factor.panel.recursion = recursion, factor.panel.leaf = leaf;
+                    factor.panel.leaf_columns = leaf_columns, factor.panel.pieces = pieces;
+                    cases.push_back(each);
+                  }
+  return cases;
+}
+
+// HPL.dat is read by the first rank, because the others may see another file system.
+std::string read_everywhere(const std::string& name, bool must_exist, bool is_first) {
+  std::string text;
+  long long length = -1;
+  if (is_first) {
+    std::ifstream file(name);
+    if (file) {
+      std::stringstream content;
+      content << file.rdbuf();
+      text = content.str();
+      length = static_cast<long long>(text.size());
+    }
+  }
+  MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  if (length < 0) {
+    if (must_exist) throw BadInput("--dat " + name + ": the file cannot be read");
+    return "";
+  }
+  text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
+  return text;
+}
+
+std::string about(const Case& each, const Options& options, const Blas& blas) {
+  const FactorOptions& factor = each.factor;
+  std::ostringstream text;
+  text << "N " << each.order << " NB " << each.block << " grid " << each.rows << "x" << each.columns << " seed "
+       << options.seed << " depth " << factor.depth << " panel " << static_cast<int>(factor.panel.recursion)
+       << factor.panel.pieces << static_cast<int>(factor.panel.leaf) << factor.panel.leaf_columns << " form "
+       << factor.transposed_top << factor.swap.transposed_u << factor.split << options.row_major << options.alignment
+       << " " << blas.description();
+  return text.str();
+}
+
+Outcome solve(const Case& each, const Options& options, const Blas& blas, Report& report) {
+  const Grid grid(MPI_COMM_WORLD, each.rows, each.columns, options.row_major);
+  Matrix matrix(grid, each.order, each.block, options.alignment);
+  int there = matrix.allocated() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (there == 0) throw BadInput("N = " + std::to_string(each.order) + ": the system gives no memory for the matrix");
+  const Generator generator(options.seed);
+  Factorisation factorisation(grid, blas, each.factor, matrix);
+  Checkpoint checkpoint(options.checkpoint, MPI_COMM_WORLD, about(each, options, blas));
+  const std::int64_t first_step = checkpoint.restore(factorisation);
+  if (first_step == 0) matrix.generate(generator);
+  Outcome outcome;
+  if (options.screen) outcome.before = screen(blas, each.block, MPI_COMM_WORLD);
+  report.screening("before", outcome.before);
+  MPI_Barrier(MPI_COMM_WORLD);
+  report.begin(each, first_step * each.block, checkpoint.seconds_before());
+  const double begin = MPI_Wtime();
+  factorisation.run(first_step, [&](std::int64_t next_step, std::int64_t columns_done, const StepTimes& times) {
+    outcome.steps.push_back(times);
+    report.after_step(columns_done, times);
+    if (columns_done < each.order) checkpoint.after_step(next_step, factorisation);
+  });
+  const std::vector<double> x = back_substitute(grid, blas, matrix);
+  outcome.seconds = checkpoint.seconds_before() + MPI_Wtime() - begin;
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  if (options.screen) outcome.after = screen(blas, each.block, MPI_COMM_WORLD);
+  report.screening("after", outcome.after);
+  outcome.memory_bytes = 8.0 * static_cast<double>(matrix.elements() + factorisation.elements());
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  for (const StepTimes& step : outcome.steps)
+    for (std::size_t i = 0; i < kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
+  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (double& seconds : outcome.mean.phase) seconds /= each.rows * each.columns;
+  static_assert(sizeof(StepTimes) == (kPhases + 1) * sizeof(double), "sent as doubles");
+  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (kPhases + 1)), MPI_DOUBLE,
+                MPI_MAX, MPI_COMM_WORLD);
+  report.solution(x);
+  checkpoint.remove();
+  outcome.residual = check(grid, matrix, generator, x);
+  outcome.passed = outcome.residual.passed(options.threshold);
+  return outcome;
+}
+
+int run(int count, char** arguments) {
+  int ranks = 1, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const bool is_first = rank == 0;
+  Options options = parse_command_line(count, arguments);
+  if (options.help) {
+    if (is_first) std::fputs(usage().c_str(), stdout);
+    return 0;
+  }
+  std::string chosen;
+  const std::string data_file = options.data_file.empty() ? "HPL.dat" : options.data_file;
+  if (!options.data_file.empty() || options.orders.empty()) {
+    const std::string text = read_everywhere(data_file, !options.data_file.empty(), is_first);
+    if (!text.empty() || !options.data_file.empty()) {
+      parse_data_file(data_file, text, options);
+      chosen = "what " + data_file + " says";
+    }
+  }
+  const Hosts hosts;
+  const bool order_chosen = options.orders.empty();
+  complete(options, ranks, hosts.usable());
+  const std::vector<Case> cases = combinations(options);
+  check_memory(cases, hosts.usable());
+  if (order_chosen)
+    chosen = "N = " + std::to_string(options.orders.front()) + " on a grid of " +
+             std::to_string(options.grids.front().first) + "x" + std::to_string(options.grids.front().second) +
+             ", for which " + gigabytes(hosts.usable()) + " of memory are free";
+  std::string error;
+  const Blas blas = Blas::load(options.blas, &error);
+  if (!error.empty()) throw BadInput(error);
+  Report report(is_first, options);
+  report.header(options, blas, ranks, chosen);
+  bool passed = true;
+  for (const Case& each : cases) {
+    const Outcome outcome = solve(each, options, blas, report);
+    report.end(each, outcome, options.threshold);
+    passed = passed && outcome.passed;
+  }
+  report.finish(0);
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace dryfly::hpl
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  int status = 2;
+  try {
+    status = dryfly::hpl::run(count, arguments);
+  } catch (const dryfly::hpl::BadInput& error) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) std::fprintf(stderr, "dryfly-hpl: %s\n", error.what());
+  }
+  MPI_Finalize();
+  return status;
+}

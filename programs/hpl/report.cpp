@@ -1,0 +1,224 @@
+#include "report.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace dryfly::hpl {
+namespace {
+
+constexpr const char* kDoubleLine =
+    "================================================================================\n";
+constexpr const char* kSingleLine =
+    "--------------------------------------------------------------------------------\n";
+
+char letter(Variant variant) { return "LCR"[static_cast<int>(variant)]; }
+
+std::string code(const Case& each, bool row_major) {
+  char text[64];
+  const PanelOptions& panel = each.factor.panel;
+  std::snprintf(text, sizeof text, "W%c%d%d%c%d%c%d", row_major ? 'R' : 'C', each.factor.depth,
+                static_cast<int>(each.factor.broadcast), letter(panel.recursion), panel.pieces, letter(panel.leaf),
+                panel.leaf_columns);
+  return text;
+}
+
+// Operations of the part of the factorisation that ends with `columns` finished.
+double operations_until(double order, double columns) {
+  const double left = order - columns;
+  return operations(order) - operations(left);
+}
+
+std::string number(double value) {  // JSON has no NaN
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return std::isfinite(value) ? text : "null";
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::FILE* opened(const char* field, const std::string& name) {
+  if (name.empty()) return nullptr;
+  std::FILE* file = std::fopen(name.c_str(), "w");
+  if (file == nullptr) throw BadInput(std::string(field) + " " + name + ": " + std::strerror(errno));
+  return file;
+}
+
+}  // namespace
+
+double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
+
+Report::Report(bool is_first, const Options& options) : row_major_(options.row_major), lines_asked_(options.progress) {
+  if (!is_first) return;
+  out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : std::fopen(options.output.c_str(), "w");
+  owns_out_ = out_ != stdout && out_ != stderr;
+  if (out_ == nullptr) throw BadInput("output file " + options.output + ": " + std::strerror(errno));
+  json_ = opened("--json", options.json);
+  solution_ = opened("--solution", options.solution);
+}
+
+Report::~Report() {
+  if (owns_out_ && out_ != nullptr) std::fclose(out_);
+  if (json_ != nullptr) std::fclose(json_);
+  if (solution_ != nullptr) std::fclose(solution_);
+}
+
+void Report::solution(const std::vector<double>& x) {
+  if (solution_ != nullptr) std::fwrite(x.data(), sizeof(double), x.size(), solution_);
+}
+
+void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen) {
+  if (out_ == nullptr) return;
+  std::fputs(kDoubleLine, out_);
+  std::fprintf(out_, "dryfly-hpl: A x = b in FP64 on %d rank%s; results in the lines of HPL 2.3\n", ranks,
+               ranks == 1 ? "" : "s");
+  std::fprintf(out_, "BLAS: %s\n", blas.description().c_str());
+  if (!chosen.empty()) std::fprintf(out_, "chosen: %s\n", chosen.c_str());
+  std::fprintf(out_, "swap %s, L1 %s, U %s, equilibration %s, alignment %lld doubles, threshold %.1f\n",
+               options.swap.kind == SwapKind::binary   ? "binary exchange"
+               : options.swap.kind == SwapKind::spread ? "spread-roll"
+                                                       : "mix",
+               options.transposed_top ? "transposed" : "plain", options.swap.transposed_u ? "transposed" : "plain",
+               options.swap.equal_pieces ? "yes" : "no", static_cast<long long>(options.alignment), options.threshold);
+  std::fputs(kDoubleLine, out_);
+  std::fflush(out_);
+  if (json_ != nullptr)
+    std::fprintf(json_, "{\"program\": \"dryfly-hpl\", \"ranks\": %d, \"blas\": %s,\n \"runs\": [", ranks,
+                 quoted(blas.description()).c_str());
+}
+
+void Report::begin(const Case& each, std::int64_t columns_done, double seconds_before) {
+  order_ = each.order;
+  columns_before_ = columns_done;
+  step_ = columns_done / each.block;
+  lines_ = 0;
+  since_line_ = {};
+  line_at_ = MPI_Wtime();
+  begun_ = line_at_ - seconds_before;
+}
+
+void Report::screening(const char* when, const Screening& screening) {
+  if (out_ == nullptr || screening.gemm_gflops.empty()) return;
+  const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
+  std::fprintf(out_, "screening %s: dgemm %.2f GF/s, memory %.2f GB/s a rank (medians)\n", when, gemm, memory);
+  for (std::size_t rank = 0; rank < screening.gemm_gflops.size(); ++rank)
+    if (screening.gemm_gflops[rank] < kSlow * gemm || screening.memory_gbytes[rank] < kSlow * memory)
+      std::fprintf(out_, "  slow: rank %zu, dgemm %.2f GF/s, memory %.2f GB/s\n", rank, screening.gemm_gflops[rank],
+                   screening.memory_gbytes[rank]);
+  std::fflush(out_);
+}
+
+void Report::after_step(std::int64_t columns_done, const StepTimes& times) {
+  ++step_;
+  for (std::size_t i = 0; i < kPhases; ++i) since_line_.phase[i] += times.phase[i];
+  if (out_ == nullptr || lines_asked_ == 0) return;
+  // Lines at equal parts of the operations, so that they come in equal times.
+  const double now = MPI_Wtime(), order = static_cast<double>(order_), done = static_cast<double>(columns_done);
+  const double part = operations_until(order, done) / operations(order);
+  if (lines_asked_ > 0 && columns_done < order_ && part * lines_asked_ < lines_ + 1) return;
+  if (lines_++ == 0)
+    std::fprintf(out_, "%6s %8s %10s %9s %9s   %8s %8s %8s %8s %8s\n", "step", "columns", "time", "GF/s now", "so far",
+                 "panel", "bcast", "swap", "trsm", "gemm");
+  const double before = static_cast<double>(columns_before_);
+  std::fprintf(out_, "%6lld %7.2f%% %10.3f %9.2f %9.2f  ", static_cast<long long>(step_), 100 * done / order,
+               now - begun_, (operations_until(order, done) - operations_until(order, before)) / (now - line_at_) / 1e9,
+               operations_until(order, done) / (now - begun_) / 1e9);
+  for (const double seconds : since_line_.phase) std::fprintf(out_, " %8.4f", seconds);
+  std::fputc('\n', out_);
+  std::fflush(out_);
+  lines_ = static_cast<int>(part * std::max(lines_asked_, 0)) + (lines_asked_ < 0 ? lines_ : 0);
+  if (lines_ == 0) lines_ = 1;
+  columns_before_ = columns_done;
+  line_at_ = now;
+  since_line_ = {};
+}
+
+void Report::end(const Case& each, const Outcome& outcome, double threshold) {
+  if (out_ == nullptr) return;
+  const double rate = operations(static_cast<double>(each.order)) / outcome.seconds / 1e9;
+  const std::string name = code(each, row_major_);
+  const Residual& residual = outcome.residual;
+  (outcome.passed ? passed_ : failed_) += 1;
+  std::fputs(kDoubleLine, out_);
+  std::fputs("T/V                N    NB     P     Q               Time                 Gflops\n", out_);
+  std::fputs(kSingleLine, out_);
+  std::fprintf(out_, "%-8s%12lld %5lld %5d %5d %18.2f     %18.4e\n", name.c_str(), static_cast<long long>(each.order),
+               static_cast<long long>(each.block), each.rows, each.columns, outcome.seconds, rate);
+  std::fprintf(out_, "%-12s", "phases (s)");
+  for (const char* phase : kPhaseNames) std::fprintf(out_, " %10s", phase);
+  std::fprintf(out_, " %10s\n%-12s", "rest", "mean of all");
+  double rest = outcome.seconds;
+  for (const double seconds : outcome.mean.phase) {
+    std::fprintf(out_, " %10.3f", seconds);
+    rest -= seconds;
+  }
+  std::fprintf(out_, " %10.3f\n", rest);
+  std::fprintf(out_, "memory of a rank: %.1f MB, of which the matrix 8 N^2/(P Q) = %.1f MB\n",
+               outcome.memory_bytes / 1e6,
+               8e-6 * static_cast<double>(each.order) * static_cast<double>(each.order) / each.rows / each.columns);
+  std::fputs(kSingleLine, out_);
+  std::fprintf(out_, "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= %18.8e ...... %s\n", residual.scaled,
+               outcome.passed ? "PASSED" : "FAILED");
+  if (!outcome.passed) {
+    std::fprintf(out_, "||Ax-b||_oo  . . . . . . . . . . . . . . . . . = %18.6f\n", residual.difference);
+    std::fprintf(out_, "||A||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.a_infinity);
+    std::fprintf(out_, "||A||_1  . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.a_one);
+    std::fprintf(out_, "||x||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.x_infinity);
+    std::fprintf(out_, "||b||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.b_infinity);
+  }
+  std::fflush(out_);
+  if (json_ == nullptr) return;
+  std::fprintf(json_, "%s\n  {\"code\": %s, \"order\": %lld, \"block\": %lld, \"grid\": [%d, %d],\n",
+               passed_ + failed_ == 1 ? "" : ",", quoted(name).c_str(), static_cast<long long>(each.order),
+               static_cast<long long>(each.block), each.rows, each.columns);
+  std::fprintf(json_, "   \"time_s\": %s, \"gflops\": %s, \"memory_bytes_per_rank\": %s,\n",
+               number(outcome.seconds).c_str(), number(rate).c_str(), number(outcome.memory_bytes).c_str());
+  std::fprintf(json_, "   \"residual\": %s, \"threshold\": %s, \"passed\": %s,\n", number(residual.scaled).c_str(),
+               number(threshold).c_str(), outcome.passed ? "true" : "false");
+  std::fprintf(json_,
+               "   \"norms\": {\"difference\": %s, \"a_infinity\": %s, \"a_one\": %s, \"x_infinity\": %s, "
+               "\"b_infinity\": %s},\n   \"phases_mean_s\": {",
+               number(residual.difference).c_str(), number(residual.a_infinity).c_str(), number(residual.a_one).c_str(),
+               number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
+  for (std::size_t i = 0; i < kPhases; ++i)
+    std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i], number(outcome.mean.phase[i]).c_str());
+  std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
+               outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
+               outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
+  steps_as_json(outcome.steps);
+  std::fputs("}", json_);
+}
+
+// One array for each quantity, so that a step is an index into all of them.
+void Report::steps_as_json(const std::vector<StepTimes>& steps) {
+  std::fputs("   \"steps_max_s\": {", json_);
+  for (std::size_t i = 0; i <= kPhases; ++i) {
+    std::fprintf(json_, "%s\n    \"%s\": [", i == 0 ? "" : ",", i < kPhases ? kPhaseNames[i] : "wall");
+    for (std::size_t step = 0; step < steps.size(); ++step)
+      std::fprintf(json_, "%s%.6g", step == 0 ? "" : ", ", i < kPhases ? steps[step].phase[i] : steps[step].wall);
+    std::fputs("]", json_);
+  }
+  std::fputs("}", json_);
+}
+
+void Report::finish(int skipped) {
+  if (json_ != nullptr) std::fprintf(json_, "],\n \"passed\": %d, \"failed\": %d}\n", passed_, failed_);
+  if (out_ == nullptr) return;
+  std::fputs(kDoubleLine, out_);
+  std::fprintf(out_, "\nFinished %6d tests with the following results:\n", passed_ + failed_ + skipped);
+  std::fprintf(out_, "         %6d tests completed and passed residual checks,\n", passed_);
+  std::fprintf(out_, "         %6d tests completed and failed residual checks,\n", failed_);
+  std::fprintf(out_, "         %6d tests skipped because of illegal input values.\n", skipped);
+  std::fprintf(out_, "%s\nEnd of Tests.\n%s", kSingleLine, kDoubleLine);
+  std::fflush(out_);
+}
+
+}  // namespace dryfly::hpl

@@ -1,0 +1,26 @@
+// What each rank can do, measured on all at once: the product that the update consists of, and the memory. A rank that
+// is slower than the others holds up every step, so it is named.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "blas.hpp"
+
+namespace dryfly::hpl {
+
+constexpr double kSlow = 0.9;  // of the median
+
+struct Screening {
+  std::vector<double> gemm_gflops;    // by rank; of C := C - A B with K = NB
+  std::vector<double> memory_gbytes;  // by rank; of a triad a := b + 2 c, with 24 bytes an element
+};
+
+Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where);
+
+double median(std::vector<double> values);
+double mean(const std::vector<double>& values);
+
+}  // namespace dryfly::hpl

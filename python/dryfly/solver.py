@@ -1,0 +1,117 @@
+"""dryfly's own solvers: compiled once for each MPI, kept in the user's cache, and started on this computer.
+
+The BLAS is not linked: the program is told where the libraries of this Python environment are, and opens one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dryfly.errors import UserError
+from dryfly.mpi import MpiLibrary, select
+from dryfly.paths import cache_folder, programs_folder
+
+NAMES = {"dryfly-hpl": "hpl"}  # and the folder of its sources
+
+_FLAGS = ("-std=c++20", "-O3", "-g")
+_BLAS = {"mkl": re.compile(r"libmkl_rt\.so(\.\d+)*"), "scipy-openblas32": re.compile(r"libscipy_openblas.*\.so")}
+_GRID = re.compile(r"(\d+)x(\d+)")
+
+
+def build(name: str, *, mpi: MpiLibrary) -> Path:
+    """The program for this MPI; it is compiled when there is none of these sources yet."""
+    folder = programs_folder() / NAMES[name]
+    sources = sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test"))
+    flags = (*_FLAGS, f'-DDRYFLY_BLAS_FOUND="{":".join(blas_libraries())}"')
+    wrapper = mpi.wrapper("mpicxx")
+    if wrapper is None:
+        raise UserError(f"MPI library {mpi.name} has no mpicxx, so {name} cannot be compiled with it")
+    digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
+    for path in sorted(folder.glob("*.[ch]pp")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name
+    if target.is_file():
+        return target
+    print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
+    target.parent.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent.parent, prefix=".build-") as work:
+        _compile(name, sources, [str(wrapper), *flags], Path(work))
+        target.parent.mkdir(exist_ok=True)
+        os.replace(Path(work) / name, target)  # complete, or not there
+    return target
+
+
+def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> None:
+    def one(source: Path) -> str:
+        return _messages([*command, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        messages = "".join(pool.map(one, sources))
+    messages = messages or _messages(
+        [*command, *(str(work / f"{source.stem}.o") for source in sources), "-o", str(work / name), "-ldl"]
+    )
+    if messages:
+        sys.stderr.write(messages)
+        raise UserError(f"{name} does not compile with {command[0]} (its messages are above)")
+
+
+def _messages(command: list[str]) -> str:
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return (result.stderr or f"{command[0]} ended with status {result.returncode}\n") if result.returncode else ""
+
+
+def blas_libraries() -> list[str]:
+    """Those that pip has installed beside dryfly."""
+    found = []
+    for package, pattern in _BLAS.items():
+        try:
+            files = importlib.metadata.distribution(package).files or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        paths = (os.path.realpath(file.locate()) for file in files if pattern.fullmatch(file.name))
+        found += [path for path in paths if Path(path).exists()]
+    return found
+
+
+def run(name: str, arguments: tuple[str, ...], *, ranks: int | None, mpi: str | None, only_path: bool) -> int:
+    library = select(mpi)
+    program = build(name, mpi=library)
+    if only_path:
+        print(program)
+        return 0
+    count = _ranks(ranks, arguments)
+    command = [str(program), *arguments]
+    if count > 1:
+        launcher = library.wrapper("mpiexec")
+        if launcher is None:
+            raise UserError(f"MPI library {library.name} has no mpiexec, so only one rank can be started (-n 1)")
+        command = [str(launcher), "-n", str(count), *_binding(library, count), *command]
+    return subprocess.run(command, check=False).returncode
+
+
+def _ranks(asked: int | None, arguments: tuple[str, ...]) -> int:
+    if asked is not None:
+        if asked < 1:
+            raise UserError(f"-n {asked}: accepted is 1 or more ranks")
+        return asked
+    if {"-h", "--help"} & set(arguments):
+        return 1
+    for first, second in zip(arguments, (*arguments[1:], ""), strict=True):
+        text = second if first == "--grid" else first.removeprefix("--grid=") if first.startswith("--grid=") else ""
+        grid = _GRID.fullmatch(text.partition(",")[0])
+        if grid is not None:
+            return int(grid[1]) * int(grid[2])
+    return len(os.sched_getaffinity(0))
+
+
+def _binding(library: MpiLibrary, ranks: int) -> list[str]:
+    """One core for each rank, if there are so many: a rank that wanders loses its caches."""
+    return ["-bind-to", "core"] if library.family == "mpich" and ranks <= len(os.sched_getaffinity(0)) else []

@@ -1,0 +1,238 @@
+"""dryfly-hpl: its solutions against LAPACK's, its lines, its refusals, and a restart, natively and under dryfly run."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Dryfly, Native
+
+from dryfly import mpi, solver
+
+NAME = "dryfly-hpl"
+SEED = 100
+pytestmark = pytest.mark.usefixtures("program")  # compiled before the first run is timed
+WR = re.compile(r"^WR(\d)(\d)([LCR])(\d)([LCR])(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +[\d.]+ +\d\.\d{4}e[+-]\d\d$", re.M)
+
+DATA_FILE = """HPLinpack benchmark input file
+of the tests
+{output}      output file name (if any)
+{device}            device out (6=stdout,7=stderr,file)
+2            # of problems sizes (N)
+60 41        Ns
+1            # of NBs
+8            NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+1            Ps
+2            Qs
+16.0         threshold
+1            # of panel fact
+0            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+2            # of broadcast
+1 3          BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+"""
+
+
+@pytest.fixture(scope="session")
+def program(library: mpi.MpiLibrary) -> Path:
+    return solver.build(NAME, mpi=library)
+
+
+def lapack(order: int) -> np.ndarray:
+    """x by LAPACK, of the matrix made here in Python's own whole numbers."""
+    state, elements = SEED, []
+    for _ in range(order * (order + 1)):
+        state = (6364136223846793005 * state + 1) % 2**64
+        elements.append(0.5 - float(state) * 2.0**-64)
+    system = np.array(elements).reshape(order + 1, order).T
+    return np.linalg.solve(system[:, :order], system[:, order])
+
+
+def require_lapack(file: Path, orders: list[int]) -> None:
+    """The file holds x of so many runs; each agrees with LAPACK's, for any order of the pivots' operations."""
+    found = np.fromfile(file)
+    assert found.size == sum(orders)
+    expected = {order: lapack(order) for order in set(orders)}
+    for order in orders:
+        x, found = found[:order], found[order:]
+        error = np.abs(x - expected[order]).max() / np.abs(expected[order]).max()
+        assert error < 1e-9, f"order {order}: the solution is off by {error:.2e}"
+
+
+def simulated(dryfly: Dryfly, ranks: int, *arguments: str | Path) -> str:
+    command = ("run", "--compute", "none", "-n", str(ranks), "--", NAME, "--progress", "none", *arguments)
+    return dryfly(*command, limit_s=240.0).succeeded().stdout
+
+
+def test_solutions_agree_with_lapack_for_orders_and_blocks_that_do_not_divide(dryfly: Dryfly, tmp_path: Path) -> None:
+    orders, blocks, grids, depths = [1, 7, 64, 101], [1, 8, 200], ["1x6", "3x2", "6x1"], [0, 2]
+    x = tmp_path / "x"
+    arguments = ["-N", ",".join(map(str, orders)), "--nb", ",".join(map(str, blocks)), "--grid", ",".join(grids)]
+    arguments += ["--depth", ",".join(map(str, depths)), "--solution", str(x)]
+    output = simulated(dryfly, 6, *arguments)
+    runs = [order for _ in grids for order in orders for _ in blocks for _ in depths]
+    assert output.count("PASSED") == len(runs)
+    require_lapack(x, runs)
+
+
+def test_every_panel_factorisation_and_broadcast_agrees_with_lapack(dryfly: Dryfly, tmp_path: Path) -> None:
+    x = tmp_path / "x"
+    kinds = "left,crout,right"
+    arguments = ["-N", "75", "--nb", "16", "--grid", "2x3", "--depth", "1", "--solution", str(x), "--pmap", "column"]
+    arguments += ["--pfact", kinds, "--rfact", kinds, "--nbmin", "1,4", "--ndiv", "3"]
+    assert simulated(dryfly, 6, *arguments).count("PASSED") == 18
+    require_lapack(x, [75] * 18)
+    arguments = ["-N", "90", "--nb", "8", "--grid", "1x7,7x1", "--depth", "0,2", "--solution", str(x)]
+    arguments += ["--bcast", "1ring,1ringM,2ring,2ringM,long,longM", "--pivot", "hybrid"]
+    assert simulated(dryfly, 7, *arguments).count("PASSED") == 24
+    require_lapack(x, [90] * 24)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--swap", "binary", "--l1", "transposed", "--pivot", "collective"),
+        ("--swap", "spread", "--u", "transposed", "--split", "1"),
+        ("--swap", "spread", "--equil", "no", "--split", "3", "--l1", "transposed", "--u", "transposed"),
+        ("--swap", "mix", "--swap-threshold", "20", "--split", "4", "--align", "1"),
+    ],
+    ids=lambda options: " ".join(options),
+)
+def test_every_exchange_of_rows_agrees_with_lapack(dryfly: Dryfly, tmp_path: Path, options: tuple[str, ...]) -> None:
+    x = tmp_path / "x"
+    arguments = ["-N", "100,57", "--nb", "8,20", "--grid", "5x1,1x5", "--depth", "0,1", "--solution", str(x)]
+    assert simulated(dryfly, 5, *arguments, *options).count("PASSED") == 16
+    require_lapack(x, ([100] * 4 + [57] * 4) * 2)
+
+
+def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> None:
+    command = ("run", "--machine", "aurora", "-N", "4", "--ppn", "6", "--", NAME, "-N", "1000", "--grid", "4x6")
+    ended = dryfly(*command, limit_s=240.0).succeeded()
+    assert "...... PASSED" in ended.stdout
+    assert ended.results["virtual_time_ps"] > 0
+
+
+def test_one_rank_needs_no_launcher_and_two_ranks_find_the_same_solution(
+    program: Path, native: Native, tmp_path: Path
+) -> None:
+    x = tmp_path / "x"
+    alone = subprocess.run([program, "-N", "300,301", "--nb", "64", "--solution", x], capture_output=True, text=True)
+    assert alone.returncode == 0, alone.stderr
+    assert alone.stdout.count("PASSED") == 2
+    require_lapack(x, [300, 301])
+    for ranks in (2, 3):
+        assert native(ranks, program, "-N", "300", "--solution", x).stdout.count("PASSED") == 1
+        require_lapack(x, [300])
+
+
+def test_an_hpl_dat_gives_hpls_lines(program: Path, native: Native, tmp_path: Path) -> None:
+    (tmp_path / "HPL.dat").write_text(DATA_FILE.format(output="HPL.out", device=6))
+    output = native(2, program, cwd=tmp_path).stdout
+    lines = [found.groups() for found in WR.finditer(output)]
+    expected = [("1", bcast, "C", "2", "L", "4", order, "8", "1", "2") for order in ("60", "41") for bcast in "13"]
+    assert lines == expected
+    assert len(re.findall(r"^\|\|Ax-b\|\|_oo/\(eps.*\)= +\d\.\d+e-\d\d \.\.\.\.\.\. PASSED$", output, re.M)) == 4
+    assert "     4 tests completed and passed residual checks," in output
+    (tmp_path / "HPL.dat").write_text(DATA_FILE.format(output="HPL.out", device=8))
+    assert native(2, program, cwd=tmp_path).stdout == ""
+    assert len(WR.findall((tmp_path / "HPL.out").read_text())) == 4
+
+
+BAD_INPUT = [
+    (("-N", "0"), "-N 0: accepted is a whole number from 1 to"),
+    (("-N", "100", "--nb", "0"), "--nb 0: accepted is a whole number from 1 to"),
+    (("-N", "100", "--grid", "2x3"), "grid 2x3: it needs 6 ranks, and there are 1"),
+    (("-N", "100", "--grid", "4"), "--grid 4: accepted is PxQ"),
+    (("-N", "2e9"), "GB, and"),
+    (("-N", "100", "--bcast", "3ring"), "--bcast 3ring: accepted is 1ring, 1ringM"),
+    (("-N", "100", "--colour", "red"), "unknown option --colour"),
+    (("-N", "100", "--blas", "/no/such.so"), "/no/such.so"),
+    (("--dat", "/no/HPL.dat"), "--dat /no/HPL.dat: the file cannot be read"),
+    (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
+    (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value)[:30])
+def test_what_cannot_be_run_is_one_sentence_and_status_2(
+    program: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    ended = subprocess.run([program, *arguments], capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stdout
+    assert sentence in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("60 41        Ns", "60           Ns", "HPL.dat line 6 (Ns): has 1 values, and 2 are announced"),
+        ("8            NBs", "-8           NBs", "HPL.dat line 8 (NBs): -8: accepted is a whole number from 1"),
+        ("1 3          BCASTs", "1 6          BCASTs", "line 23 (BCASTs): 6: accepted is a whole number from 0 to 5"),
+        ("\n8            memory alignment in double (> 0)\n", "\n", "line 31 (memory alignment) is missing"),
+    ],
+    ids=["fewer", "negative", "unknown", "missing"],
+)
+def test_a_wrong_hpl_dat_is_one_sentence(program: Path, tmp_path: Path, before: str, after: str, sentence: str) -> None:
+    text = DATA_FILE.format(output="HPL.out", device=6)
+    assert before in text
+    (tmp_path / "HPL.dat").write_text(text.replace(before, after))
+    ended = subprocess.run([program], capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert sentence in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> None:
+    ended = subprocess.run([program, "-N", "50", "--threshold", "1e-9"], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "...... FAILED" in ended.stdout
+    assert "1 tests completed and failed residual checks" in ended.stdout
+    assert "||A||_oo . . ." in ended.stdout
+
+
+def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:
+    def command(solution: str, *more: str) -> list[str]:
+        start = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "1500", "--nb", "32", "--grid", "1x2"]
+        return [*start, "--depth", "1", "--solution", str(tmp_path / solution), *more]
+
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    kept = ("--checkpoint", str(tmp_path / "kept"), "--checkpoint-every", "0")
+    run = subprocess.Popen(command("killed", *kept), stdout=subprocess.DEVNULL, start_new_session=True)
+    current = tmp_path / "kept" / "hpl-current"
+    deadline = time.monotonic() + 60
+    while not current.exists() or int(current.read_text().split()[0]) < 3:
+        assert run.poll() is None, "it has ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert (tmp_path / "killed").stat().st_size == 0
+    ended = subprocess.run(command("resumed", *kept, "--restart", "yes"), capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "PASSED" in ended.stdout
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not list((tmp_path / "kept").glob("hpl-*-0")), "what was kept is removed at the end"
