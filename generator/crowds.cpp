@@ -165,8 +165,8 @@ double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes s
   stand.run();
   const std::uint64_t begin = first_idle.ps / 4;
   const std::uint64_t end = first_idle.ps / 4 * 3;
-  const auto within = std::count_if(done_ps.begin(), done_ps.end(),
-                                    [&](std::uint64_t at_ps) { return at_ps >= begin && at_ps < end; });
+  const auto within =
+      std::count_if(done_ps.begin(), done_ps.end(), [&](std::uint64_t at_ps) { return at_ps >= begin && at_ps < end; });
   return static_cast<double>(within) * static_cast<double>(size.count) / (static_cast<double>(end - begin) * 1e-12);
 }
 

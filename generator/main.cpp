@@ -78,10 +78,8 @@ std::vector<NicId> crowd(const Dragonfly& topology, const std::string& path) {
 }
 
 Operation operation_named(const std::string& name) {
-  const std::map<std::string, Operation> known{{"send", Operation::send},
-                                               {"write", Operation::write},
-                                               {"read", Operation::read},
-                                               {"atomic", Operation::atomic}};
+  const std::map<std::string, Operation> known{
+      {"send", Operation::send}, {"write", Operation::write}, {"read", Operation::read}, {"atomic", Operation::atomic}};
   const auto found = known.find(name);
   if (found == known.end()) throw SpecError("operation = `" + name + "`: accepted is send, write, read or atomic");
   return found->second;
@@ -103,8 +101,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   const std::uint64_t count = std::max<std::uint64_t>(arguments.number("count", 100), 1);
   const auto nic = [&](const char* name) { return nic_named(stand.topology(), arguments.text(name)); };
   if (pattern == "latency") {
-    json.member("mean_ps", latency_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"), size,
-                                      count));
+    json.member("mean_ps",
+                latency_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
   } else if (pattern == "stream") {
     const bool both_ways = arguments.number("both_ways", 0) != 0;
     const std::uint64_t time_ps = stream_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"),
@@ -120,8 +118,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
                                         Duration{stand.spec().number("host.completion_ps")}));
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
-    const double rate = uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8),
-                                            stand.spec().number("run.seed"));
+    const double rate =
+        uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8), stand.spec().number("run.seed"));
     json.member("bytes_per_s", rate);
     json.member("bytes_per_s_per_nic", rate / static_cast<double>(nics.size()));
   } else {

@@ -29,8 +29,8 @@ std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
                            Duration send_cost, Duration receive_cost);
 
-// Each NIC writes `count` messages to random others, `window` at once and routed packet by packet: bytes delivered per second by all of them
-// between a quarter and three quarters of the time, when nobody has finished.
+// Each NIC writes `count` messages to random others, `window` at once and routed packet by packet: bytes delivered per
+// second by all of them between a quarter and three quarters of the time, when nobody has finished.
 double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes size, std::uint64_t count,
                            std::uint64_t window, std::uint64_t seed);
 

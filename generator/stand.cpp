@@ -60,9 +60,8 @@ void Stand::send(EndpointId from, EndpointId to, Bytes size, std::uint64_t tag, 
 
 void Stand::receive(EndpointId endpoint, Bytes capacity, std::uint64_t tag, Action received) {
   const Token token = keep(std::move(received));
-  at(now() + command_latency_, [=, this] {
-    nics_.receive({.at = endpoint, .tagged = true, .tag = tag, .capacity = capacity, .token = token});
-  });
+  at(now() + command_latency_,
+     [=, this] { nics_.receive({.at = endpoint, .tagged = true, .tag = tag, .capacity = capacity, .token = token}); });
 }
 
 void Stand::rma(RmaKind kind, EndpointId from, EndpointId to, Bytes size, bool ordered, Action done) {

@@ -11,3 +11,5 @@ foreach(target dryfly_provider dryfly_preload)
   endif()
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/micro/ DESTINATION dryfly/programs COMPONENT python
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.h")

@@ -31,6 +31,10 @@ MAY_INCLUDE: dict[str, set[str]] = {
         "core/nic", "wire", "clock/call_names.hpp",
     },
     "app": {"core/spec", "core/unit", "conductor"},
+    "generator": {
+        "core/unit", "core/spec", "core/record", "core/engine", "core/contract", "core/topology", "core/fabric",
+        "core/nic",
+    },
 }  # fmt: skip
 
 LINES_MAX = 520

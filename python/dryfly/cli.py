@@ -123,6 +123,17 @@ def spec(
     click.echo(resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute)), nl=False)
 
 
+@cli.command(context_settings=_CONTEXT)
+@click.argument("subject", metavar="SUBJECT")
+@click.option("--only", multiple=True, metavar="WHAT", help="Rows of a section (E1), of a measurement, or by words.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the rows there; - is standard output.")
+def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> None:
+    """Measure what was published and print both side by side. SUBJECT: fabric."""
+    from dryfly.reproduce import reproduce as reproduce_subject
+
+    sys.exit(reproduce_subject(subject, only=only, json_file=json_file))
+
+
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)
 @click.pass_context
 def machines(context: click.Context) -> None:

@@ -11,6 +11,7 @@ CONDUCTOR = "dryfly-conductor"
 LAUNCHER = "dryfly-launch"
 PROVIDER = "libcxi-fi.so"
 PRELOAD = "libdryfly-preload.so"
+GENERATOR = "dryfly-generator"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -19,6 +20,12 @@ def data_folder() -> Path:
     """In an installed package data/ lies inside it, in a checkout beside python/."""
     inside = _PACKAGE / "data"
     return inside if inside.is_dir() else _PACKAGE.parents[1] / "data"
+
+
+def programs_folder() -> Path:
+    """The microbenchmarks: in an installed package inside it, in a checkout in programs/micro."""
+    inside = _PACKAGE / "programs"
+    return inside if inside.is_dir() else _PACKAGE.parents[1] / "programs" / "micro"
 
 
 def native(name: str) -> Path:
