@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import environment, job, memory, mpi, program, recording, result, summary
+from dryfly import counters, environment, job, memory, mpi, program, recording, result, summary
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -56,6 +57,7 @@ def run(options: RunOptions) -> int:
         recording.check_source(compute.replay_file, ranks=len(placement.ranks))
     debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
     _check_json(options.json)
+    counter_options = counters.read_options(os.environ)
     if not options.command:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
@@ -104,10 +106,13 @@ def run(options: RunOptions) -> int:
             ),
             say=printer.say,
         )
-        return _report(printer, inputs, outcome, folder.path, options.json)
+        return _report(printer, inputs, outcome, folder.path, options.json, counter_options)
 
 
-def _report(printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, target: str | None) -> int:
+def _report(
+    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, target: str | None,
+    counter_options: counters.CounterOptions,
+) -> int:  # fmt: skip
     if outcome.failure:
         printer.say(outcome.failure)
         for line in outcome.details[:DETAILS_SHOWN]:
@@ -123,6 +128,11 @@ def _report(printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, fo
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
     final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
     if outcome.attached:
+        output = sys.stderr if target == "-" else sys.stdout
+        counters.report(
+            counter_options, final["nics"], timeouts=final["network_timeouts"], seconds=final["virtual_time_s"],
+            say=lambda line: print(line, file=output, flush=True),
+        )  # fmt: skip
         summary.after(printer, inputs, final)
     if target is not None:
         result.write(final, target)
