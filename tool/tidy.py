@@ -19,7 +19,9 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "core/engine": {"core/unit"},
     "core/contract": {"core/unit", "core/engine"},
     "core/topology": {"core/unit", "core/spec"},
-    "core/fabric": {"core/unit", "core/spec", "core/engine", "core/contract", "core/topology"},
+    "core/fabric": {
+        "core/unit", "core/spec", "core/engine", "core/contract", "core/topology", "core/record/observer.hpp",
+    },
     "core/nic": {"core/unit", "core/spec", "core/engine", "core/contract"},
     "oracle": {"core/unit"},
     "wire": set(),

@@ -32,6 +32,8 @@ def cli() -> None:
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
+@click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
+@click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
 @click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
 @click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.option("--quiet", is_flag=True, help="Only warnings and errors.")
@@ -48,6 +50,8 @@ def run(
     mpi: str | None,
     compute: str,
     compute_record: str | None,
+    trace: str | None,
+    record: str | None,
     timeout: str | None,
     debug: str | None,
     quiet: bool,
@@ -73,6 +77,8 @@ def run(
         mpi=mpi,
         compute=compute,
         compute_record=compute_record,
+        trace=trace,
+        record=record,
         timeout_s=_seconds(timeout),
         debug=debug,
         quiet=quiet,

@@ -65,7 +65,7 @@ def test_figures_are_subtracted_divided_and_scaled() -> None:
 
 def test_the_median_counts_every_predicted_row_and_no_other() -> None:
     registry = Registry(measurements={"run": Measurement(name="run", machine="testbed", program="latency")}, rows=())
-    figures = {"run": {"8": 2.2, "16": 3.0, "32": 2.0}}
+    figures = {"run": {"8": 2.1, "16": 3.0, "32": 2.0}}
     rows = [
         reproduce._result(registry, each, figures)
         for each in (
@@ -78,9 +78,9 @@ def test_the_median_counts_every_predicted_row_and_no_other() -> None:
         )
     ]
     summary = reproduce.summarise(rows)
-    assert summary["predicted_median_absolute_error"] == pytest.approx(0.1)  # of 10 %, 50 % and 0
+    assert summary["predicted_median_absolute_error"] == pytest.approx(0.05)  # of 5 %, 50 % and 0
     assert summary["predicted_within_10_percent"] == 2
-    assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.3)  # 0, 10, 50, 50
+    assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.275)  # 0, 5, 50, 50
     assert summary["rows"] == {"predicted": 3, "calibrated": 1, "device": 1, "untested": 1}
     assert len(rows) == 6
 
