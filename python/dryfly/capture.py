@@ -149,8 +149,8 @@ def _link(raw: dict[str, Any], node_names: dict[int, str], steps: array[int]) ->
     return Link(
         name=f"{source}>{target}",
         kind=raw["kind"],
-        from_group=raw.get("from_group", raw.get("to_group")),
-        to_group=raw.get("to_group", raw.get("from_group")),
+        from_group=raw["from_group" if "from_group" in raw else "to_group"],
+        to_group=raw["to_group" if "to_group" in raw else "from_group"],
         busy_ps=tuple(steps[0::3]),
         data_bytes=tuple(steps[1::3]),
         waiting_byte_ps=tuple(steps[2::3]),

@@ -140,6 +140,16 @@ def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> Non
     sys.exit(reproduce_subject(subject, only=only, json_file=json_file))
 
 
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_folder", metavar="RUN")
+@click.option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.")
+def report(run_folder: str, target: str) -> None:
+    """Make one page with pictures of a run that was recorded (dryfly run --record RUN)."""
+    from dryfly.report import report as make_report
+
+    sys.exit(make_report(run_folder, target))
+
+
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)
 @click.pass_context
 def machines(context: click.Context) -> None:
