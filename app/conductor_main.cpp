@@ -1,6 +1,7 @@
 // dryfly-conductor: simulates the machine and keeps virtual time for the ranks of one run. Started by `dryfly run`.
 //
 //   dryfly-conductor --spec FILE --channel NAME --result FILE --status-fd N --attach-fd N --lifetime-fd N
+//                    [--record FOLDER]
 //
 // Exit status 0: the life line was closed; 2: the spec cannot be used (the sentence is on stderr).
 #include <signal.h>
@@ -60,7 +61,8 @@ int main(int count, char** words) {
     dryfly::Conductor conductor(spec, flags.at("--channel"), flags.at("--result"),
                                 dryfly::StatusLine(std::atoi(flags.at("--status-fd").c_str())),
                                 dryfly::StatusLine(std::atoi(flags.at("--attach-fd").c_str())),
-                                std::atoi(flags.at("--lifetime-fd").c_str()));
+                                std::atoi(flags.at("--lifetime-fd").c_str()),
+                                flags.contains("--record") ? flags.at("--record") : std::string());
     conductor.run();
   } catch (const std::exception& error) {
     std::cerr << "dryfly: " << error.what() << '\n';

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "clock/call_names.hpp"
+#include "clock/call_record.hpp"
 #include "clock/rank.hpp"
 #include "clock/threads.hpp"
 
@@ -86,6 +87,10 @@ void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
   profile.time_ps += now - entered_ps;
   --ledger.active_in[static_cast<std::uint32_t>(mode)];
   set_mode();
+  if (calls_are_recorded()) {
+    record_call(
+        {entered_ps, now, dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps, bytes, index});
+  }
   if (ledger.active.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   const std::uint64_t inside = now - ledger.changed_ps;
   std::uint64_t waited = dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps;

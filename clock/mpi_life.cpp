@@ -6,6 +6,7 @@
 // communicator on which progress could be made meanwhile. A session is taken to be MPI_THREAD_MULTIPLE.
 #include <atomic>
 
+#include "clock/call_record.hpp"
 #include "clock/compute.hpp"
 #include "clock/export.hpp"
 #include "clock/ledger.hpp"
@@ -39,6 +40,7 @@ void begin_run(Call by, bool thread_multiple) {
   note_call(static_cast<std::uint32_t>(by));
   open_ledger(thread_multiple);
   open_compute();
+  open_call_record();
   begin_gap();
 }
 
@@ -72,6 +74,7 @@ void end_run(Call by, CallMode mode, void (*wait)()) {
   const std::uint64_t entered = enter_call(index, mode);
   wait();
   leave_call(index, mode, entered, 0);
+  close_call_record();
   close_compute();
   set_phase(Phase::ended);
 }

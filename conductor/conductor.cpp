@@ -50,7 +50,7 @@ bool may_reach_memory_of(std::uint32_t pid) {
 }  // namespace
 
 Conductor::Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
-                     StatusLine attach_line, int life_line)
+                     StatusLine attach_line, int life_line, const std::string& record_folder)
     : topology_(spec),
       network_(engine_, topology_, spec),
       segment_(spec),
@@ -62,6 +62,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       bounds_(segment_.rank_count()),
       spec_(spec),
       result_path_(result_path),
+      record_folder_(record_folder),
       status_(status),
       attach_line_(attach_line),
       door_(channel, life_line,
@@ -325,6 +326,7 @@ void Conductor::start_all() {
   processed_until_ = start_;
   started_ = true;
   translator_.start_recording(start_);
+  start_recording();
   started_at_ = WallClock::now();
   status_.say("started");
   for (Rank& rank : ranks_) {
@@ -332,6 +334,21 @@ void Conductor::start_all() {
     rank.gate_at_ps = start_.ps;
     release(rank, start_.ps);
   }
+}
+
+void Conductor::start_recording() {
+  if (record_folder_.empty()) return;
+  recorder_ = std::make_unique<RunRecorder>(record_folder_, topology_, start_);
+  network_.observe(&recorder_->links());
+  translator_.tell(recorder_.get());
+}
+
+void Conductor::finish_recording() {
+  if (!recorder_) return;
+  network_.observe(nullptr);
+  translator_.tell(nullptr);
+  if (!recorder_->finish()) status_.say("warn the recording of the network cannot be written to " + record_folder_);
+  recorder_.reset();
 }
 
 void Conductor::gate_end(Rank& rank) {
@@ -351,6 +368,7 @@ void Conductor::gate_end(Rank& rank) {
 void Conductor::end_all() {
   ended_ = true;
   translator_.stop_recording();
+  finish_recording();
   write_result();
   status_.say("ended");
   for (Rank& rank : ranks_) {
@@ -433,6 +451,8 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
       rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
   rank.page->release_clock_ps.store(std::max(event_moves_clock ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
                                     std::memory_order_relaxed);
+  if (recorder_ && event_moves_clock && clock > rank.gate_at_ps)
+    recorder_->wait({rank.gate_at_ps, clock, rank.id.value});
   if (started_ && !ended_) {
     set_state(rank, rank.outside ? RankState::away : RankState::running, rank.outside ? never.ps : clock);
   } else {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "conductor/bound_heap.hpp"
 #include "conductor/door.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/run_recorder.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/status.hpp"
 #include "conductor/translator.hpp"
@@ -41,8 +43,9 @@ struct GateTotals {
 
 class Conductor final : private EventOutlet {
  public:
+  // With a folder for it, the run is recorded there.
   Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
-            StatusLine attach_line, int life_line);
+            StatusLine attach_line, int life_line, const std::string& record_folder = "");
   // Until the life line closes.
   void run();
 
@@ -79,6 +82,8 @@ class Conductor final : private EventOutlet {
   void check_deadlock();
   void check_stalls();
   void report_deadlock();
+  void start_recording();
+  void finish_recording();
   void write_result();
 
   Engine engine_;
@@ -97,6 +102,8 @@ class Conductor final : private EventOutlet {
 
   Spec spec_;
   std::string result_path_;
+  std::string record_folder_;  // empty: nothing is recorded
+  std::unique_ptr<RunRecorder> recorder_;
   StatusLine status_;
   StatusLine attach_line_;
   Door door_;

@@ -39,6 +39,29 @@ void write_protocols(JsonWriter& json, const NicTotals& totals) {
   json.end_array();
 }
 
+// Counters that are zero are left out: most are, and a large job has many NICs.
+void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dragonfly& topology) {
+  json.key("nics");
+  json.begin_array();
+  for (const NicCounters& counters : nics) {
+    const NodeId node = topology.node_of(counters.nic);
+    std::uint32_t index = 0;
+    while (topology.nic_of(node, index) != counters.nic) ++index;
+    json.begin_object();
+    json.member("nic", counters.nic.value);
+    json.member("node", node.value);
+    json.member("index", index);
+    json.key("counters");
+    json.begin_object();
+    for (std::size_t counter = 0; counter < counter_count; ++counter) {
+      if (counters.values[counter] != 0) json.member(counter_name(counter), counters.values[counter]);
+    }
+    json.end_object();
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t start_ps) {
   json.key("ranks");
   json.begin_array();
@@ -112,6 +135,7 @@ void Conductor::write_result() {
   json.member("list_entries_max", nics.list_entries_max);
   json.member("fingerprint", translator_.fingerprint().text());
   write_protocols(json, nics);
+  write_nics(json, nics_.counters(), topology_);
   write_ranks(json, ranks_, start_.ps);
   write_profile(json, ranks_);
   json.key("simulator");

@@ -300,6 +300,10 @@ void Translator::received(const Received& received) {
   if (received.size.count > capacity) event.error = error_truncated;
   attach_payload(pending, send, std::min(received.size.count, capacity), receive.rank);
   record_delivery(received.source, received.at, received.size);
+  if (recorder_ != nullptr) {
+    tell_recorder(received.source, received.at, received.send, received.protocol, received.on_node,
+                  received.switch_hops);
+  }
   emit(receive.rank, std::move(pending));
 
   if (!multi_receive || received.buffer_released) operations_.release(received.receive);
@@ -434,11 +438,16 @@ void Translator::rma_done(EndpointId, Token token, int error) {
   if (wanted || has_result) emit(rank, std::move(pending));
 }
 
-void Translator::rma_delivered(const RmaCommand& command, bool, std::uint32_t) {
+void Translator::rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) {
   Rank& rank = rank_of(command.source);
   ++rank.messages_sent;
   rank.bytes_sent += command.size.count;
   record_delivery(command.source, command.target, command.size);
+  if (recorder_ == nullptr) return;
+  Protocol protocol = Protocol::atomic;
+  if (command.kind == RmaKind::write) protocol = Protocol::put;
+  if (command.kind == RmaKind::read) protocol = Protocol::get;
+  tell_recorder(command.source, command.target, command.token, protocol, on_node, switch_hops);
 }
 
 void Translator::record_delivery(EndpointId source, EndpointId target, Bytes size) {
@@ -450,6 +459,19 @@ void Translator::record_delivery(EndpointId source, EndpointId target, Bytes siz
   totals_.bytes += size.count;
   fingerprint_.add(Instant{engine_.now().ps - start_.ps}, RankId{wire::address_rank(source.value)},
                    RankId{wire::address_rank(target.value)}, size);
+}
+
+void Translator::tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
+                               std::uint32_t switch_hops) {
+  const wire::Command& command = operations_[token].command;
+  recorder_->message({.called_ps = command.at_ps,
+                      .delivered_ps = engine_.now().ps,
+                      .bytes = command.length,
+                      .source_rank = wire::address_rank(source.value),
+                      .target_rank = wire::address_rank(target.value),
+                      .protocol = static_cast<std::uint8_t>(protocol),
+                      .switch_hops = static_cast<std::uint8_t>(switch_hops),
+                      .on_node = static_cast<std::uint8_t>(on_node ? 1 : 0)});
 }
 
 void Translator::start_recording(Instant start) {

@@ -11,6 +11,7 @@
 #include "conductor/memory.hpp"
 #include "conductor/operation.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/run_recorder.hpp"
 #include "conductor/segment.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
@@ -46,6 +47,8 @@ class Translator final : public Handler, public Host {
   // Deliveries from here on are counted and enter the fingerprint, with instants relative to `start`.
   void start_recording(Instant start);
   void stop_recording() { recording_ = false; }
+  // Each of these deliveries is told to the recorder too; none to stop.
+  void tell(RunRecorder* recorder) { recorder_ = recorder; }
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const DeliveryTotals& totals() const { return totals_; }
   std::uint64_t deliveries_before_start() const { return deliveries_before_start_; }
@@ -76,6 +79,8 @@ class Translator final : public Handler, public Host {
   void execute_rma(std::uint32_t slot, Operation& operation);
   void emit(RankId rank, PendingEvent&& pending);
   void record_delivery(EndpointId source, EndpointId target, Bytes size);
+  void tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
+                     std::uint32_t switch_hops);
   PendingEvent event_for(const Operation& operation, wire::EventKind kind) const;
   void attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver);
   void free_payload(Operation& operation);
@@ -103,6 +108,7 @@ class Translator final : public Handler, public Host {
   DeliveryTotals totals_;
   Instant start_{};
   bool recording_ = false;
+  RunRecorder* recorder_ = nullptr;
   std::uint64_t deliveries_before_start_ = 0;
 };
 

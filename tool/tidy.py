@@ -19,7 +19,9 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "core/engine": {"core/unit"},
     "core/contract": {"core/unit", "core/engine"},
     "core/topology": {"core/unit", "core/spec"},
-    "core/fabric": {"core/unit", "core/spec", "core/engine", "core/contract", "core/topology"},
+    "core/fabric": {
+        "core/unit", "core/spec", "core/engine", "core/contract", "core/topology", "core/record/observer.hpp",
+    },
     "core/nic": {"core/unit", "core/spec", "core/engine", "core/contract"},
     "oracle": {"core/unit"},
     "wire": set(),
@@ -31,6 +33,10 @@ MAY_INCLUDE: dict[str, set[str]] = {
         "core/nic", "wire", "clock/call_names.hpp",
     },
     "app": {"core/spec", "core/unit", "conductor"},
+    "generator": {
+        "core/unit", "core/spec", "core/record", "core/engine", "core/contract", "core/topology", "core/fabric",
+        "core/nic",
+    },
 }  # fmt: skip
 
 LINES_MAX = 520

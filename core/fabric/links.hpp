@@ -67,6 +67,7 @@ class Links {
   NicId nic_of(std::uint32_t port) const { return {port - first_nic_port_}; }
 
   std::uint64_t frame_max_ps() const { return frame_max_ps_; }
+  std::uint64_t switch_latency_ps() const { return switch_latency_ps_; }
   // Whether the port may commit a packet that has just come, and whether one more after that.
   bool accepts(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_; }
   bool wants_more(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_ / 2; }

@@ -32,6 +32,26 @@ struct PacketNetwork::Parts {
     DRYFLY_CHECK(false && "an event of no kind");
   }
 
+  // The frame whose arrival the event is; it tells all about the link it came by.
+  void show(Event event, FabricObserver& observer) const {
+    if (fabric::kind_of(event) == EventKind::output_wakes) return;
+    const fabric::Packet& packet = packets[fabric::packet_of(event)];
+    const std::uint32_t driver = links[fabric::port_of(event)].peer;
+    CarriedFrame frame;
+    frame.port = driver;
+    frame.packet = fabric::packet_of(event);
+    frame.acknowledgement = packet.is_acknowledgement;
+    frame.frame_bytes = packet.frame_bytes;
+    frame.now_ps = event.at_ps;
+    const std::uint64_t length_ps = frame.acknowledgement ? switches.acknowledgement_ps() : packet.transmission_ps;
+    const bool head = fabric::kind_of(event) == EventKind::head_at_switch;
+    const std::uint64_t way_ps = links[driver].flight_ps + (head ? links.switch_latency_ps() : length_ps);
+    frame.to_nic = !head;
+    frame.start_ps = event.at_ps - way_ps;
+    frame.end_ps = frame.start_ps + length_ps;
+    observer.carried(frame);
+  }
+
   fabric::Links links;
   fabric::Pool<fabric::Packet> packets;
   fabric::Transfers transfers;
@@ -60,7 +80,10 @@ void PacketNetwork::restart() {
   if (sink_ != nullptr) parts_->nics.connect(*sink_);
 }
 
-void PacketNetwork::handle(Event event) { parts_->handle(event); }
+void PacketNetwork::handle(Event event) {
+  if (observer_ != nullptr) parts_->show(event, *observer_);
+  parts_->handle(event);
+}
 
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
 

@@ -11,6 +11,7 @@
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
+#include "core/record/observer.hpp"
 #include "core/spec/spec.hpp"
 #include "core/topology/dragonfly.hpp"
 
@@ -31,6 +32,9 @@ class PacketNetwork final : public Network, private Handler {
   // At rest: becomes as newly built, so that what follows does not depend on what has been.
   void restart();
 
+  // From now on the observer is told of every frame on every link; none to stop.
+  void observe(FabricObserver* observer) { observer_ = observer; }
+
   // Bytes of credit that are not back at their senders at engine.now(), over all links. Looks at every link: for
   // tests and reports. 0 whenever at_rest().
   std::uint64_t credit_bytes_outstanding() const;
@@ -44,6 +48,7 @@ class PacketNetwork final : public Network, private Handler {
   const Dragonfly& dragonfly_;
   const Spec spec_;
   TransferSink* sink_ = nullptr;
+  FabricObserver* observer_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -29,6 +29,7 @@ class Switches {
 
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
+  std::uint32_t acknowledgement_ps() const { return ack_ps_; }
   // The output may have room for more.
   void wake(std::uint32_t output);
 

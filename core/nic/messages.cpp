@@ -66,7 +66,11 @@ void Messages::send(const SendCommand& command) {
   message.protocol = command.size <= spec_.inline_max  ? Protocol::inlined
                      : command.size <= spec_.eager_max ? Protocol::eager
                                                        : Protocol::rendezvous;
-  if (!message.on_node) ++message.unacknowledged;
+  if (!message.on_node) {
+    ++message.unacknowledged;
+    transport_.counters_of(command.source)
+        .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
+  }
   const bool whole = message.protocol != Protocol::rendezvous;
   transport_.send_command(to_target(message, whole ? command.size : spec_.rendezvous_head, true),
                           {Step::message, index}, message.protocol == Protocol::inlined);
@@ -84,6 +88,7 @@ void Messages::receive(const ReceiveCommand& command) {
   DRYFLY_CHECK(at.open);
   const std::uint32_t index = new_receive(command, at);
   Receive& receive = receives_[index];
+  transport_.counters_of(command.at).add(Counter::lpe_append_cmds);
   const Pattern pattern = pattern_of(command);
   while (!receive.matched || !full(command, receive.used)) {
     const std::uint32_t slot = at.unexpected.oldest_for(pattern);
@@ -202,6 +207,7 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Inbox& target = inbox(message.command.target);
   if (!target.open) return drop(index);
   const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
+  if (!message.on_node) count_match(message, slot != no_match);
   if (slot == no_match) {
     target.unexpected.add(label_of(message.command), index);
     ++totals_.unexpected_messages;
@@ -245,11 +251,19 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
   }
 }
 
+void Messages::count_match(const Message& message, bool expected) {
+  NicCounters& counters = transport_.counters_of(message.command.target);
+  counters.add(Counter::lpe_net_match_requests);
+  counters.add(expected ? Counter::lpe_net_match_priority : Counter::lpe_net_match_overflow);
+  if (message.protocol == Protocol::rendezvous) counters.add(Counter::lpe_rndzv_puts);
+}
+
 // On-node there is no NIC to ask: the local link copies the rest.
 void Messages::get(std::uint32_t index) {
   Message& message = messages_[index];
   if (message.on_node) return answer_get(index);
   ++message.unacknowledged;
+  transport_.counters_of(message.command.target).add(Counter::lpe_rndzv_puts_offloaded);
   transport_.send(to_source(message), {Step::get_request, index});
 }
 

@@ -77,6 +77,7 @@ class Messages {
   void match(Inbox& at, std::uint32_t receive, std::uint32_t message);
   // The same for a message that had to wait.
   void match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message);
+  void count_match(const Message& message, bool expected);
   void get(std::uint32_t message);
   void answer_get(std::uint32_t message);
   void placed(std::uint32_t message);

@@ -59,11 +59,13 @@ void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start
 void Nics::restart() {
   DRYFLY_CHECK(at_rest());
   implementation_->totals = {};
+  implementation_->transport.restart_counters();
   implementation_->messages.restart();
   implementation_->remote_memory.restart();
 }
 
 NicTotals Nics::totals() const { return implementation_->totals; }
+std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters(); }
 bool Nics::at_rest() const { return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest(); }
 
 }  // namespace dryfly

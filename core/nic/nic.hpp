@@ -9,9 +9,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
+#include "core/nic/counters.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -31,6 +33,7 @@ struct NicSpec {
   Duration command_interval;  // shortest time between two commands of one NIC (its message rate)
   Duration local_latency;     // on-node link: start to first byte
   Rate local_rate;            // on-node link: one direction of one source end-point
+  Framing framing{};          // for the counters only
 };
 
 struct Envelope {
@@ -173,6 +176,8 @@ class Nics final {
   // At rest: totals begin at zero, and what follows does not depend on what has been, but for posted receives.
   void restart();
   NicTotals totals() const;
+  // Of every NIC that has had an end-point, in the order of their ids.
+  std::vector<NicCounters> counters() const;
   // Nothing in progress: no send unmatched, none unacknowledged (posted receives do not count).
   bool at_rest() const;
 

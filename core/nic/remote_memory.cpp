@@ -33,9 +33,24 @@ void RemoteMemory::start(const RmaCommand& command) {
   operation.command = command;
   operation.on_node = transport_.on_node(command.source, command.target);
   if (!operation.on_node) ++operation.unacknowledged;
+  if (!operation.on_node) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
                           {Step::rma_request, index}, payload <= spec_.inline_max);
+}
+
+// Only what carries its operands itself is an inline command; a read is one for the DMA engine.
+void RemoteMemory::count_command(const RmaCommand& command) {
+  const bool inlined = command.kind != RmaKind::read && command.size <= spec_.inline_max;
+  transport_.counters_of(command.source).add(inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
+}
+
+void RemoteMemory::count_request(const RmaCommand& command) {
+  NicCounters& counters = transport_.counters_of(command.target);
+  counters.add(Counter::lpe_net_match_requests);
+  counters.add(Counter::lpe_net_match_priority);
+  if (command.kind == RmaKind::atomic || command.kind == RmaKind::fetching_atomic) counters.add(Counter::lpe_amo_cmds);
+  if (command.kind == RmaKind::fetching_atomic) counters.add(Counter::lpe_famo_cmds);
 }
 
 void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
@@ -52,6 +67,7 @@ void RemoteMemory::acknowledged(Parcel parcel) {
 void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Operation& operation = operations_[index];
   const RmaCommand& command = operation.command;
+  if (!operation.on_node) count_request(command);
   count(totals_, protocol_of(command.kind), operation.on_node, switch_hops, command.size);
   host_.rma_delivered(command, operation.on_node, switch_hops);
   operation.error = host_.apply(command.token);

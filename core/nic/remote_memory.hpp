@@ -33,6 +33,8 @@ class RemoteMemory {
     int error = 0;
   };
 
+  void count_command(const RmaCommand& command);
+  void count_request(const RmaCommand& command);
   void request_arrived(std::uint32_t operation, std::uint32_t switch_hops);
   void respond(std::uint32_t operation);
   void response_arrived(std::uint32_t operation);

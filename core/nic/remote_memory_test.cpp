@@ -126,7 +126,8 @@ TEST_CASE("RMA is counted as put, get and atomic, with the bytes moved") {
 constexpr const char* spec_text =
     "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 1\n"
     "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnode.local_latency_ps 5\n"
-    "node.local_rate_bytes_per_s 6\n";
+    "node.local_rate_bytes_per_s 6\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
+    "fabric.packet.ack_bytes 9\n";
 
 TEST_CASE("the spec of the NIC is read from the resolved spec") {
   const NicSpec spec = nic_spec(Spec::parse(spec_text));
@@ -139,6 +140,9 @@ TEST_CASE("the spec of the NIC is read from the resolved spec") {
   CHECK(spec.command_interval == Duration{4});
   CHECK(spec.local_latency == Duration{5});
   CHECK(spec.local_rate == Rate{6});
+  CHECK(spec.framing.payload_max == Bytes{7});
+  CHECK(spec.framing.header == Bytes{8});
+  CHECK(spec.framing.acknowledgement == Bytes{9});
 }
 
 TEST_CASE("a rendezvous head longer than an eager message is refused in one sentence") {

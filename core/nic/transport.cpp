@@ -27,6 +27,36 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node) {
   opened.nic = nic;
   opened.node = node;
   opened.known = true;
+  opened.counters = place_of_counters(nic);
+}
+
+std::uint32_t Transport::place_of_counters(NicId nic) {
+  if (nic.value >= counters_of_nic_.size()) counters_of_nic_.resize(nic.value + std::size_t{1}, no_counters);
+  std::uint32_t& place = counters_of_nic_[nic.value];
+  if (place == no_counters) {
+    place = static_cast<std::uint32_t>(counters_.size());
+    counters_.push_back({.nic = nic});
+  }
+  return place;
+}
+
+std::vector<NicCounters> Transport::counters() const {
+  std::vector<NicCounters> sorted;
+  for (const std::uint32_t place : counters_of_nic_) {
+    if (place != no_counters) sorted.push_back(counters_[place]);
+  }
+  return sorted;
+}
+
+void Transport::restart_counters() {
+  for (NicCounters& counters : counters_) counters.values = {};
+}
+
+void Transport::submit(const Transfer& transfer) {
+  const Step step = Parcel::of_handle(transfer.handle).step;
+  const bool answer = step == Step::get_data || step == Step::rma_response || step == Step::done;
+  count_transfer(counters_of(transfer.source), counters_of(transfer.target), transfer, answer, spec_.framing);
+  network_.submit(transfer);
 }
 
 void Transport::send_command(const Journey& journey, Parcel parcel, bool payload_in_command) {
@@ -43,7 +73,7 @@ void Transport::send_command(const Journey& journey, Parcel parcel, bool payload
 
 void Transport::send(const Journey& journey, Parcel parcel) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
-  network_.submit(transfer(journey, parcel));
+  submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
@@ -92,9 +122,9 @@ void Transport::handle(Event event) {
     case Stage::local_link:
       return arrive({port(endpoint).local_link.pop(), 0});
     case Stage::fetch:
-      return network_.submit(fetch_.pop());
+      return submit(fetch_.pop());
     case Stage::egress:
-      return network_.submit(port(endpoint).egress.pop());
+      return submit(port(endpoint).egress.pop());
   }
 }
 

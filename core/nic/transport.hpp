@@ -13,6 +13,7 @@
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
+#include "core/nic/counters.hpp"
 #include "core/nic/fifo.hpp"
 #include "core/nic/nic.hpp"
 #include "core/nic/parcel.hpp"
@@ -37,6 +38,11 @@ class Transport final : public Handler, public TransferSink {
   // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
   void place(Parcel parcel, bool on_node);
 
+  // Of the NIC that the end-point is on.
+  NicCounters& counters_of(EndpointId endpoint) { return counters_[port(endpoint).counters]; }
+  std::vector<NicCounters> counters() const;
+  void restart_counters();
+
   void handle(Event event) override;
   void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
   void acknowledged(std::uint32_t handle) override;
@@ -49,6 +55,7 @@ class Transport final : public Handler, public TransferSink {
   struct Port {
     NicId nic;
     NodeId node;
+    std::uint32_t counters = 0;  // where those of its NIC are
     bool known = false;
     Fifo<Transfer> egress;
     Instant egress_until;      // when the last of it is ready
@@ -63,6 +70,11 @@ class Transport final : public Handler, public TransferSink {
   const Port& port(EndpointId endpoint) const;
   Port& port(EndpointId endpoint);
   Transfer transfer(const Journey& journey, Parcel parcel) const;
+  static constexpr std::uint32_t no_counters = UINT32_MAX;
+
+  std::uint32_t place_of_counters(NicId nic);
+  void submit(const Transfer& transfer);
+  NicCounters& counters_of(NicId nic) { return counters_[counters_of_nic_.at(nic.value)]; }
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
@@ -71,9 +83,11 @@ class Transport final : public Handler, public TransferSink {
   Network& network_;
   NicSpec spec_;
   Recipient& recipient_;
-  std::vector<Port> ports_;            // by end-point
-  std::vector<Instant> next_command_;  // by NIC: when it may take another
-  Fifo<Arrival> ingress_;              // these three have one latency each, so one queue serves all NICs
+  std::vector<Port> ports_;                     // by end-point
+  std::vector<NicCounters> counters_;           // of NICs that have had an end-point
+  std::vector<std::uint32_t> counters_of_nic_;  // by NIC: where its are
+  std::vector<Instant> next_command_;           // by NIC: when it may take another
+  Fifo<Arrival> ingress_;                       // these three have one latency each, so one queue serves all NICs
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
 };

@@ -32,6 +32,8 @@ def cli() -> None:
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
+@click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
+@click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
 @click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
 @click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.option("--quiet", is_flag=True, help="Only warnings and errors.")
@@ -48,6 +50,8 @@ def run(
     mpi: str | None,
     compute: str,
     compute_record: str | None,
+    trace: str | None,
+    record: str | None,
     timeout: str | None,
     debug: str | None,
     quiet: bool,
@@ -73,6 +77,8 @@ def run(
         mpi=mpi,
         compute=compute,
         compute_record=compute_record,
+        trace=trace,
+        record=record,
         timeout_s=_seconds(timeout),
         debug=debug,
         quiet=quiet,
@@ -136,6 +142,27 @@ def hpl(ranks: int | None, mpi: str | None, only_path: bool, arguments: tuple[st
     from dryfly import solver
 
     sys.exit(solver.run("dryfly-hpl", arguments, ranks=ranks, mpi=mpi, only_path=only_path))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("subject", metavar="SUBJECT")
+@click.option("--only", multiple=True, metavar="WHAT", help="Rows of a section (E1), of a measurement, or by words.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the rows there; - is standard output.")
+def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> None:
+    """Measure what was published and print both side by side. SUBJECT: fabric."""
+    from dryfly.reproduce import reproduce as reproduce_subject
+
+    sys.exit(reproduce_subject(subject, only=only, json_file=json_file))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_folder", metavar="RUN")
+@click.option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.")
+def report(run_folder: str, target: str) -> None:
+    """Make one page with pictures of a run that was recorded (dryfly run --record RUN)."""
+    from dryfly.report import report as make_report
+
+    sys.exit(make_report(run_folder, target))
 
 
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)

@@ -16,7 +16,13 @@ from dryfly.resolve import ComputeSpec
 
 
 def variables(
-    *, channel: str, mpi: MpiLibrary, compute: ComputeSpec, compute_folder: Path, inherited: Mapping[str, str]
+    *,
+    channel: str,
+    mpi: MpiLibrary,
+    compute: ComputeSpec,
+    compute_folder: Path,
+    inherited: Mapping[str, str],
+    record_folder: Path | None = None,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings are in `compute_folder`, one file a rank."""
     values = {
@@ -42,6 +48,8 @@ def variables(
         # numpy starts a thread for each processor when it is loaded. In every rank that is too many, and MPI in a
         # process with several threads is not repeatable.
         values["OPENBLAS_NUM_THREADS"] = "1"
+    if record_folder is not None:
+        values["DRYFLY_CALL_RECORD"] = str(record_folder)
     if compute.record_file is not None:
         values["DRYFLY_COMPUTE_RECORD"] = str(compute_folder)
     if compute.replay_file is not None:

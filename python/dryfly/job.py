@@ -46,6 +46,7 @@ class JobSpec:
     program: tuple[str, ...]
     node_names: tuple[str, ...]  # by rank
     result_file: Path
+    record_folder: Path | None = None
     timeout_s: float | None = None
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
@@ -175,6 +176,8 @@ class _Job:
         command = [str(native(CONDUCTOR)), "--spec", f"/proc/self/fd/{spec_file}", "--channel", self._spec.channel]
         command += ["--result", str(self._spec.result_file), "--status-fd", str(conductor_write)]
         command += ["--attach-fd", str(attach_write), "--lifetime-fd", str(lifetime_read)]
+        if self._spec.record_folder is not None:
+            command += ["--record", str(self._spec.record_folder)]
         self._conductor = self._spawn(
             command,
             pass_fds=(spec_file, conductor_write, attach_write, lifetime_read),

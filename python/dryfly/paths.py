@@ -11,6 +11,7 @@ CONDUCTOR = "dryfly-conductor"
 LAUNCHER = "dryfly-launch"
 PROVIDER = "libcxi-fi.so"
 PRELOAD = "libdryfly-preload.so"
+GENERATOR = "dryfly-generator"
 
 _PACKAGE = Path(__file__).resolve().parent
 

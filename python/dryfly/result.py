@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from dryfly import __version__
 from dryfly.errors import RunError
+from dryfly.files import write_whole
 from dryfly.job import LET_GO, Finding
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -84,6 +83,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
             for row in counted.get("profile", [])
         ],
         "protocols": list(counted.get("protocols", [])),
+        "nics": _nics(run, names, counted.get("nics", [])),
         "simulator": dict(counted.get("simulator", {})),
         "health": health,
         "ranks_detail": ranks,
@@ -111,6 +111,11 @@ def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
         "libfabric": row.get("libfabric", ""),
         "program": row.get("program", ""),
     }
+
+
+def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+    name_of = {names.number(node): names.name(node) for node in run.placement.nodes}
+    return [{"node": name_of[row["node"]], "index": row["index"], "counters": dict(row["counters"])} for row in rows]
 
 
 def _split(ranks: Sequence[Json]) -> Json:
@@ -196,26 +201,7 @@ def write(result: Json, target: str) -> None:
     if target == "-":
         print(text, end="", flush=True)
         return
-    path = Path(target).resolve()
-    part = ""
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device: it must not be replaced
-            path.write_text(text, encoding="utf-8")
-            return
-        descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(descriptor, 0o666 & ~_umask())
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(part, path)
+        write_whole(Path(target), text.encode())
     except OSError as error:
-        if part:
-            Path(part).unlink(missing_ok=True)
         raise RunError(f"the result cannot be written to {target}: {error.strerror}", exit_status=1) from None
-
-
-def _umask() -> int:
-    value = os.umask(0)
-    os.umask(value)
-    return value

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import environment, job, memory, mpi, program, recording, result, summary
+from dryfly import capture, counters, environment, job, memory, mpi, program, recording, result, summary
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -36,6 +37,8 @@ class RunOptions:
     mpi: str | None = None
     compute: str = "measured"
     compute_record: str | None = None
+    trace: str | None = None
+    record: str | None = None
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
@@ -56,6 +59,8 @@ def run(options: RunOptions) -> int:
         recording.check_source(compute.replay_file, ranks=len(placement.ranks))
     debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
     _check_json(options.json)
+    _check_recording(options)
+    counter_options = counters.read_options(os.environ)
     if not options.command:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
@@ -67,6 +72,9 @@ def run(options: RunOptions) -> int:
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
+        record_folder = folder.path / "record" if options.trace or options.record else None
+        if record_folder is not None:
+            record_folder.mkdir()
         if compute.replay_file is not None:
             recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(options.command[0], options.command[1:], mpi=library, build_folder=folder.path)
@@ -87,7 +95,12 @@ def run(options: RunOptions) -> int:
         names = NodeNames(machine)
         channel = job.new_channel()
         values = environment.variables(
-            channel=channel, mpi=library, compute=compute, compute_folder=compute_folder, inherited=os.environ
+            channel=channel,
+            mpi=library,
+            compute=compute,
+            compute_folder=compute_folder,
+            inherited=os.environ,
+            record_folder=record_folder,
         )
         outcome = job.run(
             job.JobSpec(
@@ -97,6 +110,7 @@ def run(options: RunOptions) -> int:
                 program=prepared.command,
                 node_names=tuple(names.name(each.node) for each in placement.ranks),
                 result_file=folder.path / "result.json",
+                record_folder=record_folder,
                 timeout_s=options.timeout_s,
                 debug_rank=debug_rank,
                 debug_command=debug_command,
@@ -104,10 +118,14 @@ def run(options: RunOptions) -> int:
             ),
             say=printer.say,
         )
-        return _report(printer, inputs, outcome, folder.path, options.json)
+        return _report(printer, inputs, outcome, folder.path, options, counter_options)
 
 
-def _report(printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, target: str | None) -> int:
+def _report(
+    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, options: RunOptions,
+    counter_options: counters.CounterOptions,
+) -> int:  # fmt: skip
+    target = options.json
     if outcome.failure:
         printer.say(outcome.failure)
         for line in outcome.details[:DETAILS_SHOWN]:
@@ -123,13 +141,44 @@ def _report(printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, fo
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
     final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
     if outcome.attached:
+        output = sys.stderr if target == "-" else sys.stdout
+        counters.report(
+            counter_options, final["nics"], timeouts=final["network_timeouts"], seconds=final["virtual_time_s"],
+            say=lambda line: print(line, file=output, flush=True),
+        )  # fmt: skip
         summary.after(printer, inputs, final)
     if target is not None:
         result.write(final, target)
+    if outcome.has_result and (options.trace or options.record):
+        _write_recording(inputs, final, folder / "record", options)
     if inputs.compute.record_file is not None:
         about = recording.About(ranks=len(inputs.placement.ranks), program=inputs.program)
         recording.pack(folder / "compute", inputs.compute.record_file, about)
     return outcome.exit_status
+
+
+def _check_recording(options: RunOptions) -> None:
+    if options.trace is not None:
+        capture.check_target("--trace", options.trace, folder=False)
+    if options.record is not None:
+        from dryfly import tables
+
+        tables.check_target(options.record)
+
+
+def _write_recording(inputs: RunInput, final: result.Json, folder: Path, options: RunOptions) -> None:
+    names = NodeNames(inputs.machine)
+    recorded = capture.load(folder, {names.number(node): names.name(node) for node in inputs.placement.nodes})
+    if options.trace is not None:
+        from dryfly import trace
+
+        nodes = [row["node"] for row in final["ranks_detail"]]
+        nics = [f"{row['node']}.{row['nic']}" for row in final["ranks_detail"]]
+        trace.write(recorded, options.trace, rank_names=nodes, nic_names=nics)
+    if options.record is not None:
+        from dryfly import tables
+
+        tables.write(recorded, final, options.record)
 
 
 def _debugger(text: str | None, *, ranks: int) -> tuple[int | None, tuple[str, ...]]:

@@ -1,0 +1,70 @@
+// What a Cassini NIC counts, under the names by which its driver shows it (fact sheet B6): those of the counters that
+// the model can justify. Each NIC with an end-point has its own.
+//
+// Frames and packets are counted for both NICs when the source NIC hands a transfer to the network, from its size: data
+// frames carry one header each, and each is answered by one acknowledgement frame. Counters that the hardware keeps for
+// four pools are all in pool 0. Packets by class follow profile 2 of the driver (fact sheet B5): requests of best
+// effort are class 0, bulk data 2, low latency 4, Ethernet 6, and the answer to a class one more; dedicated access has
+// the place it has in profile 1. Scavenger is not in the driver's profiles and counts as best effort.
+//
+// Left out: what depends on parts that are not modelled (PCIe, address translation, pauses, codewords), and the
+// histograms of latency, whose bins are not published.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/contract/network.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+// The first of several stands for all of them, in the order of the names.
+enum class Counter : std::uint8_t {
+  hni_tx_ok,                                      // 12 sizes
+  hni_rx_ok = hni_tx_ok + 12,                     // 12 sizes
+  hni_pkts_sent_by_tc = hni_rx_ok + 12,           // 8 classes
+  hni_pkts_recv_by_tc = hni_pkts_sent_by_tc + 8,  // 8 classes
+  cq_num_dma_cmds = hni_pkts_recv_by_tc + 8,      // commands whose payload is fetched
+  cq_num_idc_cmds,                                // commands with their payload inside
+  lpe_append_cmds,                                // receives posted
+  lpe_net_match_requests,                         // messages and RMA requests that came in
+  lpe_net_match_priority,                         // found a posted receive, or memory
+  lpe_net_match_overflow,                         // had to wait
+  lpe_rndzv_puts,                                 // rendezvous requests that came in
+  lpe_rndzv_puts_offloaded,                       // for which this NIC asked for the rest
+  lpe_amo_cmds,                                   // atomics carried out here
+  lpe_famo_cmds,                                  // those that fetch
+  pct_req_ordered,                                // request packets sent, of ordered transfers
+  pct_req_unordered,                              // and of unordered ones
+  pct_responses_received,                         // answers to them: data, or acknowledgements
+  count,
+};
+inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);
+
+std::string_view counter_name(std::size_t index);
+
+struct NicCounters {
+  NicId nic;
+  std::array<std::uint64_t, counter_count> values{};
+
+  void add(Counter counter, std::uint64_t times = 1) { values[static_cast<std::size_t>(counter)] += times; }
+  void add(Counter first, std::size_t place, std::uint64_t times) {
+    values[static_cast<std::size_t>(first) + place] += times;
+  }
+};
+
+// Sizes on a link.
+struct Framing {
+  Bytes payload_max{2048};
+  Bytes header{64};
+  Bytes acknowledgement{35};
+};
+
+// A transfer, and whether it answers a request (a Get's data, a fetched value, the end of a rendezvous).
+void count_transfer(NicCounters& source, NicCounters& target, const Transfer& transfer, bool answer,
+                    const Framing& framing);
+
+}  // namespace dryfly

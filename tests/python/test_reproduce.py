@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from dryfly import published, reproduce
+from dryfly.errors import UserError
+from dryfly.paths import data_folder, programs_folder
+from dryfly.published import Measurement, Registry, Row
+
+REGISTRY = published.load("fabric")
+
+
+def row(**changes: object) -> Row:
+    base: dict[str, object] = {
+        "quantity": "x", "kind": "predicted", "unit": "us", "least": 2.0, "most": 2.0, "figure": "run/8", "minus": "",
+        "over": "", "scale": 1.0, "reference": "E1", "source": "SHS", "certainty": "H", "note": "",
+    }  # fmt: skip
+    return Row(**{**base, **changes})  # type: ignore[arg-type]
+
+
+def test_every_row_says_where_its_figure_comes_from() -> None:
+    sources = tomllib.loads((data_folder() / "sources.toml").read_text(encoding="utf-8"))["sources"]
+    for each in REGISTRY.rows:
+        assert all(key.strip() in sources for key in each.source.split(";")), each.quantity
+        assert each.certainty in ("H", "M+", "M", "D"), each.quantity
+
+
+def test_every_measurement_is_used_and_names_a_program_or_a_pattern_that_exists() -> None:
+    used = {figure.split("/")[0] for each in REGISTRY.rows for figure in each.figures}
+    assert used == set(REGISTRY.measurements)
+    for measurement in REGISTRY.measurements.values():
+        assert bool(measurement.program) != bool(measurement.pattern), measurement.name
+        if measurement.program:
+            assert (programs_folder() / f"{measurement.program}.c").is_file(), measurement.name
+
+
+def test_the_sections_that_concern_the_network_are_all_there() -> None:
+    sections = {part.strip() for each in REGISTRY.rows for part in each.reference.split(",")}
+    assert {"A2", "E1", "E2", "E4", "E5", "E6"} <= sections
+
+
+@pytest.mark.parametrize(
+    ("changes", "value", "error"),
+    [
+        ({}, 2.2, 0.1),
+        ({}, 1.5, -0.25),
+        ({"least": 1.85, "most": 1.91}, 1.9, 0.0),  # inside a published range
+        ({"least": 1.0, "most": 2.0}, 2.5, 0.25),  # against its nearer end
+    ],
+)
+def test_an_error_is_taken_from_the_published_figure(changes: dict[str, object], value: float, error: float) -> None:
+    assert reproduce._error(row(**changes), value) == pytest.approx(error)
+
+
+def test_figures_are_subtracted_divided_and_scaled() -> None:
+    figures = {"run": {"8": 6.0, "4": 2.0}}
+    assert reproduce._value(row(minus="run/4"), figures) == 4.0
+    assert reproduce._value(row(over="run/4"), figures) == 3.0
+    assert reproduce._value(row(scale=1e-3), figures) == pytest.approx(0.006)
+    with pytest.raises(UserError, match="has no figure 16"):
+        reproduce._value(row(figure="run/16"), figures)
+
+
+def test_the_median_counts_every_predicted_row_and_no_other() -> None:
+    registry = Registry(measurements={"run": Measurement(name="run", machine="testbed", program="latency")}, rows=())
+    figures = {"run": {"8": 2.1, "16": 3.0, "32": 2.0}}
+    rows = [
+        reproduce._result(registry, each, figures)
+        for each in (
+            row(),
+            row(figure="run/16"),
+            row(figure="run/32"),
+            row(figure="run/16", kind="device"),
+            row(figure="run/32", kind="calibrated", note="n"),
+            row(figure="", kind="untested", note="n"),
+        )
+    ]
+    summary = reproduce.summarise(rows)
+    assert summary["predicted_median_absolute_error"] == pytest.approx(0.05)  # of 5 %, 50 % and 0
+    assert summary["predicted_within_10_percent"] == 2
+    assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.275)  # 0, 5, 50, 50
+    assert summary["rows"] == {"predicted": 3, "calibrated": 1, "device": 1, "untested": 1}
+    assert len(rows) == 6
+
+
+def test_what_is_not_there_is_said_in_one_sentence() -> None:
+    with pytest.raises(UserError, match="known are fabric"):
+        published.load("weather")
+    with pytest.raises(UserError, match="no row has such"):
+        reproduce.reproduce("fabric", only=("zebra",), json_file=None)
