@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from dryfly import openmpi
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -15,10 +16,19 @@ from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
 
 
+_MPICH = {
+    # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
+    # Its own shared memory would take no virtual time: on-node messages go through the provider.
+    "MPIR_CVAR_NOLOCAL": "1",
+}
+
+
 def variables(
-    *, channel: str, mpi: MpiLibrary, compute: ComputeSpec, compute_folder: Path, inherited: Mapping[str, str]
+    *, channel: str, mpi: MpiLibrary, compute: ComputeSpec, folder: Path, inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment. Recordings are in `compute_folder`, one file a rank."""
+    """What every rank gets on top of the caller's environment. `folder` is the run's own; recordings are in its folder compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
@@ -27,12 +37,11 @@ def variables(
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
         "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
         "FI_PROVIDER": "cxi",
-        # MPICH's wheels prefer UCX, and score cxi low where all ranks are on one host.
-        "MPIR_CVAR_CH4_NETMOD": "ofi",
-        "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
-        # Its own shared memory would take no virtual time: on-node messages go through the provider.
-        "MPIR_CVAR_NOLOCAL": "1",
     }
+    if mpi.family == "openmpi":
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
+    else:
+        values |= _MPICH
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:
@@ -40,16 +49,27 @@ def variables(
         # process with several threads is not repeatable.
         values["OPENBLAS_NUM_THREADS"] = "1"
     if compute.record_file is not None:
-        values["DRYFLY_COMPUTE_RECORD"] = str(compute_folder)
+        values["DRYFLY_COMPUTE_RECORD"] = str(folder / "compute")
     if compute.replay_file is not None:
-        values["DRYFLY_COMPUTE_REPLAY"] = str(compute_folder)
+        values["DRYFLY_COMPUTE_REPLAY"] = str(folder / "compute")
     return values
 
 
-def plan(machine: Machine, placement: Placement, values: Mapping[str, str], *, stdin_rank: int = 0) -> str:
+def plan(
+    machine: Machine,
+    placement: Placement,
+    values: Mapping[str, str],
+    *,
+    mpi: MpiLibrary,
+    folder: Path,
+    stdin_rank: int = 0,
+) -> str:
     names = NodeNames(machine)
     lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
     lines.append(f"stdin-rank {stdin_rank}")
+    lines += [f"node {names.number(node)} {names.name(node)}" for node in sorted({p.node for p in placement.ranks})]
+    if mpi.family == "openmpi":
+        lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")

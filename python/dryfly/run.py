@@ -60,9 +60,7 @@ def run(options: RunOptions) -> int:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = mpi.select(options.mpi)
-    if library.family != "mpich":
-        raise UserError(f"MPI library {library.name}: this version of dryfly run starts MPICH programs only")
+    library = mpi.select(options.mpi, needed=program.family(options.command[0]))
     spec = resolve(machine, placement, seed=options.seed, compute=compute)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
@@ -87,13 +85,15 @@ def run(options: RunOptions) -> int:
         names = NodeNames(machine)
         channel = job.new_channel()
         values = environment.variables(
-            channel=channel, mpi=library, compute=compute, compute_folder=compute_folder, inherited=os.environ
+            channel=channel, mpi=library, compute=compute, folder=folder.path, inherited=os.environ
         )
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
                 spec=spec,
-                plan=environment.plan(machine, placement, values, stdin_rank=debug_rank or 0),
+                plan=environment.plan(
+                    machine, placement, values, mpi=library, folder=folder.path, stdin_rank=debug_rank or 0
+                ),
                 program=prepared.command,
                 node_names=tuple(names.name(each.node) for each in placement.ranks),
                 result_file=folder.path / "result.json",
