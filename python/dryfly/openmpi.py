@@ -12,7 +12,8 @@ from dryfly.errors import UserError
 from dryfly.mpi import MpiLibrary
 
 # Open MPI 5 brings OpenPMIx as a library of its own; 4.1 has it inside its libopen-pal.
-_PMIX_SERVERS = ("libpmix.so.2", "libopen-pal.so.40")
+_PMIX_4 = "libopen-pal.so.40"
+_PMIX_SERVERS = ("libpmix.so.2", _PMIX_4)
 _FOLDERS = ("", "pmix2/lib", "openmpi")
 
 
@@ -42,6 +43,11 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
         # Collectives through shared memory would take no virtual time.
         "coll": "^sm,han",
     }
+    if pmix_server(mpi).name == _PMIX_4:
+        # Its ofi BTL lacks FI_MR_ENDPOINT, which the provider wants; it has one-sided communication over two-sided.
+        parameters |= {"btl": "self", "osc": "pt2pt"}
+        # It takes itself for the only rank unless a daemon of its own has started it; its name is enough.
+        parameters["orte_local_daemon_uri"] = "1.0;tcp://127.0.0.1:1"
     values = {"OPAL_PREFIX": mpi.prefix}
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:
