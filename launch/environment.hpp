@@ -1,7 +1,8 @@
 // What a rank finds in its environment: what dryfly-launch inherited, the plan's `env`, the plan's `rankenv`, and
-// last what MPICH's PMI-1 client reads to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra also
-// sets and programs came to rely on (MPI_LOCALRANKID, MPI_LOCALNRANKS), and DRYFLY_RANK. The later one wins. What
-// another process manager left behind (PMI_PORT, PMI_ID and their kin) is taken out: MPICH would follow it.
+// last what leads to the PMIx server, the name of the rank's node (DRYFLY_NODE_NAME), what MPICH's PMI-1 client reads
+// to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra also sets and programs came to rely on
+// (MPI_LOCALRANKID, MPI_LOCALNRANKS), and DRYFLY_RANK. The later one wins. What another process manager left behind
+// (PMI_PORT, PMIX_SERVER_URI2 and their kin) is taken out: MPI would follow it.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ class Environments {
   // `inherited` is a null-terminated array of NAME=VALUE, as environ is.
   Environments(const Plan& plan, const char* const* inherited);
 
-  // NAME=VALUE, each name once, sorted.
-  std::vector<std::string> of_rank(int rank, int pmi_fd) const;
+  // NAME=VALUE, each name once, sorted. `pmix` is what PmixServer gives for the rank.
+  std::vector<std::string> of_rank(int rank, int pmi_fd, const std::vector<std::string>& pmix = {}) const;
 
  private:
   const Plan& plan_;

@@ -84,10 +84,26 @@ void read_line(Plan& plan, LineReader line) {
     plan.directory = line.remainder();
   } else if (item == "stdin-rank") {
     plan.stdin_rank = line.number();
+  } else if (item == "node") {
+    const int node = line.number();
+    plan.node_names[node] = line.remainder();
+  } else if (item == "pmix") {
+    plan.pmix_library = line.remainder();
+  } else if (item == "pmix-folder") {
+    plan.pmix_folder = line.remainder();
   } else {
-    line.refuse("items are rank, env, rankenv, cwd and stdin-rank");
+    line.refuse("items are rank, env, rankenv, cwd, stdin-rank, node, pmix and pmix-folder");
   }
   line.finish();
+}
+
+void check_pmix(const Plan& plan) {
+  if (plan.pmix_library.empty()) return;
+  if (plan.pmix_folder.empty()) throw SpecError("launch plan: `pmix` needs a `pmix-folder`");
+  for (const PlannedRank& rank : plan.ranks) {
+    if (plan.node_names.contains(rank.node)) continue;
+    throw SpecError("launch plan: `pmix` needs a name for node " + std::to_string(rank.node));
+  }
 }
 
 }  // namespace
@@ -109,6 +125,7 @@ Plan parse_plan(std::string_view text) {
   if (plan.stdin_rank >= plan.size()) {
     throw SpecError("launch plan: stdin-rank " + std::to_string(plan.stdin_rank) + " is no rank of the job");
   }
+  check_pmix(plan);
   return plan;
 }
 

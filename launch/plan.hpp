@@ -7,10 +7,14 @@
 //   rankenv R NAME=VALUE     for rank R, over `env`
 //   cwd DIR                  where the ranks start (default: where dryfly-launch was started)
 //   stdin-rank R             the rank that reads dryfly-launch's standard input (default 0); the others get /dev/null
+//   node N NAME              what node N is called; needed for `pmix`
+//   pmix LIBRARY             serve PMIx beside PMI-1, with the server that this library has inside (launch/pmix.hpp)
+//   pmix-folder DIR          where that server and its clients may put files; whoever made it removes it
 //
 // Node numbers tell ranks of one node from ranks of another and nothing else: MPICH renumbers them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +32,9 @@ struct Plan {
   std::vector<std::string> environment;  // NAME=VALUE
   std::string directory;                 // empty: stay
   int stdin_rank = 0;
+  std::map<int, std::string> node_names;
+  std::string pmix_library;  // empty: PMI-1 alone
+  std::string pmix_folder;
 
   int size() const { return static_cast<int>(ranks.size()); }
 };

@@ -20,8 +20,8 @@ rlimit raise_descriptor_limit(int ranks) {
   getrlimit(RLIMIT_NOFILE, &original);
   const rlimit raised{original.rlim_max, original.rlim_max};
   setrlimit(RLIMIT_NOFILE, &raised);
-  // A socket and a pidfd for each rank, and a second pidfd where it is a wrapper.
-  const auto needed = static_cast<rlim_t>(ranks) * 3 + 64;
+  // A socket and a pidfd for each rank, a second pidfd where it is a wrapper, and a connection of PMIx.
+  const auto needed = static_cast<rlim_t>(ranks) * 4 + 64;
   if (needed > raised.rlim_cur) {
     throw SpecError(std::to_string(ranks) + " ranks need " + std::to_string(needed) +
                     " file descriptors; the hard limit (ulimit -Hn) is " + std::to_string(raised.rlim_cur));
@@ -50,7 +50,7 @@ Starter::Starter(const Plan& plan, const Options& options, const Signals& signal
 
 Starter::~Starter() { close(null_fd_); }
 
-std::variant<StartedRank, SpawnFailure> Starter::start(int rank) const {
+std::variant<StartedRank, SpawnFailure> Starter::start(int rank, const std::vector<std::string>& pmix) const {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     throw std::system_error(errno, std::generic_category(), "socketpair");
@@ -60,7 +60,7 @@ std::variant<StartedRank, SpawnFailure> Starter::start(int rank) const {
   SpawnRequest request;
   if (debugged) request.command = options_.debug_command;
   request.command.insert(request.command.end(), options_.program.begin(), options_.program.end());
-  request.environment = environments_.of_rank(rank, sockets[1]);
+  request.environment = environments_.of_rank(rank, sockets[1], pmix);
   request.directory = plan_.directory;
   request.pmi_fd = sockets[1];
   request.stdin_fd = reads_stdin ? STDIN_FILENO : null_fd_;

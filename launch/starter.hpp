@@ -4,7 +4,9 @@
 
 #include <sys/resource.h>
 
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "launch/environment.hpp"
 #include "launch/plan.hpp"
@@ -27,7 +29,8 @@ class Starter {
   Starter& operator=(const Starter&) = delete;
   ~Starter();
 
-  std::variant<StartedRank, SpawnFailure> start(int rank) const;
+  // `pmix` goes to the rank's environment.
+  std::variant<StartedRank, SpawnFailure> start(int rank, const std::vector<std::string>& pmix) const;
 
  private:
   const Plan& plan_;

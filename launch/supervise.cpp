@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include "launch/descendants.hpp"
 #include "launch/ending.hpp"
 #include "launch/pmi.hpp"
+#include "launch/pmix.hpp"
 #include "launch/starter.hpp"
 
 namespace dryfly::launch {
@@ -42,7 +44,7 @@ struct Verdict {
 };
 
 // What an epoll event is about; `index` is a rank, or an entry of attached_.
-enum class Source : std::uint32_t { pmi, rank, attached, attach_lines, signals, status };
+enum class Source : std::uint32_t { pmi, pmix, rank, attached, attach_lines, signals, status };
 
 std::uint64_t event_key(Source source, int index) {
   return static_cast<std::uint64_t>(source) << 32 | static_cast<std::uint32_t>(index);
@@ -52,6 +54,10 @@ std::vector<int> nodes_of(const Plan& plan) {
   std::vector<int> nodes;
   for (const PlannedRank& rank : plan.ranks) nodes.push_back(rank.node);
   return nodes;
+}
+
+std::string unique_job_name() {
+  return "dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count());
 }
 
 [[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
@@ -77,6 +83,9 @@ class Supervisor {
     int pidfd;
   };
 
+  using Phase = PmiServer::Phase;
+
+  Phase phase(int rank) const { return pmix_ ? pmix_->phase(rank) : pmi_.phase(rank); }
   Rank& rank_state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   void watch(int fd, std::uint32_t events, Source source, int index);
   void conclude(std::string line, int exit_status);
@@ -100,6 +109,7 @@ class Supervisor {
   const Options& options_;
   const Signals& signals_;
   PmiServer pmi_;
+  std::unique_ptr<PmixServer> pmix_;  // null: the job has none
   int epoll_fd_;
   int signal_fd_;
   std::vector<Rank> ranks_;
@@ -116,8 +126,8 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
     : plan_(plan),
       options_(options),
       signals_(signals),
-      pmi_("dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()),
-           nodes_of(plan)),
+      pmi_(unique_job_name(), nodes_of(plan)),
+      pmix_(plan.pmix_library.empty() ? nullptr : std::make_unique<PmixServer>(plan, unique_job_name())),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
       ranks_(plan.ranks.size()) {
@@ -126,6 +136,7 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   watch(signal_fd_, EPOLLIN, Source::signals, 0);
   watch(options_.status_fd, 0, Source::status, 0);
+  if (pmix_) watch(pmix_->fd(), EPOLLIN, Source::pmix, 0);
   if (options_.attach_fd >= 0) {
     fcntl(options_.attach_fd, F_SETFL, O_NONBLOCK);
     watch(options_.attach_fd, EPOLLIN, Source::attach_lines, 0);
@@ -157,7 +168,7 @@ void Supervisor::conclude_by(const Ending& ending, int rank, pid_t pid) {
 void Supervisor::start_all() {
   const Starter starter(plan_, options_, signals_);
   for (int rank = 0; rank < plan_.size(); ++rank) {
-    const auto result = starter.start(rank);
+    const auto result = starter.start(rank, pmix_ ? pmix_->environment_of(rank) : std::vector<std::string>{});
     if (const auto* failure = std::get_if<SpawnFailure>(&result)) {
       return conclude("noexec " + failure->path + " " + std::strerror(failure->error), exit_of_noexec);
     }
@@ -212,6 +223,10 @@ void Supervisor::handle(const epoll_event& event) {
       if ((event.events & EPOLLOUT) != 0) send_answers_to(index);
       if ((event.events & ~EPOLLOUT) != 0) read_pmi(index);
       send_answers();
+      check_pmi();
+      break;
+    case Source::pmix:
+      pmix_->clear();
       check_pmi();
       break;
     case Source::rank:
@@ -275,12 +290,12 @@ void Supervisor::send_answers_to(int rank) {
 }
 
 void Supervisor::check_pmi() {
-  if (const auto& abort = pmi_.abort()) {
+  if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) {
     const int low_byte = abort->code & 0xff;
     conclude("abort rank " + std::to_string(abort->rank) + " code " + std::to_string(abort->code),
              low_byte == 0 && abort->code != 0 ? 1 : low_byte);
   }
-  if (ended_without_mpi_ >= 0 && pmi_.anyone_initialised()) {
+  if (ended_without_mpi_ >= 0 && (pmix_ ? pmix_->anyone_initialised() : pmi_.anyone_initialised())) {
     conclude("early rank " + std::to_string(ended_without_mpi_), 1);
   }
 }
@@ -344,7 +359,7 @@ void Supervisor::attached_ended(int index) {
     state.lost_sight = true;
   } else if (!ending->clean()) {
     conclude_by(*ending, process.rank, process.pid);
-  } else if (pmi_.phase(process.rank) == PmiServer::Phase::initialised) {
+  } else if (phase(process.rank) == Phase::initialised) {
     conclude("early rank " + std::to_string(process.rank), 1);
   }
 }
@@ -371,10 +386,10 @@ void Supervisor::rank_ended(int rank) {
   if (!ending->clean()) {
     const auto hidden = state.lost_sight && !ending->by_signal ? signal_in_exit_code(ending->value) : std::nullopt;
     conclude_by(hidden ? Ending{true, *hidden} : *ending, rank, state.process.pid);
-  } else if (pmi_.phase(rank) == PmiServer::Phase::untouched) {
+  } else if (phase(rank) == Phase::untouched) {
     ended_without_mpi_ = rank;
     check_pmi();
-  } else if (pmi_.phase(rank) == PmiServer::Phase::initialised && state.attached == 0) {
+  } else if (phase(rank) == Phase::initialised && state.attached == 0) {
     conclude("early rank " + std::to_string(rank), 1);
   }
   send_answers();

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from dryfly import openmpi
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -14,17 +15,26 @@ from dryfly.paths import PRELOAD, PROVIDER, native
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
 
+_MPICH = {
+    # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
+    # Its own shared memory would take no virtual time: on-node messages go through the provider.
+    "MPIR_CVAR_NOLOCAL": "1",
+}
+_CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
+
 
 def variables(
     *,
     channel: str,
     mpi: MpiLibrary,
     compute: ComputeSpec,
-    compute_folder: Path,
+    folder: Path,
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
 ) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment. Recordings are in `compute_folder`, one file a rank."""
+    """What every rank gets on top of the caller's environment. `folder` is the run's own."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
@@ -33,15 +43,14 @@ def variables(
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
         "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
         "FI_PROVIDER": "cxi",
-        # MPICH's wheels prefer UCX, and score cxi low where all ranks are on one host.
-        "MPIR_CVAR_CH4_NETMOD": "ofi",
-        "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
-        # Its own shared memory would take no virtual time: on-node messages go through the provider.
-        "MPIR_CVAR_NOLOCAL": "1",
     }
-    if "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS" not in inherited:
-        # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
-        values["MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"] = "4"
+    if mpi.family == "openmpi":
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
+    else:
+        values |= _MPICH
+        if _CELLS not in inherited:
+            # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
+            values[_CELLS] = "4"
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:
@@ -51,16 +60,27 @@ def variables(
     if record_folder is not None:
         values["DRYFLY_CALL_RECORD"] = str(record_folder)
     if compute.record_file is not None:
-        values["DRYFLY_COMPUTE_RECORD"] = str(compute_folder)
+        values["DRYFLY_COMPUTE_RECORD"] = str(folder / "compute")
     if compute.replay_file is not None:
-        values["DRYFLY_COMPUTE_REPLAY"] = str(compute_folder)
+        values["DRYFLY_COMPUTE_REPLAY"] = str(folder / "compute")
     return values
 
 
-def plan(machine: Machine, placement: Placement, values: Mapping[str, str], *, stdin_rank: int = 0) -> str:
+def plan(
+    machine: Machine,
+    placement: Placement,
+    values: Mapping[str, str],
+    *,
+    mpi: MpiLibrary,
+    folder: Path,
+    stdin_rank: int = 0,
+) -> str:
     names = NodeNames(machine)
     lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
     lines.append(f"stdin-rank {stdin_rank}")
+    lines += [f"node {names.number(node)} {names.name(node)}" for node in sorted({p.node for p in placement.ranks})]
+    if mpi.family == "openmpi":
+        lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")

