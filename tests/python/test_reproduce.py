@@ -33,7 +33,7 @@ def test_every_measurement_is_used_and_names_a_program_or_a_pattern_that_exists(
     for measurement in REGISTRY.measurements.values():
         assert bool(measurement.program) != bool(measurement.pattern), measurement.name
         if measurement.program:
-            assert (programs_folder() / f"{measurement.program}.c").is_file(), measurement.name
+            assert (programs_folder() / "micro" / f"{measurement.program}.c").is_file(), measurement.name
 
 
 def test_the_sections_that_concern_the_network_are_all_there() -> None:
