@@ -28,6 +28,8 @@ struct PacketNetwork::Parts {
         return nics.acknowledge(port, packet);
       case EventKind::output_wakes:
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
+      case EventKind::hold_over:
+        return nics.end_hold(port, {packet});
     }
     DRYFLY_CHECK(false && "an event of no kind");
   }
