@@ -101,6 +101,11 @@ class Links {
     schedule(end_ps + from.flight_ps, kind, from.peer, packet);
   }
 
+  void fetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
+  void fetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
+    credits_[traffic_class].fetch(line(port, channel));
+  }
+
   // A transfer of this class is about to come.
   void open(std::uint32_t traffic_class);
   // At an instant that may be never.

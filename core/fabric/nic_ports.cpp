@@ -11,7 +11,7 @@ NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, P
       packets_(packets),
       transfers_(transfers),
       qos_(fabric.qos),
-      holds_(transfers, links.frame_max_ps()),
+      holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
       nics_(nics),
       payload_max_(fabric.payload_max),
       header_(fabric.header),
@@ -30,6 +30,7 @@ void NicPorts::submit(const Transfer& asked) {
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
   const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
+  enlist(asked.source, index);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -140,7 +141,7 @@ bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
   const NicId target = transfers_[front].target;
   if (!holds_.holds(nic, target, links_.now_ps())) return false;
   take_turn(nic, traffic_class);
-  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front));
+  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front, links_.now_ps()));
   return true;
 }
 
@@ -186,6 +187,14 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   pass_turn(nic, traffic_class);
 }
 
+void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
+  if (!packets_.has(index)) return;
+  const Packet& packet = packets_[index];
+  transfers_.fetch(packet.transfer);
+  const std::uint32_t nic = links_.nic_of(port).value;
+  if (packet.kind == PacketKind::acknowledgement) __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+}
+
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   Packet& packet = packets_[index];
   const std::uint32_t switch_hops = packet.path.switch_hops;
@@ -217,16 +226,25 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   }
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
-  if (complete) transfers_.close(packet.transfer);
+  if (complete) close(nic, packet.transfer);
   const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
-  if (interval_ps != 0 || holds_.any()) tell(nic, target, interval_ps);
+  if (interval_ps != 0 || holds_.any()) {
+    holds_.acknowledged(nic, target);
+    tell(nic, target, interval_ps);
+  }
   if (window_was_closed) send(nic);
   if (complete) sink_->acknowledged(handle);
 }
 
 // Of a hot end-point, or that it is none.
 void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
-  std::uint32_t next = holds_.tell(source, target, interval_ps);
+  if (interval_ps != 0) {
+    if (!holds_.knows(source, target)) holds_.begin(source, target, outstanding(source, target));
+    const std::uint64_t wake_at_ps = holds_.tell(source, target, interval_ps, links_.now_ps());
+    links_.schedule_end_of_hold(links_.nic_port(source), target, wake_at_ps);
+    return;
+  }
+  std::uint32_t next = holds_.end(source, target);
   if (next == none) return;
   while (next != none) {
     const std::uint32_t transfer = next;
@@ -234,6 +252,30 @@ void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
     append_turn(source, transfer);
   }
   send(source);
+}
+
+void NicPorts::enlist(NicId nic, std::uint32_t index) {
+  std::uint32_t& first = nics_[nic.value].first_open;
+  transfers_[index].next_open = first;
+  transfers_[index].previous_open = none;
+  if (first != none) transfers_[first].previous_open = index;
+  first = index;
+}
+
+void NicPorts::close(NicId nic, std::uint32_t index) {
+  const std::uint32_t next = transfers_[index].next_open;
+  const std::uint32_t previous = transfers_[index].previous_open;
+  if (next != none) transfers_[next].previous_open = previous;
+  (previous != none ? transfers_[previous].next_open : nics_[nic.value].first_open) = next;
+  transfers_.close(index);
+}
+
+std::uint32_t NicPorts::outstanding(NicId source, NicId target) const {
+  std::uint32_t packets = 0;
+  for (std::uint32_t open = nics_[source.value].first_open; open != none; open = transfers_[open].next_open) {
+    if (transfers_[open].target == target) packets += transfers_[open].in_flight();
+  }
+  return packets;
 }
 
 void NicPorts::end_hold(std::uint32_t port, NicId target) {

@@ -33,6 +33,8 @@ class NicPorts {
   void deliver(std::uint32_t port, std::uint32_t packet);
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
+  // Fetches what the arrival of this packet will need into the cache.
+  void fetch_for(std::uint32_t port, std::uint32_t packet) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
   // A transfer to this target may have waited long enough.
@@ -45,6 +47,7 @@ class NicPorts {
     std::uint64_t stream = 0;    // names the draws of this NIC's packets
     std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
     std::uint32_t arbiter = none;
+    std::uint32_t first_open = none;  // transfer not yet acknowledged
     std::uint32_t classes = 0;  // bits: those with packets to send
   };
   // Of one class at one NIC.
@@ -64,6 +67,9 @@ class NicPorts {
   void append_turn(NicId nic, std::uint32_t transfer);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
   void pass_turn(NicId nic, std::uint32_t traffic_class);
+  void enlist(NicId nic, std::uint32_t transfer);
+  void close(NicId nic, std::uint32_t transfer);
+  std::uint32_t outstanding(NicId source, NicId target) const;
   void tell(NicId source, NicId target, std::uint32_t interval_ps);
   Arbiter& arbiter(Egress& egress);
 

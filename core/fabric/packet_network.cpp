@@ -64,6 +64,27 @@ void PacketNetwork::restart() {
 
 void PacketNetwork::handle(Event event) { parts_->handle(event); }
 
+// The packet and the port where it is; then what these lead to.
+void PacketNetwork::fetch_first(Event event) const {
+  const EventKind kind = fabric::kind_of(event);
+  parts_->links.fetch(fabric::port_of(event));
+  if (kind != EventKind::output_wakes && kind != EventKind::hold_over) parts_->packets.fetch(fabric::packet_of(event));
+}
+
+void PacketNetwork::fetch_second(Event event) const {
+  const std::uint32_t packet = fabric::packet_of(event);
+  switch (fabric::kind_of(event)) {
+    case EventKind::head_at_switch:
+      return parts_->switches.fetch_for_head(fabric::port_of(event), packet);
+    case EventKind::packet_at_nic:
+    case EventKind::acknowledgement_at_nic:
+      return parts_->nics.fetch_for(fabric::port_of(event), packet);
+    case EventKind::output_wakes:
+    case EventKind::hold_over:
+      return;
+  }
+}
+
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
 
 NetworkTotals PacketNetwork::totals() const { return parts_->nics.totals(); }
