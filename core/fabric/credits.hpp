@@ -18,10 +18,17 @@ namespace dryfly::fabric {
 
 class Credits {
  public:
+  Credits() = default;  // without lines
   Credits(std::size_t lines, Bytes buffer, Bytes frame_max)
       : lines_(lines, Line{{}, static_cast<std::uint32_t>(buffer.count)}),
         buffer_bytes_(static_cast<std::uint32_t>(buffer.count)),
         frame_max_bytes_(static_cast<std::uint32_t>(frame_max.count)) {}
+
+  bool empty() const { return lines_.empty(); }
+
+  void fetch(std::size_t index) const {
+    if (index < lines_.size()) __builtin_prefetch(&lines_[index]);
+  }
 
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];
@@ -109,8 +116,8 @@ class Credits {
 
   std::vector<Line> lines_;
   Pool<Return> returns_;
-  std::uint32_t buffer_bytes_;
-  std::uint32_t frame_max_bytes_;
+  std::uint32_t buffer_bytes_ = 0;
+  std::uint32_t frame_max_bytes_ = 0;
 };
 
 }  // namespace dryfly::fabric

@@ -33,10 +33,14 @@ struct Component {
 Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec)
     : engine_(engine),
       frame_max_ps_(transmission_time(fabric.frame_max(), fabric.rate).ps),
-      switch_latency_ps_(fabric.switch_latency.ps),
+      latency_least_ps_(fabric.switch_latency.ps - fabric.latency_spread.ps),
+      latency_values_(2 * fabric.latency_spread.ps + 1),
+      staleness_ps_(fabric.staleness.ps),
+      input_buffer_(fabric.input_buffer),
+      frame_max_(fabric.frame_max()),
       first_nic_port_(dragonfly.port_count()),
       ports_(std::size_t{dragonfly.port_count()} + dragonfly.nic_count()),
-      credits_(ports_.size() * channel_count, fabric.input_buffer, fabric.frame_max()) {
+      told_(dragonfly.port_count()) {
   DRYFLY_CHECK(ports_.size() < (std::size_t{1} << 24));  // bits of a port in an event's key
   for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
     const std::uint32_t first = dragonfly.first_port({at});
@@ -53,11 +57,44 @@ Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabri
       } else {
         const bool local = peer.kind == Peer::Kind::local_switch;
         port.peer = dragonfly.first_port({peer.id}) + peer.port;
+        port.is_global = !local;
         port.flight_ps = static_cast<std::uint32_t>((local ? fabric.local_flight : fabric.global_flight).ps);
       }
     }
   }
   add_extra_flights(dragonfly, spec);
+}
+
+void Links::open(std::uint32_t traffic_class) {
+  if (!credits_[traffic_class].empty()) return;
+  credits_[traffic_class] = Credits{ports_.size() * channel_count, input_buffer_, frame_max_};
+  if (first_class_ == none) {
+    first_class_ = traffic_class;
+  } else {
+    other_bytes_[traffic_class].resize(ports_.size());
+  }
+}
+
+std::uint64_t Links::credits_outstanding() {
+  std::uint64_t bytes = 0;
+  for (Credits& credits : credits_) bytes += credits.outstanding(now_ps());
+  return bytes;
+}
+
+std::uint64_t Links::sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const {
+  if (traffic_class != first_class_) {
+    return other_bytes_[traffic_class].empty() ? 0 : other_bytes_[traffic_class][port];
+  }
+  std::uint64_t bytes = ports_[port].sent_bytes;
+  for (const std::vector<std::uint64_t>& other : other_bytes_) bytes -= other.empty() ? 0 : other[port];
+  return bytes;
+}
+
+std::uint64_t Links::told_ps(std::uint32_t port) const {
+  const Told& told = told_[port];
+  const std::uint64_t then_ps = now_ps() > staleness_ps_ ? now_ps() - staleness_ps_ : 0;
+  const std::uint64_t done_ps = told.at_ps <= then_ps ? told.done_ps : told.before_done_ps;
+  return done_ps > then_ps ? done_ps - then_ps : 0;
 }
 
 void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {

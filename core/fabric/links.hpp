@@ -4,7 +4,8 @@
 //
 // Models links of one rate that carry a packet whole (fact sheet B2). A packet of b bytes occupies a link for
 // ceil(b / rate) picoseconds, rounded up once per packet, the same on every link; its head arrives one flight time
-// after its start. Leaves out: degraded lanes, link-level retry, flaps.
+// after its start. Each traffic class has virtual channels, with buffers and credits, of its own; those of a class are
+// made when a transfer of it first comes. Leaves out: degraded lanes, link-level retry, flaps.
 //
 // An output grants early: it commits the next packet while at most one largest packet is left to send of what it
 // has committed before, as a pipelined request/grant arbiter does, and looks again when half a packet is left. So
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -19,15 +21,18 @@
 #include "core/fabric/credits.hpp"
 #include "core/fabric/fabric_spec.hpp"
 #include "core/fabric/packet.hpp"
+#include "core/fabric/qos.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
 
 // At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again.
-enum class EventKind : std::uint8_t { head_at_switch, packet_at_nic, acknowledgement_at_nic, output_wakes };
+enum class EventKind : std::uint8_t { head_at_switch, packet_at_nic, acknowledgement_at_nic, output_wakes, hold_over };
 
 // Bits 59..56 of an event's key are the kind, 55..32 the port where it happens, 31..0 the packet. A port passes one
-// head at an instant, so kind and port order the events alone and the number of a packet never decides.
+// head at an instant, so kind and port order the events alone and the number of a packet never decides. When a hold
+// is over, the place of the packet is taken by the target NIC.
 constexpr std::uint64_t event_key(EventKind kind, std::uint32_t port, std::uint32_t packet) {
   return (static_cast<std::uint64_t>(ComponentClass::fabric) << component_class_shift) |
          (static_cast<std::uint64_t>(kind) << 56) | (static_cast<std::uint64_t>(port) << 32) | packet;
@@ -47,13 +52,18 @@ struct alignas(64) Port {
   std::uint64_t busy_until_ps = 0;      // end of what is committed
   std::uint64_t wake_at_ps = never.ps;  // the wake-up that counts; others have been overtaken
   std::uint64_t waiting_ps = 0;         // transmission time of the packets that wait
+  std::uint64_t last_head_ps = 0;       // when the head sent last comes out of the switch at the other end
   std::uint32_t waiting = 0;            // and their number; of a NIC: transfers that wait for link or credit
   std::uint32_t queues = none;          // where they wait, see OutputQueues
   std::uint32_t flight_ps = 0;
-  std::uint32_t peer = none;     // the port at the other end
-  std::uint32_t first_port = 0;  // of the switch it belongs to
-  bool leads_to_nic = false;
+  std::uint32_t peer = none;          // the port at the other end
+  std::uint32_t first_port = 0;       // of the switch it belongs to
+  std::uint32_t hot = none;           // of a port to a NIC: the account of a hot end-point, see congestion.hpp
+  std::uint64_t sent_bytes : 62 = 0;  // of data frames
+  bool leads_to_nic : 1 = false;
+  bool is_global : 1 = false;
 };
+static_assert(sizeof(Port) == 64);
 
 class Links {
  public:
@@ -67,7 +77,11 @@ class Links {
   NicId nic_of(std::uint32_t port) const { return {port - first_nic_port_}; }
 
   std::uint64_t frame_max_ps() const { return frame_max_ps_; }
-  std::uint64_t switch_latency_ps() const { return switch_latency_ps_; }
+  // Of the switch that the packet reaches next.
+  std::uint64_t latency_ps(const Packet& packet) const {
+    if (latency_values_ == 1) return latency_least_ps_;
+    return latency_least_ps_ + ((mix(packet.draw ^ latency_stream(packet)) >> 32) * latency_values_ >> 32);
+  }
   // Whether the port may commit a packet that has just come, and whether one more after that.
   bool accepts(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_; }
   bool wants_more(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_ / 2; }
@@ -78,32 +92,87 @@ class Links {
     port.busy_until_ps = start_ps + transmission_ps;
     return start_ps;
   }
-  // The head reaches the output stage of the switch at the other end a flight time and a switch latency later.
-  void schedule_head_at_switch(const Port& from, std::uint64_t start_ps, std::uint32_t packet) {
-    schedule(start_ps + from.flight_ps + switch_latency_ps_, EventKind::head_at_switch, from.peer, packet);
+  // The head reaches the output stage of the switch at the other end a flight time and a switch latency later. The
+  // latency is drawn for each packet and switch; heads that come by one link stay in order.
+  void schedule_head_at_switch(Port& from, std::uint64_t start_ps, std::uint32_t index, const Packet& packet) {
+    const std::uint64_t at_ps = std::max(start_ps + from.flight_ps + latency_ps(packet), from.last_head_ps + 1);
+    from.last_head_ps = at_ps;
+    schedule(at_ps, EventKind::head_at_switch, from.peer, index);
   }
   // A NIC counts a packet when its last byte is there.
   void schedule_at_nic(const Port& from, std::uint64_t end_ps, EventKind kind, std::uint32_t packet) {
     schedule(end_ps + from.flight_ps, kind, from.peer, packet);
   }
 
-  bool has_credit(std::uint32_t port, std::uint32_t channel) { return credits_.ready(line(port, channel), now_ps()); }
-  void take_credit(std::uint32_t port, std::uint32_t channel, std::uint32_t bytes) {
-    credits_.take(line(port, channel), bytes);
+  void fetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
+  void fetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
+    credits_[traffic_class].fetch(line(port, channel));
   }
-  void return_credit(std::uint32_t port, std::uint32_t channel, std::uint32_t bytes, std::uint64_t at_ps) {
-    credits_.give_back(line(port, channel), bytes, at_ps, now_ps());
+
+  // A transfer of this class is about to come.
+  void open(std::uint32_t traffic_class);
+  // At an instant that may be never.
+  void schedule_end_of_hold(std::uint32_t port, NicId target, std::uint64_t at_ps) {
+    if (at_ps != never.ps) schedule(at_ps, EventKind::hold_over, port, target.value);
   }
-  std::uint64_t credit_at_ps(std::uint32_t port, std::uint32_t channel) {
-    return credits_.ready_at(line(port, channel), now_ps());
+
+  bool has_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
+    return credits_[traffic_class].ready(line(port, channel), now_ps());
   }
-  std::uint64_t credits_outstanding() { return credits_.outstanding(now_ps()); }
+  void take_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel, std::uint32_t bytes) {
+    credits_[traffic_class].take(line(port, channel), bytes);
+  }
+  void return_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel, std::uint32_t bytes,
+                     std::uint64_t at_ps) {
+    credits_[traffic_class].give_back(line(port, channel), bytes, at_ps, now_ps());
+  }
+  std::uint64_t credit_at_ps(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
+    return credits_[traffic_class].ready_at(line(port, channel), now_ps());
+  }
+  std::uint64_t credits_outstanding();
+
+  // Data frames sent by a port, by class. Nearly all traffic is of the first class to come: it is what the others
+  // leave of the sum.
+  void count(Port& port, std::uint32_t id, std::uint32_t traffic_class, std::uint32_t bytes) {
+    port.sent_bytes += bytes;
+    if (traffic_class != first_class_) other_bytes_[traffic_class][id] += bytes;
+  }
+  std::uint64_t sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const;
+
+  // The time that a port needs for what it has committed and what waits for it.
+  std::uint64_t queued_ps(const Port& port) const {
+    return port.waiting_ps + (port.busy_until_ps > now_ps() ? port.busy_until_ps - now_ps() : 0);
+  }
+  // What other switches know of that: as it was at least one staleness ago.
+  std::uint64_t told_ps(std::uint32_t port) const;
+  // The load of a port has changed: what it tells, it takes note of at most once in a staleness.
+  void note_load(const Port& port, std::uint32_t id) {
+    if (!port.is_global) return;
+    Told& told = told_[id];
+    if (now_ps() - told.at_ps < staleness_ps_) return;
+    told.before_at_ps = told.at_ps;
+    told.before_done_ps = told.done_ps;
+    told.at_ps = now_ps();
+    told.done_ps = now_ps() + queued_ps(port);
+  }
 
   // The port is to look again at `credit_ps` or when it wants more, whichever is later, unless it will do so before;
   // with `never` nothing is known yet, and the return of a credit will wake it.
   void wake(std::uint32_t port, std::uint64_t credit_ps);
 
  private:
+  // When a port would be done with all it had, at two instants at least one staleness apart.
+  struct Told {
+    std::uint64_t at_ps = 0;
+    std::uint64_t done_ps = 0;
+    std::uint64_t before_at_ps = 0;
+    std::uint64_t before_done_ps = 0;
+  };
+
+  // Names the draw of a latency: by the place on the way, out and home.
+  static std::uint64_t latency_stream(const Packet& packet) {
+    return static_cast<std::uint64_t>(1 + packet.place + 16 * static_cast<unsigned>(packet.kind)) << 32;
+  }
   static std::size_t line(std::uint32_t port, std::uint32_t channel) {
     return std::size_t{port} * channel_count + channel;
   }
@@ -114,10 +183,17 @@ class Links {
 
   Engine& engine_;
   std::uint64_t frame_max_ps_;
-  std::uint64_t switch_latency_ps_;
+  std::uint64_t latency_least_ps_;
+  std::uint64_t latency_values_;  // how many latencies there are, a picosecond apart
+  std::uint64_t staleness_ps_;
+  Bytes input_buffer_;
+  Bytes frame_max_;
   std::uint32_t first_nic_port_;
+  std::uint32_t first_class_ = none;
   std::vector<Port> ports_;
-  Credits credits_;
+  std::array<Credits, most_classes> credits_;
+  std::array<std::vector<std::uint64_t>, most_classes> other_bytes_;  // by port
+  std::vector<Told> told_;                                            // by port of a switch
 };
 
 }  // namespace dryfly::fabric

@@ -1,5 +1,8 @@
 #include "core/fabric/nic_ports.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace dryfly::fabric {
 
 NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
@@ -7,18 +10,27 @@ NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, P
     : links_(links),
       packets_(packets),
       transfers_(transfers),
+      qos_(fabric.qos),
+      holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
       nics_(nics),
       payload_max_(fabric.payload_max),
       header_(fabric.header),
       rate_(fabric.rate),
       window_packets_(fabric.window_packets),
       frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
-      ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {}
+      ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
+  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+    nics_[nic].stream = RandomStream{fabric.seed, nic, Purpose::packet}.draw(0);
+  }
+}
 
 void NicPorts::submit(const Transfer& asked) {
   DRYFLY_CHECK(asked.source.value < nics_.size() && asked.target.value < nics_.size());
   DRYFLY_CHECK(asked.source != asked.target);
-  const std::uint32_t index = transfers_.open(asked, payload_max_);
+  const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
+  if (turns_[traffic_class].empty()) open_class(traffic_class);
+  const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
+  enlist(asked.source, index);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -29,54 +41,116 @@ void NicPorts::submit(const Transfer& asked) {
       return;
     }
   }
-  append_turn(nics_[asked.source.value], index);
+  append_turn(asked.source, index);
   send(asked.source);
 }
 
-void NicPorts::append_turn(Egress& egress, std::uint32_t transfer) {
-  transfers_[transfer].next_turn = none;
-  if (egress.first_turn == none) {
-    egress.first_turn = transfer;
+void NicPorts::open_class(std::uint32_t traffic_class) {
+  links_.open(traffic_class);
+  turns_[traffic_class].resize(nics_.size());
+}
+
+void NicPorts::append_turn(NicId nic, std::uint32_t index) {
+  OpenTransfer& transfer = transfers_[index];
+  Turns& line = turns(nic, transfer.traffic_class);
+  transfer.next_turn = none;
+  if (line.first == none) {
+    line.first = index;
+    nics_[nic.value].classes |= 1U << transfer.traffic_class;
   } else {
-    transfers_[egress.last_turn].next_turn = transfer;
+    transfers_[line.last].next_turn = index;
   }
-  egress.last_turn = transfer;
+  line.last = index;
+}
+
+std::uint32_t NicPorts::take_turn(NicId nic, std::uint32_t traffic_class) {
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t front = line.first;
+  line.first = transfers_[front].next_turn;
+  if (line.first == none) nics_[nic.value].classes &= ~(1U << traffic_class);
+  return front;
 }
 
 // The transfer at the front has sent a packet: it goes behind the others, or its flow's next one does.
-void NicPorts::pass_turn(Egress& egress) {
-  const std::uint32_t front = egress.first_turn;
-  OpenTransfer& transfer = transfers_[front];
-  egress.first_turn = transfer.next_turn;
+void NicPorts::pass_turn(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = take_turn(nic, traffic_class);
+  const OpenTransfer& transfer = transfers_[front];
   if (transfer.unsent_packets > 0) {
-    append_turn(egress, front);
+    append_turn(nic, front);
   } else if (transfer.next_in_flow != none) {
-    append_turn(egress, transfer.next_in_flow);
+    append_turn(nic, transfer.next_in_flow);
   } else if (transfer.flow != none) {
     transfers_.flow(transfer.flow).last_unsent = none;
   }
 }
 
+Arbiter& NicPorts::arbiter(Egress& egress) {
+  if (egress.arbiter == none) {
+    egress.arbiter = static_cast<std::uint32_t>(arbiters_.size());
+    arbiters_.emplace_back();
+  }
+  return arbiters_[egress.arbiter];
+}
+
 void NicPorts::send(NicId nic) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
-  Egress& egress = nics_[nic.value];
-  while (egress.first_turn != none && egress.in_flight < window_packets_) {
-    if (!links_.has_credit(id, 0) || !links_.wants_more(port)) {
-      port.waiting = 1;
-      links_.wake(id, links_.credit_at_ps(id, 0));
-      return;
+  for (;;) {
+    std::uint32_t open = 0;   // classes with something to send and room in their window
+    std::uint32_t ready = 0;  // and credit
+    for (std::uint32_t left = nics_[nic.value].classes; left != 0; left &= left - 1) {
+      const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
+      open |= 1U << traffic_class;
+      if (links_.has_credit(id, traffic_class, 0)) ready |= 1U << traffic_class;
     }
-    send_packet(nic);
+    if (open == 0) break;
+    const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
+    if (chosen == no_class) return wait_for_class(nic, open);
+    if (!hold_back(nic, chosen)) send_packet(nic, chosen);
   }
   port.waiting = 0;
 }
 
-void NicPorts::send_packet(NicId nic) {
+std::uint32_t NicPorts::choose_class(NicId nic, std::uint32_t ready) {
+  const bool one_only = (ready & (ready - 1)) == 0;
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(ready));
+  if (one_only && !qos_.classes[first].capped()) return first;
+  return arbiter(nics_[nic.value]).choose(qos_, ready, links_.now_ps());
+}
+
+// Until the earliest instant at which one of these classes may send by its credit and its ceiling.
+void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
+  const std::uint32_t id = links_.nic_port(nic);
+  std::uint64_t at_ps = never.ps;
+  for (std::uint32_t left = open; left != 0; left &= left - 1) {
+    const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+    std::uint64_t class_at_ps = links_.credit_at_ps(id, traffic_class, 0);
+    if (qos_.classes[traffic_class].capped()) {
+      class_at_ps = std::max(class_at_ps, arbiter(nics_[nic.value]).allowed_at_ps(traffic_class));
+    }
+    at_ps = std::min(at_ps, class_at_ps);
+  }
+  links_[id].waiting = 1;
+  links_.wake(id, at_ps);
+}
+
+bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
+  if (!holds_.any()) return false;
+  const std::uint32_t front = turns(nic, traffic_class).first;
+  const NicId target = transfers_[front].target;
+  if (!holds_.holds(nic, target, links_.now_ps())) return false;
+  take_turn(nic, traffic_class);
+  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front, links_.now_ps()));
+  return true;
+}
+
+void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
   Egress& egress = nics_[nic.value];
-  const std::uint32_t transfer_index = egress.first_turn;
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t transfer_index = line.first;
   OpenTransfer& transfer = transfers_[transfer_index];
 
   const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, payload_max_);
@@ -91,14 +165,34 @@ void NicPorts::send_packet(NicId nic) {
   packet.transmission_ps = payload == payload_max_
                                ? frame_max_ps_
                                : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
-  packet.sequence = egress.sequence++;
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
   packet.place = 0;
-  packet.is_acknowledgement = false;
-  ++egress.in_flight;
+  packet.kind = PacketKind::data;
+  packet.traffic_class = static_cast<std::uint8_t>(traffic_class);
+  ++line.in_flight;
 
-  links_.take_credit(id, 0, packet.frame_bytes);
-  links_.schedule_head_at_switch(port, links_.commit(port, packet.transmission_ps), index);
-  pass_turn(egress);
+  const std::uint64_t now_ps = links_.now_ps();
+  if (qos_.classes[traffic_class].capped() || (egress.classes & (egress.classes - 1)) != 0) {
+    arbiter(egress).serve(qos_, traffic_class, qos_.classes[traffic_class].assured_ppm, packet.transmission_ps, now_ps);
+  }
+  if (holds_.any()) {
+    const NicId target = transfer.target;
+    links_.schedule_end_of_hold(id, target, holds_.sent(nic, target, packet.transmission_ps, now_ps));
+  }
+  links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, traffic_class, packet.frame_bytes);
+  links_.schedule_head_at_switch(port, links_.commit(port, packet.transmission_ps), index, packet);
+  pass_turn(nic, traffic_class);
+}
+
+void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
+  if (!packets_.has(index)) return;
+  const Packet& packet = packets_[index];
+  transfers_.fetch(packet.transfer);
+  const std::uint32_t nic = links_.nic_of(port).value;
+  if (packet.kind == PacketKind::acknowledgement) __builtin_prefetch(&turns_[packet.traffic_class][nic]);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
@@ -109,27 +203,88 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   totals_.packet_hops += switch_hops + 2;
   totals_.payload_bytes += packet.frame_bytes - header_.count;
 
-  packet.is_acknowledgement = true;
+  totals_.packets_of[packet.traffic_class] += 1;
+  totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
+
+  packet.kind = PacketKind::acknowledgement;
   Port& link = links_[port];
-  links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index);
+  links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index, packet);
   if (--transfer.undelivered_packets == 0) sink_->delivered(transfer.handle, switch_hops);
 }
 
 void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const NicId nic = links_.nic_of(port);
-  const std::uint32_t transfer_index = packets_[index].transfer;
+  const Packet packet = packets_[index];
   packets_.give_back(index);
-  OpenTransfer& transfer = transfers_[transfer_index];
+  OpenTransfer& transfer = transfers_[packet.transfer];
+  const NicId target = transfer.target;
+  const std::uint32_t interval_ps = packet.next;
+  if (packet.kind == PacketKind::notice) return tell(nic, target, interval_ps);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
   }
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
-  if (complete) transfers_.close(transfer_index);
-  const bool window_was_closed = nics_[nic.value].in_flight-- == window_packets_;
+  if (complete) close(nic, packet.transfer);
+  const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
+  if (interval_ps != 0 || holds_.any()) {
+    holds_.acknowledged(nic, target);
+    tell(nic, target, interval_ps);
+  }
   if (window_was_closed) send(nic);
   if (complete) sink_->acknowledged(handle);
+}
+
+// Of a hot end-point, or that it is none.
+void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
+  if (interval_ps != 0) {
+    if (!holds_.knows(source, target)) holds_.begin(source, target, outstanding(source, target));
+    const std::uint64_t wake_at_ps = holds_.tell(source, target, interval_ps, links_.now_ps());
+    links_.schedule_end_of_hold(links_.nic_port(source), target, wake_at_ps);
+    return;
+  }
+  std::uint32_t next = holds_.end(source, target);
+  if (next == none) return;
+  while (next != none) {
+    const std::uint32_t transfer = next;
+    next = transfers_[transfer].next_turn;
+    append_turn(source, transfer);
+  }
+  send(source);
+}
+
+void NicPorts::enlist(NicId nic, std::uint32_t index) {
+  std::uint32_t& first = nics_[nic.value].first_open;
+  transfers_[index].next_open = first;
+  transfers_[index].previous_open = none;
+  if (first != none) transfers_[first].previous_open = index;
+  first = index;
+}
+
+void NicPorts::close(NicId nic, std::uint32_t index) {
+  const std::uint32_t next = transfers_[index].next_open;
+  const std::uint32_t previous = transfers_[index].previous_open;
+  if (next != none) transfers_[next].previous_open = previous;
+  (previous != none ? transfers_[previous].next_open : nics_[nic.value].first_open) = next;
+  transfers_.close(index);
+}
+
+std::uint32_t NicPorts::outstanding(NicId source, NicId target) const {
+  std::uint32_t packets = 0;
+  for (std::uint32_t open = nics_[source.value].first_open; open != none; open = transfers_[open].next_open) {
+    if (transfers_[open].target == target) packets += transfers_[open].in_flight();
+  }
+  return packets;
+}
+
+void NicPorts::end_hold(std::uint32_t port, NicId target) {
+  const NicId nic = links_.nic_of(port);
+  const Holds::Over over = holds_.over(nic, target, links_.now_ps());
+  links_.schedule_end_of_hold(port, target, over.wake_at_ps);
+  if (over.transfer == none) return;
+  append_turn(nic, over.transfer);
+  send(nic);
 }
 
 void NicPorts::wake(std::uint32_t port) {

@@ -1,19 +1,24 @@
 // The NICs' side of the fabric. Egress cuts transfers into packets, one packet of each transfer in turn, and keeps at
 // most a window of packets unacknowledged; ingress counts, and sends an acknowledgement for each packet.
 //
-// Models the outstanding-packet limit of Cassini (fact sheet B3: 64) as one window for each NIC, and acknowledgement
-// frames that occupy links (G, "control traffic"). A packet's acknowledgement starts when its last byte is there and
-// goes before data of the same NIC that is not yet committed. Leaves out: retries, traffic classes, coalescing.
+// Models the outstanding-packet limit of Cassini (fact sheet B3: 64, a limit of each MCU, of which every class has its
+// own) as one window for each NIC and traffic class, and acknowledgement frames that occupy links (G, "control
+// traffic"). A packet's acknowledgement starts when its last byte is there and goes before data of the same NIC that
+// is not yet committed. Classes share the link by their assured shares and below their ceilings (qos.hpp); transfers
+// to a hot end-point are held back (congestion.hpp). Leaves out: retries, coalescing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/contract/network.hpp"
+#include "core/fabric/congestion.hpp"
 #include "core/fabric/fabric_spec.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
+#include "core/fabric/qos.hpp"
 #include "core/fabric/transfers.hpp"
 
 namespace dryfly::fabric {
@@ -28,29 +33,55 @@ class NicPorts {
   void deliver(std::uint32_t port, std::uint32_t packet);
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
+  // Fetches what the arrival of this packet will need into the cache.
+  void fetch_for(std::uint32_t port, std::uint32_t packet) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
+  // A transfer to this target may have waited long enough.
+  void end_hold(std::uint32_t port, NicId target);
 
   const NetworkTotals& totals() const { return totals_; }
 
  private:
   struct Egress {
-    std::uint32_t first_turn = none;  // transfers with packets to send
-    std::uint32_t last_turn = none;
+    std::uint64_t stream = 0;    // names the draws of this NIC's packets
+    std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
+    std::uint32_t arbiter = none;
+    std::uint32_t first_open = none;  // transfer not yet acknowledged
+    std::uint32_t classes = 0;  // bits: those with packets to send
+  };
+  // Of one class at one NIC.
+  struct Turns {
+    std::uint32_t first = none;  // transfers with packets to send
+    std::uint32_t last = none;
     std::uint32_t in_flight = 0;  // packets sent and not acknowledged
-    std::uint32_t sequence = 0;   // packets sent ever, modulo 2^32
   };
 
+  void open_class(std::uint32_t traffic_class);
+  Turns& turns(NicId nic, std::uint32_t traffic_class) { return turns_[traffic_class][nic.value]; }
   void send(NicId nic);
-  void send_packet(NicId nic);
-  void append_turn(Egress& egress, std::uint32_t transfer);
-  void pass_turn(Egress& egress);
+  std::uint32_t choose_class(NicId nic, std::uint32_t ready);
+  void wait_for_class(NicId nic, std::uint32_t open);
+  bool hold_back(NicId nic, std::uint32_t traffic_class);
+  void send_packet(NicId nic, std::uint32_t traffic_class);
+  void append_turn(NicId nic, std::uint32_t transfer);
+  std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
+  void pass_turn(NicId nic, std::uint32_t traffic_class);
+  void enlist(NicId nic, std::uint32_t transfer);
+  void close(NicId nic, std::uint32_t transfer);
+  std::uint32_t outstanding(NicId source, NicId target) const;
+  void tell(NicId source, NicId target, std::uint32_t interval_ps);
+  Arbiter& arbiter(Egress& egress);
 
   Links& links_;
   Pool<Packet>& packets_;
   Transfers& transfers_;
   TransferSink* sink_ = nullptr;
+  QosProfile qos_;
+  Holds holds_;
   std::vector<Egress> nics_;
+  std::array<std::vector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
+  std::vector<Arbiter> arbiters_;
   NetworkTotals totals_;
   Bytes payload_max_;
   Bytes header_;

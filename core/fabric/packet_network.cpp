@@ -28,24 +28,29 @@ struct PacketNetwork::Parts {
         return nics.acknowledge(port, packet);
       case EventKind::output_wakes:
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
+      case EventKind::hold_over:
+        return nics.end_hold(port, {packet});
     }
     DRYFLY_CHECK(false && "an event of no kind");
   }
 
   // The frame whose arrival the event is; it tells all about the link it came by.
   void show(Event event, FabricObserver& observer) const {
-    if (fabric::kind_of(event) == EventKind::output_wakes) return;
+    const bool head = fabric::kind_of(event) == EventKind::head_at_switch;
+    if (!head && fabric::kind_of(event) != EventKind::packet_at_nic &&
+        fabric::kind_of(event) != EventKind::acknowledgement_at_nic) {
+      return;
+    }
     const fabric::Packet& packet = packets[fabric::packet_of(event)];
     const std::uint32_t driver = links[fabric::port_of(event)].peer;
     CarriedFrame frame;
     frame.port = driver;
     frame.packet = fabric::packet_of(event);
-    frame.acknowledgement = packet.is_acknowledgement;
+    frame.acknowledgement = packet.kind != fabric::PacketKind::data;
     frame.frame_bytes = packet.frame_bytes;
     frame.now_ps = event.at_ps;
     const std::uint64_t length_ps = frame.acknowledgement ? switches.acknowledgement_ps() : packet.transmission_ps;
-    const bool head = fabric::kind_of(event) == EventKind::head_at_switch;
-    const std::uint64_t way_ps = links[driver].flight_ps + (head ? links.switch_latency_ps() : length_ps);
+    const std::uint64_t way_ps = links[driver].flight_ps + (head ? links.latency_ps(packet) : length_ps);
     frame.to_nic = !head;
     frame.start_ps = event.at_ps - way_ps;
     frame.end_ps = frame.start_ps + length_ps;
@@ -83,6 +88,27 @@ void PacketNetwork::restart() {
 void PacketNetwork::handle(Event event) {
   if (observer_ != nullptr) parts_->show(event, *observer_);
   parts_->handle(event);
+}
+
+// The packet and the port where it is; then what these lead to.
+void PacketNetwork::fetch_first(Event event) const {
+  const EventKind kind = fabric::kind_of(event);
+  parts_->links.fetch(fabric::port_of(event));
+  if (kind != EventKind::output_wakes && kind != EventKind::hold_over) parts_->packets.fetch(fabric::packet_of(event));
+}
+
+void PacketNetwork::fetch_second(Event event) const {
+  const std::uint32_t packet = fabric::packet_of(event);
+  switch (fabric::kind_of(event)) {
+    case EventKind::head_at_switch:
+      return parts_->switches.fetch_for_head(fabric::port_of(event), packet);
+    case EventKind::packet_at_nic:
+    case EventKind::acknowledgement_at_nic:
+      return parts_->nics.fetch_for(fabric::port_of(event), packet);
+    case EventKind::output_wakes:
+    case EventKind::hold_over:
+      return;
+  }
 }
 
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }

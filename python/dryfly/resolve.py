@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly import units
+from dryfly import qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -63,6 +63,7 @@ def resolve(machine: Machine, placement: Placement, *, seed: int, compute: Compu
         if expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value
             lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
+    lines += qos.lines(machine)
     lines += _extra_flight(machine)
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
