@@ -41,6 +41,7 @@ class PacketNetwork final : public Network, private Handler {
 
  private:
   void handle(Event event) override;
+  [[gnu::noinline]] void handle_observed(Event event);
 
   struct Parts;
 
