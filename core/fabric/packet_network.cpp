@@ -86,7 +86,15 @@ void PacketNetwork::restart() {
 }
 
 void PacketNetwork::handle(Event event) {
-  if (observer_ != nullptr) parts_->show(event, *observer_);
+  if (observer_ != nullptr) [[unlikely]] {
+    return handle_observed(event);
+  }
+  parts_->handle(event);
+}
+
+// Apart from handle(), which would otherwise save registers for it with every event.
+void PacketNetwork::handle_observed(Event event) {
+  parts_->show(event, *observer_);
   parts_->handle(event);
 }
 

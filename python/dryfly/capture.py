@@ -20,7 +20,7 @@ _CALL = struct.Struct("<QQQQQ")
 _CALL_FORMAT = b"dfcall01"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
     called_ps: int
     delivered_ps: int
@@ -32,7 +32,7 @@ class Message:
     on_node: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
     name: str
     entered_ps: int

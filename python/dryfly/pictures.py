@@ -18,6 +18,7 @@ PROTOCOLS = {
     "atomic": "#64b5cd",
 }  # fmt: skip
 BUSIEST = 20
+POINTS = 150
 _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "dryfly", "font.size": 9, "font.family": "sans-serif",
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6",
@@ -72,21 +73,25 @@ def bandwidth(links: Columns, steps: Columns) -> str:
     step_s = steps["step_s"][0] if steps["step_s"] else 1.0
     longest = max((max(series, default=0.0) for series in sums.values()), default=0.0) + step_s
     factor, unit = _scale(longest)
+    steps_in_all = round(longest / step_s)
+    merged = math.ceil(steps_in_all / POINTS)  # more would be a smear
     figure, axes = _figure(9, 2.8)
     for kind, series in sums.items():
-        times = [step_s * number for number in range(round(longest / step_s) + 1)]
-        by_step = {round(at / step_s): size for at, size in series.items()}
-        rates = [by_step.get(number, 0.0) / step_s / 1e9 for number in range(len(times))]
-        axes.step([at * factor for at in times], rates, where="post", label=kind, color=KINDS[kind], linewidth=1.2)
+        rates = [0.0] * (math.ceil(steps_in_all / merged) + 1)  # ends at zero
+        for at, size in series.items():
+            rates[round(at / step_s) // merged] += size / (merged * step_s) / 1e9
+        times = [number * merged * step_s * factor for number in range(len(rates))]
+        axes.step(times, rates, where="post", label=kind, color=KINDS[kind], linewidth=1.2)
     axes.set_xlabel(f"virtual time [{unit}]")
     axes.set_ylabel("GB/s")
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, ncols=3, loc="upper right")
+    axes.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
     return _svg(figure)
 
 
 def heat_map(groups: Columns) -> str:
-    """Bytes from group to group; the diagonal is what stayed on links inside a group."""
+    """Bytes from group to group; the diagonal is what stayed on links inside a group. It would outshine all else, so
+    the colours are those of what goes between groups."""
     numbers = sorted({*groups["from_group"], *groups["to_group"]})
     place = {group: index for index, group in enumerate(numbers)}
     cells = [[math.nan] * len(numbers) for _ in numbers]
@@ -95,8 +100,10 @@ def heat_map(groups: Columns) -> str:
             cells[place[source]][place[target]] = size
     side = min(max(3.2, 0.25 * len(numbers) + 2), 9)
     figure, axes = _figure(side + 1.2, side)
-    sizes = [size for size in groups["data_bytes"] if size] or [1]
-    image = axes.imshow(cells, cmap="viridis", vmin=0, vmax=max(sizes))
+    pairs = list(zip(groups["from_group"], groups["to_group"], groups["data_bytes"], strict=True))
+    largest = max((size for source, target, size in pairs if source != target), default=0)
+    largest = largest or max((size for _, _, size in pairs), default=1) or 1
+    image = axes.imshow(cells, cmap="viridis", vmin=0, vmax=largest)
     axes.grid(visible=False)
     shown = range(0, len(numbers), max(1, len(numbers) // 16))
     axes.set_xticks(list(shown), [str(numbers[index]) for index in shown])
@@ -107,11 +114,11 @@ def heat_map(groups: Columns) -> str:
         for row, values in enumerate(cells):
             for column, value in enumerate(values):
                 if not math.isnan(value):
-                    color = "black" if value > 0.6 * max(sizes) else "white"
+                    color = "black" if value > 0.6 * largest else "white"
                     axes.text(column, row, size_text(value), ha="center", va="center", fontsize=7, color=color)
     bar = figure.colorbar(image, ax=axes, shrink=0.85)
-    ticks = [max(sizes) * part / 4 for part in range(5)]
-    bar.set_ticks(ticks, labels=[size_text(tick) for tick in ticks])
+    ticks = [largest * part / 4 for part in range(5)]
+    bar.set_ticks(ticks, labels=[*(size_text(tick) for tick in ticks[:-1]), f"{size_text(largest)} and more"])
     return _svg(figure)
 
 
@@ -129,6 +136,9 @@ def latencies(messages: Columns) -> str:
             label=f"{protocol} ({len(ordered):,})", color=PROTOCOLS[protocol],
         )  # fmt: skip
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="x", which="minor", labelsize=7)
     axes.set_xlabel("from the call to delivery [us]")
     axes.set_ylabel("messages [%]")
     axes.set_ylim(0, 101)
