@@ -188,6 +188,13 @@ def test_what_cannot_be_run_is_one_sentence_and_status_2(
     assert ended.stdout == ""
 
 
+def test_what_is_wrong_on_the_first_rank_ends_all_of_them() -> None:
+    command = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "50", "--json", "/no/such/file"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr == "dryfly-hpl: --json /no/such/file: No such file or directory\n"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
