@@ -202,6 +202,8 @@ int run(int count, char** arguments) {
     if (is_first) std::fputs(usage().c_str(), stdout);
     return 0;
   }
+  if (!options.data_file.empty() && !options.orders.empty())
+    throw BadInput("-N with --dat " + options.data_file + ": the file says N itself; give one of the two");
   std::string chosen;
   const std::string data_file = options.data_file.empty() ? "HPL.dat" : options.data_file;
   if (!options.data_file.empty() || options.orders.empty()) {

@@ -171,6 +171,7 @@ BAD_INPUT = [
     (("-N", "100", "--bcast", "3ring"), "--bcast 3ring: accepted is 1ring, 1ringM"),
     (("-N", "100", "--colour", "red"), "unknown option --colour"),
     (("-N", "100", "--blas", "/no/such.so"), "/no/such.so"),
+    (("--dat", "HPL.dat", "-N", "9"), "-N with --dat HPL.dat: the file says N itself; give one of the two"),
     (("--dat", "/no/HPL.dat"), "--dat /no/HPL.dat: the file cannot be read"),
     (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
     (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
