@@ -80,7 +80,7 @@ std::string configure_mkl(void* library, int threads) {
   } version{};
   if (auto get = find<void (*)(Version*)>(library, "MKL_Get_Version")) get(&version);
   std::ostringstream text;
-  text << "oneMKL " << version.major << "." << version.minor << ", for "
+  text << "oneMKL " << version.major << "." << version.update << ", for "
        << (version.processor != nullptr ? version.processor : "an unknown processor");
   return text.str();
 }

@@ -11,7 +11,7 @@ constexpr int kExchangeTags = 512, kBroadcastTags = 1024;
 // With several processes the product is made in pieces, between which MPI is called: small ones first, while a panel is
 // on its way, then larger ones, because the library packs L2 anew for each. The pieces never depend on what has
 // arrived, since the last bits of a product may depend on its shape.
-constexpr std::int64_t kFirstPiece = 512, kLargestPiece = 2048;
+constexpr std::int64_t kFirstPiece = 512, kGrowth = 3;
 
 }  // namespace
 
@@ -155,7 +155,7 @@ void Factorisation::update_part(Panel& panel, std::int64_t first, std::int64_t c
                            transposed_u ? u + done : u + done * u_stride, u_stride, transposed_u,
                            matrix_.at(panel.first_row, first + done), matrix_.stride());
     done += columns;
-    piece = std::min(2 * piece, kLargestPiece);
+    piece *= kGrowth;
     traffic_.poll();
   }
 }

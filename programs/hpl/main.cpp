@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "factor.hpp"
@@ -183,6 +185,13 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   return outcome;
 }
 
+// What is wrong on one rank ends all of them; `otherwise` is said where it is another than the first.
+void agree(const std::string& error, const char* otherwise) {
+  int wrong = error.empty() ? 0 : 1;
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (wrong != 0) throw BadInput(error.empty() ? otherwise : error);
+}
+
 int run(int count, char** arguments) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -193,6 +202,8 @@ int run(int count, char** arguments) {
     if (is_first) std::fputs(usage().c_str(), stdout);
     return 0;
   }
+  if (!options.data_file.empty() && !options.orders.empty())
+    throw BadInput("-N with --dat " + options.data_file + ": the file says N itself; give one of the two");
   std::string chosen;
   const std::string data_file = options.data_file.empty() ? "HPL.dat" : options.data_file;
   if (!options.data_file.empty() || options.orders.empty()) {
@@ -213,8 +224,15 @@ int run(int count, char** arguments) {
              ", for which " + gigabytes(hosts.usable()) + " of memory are free";
   std::string error;
   const Blas blas = Blas::load(options.blas, &error);
-  if (!error.empty()) throw BadInput(error);
-  Report report(is_first, options);
+  agree(error, "a rank cannot load the BLAS");
+  std::unique_ptr<Report> opened;
+  try {
+    opened = std::make_unique<Report>(is_first, options);
+  } catch (const BadInput& problem) {
+    error = problem.what();
+  }
+  agree(error, "a file cannot be written");
+  Report& report = *opened;
   report.header(options, blas, ranks, chosen);
   bool passed = true;
   for (const Case& each : cases) {

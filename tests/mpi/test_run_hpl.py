@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -169,13 +171,16 @@ BAD_INPUT = [
     (("-N", "100", "--bcast", "3ring"), "--bcast 3ring: accepted is 1ring, 1ringM"),
     (("-N", "100", "--colour", "red"), "unknown option --colour"),
     (("-N", "100", "--blas", "/no/such.so"), "/no/such.so"),
+    (("--dat", "HPL.dat", "-N", "9"), "-N with --dat HPL.dat: the file says N itself; give one of the two"),
     (("--dat", "/no/HPL.dat"), "--dat /no/HPL.dat: the file cannot be read"),
     (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
     (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
 def test_what_cannot_be_run_is_one_sentence_and_status_2(
     program: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
@@ -184,6 +189,13 @@ def test_what_cannot_be_run_is_one_sentence_and_status_2(
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stdout == ""
+
+
+def test_what_is_wrong_on_the_first_rank_ends_all_of_them() -> None:
+    command = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "50", "--json", "/no/such/file"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr == "dryfly-hpl: --json /no/such/file: No such file or directory\n"
 
 
 @pytest.mark.parametrize(
@@ -214,6 +226,12 @@ def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> 
     assert "||A||_oo . . ." in ended.stdout
 
 
+def all_maps() -> Iterator[str]:
+    for file in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            yield file.read_text()
+
+
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:
     def command(solution: str, *more: str) -> list[str]:
         start = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "1500", "--nb", "32", "--grid", "1x2"]
@@ -221,6 +239,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Pat
 
     subprocess.run(command("whole"), check=True, capture_output=True)
     kept = ("--checkpoint", str(tmp_path / "kept"), "--checkpoint-every", "0")
+    shared_before = set(Path("/dev/shm").glob("mpich_shm_*"))
     run = subprocess.Popen(command("killed", *kept), stdout=subprocess.DEVNULL, start_new_session=True)
     current = tmp_path / "kept" / "hpl-current"
     deadline = time.monotonic() + 60
@@ -230,6 +249,9 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Pat
         time.sleep(0.001)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
+    for path in set(Path("/dev/shm").glob("mpich_shm_*")) - shared_before:
+        if not any(path.name in maps for maps in all_maps()):  # MPICH's own, which a killed run leaves behind
+            path.unlink(missing_ok=True)
     assert (tmp_path / "killed").stat().st_size == 0
     ended = subprocess.run(command("resumed", *kept, "--restart", "yes"), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
