@@ -15,7 +15,6 @@ from dryfly.paths import PRELOAD, PROVIDER, native
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
 
-
 _MPICH = {
     # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
@@ -28,7 +27,7 @@ _MPICH = {
 def variables(
     *, channel: str, mpi: MpiLibrary, compute: ComputeSpec, folder: Path, inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment. `folder` is the run's own; recordings are in its folder compute."""
+    """What every rank gets on top of the caller's environment. Recordings are in `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
