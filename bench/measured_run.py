@@ -33,13 +33,14 @@ class Measured:
 
 
 @contextmanager
-def compiled(name: str) -> Iterator[str]:
+def compiled(name: str, *, family: str = "mpich") -> Iterator[str]:
     """A microbenchmark as an executable, so that no round measures the compiler."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / name
         listed = subprocess.run(["dryfly", "mpi", "list"], check=True, capture_output=True, text=True).stdout
-        default = next(line.split()[-1] for line in listed.splitlines() if line.startswith("*"))
-        compiler = Path(default) / "bin" / "mpicc"
+        rows = [line.split() for line in listed.splitlines() if line.startswith("*") or family != "mpich"]
+        prefix = next(row[-1] for row in reversed(rows) if row[-2] == family)
+        compiler = Path(prefix) / "bin" / "mpicc"
         subprocess.run([str(compiler), "-O2", str(MICRO / f"{name}.c"), "-o", str(program)], check=True)
         yield str(program)
 

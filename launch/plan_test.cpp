@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/spec/spec.hpp"
 #include "launch/ending.hpp"
 #include "launch/environment.hpp"
@@ -30,6 +32,29 @@ TEST_CASE("a plan is read item by item, values verbatim to the end of the line")
   CHECK(plan.stdin_rank == 1);
 }
 
+TEST_CASE("a plan for PMIx names the server's library, its folder and every node") {
+  const std::string ranks = "rank 0 node 7 local 0\nrank 1 node 9 local 0\n";
+  const Plan plan = parse_plan(ranks + "node 7 nid 7\nnode 9 nid9\npmix /a b/libpmix.so.2\npmix-folder /tmp/x");
+  CHECK(plan.node_names.at(7) == "nid 7");
+  CHECK(plan.pmix_library == "/a b/libpmix.so.2");
+  CHECK(plan.pmix_folder == "/tmp/x");
+  CHECK_THROWS_WITH_AS(parse_plan(ranks + "node 7 a\npmix /l\npmix-folder /f"),
+                       "launch plan: `pmix` needs a name for node 9", SpecError);
+  CHECK_THROWS_WITH_AS(parse_plan(ranks + "node 7 a\nnode 9 b\npmix /l"), "launch plan: `pmix` needs a `pmix-folder`",
+                       SpecError);
+}
+
+TEST_CASE("a rank finds the name of its node and its own PMIx server, not one of the caller's") {
+  const Plan plan = parse_plan("rank 0 node 7 local 0\nnode 7 nid7\n");
+  const char* inherited[] = {"PMIX_SERVER_URI2=theirs", "PMIX_NAMESPACE=theirs", nullptr};
+  const auto variables = Environments(plan, inherited).of_rank(0, 5, {"PMIX_SERVER_URI41=ours"});
+  const auto has = [&](const char* assignment) { return std::ranges::find(variables, assignment) != variables.end(); };
+  CHECK(has("DRYFLY_NODE_NAME=nid7"));
+  CHECK(has("PMIX_SERVER_URI41=ours"));
+  CHECK_FALSE(has("PMIX_SERVER_URI2=theirs"));
+  CHECK_FALSE(has("PMIX_NAMESPACE=theirs"));
+}
+
 TEST_CASE("a plan that cannot be meant is refused with its line") {
   CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1\n"), "launch plan, line 1, `rank 0 node 1`: `local` is missing",
                        SpecError);
@@ -42,7 +67,9 @@ TEST_CASE("a plan that cannot be meant is refused with its line") {
   CHECK_THROWS_WITH_AS(parse_plan("rank 99999999 node 1 local 0"),
                        "launch plan, line 1, `rank 99999999 node 1 local 0`: ranks go up to 1048575", SpecError);
   CHECK_THROWS_WITH_AS(parse_plan("nodes 3"),
-                       "launch plan, line 1, `nodes 3`: items are rank, env, rankenv, cwd and stdin-rank", SpecError);
+                       "launch plan, line 1, `nodes 3`: items are rank, env, rankenv, cwd, stdin-rank, node, pmix and "
+                       "pmix-folder",
+                       SpecError);
   CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1 local 0\nstdin-rank 1"),
                        "launch plan: stdin-rank 1 is no rank of the job", SpecError);
   CHECK_THROWS_WITH_AS(parse_plan(""), "launch plan: there is no rank", SpecError);

@@ -14,13 +14,16 @@
 #include <utility>
 
 #include "core/spec/spec.hpp"
-#include "core/unit/check.hpp"
 #include "launch/pmix_info.hpp"
 
 namespace dryfly::launch {
 namespace {
 
 using namespace pmix;
+
+// The same in every run: Open MPI derives numbers from it and sends them in messages (MPI_Intercomm_create), packed
+// into fewer bytes the smaller they are. Files that it names after them lie in the run's own folder.
+constexpr char job_name[] = "dryfly";
 
 // All ranks are clients of this one server, so what they have given is what there is.
 Status on_fence(const Process*, std::size_t, const Info*, std::size_t, char* data, std::size_t bytes, Exchanged done,
@@ -126,7 +129,7 @@ InfoList about_application(int size) {
   return list;
 }
 
-InfoList about_job(const Plan& plan, const std::string& job_name) {
+InfoList about_job(const Plan& plan) {
   const auto nodes = nodes_of(plan);
   const auto size = static_cast<std::uint32_t>(plan.size());
   std::vector<std::string> names;
@@ -136,7 +139,7 @@ InfoList about_job(const Plan& plan, const std::string& job_name) {
     ranks.push_back(joined(node.ranks, ','));
   }
   InfoList list;
-  list.add("pmix.jobid", job_name);
+  list.add("pmix.jobid", std::string(job_name));
   list.add("pmix.nmap", joined(names, ','));
   list.add("pmix.pmap", joined(ranks, ';'));
   list.add("pmix.nlist", joined(names, ','));
@@ -160,8 +163,7 @@ InfoList about_job(const Plan& plan, const std::string& job_name) {
 
 }  // namespace
 
-PmixServer::PmixServer(const Plan& plan, std::string job_name)
-    : plan_(plan), job_name_(std::move(job_name)), event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+PmixServer::PmixServer(const Plan& plan) : plan_(plan), event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (event_fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   for (int rank = 0; rank < plan.size(); ++rank) clients_.push_back({this, rank, Phase::untouched});
   load(plan.pmix_library);
@@ -191,7 +193,7 @@ void PmixServer::start() {
   host_.fence = on_fence;
   host_.direct_modex = on_direct_modex;
   InfoList wishes;
-  wishes.add("pmix.srv.nspace", job_name_ + "-server");
+  wishes.add("pmix.srv.nspace", std::string("dryfly-server"));
   wishes.add_rank("pmix.srv.rank", 0);
   wishes.add("pmix.srvr.tmpdir", plan_.pmix_folder);
   wishes.add("pmix.sys.tmpdir", plan_.pmix_folder);
@@ -202,9 +204,9 @@ void PmixServer::start() {
 }
 
 void PmixServer::register_job() {
-  InfoList job = about_job(plan_, job_name_);
+  InfoList job = about_job(plan_);
   complete("registering the job", [&](Done done, void* data) {
-    return calls_.register_nspace(job_name_.c_str(), plan_.size(), job.data(), job.size(), done, data);
+    return calls_.register_nspace(job_name, plan_.size(), job.data(), job.size(), done, data);
   });
 }
 
@@ -219,8 +221,7 @@ void PmixServer::register_clients() {
 
 Process PmixServer::process(std::uint32_t rank) const {
   Process who{};
-  DRYFLY_CHECK(job_name_.size() <= longest_name);
-  std::strcpy(who.name_space, job_name_.c_str());
+  std::strcpy(who.name_space, job_name);
   who.rank = rank;
   return who;
 }

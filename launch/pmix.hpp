@@ -25,8 +25,8 @@ class PmixServer {
   using Phase = PmiServer::Phase;
   using Abort = PmiServer::Abort;
 
-  // Starts the server; SpecError if the library is none. `job_name` has to differ between jobs that run at one time.
-  PmixServer(const Plan& plan, std::string job_name);
+  // Starts the server; SpecError if the library is none.
+  explicit PmixServer(const Plan& plan);
   PmixServer(const PmixServer&) = delete;
   PmixServer& operator=(const PmixServer&) = delete;
 
@@ -60,7 +60,6 @@ class PmixServer {
                                pmix::Done, void*);
 
   const Plan& plan_;
-  std::string job_name_;
   pmix::Calls calls_{};
   pmix::Host host_{};
   int event_fd_ = -1;

@@ -56,10 +56,6 @@ std::vector<int> nodes_of(const Plan& plan) {
   return nodes;
 }
 
-std::string unique_job_name() {
-  return "dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count());
-}
-
 [[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
 
 class Supervisor {
@@ -126,8 +122,9 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
     : plan_(plan),
       options_(options),
       signals_(signals),
-      pmi_(unique_job_name(), nodes_of(plan)),
-      pmix_(plan.pmix_library.empty() ? nullptr : std::make_unique<PmixServer>(plan, unique_job_name())),
+      pmi_("dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()),
+           nodes_of(plan)),
+      pmix_(plan.pmix_library.empty() ? nullptr : std::make_unique<PmixServer>(plan)),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
       ranks_(plan.ranks.size()) {

@@ -13,6 +13,7 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,6 +104,19 @@ TEST_CASE("before MPI_Init: clocks of a program linked with MPI are virtual from
   sleep(2);
   CHECK(time(nullptr) == 1'735'689'602);
   CHECK(MPI_Wtime() == doctest::Approx(1002.0).epsilon(1e-9));
+}
+
+TEST_CASE("node name: the program sees the simulated node as its host") {
+  char name[64];
+  REQUIRE(gethostname(name, sizeof name) == 0);
+  CHECK(std::string(name) == "nid000007");
+  utsname host{};
+  REQUIRE(uname(&host) == 0);
+  CHECK(std::string(host.nodename) == "nid000007");
+  CHECK(std::string(host.sysname) == "Linux");
+  errno = 0;
+  CHECK(gethostname(name, 4) == -1);
+  CHECK(errno == ENAMETOOLONG);
 }
 
 TEST_CASE("run: each clock counts from its base and a reading costs what the header says") {

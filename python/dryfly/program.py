@@ -115,6 +115,8 @@ def check_libraries(program: str, libraries: list[str], mpi: MpiLibrary) -> None
                 f"{program} is linked against {library}, which dryfly does not know; link it against MPICH "
                 "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
             )
+        if family == mpi.family == "openmpi" and not any((Path(f) / library).exists() for f in mpi.library_folders):
+            raise UserError(f"{program} is linked against {library}, which {mpi.name} does not have")
         if family != mpi.family:
             raise UserError(
                 f"{program} is linked against {_TITLES[family]} ({library}) and cannot run on {mpi.name}, which is "

@@ -44,8 +44,8 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
     ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
-    health = [*_run_health(counted, findings), *_compute_health(compute)]
-    spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
+    health = [*_run_health(counted, findings), *_one_sided_health(run, counted), *_compute_health(compute)]
+    spoiled = any(row["name"] in (LET_GO, "several_threads", "one_sided") for row in health)
     return {
         "format": FORMAT,
         "dryfly": __version__,
@@ -163,6 +163,16 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
     return rows
+
+
+def _one_sided_health(run: RunInput, counted: Mapping[str, Any]) -> list[Json]:
+    """Open MPI 5 keeps locks and counters of windows in their memory and looks at it directly; 4 sends messages."""
+    profile = counted.get("profile", [])
+    calls = sum(row.get("count", 0) for row in profile if row.get("call", "").startswith(("MPI_Win_c", "MPI_Win_a")))
+    if run.mpi.family != "openmpi" or run.mpi.version.startswith("4.") or calls == 0:
+        return []
+    text = "Open MPI reads the memory of windows outside libfabric, where it sees writes as they come: not repeatable"
+    return [_finding("one_sided", text, severity="note", count=calls)]
 
 
 def _compute_health(compute: Json) -> list[Json]:

@@ -136,7 +136,7 @@ def _report(
     if not outcome.attached:
         printer.say(
             "no rank has used MPI over the simulated network: there is nothing to report "
-            "(is the program linked against MPICH, and does it call MPI_Init?)"
+            "(is the program linked against MPI, and does it call MPI_Init?)"
         )
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
     final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, findings=outcome.findings)

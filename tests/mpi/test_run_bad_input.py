@@ -94,7 +94,7 @@ def test_a_program_of_another_mpi_is_refused_with_advice(
     program = _compiled(
         tmp_path, str(other), f"-Wl,-rpath,{tmp_path}", text="int MPI_Init(void); int main(void) { return MPI_Init(); }"
     )
-    _refused(dryfly, [*_TESTBED, "--", program], says)
+    _refused(dryfly, [*_TESTBED, "--mpi", "mpich", "--", program], says)
 
 
 def test_a_static_program_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import mpi
+from dryfly import mpi, openmpi
 from dryfly.errors import UserError
 
 
@@ -49,6 +49,42 @@ def test_a_library_without_libfabric_is_refused_with_what_to_do(tmp_path: Path, 
     with pytest.raises(UserError, match=r"comes without libfabric.*use another version"):
         mpi.add(f"old={tmp_path / 'old'}")
     assert mpi.installed() == []
+
+
+def test_a_program_of_open_mpi_gets_open_mpi_by_itself(
+    prefix: Path, tmp_path: Path, compile_c: Callable[..., Path]
+) -> None:
+    mpi.add(f"mine={prefix}")
+    with pytest.raises(UserError, match=r'linked against Open MPI; run "dryfly mpi add openmpi==.*" first'):
+        mpi.select(None, needed="openmpi")
+    library = tmp_path / "other" / "lib"
+    (library / "openmpi").mkdir(parents=True)
+    for name in ("libfabric.so.1", "libpmix.so.2"):
+        compile_c("int f;\n", "-shared", "-fPIC", f"-Wl,-soname,{name}", name=name).rename(library / "openmpi" / name)
+    flags = ("-shared", "-fPIC", f"-L{library}/openmpi", "-l:libfabric.so.1", "-Wl,-rpath,$ORIGIN/openmpi")
+    code = "extern int f; int g(void) { return f; }\n"
+    compile_c(code, *flags, name="libmpi.so.40").rename(library / "libmpi.so.40")
+    added = mpi.add(f"other={library.parent}")
+    assert added.family == "openmpi"
+    assert mpi.select(None, needed="openmpi") == added
+    assert mpi.select(None).name == "mine"
+    assert openmpi.pmix_server(added) == library / "openmpi" / "libpmix.so.2"
+    (library / "openmpi" / "libpmix.so.2").unlink()
+    with pytest.raises(UserError, match=r"MPI library other: there is neither libpmix.so.2 nor libopen-pal.so.40"):
+        openmpi.pmix_server(added)
+
+
+def test_settings_of_open_mpi_that_the_user_has_made_stay(tmp_path: Path) -> None:
+    library = mpi.MpiLibrary(
+        name="x", family="openmpi", version="5.0.11", prefix="/p", libmpi=f"{tmp_path}/libmpi.so.40", libfabric="/p/f"
+    )
+    (tmp_path / "libpmix.so.2").touch()
+    plain = openmpi.settings(library, folder=tmp_path, inherited={})
+    assert plain["OMPI_MCA_pml"] == "cm"
+    assert "OMPI_MCA_btl_ofi_mode" not in plain
+    changed = openmpi.settings(library, folder=tmp_path, inherited={"OMPI_MCA_pml": "ob1"})
+    assert "OMPI_MCA_pml" not in changed
+    assert changed["OMPI_MCA_btl_ofi_mode"] == "2"
 
 
 def test_what_has_vanished_is_said(prefix: Path) -> None:

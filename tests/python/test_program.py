@@ -59,6 +59,22 @@ def test_programs_for_another_mpi_are_refused_with_what_to_do(
     assert "MPICH" in str(caught.value)
 
 
+def test_a_program_that_needs_a_part_that_open_mpi_lacks_is_refused(compile_c: Compile, tmp_path: Path) -> None:
+    path = fake_mpi(compile_c, tmp_path, "libmpi_mpifh.so.40")
+    library = MpiLibrary(
+        name="o", family="openmpi", version="", prefix="/p", libmpi="/p/lib/libmpi.so.40", libfabric="/p/lib/f"
+    )
+    with pytest.raises(UserError, match=r"linked against libmpi_mpifh.so.40, which o does not have"):
+        program.prepare(str(path), (), mpi=library, build_folder=tmp_path)
+
+
+def test_the_family_of_a_program_is_told_by_its_library(compile_c: Compile, tmp_path: Path) -> None:
+    assert program.family(str(fake_mpi(compile_c, tmp_path, "libmpi.so.40"))) == "openmpi"
+    assert program.family(str(fake_mpi(compile_c, tmp_path, "libmpi.so.12"))) == "mpich"
+    assert program.family(str(compile_c(HELLO))) == ""
+    assert program.family("/no/such/program") == program.family("script.py") == ""
+
+
 def test_the_mpi_of_a_library_that_the_program_brings_along_counts(compile_c: Compile, tmp_path: Path) -> None:
     compile_c("int fake;\n", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", name="libmpi.so.40")
     compile_c(
