@@ -1,7 +1,8 @@
 """Runs a scenario and compares what it prints with the scenario's table.
 
 run.py FABRIC_TRAFFIC SCENARIO.toml   each case: a machine, settings, streams (fabric_traffic.cpp), and a table of
-                                      bounds; a bound may be a multiple of another case's value: "0.95 x alone:victim.gbps"
+                                      bounds; a bound may be a multiple of what an earlier case has printed:
+                                      "0.95 x alone:victim.gbps"
 run.py CHANNEL_GRAPH --machines       each shipped machine: no deadlock (channel_graph.cpp)
 """
 

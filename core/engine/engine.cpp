@@ -265,7 +265,8 @@ void Engine::fetch_ahead() const {
   const std::vector<Event>& events = queue_->under_way;
   const std::size_t next = queue_->cursor;
   if (next == 1) {
-    for (std::size_t i = 1; i < std::min(events.size(), first_ahead); ++i) handler_of(events[i])->fetch_first(events[i]);
+    for (std::size_t i = 1; i < std::min(events.size(), first_ahead); ++i)
+      handler_of(events[i])->fetch_first(events[i]);
   }
   if (next + first_ahead <= events.size()) {
     const Event& event = events[next + first_ahead - 1];

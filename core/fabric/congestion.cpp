@@ -77,22 +77,22 @@ std::uint32_t HotSpots::interval_ps(Port& port) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
 }
 
-std::uint64_t Holds::tell(NicId source, NicId target, std::uint32_t interval_ps, std::uint64_t now_ps) {
-  Hold& hold = holds_[pair_of(source, target)];
+std::uint64_t Holds::tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps) {
+  Hold& hold = holds_[name_of(pair)];
   hold.interval_ps = interval_ps;
   return arm(hold, now_ps);
 }
 
-std::uint32_t Holds::end(NicId source, NicId target) {
-  const auto found = holds_.find(pair_of(source, target));
+std::uint32_t Holds::end(const Pair& pair) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return none;
   const std::uint32_t first = found->second.first;
   holds_.erase(found);
   return first;
 }
 
-bool Holds::holds(NicId source, NicId target, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+bool Holds::holds(const Pair& pair, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return false;
   const Hold& hold = found->second;
   if (!may_send(hold, now_ps)) return true;
@@ -103,7 +103,7 @@ bool Holds::holds(NicId source, NicId target, std::uint64_t now_ps) {
 
 std::uint64_t Holds::park(std::uint32_t index, std::uint64_t now_ps) {
   OpenTransfer& transfer = transfers_[index];
-  Hold& hold = holds_[pair_of(transfer.source, transfer.target)];
+  Hold& hold = holds_[name_of({transfer.source, transfer.target, transfer.traffic_class})];
   transfer.next_turn = none;
   if (hold.first == none) {
     hold.first = index;
@@ -122,8 +122,8 @@ std::uint64_t Holds::arm(Hold& hold, std::uint64_t now_ps) const {
   return at_ps;
 }
 
-std::uint64_t Holds::sent(NicId source, NicId target, std::uint32_t transmission_ps, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+std::uint64_t Holds::sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return never.ps;
   Hold& hold = found->second;
   ++hold.outstanding;
@@ -131,15 +131,15 @@ std::uint64_t Holds::sent(NicId source, NicId target, std::uint32_t transmission
   return arm(hold, now_ps);
 }
 
-void Holds::acknowledged(NicId source, NicId target) {
-  const auto found = holds_.find(pair_of(source, target));
+void Holds::acknowledged(const Pair& pair) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return;
   DRYFLY_CHECK(found->second.outstanding > 0);
   --found->second.outstanding;
 }
 
-Holds::Over Holds::over(NicId source, NicId target, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+Holds::Over Holds::over(const Pair& pair, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end() || found->second.wake_ps != now_ps) return {};
   Hold& hold = found->second;
   hold.wake_ps = never.ps;

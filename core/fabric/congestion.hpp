@@ -63,35 +63,42 @@ class HotSpots {
   Pool<Account> accounts_;
 };
 
+// Who is held back: what a NIC sends to another in one class.
+struct Pair {
+  NicId source;
+  NicId target;
+  std::uint32_t traffic_class = 0;
+};
+
 // The side of the sources: the pairs that are held back, and the transfers that wait for it, in a line by
-// OpenTransfer::next_turn. A pair may have outstanding what its share delivers in a round trip, and two packets: so nothing
-// follows what was sent before anybody knew until that has left the fabric. Some calls return an instant:
-// an event of the pair is wanted then, unless never.
+// OpenTransfer::next_turn. A pair may have outstanding what its share delivers in a round trip, and two packets: so
+// nothing follows what was sent before anybody knew until that has left the fabric. Some calls return an instant: an
+// event of the pair is wanted then, unless never.
 class Holds {
  public:
   Holds(Transfers& transfers, std::uint64_t frame_ps, std::uint64_t round_trip_ps)
       : transfers_(transfers), frame_ps_(frame_ps), round_trip_ps_(round_trip_ps) {}
 
   bool any() const { return !holds_.empty(); }
-  bool knows(NicId source, NicId target) const { return holds_.count(pair_of(source, target)) != 0; }
-  void begin(NicId source, NicId target, std::uint32_t packets_outstanding) {
-    holds_[pair_of(source, target)].outstanding = packets_outstanding;
+  bool knows(const Pair& pair) const { return holds_.count(name_of(pair)) != 0; }
+  void begin(const Pair& pair, std::uint32_t packets_outstanding) {
+    holds_[name_of(pair)].outstanding = packets_outstanding;
   }
-  std::uint64_t tell(NicId source, NicId target, std::uint32_t interval_ps, std::uint64_t now_ps);
+  std::uint64_t tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps);
   // Returns the line of those that waited: they may go.
-  std::uint32_t end(NicId source, NicId target);
+  std::uint32_t end(const Pair& pair);
 
-  bool holds(NicId source, NicId target, std::uint64_t now_ps);
+  bool holds(const Pair& pair, std::uint64_t now_ps);
   std::uint64_t park(std::uint32_t transfer, std::uint64_t now_ps);
   // A packet of the pair has been sent, or its acknowledgement is home.
-  std::uint64_t sent(NicId source, NicId target, std::uint32_t transmission_ps, std::uint64_t now_ps);
-  void acknowledged(NicId source, NicId target);
+  std::uint64_t sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps);
+  void acknowledged(const Pair& pair);
 
   struct Over {
     std::uint32_t transfer = none;  // may go on
     std::uint64_t wake_at_ps = never.ps;
   };
-  Over over(NicId source, NicId target, std::uint64_t now_ps);
+  Over over(const Pair& pair, std::uint64_t now_ps);
 
  private:
   struct Hold {
@@ -103,11 +110,13 @@ class Holds {
     std::uint32_t last = none;
   };
   bool may_send(const Hold& hold, std::uint64_t now_ps) const {
-    return hold.next_ps <= now_ps && hold.outstanding < 2 + round_trip_ps_ / std::max<std::uint64_t>(hold.interval_ps, 1);
+    return hold.next_ps <= now_ps &&
+           hold.outstanding < 2 + round_trip_ps_ / std::max<std::uint64_t>(hold.interval_ps, 1);
   }
   std::uint64_t arm(Hold& hold, std::uint64_t now_ps) const;
-  static std::uint64_t pair_of(NicId source, NicId target) {
-    return (static_cast<std::uint64_t>(source.value) << 32) | target.value;
+  static std::uint64_t name_of(const Pair& pair) {
+    return (static_cast<std::uint64_t>(pair.traffic_class) << 56) |
+           (static_cast<std::uint64_t>(pair.source.value) << 28) | pair.target.value;
   }
 
   Transfers& transfers_;

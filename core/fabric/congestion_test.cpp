@@ -27,9 +27,7 @@ struct Incast {
     rig.submit_at(victim_at_ps, transfer_between(63, 1, 1 << 20, false));
     rig.engine.run(never);
   }
-  double victim_us() const {
-    return static_cast<double>(rig.outcomes.back().delivered_ps - victim_at_ps) / 1e6;
-  }
+  double victim_us() const { return static_cast<double>(rig.outcomes.back().delivered_ps - victim_at_ps) / 1e6; }
   // What was sent before anybody knew, up to 47 windows of 64 packets, takes 254 us to leave the fabric.
   static constexpr std::uint64_t victim_at_ps = 400'000'000;
   Rig rig;
@@ -81,29 +79,29 @@ TEST_CASE("a hold keeps interval and window of a pair, lets the line go when it 
   const std::uint32_t first = transfers.open(transfer_between(1, 2, 8, false), 0, Bytes{2'048});
   const std::uint32_t second = transfers.open(transfer_between(1, 2, 8, false), 0, Bytes{2'048});
   Holds holds{transfers, 1'000, 15'000};
-  CHECK(!holds.holds({1}, {2}, 0));
+  CHECK(!holds.holds({{1}, {2}, 0}, 0));
   // Two, and 15,000 in intervals of 10,000: three packets may be outstanding. Three are.
-  holds.begin({1}, {2}, 3);
-  CHECK(holds.tell({1}, {2}, 10'000, 0) == never.ps);
-  CHECK(holds.holds({1}, {2}, 0));
-  CHECK(!holds.holds({1}, {3}, 0));
-  holds.acknowledged({1}, {2});
-  CHECK(!holds.holds({1}, {2}, 0));
-  CHECK(holds.sent({1}, {2}, 1'000, 0) == never.ps);
-  holds.acknowledged({1}, {2});
-  CHECK(holds.holds({1}, {2}, 9'999));
+  holds.begin({{1}, {2}, 0}, 3);
+  CHECK(holds.tell({{1}, {2}, 0}, 10'000, 0) == never.ps);
+  CHECK(holds.holds({{1}, {2}, 0}, 0));
+  CHECK(!holds.holds({{1}, {3}, 0}, 0));
+  holds.acknowledged({{1}, {2}, 0});
+  CHECK(!holds.holds({{1}, {2}, 0}, 0));
+  CHECK(holds.sent({{1}, {2}, 0}, 1'000, 0) == never.ps);
+  holds.acknowledged({{1}, {2}, 0});
+  CHECK(holds.holds({{1}, {2}, 0}, 9'999));
   CHECK(holds.park(first, 0) == 10'000);
   CHECK(holds.park(second, 0) == never.ps);
-  const Holds::Over over = holds.over({1}, {2}, 10'000);
+  const Holds::Over over = holds.over({{1}, {2}, 0}, 10'000);
   CHECK(over.transfer == first);
   // Half a packet pays half the interval; but now three are outstanding, and the next word of the pair lets go.
-  CHECK(holds.sent({1}, {2}, 500, 10'000) == never.ps);
-  holds.acknowledged({1}, {2});
-  CHECK(holds.tell({1}, {2}, 10'000, 12'000) == 15'000);
-  CHECK(holds.end({1}, {2}) == second);
+  CHECK(holds.sent({{1}, {2}, 0}, 500, 10'000) == never.ps);
+  holds.acknowledged({{1}, {2}, 0});
+  CHECK(holds.tell({{1}, {2}, 0}, 10'000, 12'000) == 15'000);
+  CHECK(holds.end({{1}, {2}, 0}) == second);
   CHECK(!holds.any());
-  holds.begin({1}, {2}, 0);
-  CHECK(!holds.holds({1}, {2}, 1'000'000'000));
+  holds.begin({{1}, {2}, 0}, 0);
+  CHECK(!holds.holds({{1}, {2}, 0}, 1'000'000'000));
   CHECK(!holds.any());
 }
 

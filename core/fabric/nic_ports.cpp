@@ -139,9 +139,9 @@ bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
   if (!holds_.any()) return false;
   const std::uint32_t front = turns(nic, traffic_class).first;
   const NicId target = transfers_[front].target;
-  if (!holds_.holds(nic, target, links_.now_ps())) return false;
+  if (!holds_.holds({nic, target, traffic_class}, links_.now_ps())) return false;
   take_turn(nic, traffic_class);
-  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front, links_.now_ps()));
+  links_.schedule_end_of_hold(links_.nic_port(nic), traffic_class, target, holds_.park(front, links_.now_ps()));
   return true;
 }
 
@@ -179,7 +179,8 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   }
   if (holds_.any()) {
     const NicId target = transfer.target;
-    links_.schedule_end_of_hold(id, target, holds_.sent(nic, target, packet.transmission_ps, now_ps));
+    const Pair pair{nic, target, traffic_class};
+    links_.schedule_end_of_hold(id, traffic_class, target, holds_.sent(pair, packet.transmission_ps, now_ps));
   }
   links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, traffic_class, packet.frame_bytes);
@@ -217,9 +218,9 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const Packet packet = packets_[index];
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[packet.transfer];
-  const NicId target = transfer.target;
+  const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
-  if (packet.kind == PacketKind::notice) return tell(nic, target, interval_ps);
+  if (packet.kind == PacketKind::notice) return tell(pair, interval_ps);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
@@ -229,22 +230,23 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   if (complete) close(nic, packet.transfer);
   const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
   if (interval_ps != 0 || holds_.any()) {
-    holds_.acknowledged(nic, target);
-    tell(nic, target, interval_ps);
+    holds_.acknowledged(pair);
+    tell(pair, interval_ps);
   }
   if (window_was_closed) send(nic);
   if (complete) sink_->acknowledged(handle);
 }
 
 // Of a hot end-point, or that it is none.
-void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
+void NicPorts::tell(const Pair& pair, std::uint32_t interval_ps) {
+  const NicId source = pair.source;
   if (interval_ps != 0) {
-    if (!holds_.knows(source, target)) holds_.begin(source, target, outstanding(source, target));
-    const std::uint64_t wake_at_ps = holds_.tell(source, target, interval_ps, links_.now_ps());
-    links_.schedule_end_of_hold(links_.nic_port(source), target, wake_at_ps);
+    if (!holds_.knows(pair)) holds_.begin(pair, outstanding(pair));
+    const std::uint64_t wake_at_ps = holds_.tell(pair, interval_ps, links_.now_ps());
+    links_.schedule_end_of_hold(links_.nic_port(source), pair.traffic_class, pair.target, wake_at_ps);
     return;
   }
-  std::uint32_t next = holds_.end(source, target);
+  std::uint32_t next = holds_.end(pair);
   if (next == none) return;
   while (next != none) {
     const std::uint32_t transfer = next;
@@ -270,18 +272,19 @@ void NicPorts::close(NicId nic, std::uint32_t index) {
   transfers_.close(index);
 }
 
-std::uint32_t NicPorts::outstanding(NicId source, NicId target) const {
+std::uint32_t NicPorts::outstanding(const Pair& pair) const {
   std::uint32_t packets = 0;
-  for (std::uint32_t open = nics_[source.value].first_open; open != none; open = transfers_[open].next_open) {
-    if (transfers_[open].target == target) packets += transfers_[open].in_flight();
+  for (std::uint32_t open = nics_[pair.source.value].first_open; open != none; open = transfers_[open].next_open) {
+    const OpenTransfer& transfer = transfers_[open];
+    if (transfer.target == pair.target && transfer.traffic_class == pair.traffic_class) packets += transfer.in_flight();
   }
   return packets;
 }
 
-void NicPorts::end_hold(std::uint32_t port, NicId target) {
+void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target) {
   const NicId nic = links_.nic_of(port);
-  const Holds::Over over = holds_.over(nic, target, links_.now_ps());
-  links_.schedule_end_of_hold(port, target, over.wake_at_ps);
+  const Holds::Over over = holds_.over({nic, target, traffic_class}, links_.now_ps());
+  links_.schedule_end_of_hold(port, traffic_class, target, over.wake_at_ps);
   if (over.transfer == none) return;
   append_turn(nic, over.transfer);
   send(nic);

@@ -37,8 +37,8 @@ class NicPorts {
   void fetch_for(std::uint32_t port, std::uint32_t packet) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
-  // A transfer to this target may have waited long enough.
-  void end_hold(std::uint32_t port, NicId target);
+  // A transfer of this class to this target may have waited long enough.
+  void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
   const NetworkTotals& totals() const { return totals_; }
 
@@ -48,7 +48,7 @@ class NicPorts {
     std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
     std::uint32_t arbiter = none;
     std::uint32_t first_open = none;  // transfer not yet acknowledged
-    std::uint32_t classes = 0;  // bits: those with packets to send
+    std::uint32_t classes = 0;        // bits: those with packets to send
   };
   // Of one class at one NIC.
   struct Turns {
@@ -69,8 +69,8 @@ class NicPorts {
   void pass_turn(NicId nic, std::uint32_t traffic_class);
   void enlist(NicId nic, std::uint32_t transfer);
   void close(NicId nic, std::uint32_t transfer);
-  std::uint32_t outstanding(NicId source, NicId target) const;
-  void tell(NicId source, NicId target, std::uint32_t interval_ps);
+  std::uint32_t outstanding(const Pair& pair) const;
+  void tell(const Pair& pair, std::uint32_t interval_ps);
   Arbiter& arbiter(Egress& egress);
 
   Links& links_;

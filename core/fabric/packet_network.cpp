@@ -29,7 +29,7 @@ struct PacketNetwork::Parts {
       case EventKind::output_wakes:
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
       case EventKind::hold_over:
-        return nics.end_hold(port, {packet});
+        return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
     }
     DRYFLY_CHECK(false && "an event of no kind");
   }

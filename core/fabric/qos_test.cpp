@@ -69,7 +69,8 @@ TEST_CASE("a class that the profile lacks travels as the default, and every clas
 
 TEST_CASE("shares that cannot be are refused") {
   const auto with = [](const std::string& last) {
-    return "fabric.qos.classes 2\nfabric.qos.default best_effort\n" + profile_class(0, "best_effort", 60, 100, 50) + last;
+    return "fabric.qos.classes 2\nfabric.qos.default best_effort\n" + profile_class(0, "best_effort", 60, 100, 50) +
+           last;
   };
   CHECK_NOTHROW(profile_of(with(profile_class(1, "bulk_data", 40, 100, 50))));
   CHECK_THROWS_AS(profile_of(with(profile_class(1, "bulk_data", 41, 100, 50))), SpecError);
