@@ -1,32 +1,13 @@
 #include "core/fabric/links.hpp"
 
-#include <charconv>
 #include <string>
+
+#include "core/fabric/place_names.hpp"
 
 namespace dryfly::fabric {
 namespace {
 
 constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
-
-// `s12` or `n5`; throws SpecError under the name of the field.
-struct Component {
-  bool is_nic = false;
-  std::uint32_t id = 0;
-
-  static Component parse(const Dragonfly& dragonfly, const std::string& field, const std::string& text) {
-    Component component;
-    component.is_nic = text.starts_with('n');
-    const char* end = text.data() + text.size();
-    const bool letter = component.is_nic || text.starts_with('s');
-    const auto [stop, error] = std::from_chars(text.data() + (letter ? 1 : 0), end, component.id);
-    const std::uint32_t count = component.is_nic ? dragonfly.nic_count() : dragonfly.switch_count();
-    if (!letter || error != std::errc{} || stop != end || component.id >= count) {
-      throw SpecError(field + " = `" + text + "`: accepted are s0 to s" + std::to_string(dragonfly.switch_count() - 1) +
-                      " and n0 to n" + std::to_string(dragonfly.nic_count() - 1));
-    }
-    return component;
-  }
-};
 
 }  // namespace
 
@@ -71,6 +52,17 @@ void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
   schedule(at_ps, EventKind::output_wakes, port, 0);
 }
 
+std::uint64_t Links::delay_ps(const Port& port, std::uint64_t start_ps, std::uint32_t transmission_ps) const {
+  return faults_->delay_ps(port.trouble, start_ps, transmission_ps);
+}
+
+bool Links::lost(EventKind kind, std::uint32_t port, std::uint32_t transmission_ps) {
+  const Port& from = ports_[ports_[port].peer];
+  std::uint64_t start_ps = now_ps() - from.flight_ps;
+  start_ps -= kind == EventKind::head_at_switch ? switch_latency_ps_ : transmission_ps;
+  return faults_->down_during(from.trouble, start_ps, start_ps + transmission_ps + from.flight_ps);
+}
+
 void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
   const std::string prefix = "fabric.extra_flight.";
   const std::uint64_t count = spec.number_in(prefix + "count", 0, 1'000'000);
@@ -79,8 +71,8 @@ void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
     const std::uint64_t extra_ps = spec.number_in(entry + ".ps", 0, 1'000'000'000);
     const std::string& from = spec.text(entry + ".from");
     const std::string& to = spec.text(entry + ".to");
-    const Component source = Component::parse(dragonfly, entry + ".from", from);
-    const Component target = Component::parse(dragonfly, entry + ".to", to);
+    const PlaceName source = PlaceName::parse(dragonfly, entry + ".from", from);
+    const PlaceName target = PlaceName::parse(dragonfly, entry + ".to", to);
     bool found = false;
     const std::uint32_t first = source.is_nic ? nic_port({source.id}) : dragonfly.first_port({source.id});
     const std::uint32_t ports = source.is_nic ? 1 : dragonfly.ports_of({source.id});

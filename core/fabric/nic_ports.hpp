@@ -3,10 +3,12 @@
 //
 // Models the outstanding-packet limit of Cassini (fact sheet B3: 64) as one window for each NIC, and acknowledgement
 // frames that occupy links (G, "control traffic"). A packet's acknowledgement starts when its last byte is there and
-// goes before data of the same NIC that is not yet committed. Leaves out: retries, traffic classes, coalescing.
+// goes before data of the same NIC that is not yet committed. What is lost is sent again by Retry. Leaves out: traffic
+// classes, coalescing.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/contract/network.hpp"
@@ -14,15 +16,21 @@
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
+#include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
 
 namespace dryfly::fabric {
 
-class NicPorts {
+class NicPorts final : private RetryOutlet {
  public:
   NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, Pool<Packet>& packets, Transfers& transfers);
 
   void connect(TransferSink& sink) { sink_ = &sink; }
+  // Packets may get lost from now on.
+  void retry_by(const RetrySchedule& schedule) {
+    retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, static_cast<RetryOutlet&>(*this));
+  }
+  Retry* retry() { return retry_.get(); }
   void submit(const Transfer& asked);
   // The last byte of a packet has come in.
   void deliver(std::uint32_t port, std::uint32_t packet);
@@ -31,7 +39,8 @@ class NicPorts {
   // The link or a credit is free.
   void wake(std::uint32_t port);
 
-  const NetworkTotals& totals() const { return totals_; }
+  NetworkTotals totals() const;
+  std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:
   struct Egress {
@@ -45,10 +54,26 @@ class NicPorts {
   void send_packet(NicId nic);
   void append_turn(Egress& egress, std::uint32_t transfer);
   void pass_turn(Egress& egress);
+  bool has_work(NicId nic) const {
+    return nics_[nic.value].first_turn != none || (retry_ != nullptr && retry_->next_of(nic) != none);
+  }
+  // What the retries have to do before a packet is sent for the first time: true if that was something.
+  bool retry_step(NicId nic);
+  void answer(std::uint32_t port, std::uint32_t packet) {
+    packets_[packet].is_acknowledgement = true;
+    Port& link = links_[port];
+    links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), packet);
+  }
+
+  void leave_window(NicId nic) override { --nics_[nic.value].in_flight; }
+  void resume(NicId nic) override { send(nic); }
+  void release(std::uint32_t packet) override;
+  void undeliverable(std::uint32_t handle, bool delivered) override { sink_->failed(handle, delivered); }
 
   Links& links_;
   Pool<Packet>& packets_;
   Transfers& transfers_;
+  std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
   std::vector<Egress> nics_;
   NetworkTotals totals_;

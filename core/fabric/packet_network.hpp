@@ -28,8 +28,11 @@ class PacketNetwork final : public Network, private Handler {
   void submit(const Transfer& transfer) override;
   NetworkTotals totals() const override;
   bool at_rest() const override;
-  // At rest: becomes as newly built, so that what follows does not depend on what has been.
-  void restart();
+  // At rest: becomes as newly built, so that what follows does not depend on what has been. Faults that the spec
+  // tells of begin to count now, at `start`; before, only links that are absent for good make a difference.
+  void restart(Instant start);
+  // Nothing goes wrong from now on.
+  void end_faults();
 
   // Bytes of credit that are not back at their senders at engine.now(), over all links. Looks at every link: for
   // tests and reports. 0 whenever at_rest().

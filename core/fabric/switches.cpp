@@ -36,18 +36,34 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
 void Switches::route(Packet& packet) {
   const OpenTransfer& transfer = transfers_[packet.transfer];
   if (transfer.flow == none) {
-    packet.path = draw_path(transfer, packet.sequence);
+    packet.path = draw_path_in_use(transfer, packet.sequence);
     return;
   }
   Flow& flow = transfers_.flow(transfer.flow);
-  if (!flow.routed) {
-    flow.path = draw_path(transfer, packet.sequence);
+  // What overtakes packets on a path that is left in the middle of a flow is refused and sent again.
+  const bool leaves = manager_ != nullptr && manager_->avoids(flow.path, dragonfly_.switch_of(transfer.source));
+  if (!flow.routed || leaves) {
+    flow.path = draw_path_in_use(transfer, packet.sequence);
     flow.routed = true;
   }
   packet.path = flow.path;
 }
 
-Path Switches::draw_path(const OpenTransfer& transfer, std::uint32_t sequence) const {
+Path Switches::draw_path_in_use(const OpenTransfer& transfer, std::uint32_t sequence) {
+  Path path = draw_path(transfer, sequence);
+  if (manager_ == nullptr) return path;
+  const SwitchId source = dragonfly_.switch_of(transfer.source);
+  for (std::uint64_t again = 1; manager_->avoids(path, source); ++again) {
+    if (again > Manager::tries) {
+      const SwitchId target = dragonfly_.switch_of(transfer.target);
+      return manager_->way_left(source, target, dragonfly_.port_of(transfer.target)).value_or(path);
+    }
+    path = draw_path(transfer, sequence | again << 32);
+  }
+  return path;
+}
+
+Path Switches::draw_path(const OpenTransfer& transfer, std::uint64_t sequence) const {
   const RouteQuery query{dragonfly_.switch_of(transfer.source), dragonfly_.switch_of(transfer.target),
                          dragonfly_.port_of(transfer.target)};
   Way way;

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "core/fabric/links.hpp"
+#include "core/fabric/manager.hpp"
 #include "core/fabric/output_queues.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/routing.hpp"
@@ -27,6 +28,9 @@ class Switches {
   Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
            Transfers& transfers);
 
+  // From now on ways that the manager has the routes avoid are not taken.
+  void managed_by(Manager& manager) { manager_ = &manager; }
+
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
   // The output may have room for more.
@@ -34,7 +38,8 @@ class Switches {
 
  private:
   void route(Packet& packet);
-  Path draw_path(const OpenTransfer& transfer, std::uint32_t sequence) const;
+  Path draw_path(const OpenTransfer& transfer, std::uint64_t sequence) const;
+  Path draw_path_in_use(const OpenTransfer& transfer, std::uint32_t sequence);
   void forward_acknowledgement(const Port& input, std::uint32_t index);
   void grant(std::uint32_t output, std::uint32_t input, std::uint32_t index);
   void wake_sender(std::uint32_t port, std::uint32_t channel);
@@ -47,6 +52,7 @@ class Switches {
   Transfers& transfers_;
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;
+  Manager* manager_ = nullptr;  // with faults only
   std::uint64_t seed_;
   std::uint32_t ack_ps_;
 };

@@ -18,6 +18,9 @@ struct Flow {
   std::uint32_t transfers = 0;          // not yet acknowledged
   std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
   std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
+  // With retries only, in packets: sent ever, and taken by the target.
+  std::uint32_t sent = 0;
+  std::uint32_t expected = 0;
 };
 
 struct OpenTransfer {
@@ -31,6 +34,7 @@ struct OpenTransfer {
   std::uint32_t unacknowledged_packets = 0;
   std::uint32_t next_turn = none;     // transfer behind it at its NIC
   std::uint32_t next_in_flow = none;  // transfer that may start when this one is sent
+  bool failed = false;                // given up: its packets only have to go
 };
 
 class Transfers {

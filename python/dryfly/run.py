@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import environment, job, memory, mpi, program, recording, result, summary
+from dryfly import environment, faults, job, memory, mpi, program, recording, result, summary
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -39,6 +39,7 @@ class RunOptions:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
+    faults: str | None = None
 
 
 def run(options: RunOptions) -> int:
@@ -49,6 +50,7 @@ def run(options: RunOptions) -> int:
     placement = place(
         machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
     )
+    scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
     compute = ComputeSpec.parse(options.compute, record_file=options.compute_record)
     if compute.record_file is not None:
         recording.check_target(compute.record_file)
@@ -63,7 +65,7 @@ def run(options: RunOptions) -> int:
     library = mpi.select(options.mpi)
     if library.family != "mpich":
         raise UserError(f"MPI library {library.name}: this version of dryfly run starts MPICH programs only")
-    spec = resolve(machine, placement, seed=options.seed, compute=compute)
+    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
