@@ -1,11 +1,12 @@
-// Packet-hops per second of the packet engine alone, on one core: a balanced dragonfly of 1,056 NICs (33 groups
-// of 8 switches of 4 NICs, 4 global links a switch), adaptive routing, acknowledgements on the links, messages of
-// 4 KiB. A packet-hop is one data packet over one link, injection and ejection included; acknowledgements and
-// credits never count.
+// Packet-hops per second of the packet engine alone, on one core, for one of three machines: adaptive routing,
+// congestion management and traffic classes on, acknowledgements on the links, messages of 4 KiB. A packet-hop is one
+// data packet over one link, injection and ejection included; acknowledgements and credits never count.
 //
-// Two workloads: uniform random targets at 50 % of the injection rate, and a random permutation at the same rate.
-// The figure is the lower of the two medians. Seconds are CPU seconds of this one-threaded process, which are wall
-// seconds on an idle box and the same on a busy one; the wall figure stands beside each round.
+// The figure is the median for uniform random targets at 50 % of the injection rate. A random permutation at the same
+// rate and uniform traffic at 90 % are printed beside it. Seconds are CPU seconds of this one-threaded process, which
+// are wall seconds on an idle box and the same on a busy one; the wall figure stands beside each round.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,16 +25,42 @@ namespace dryfly {
 namespace {
 
 constexpr Bytes message{4096};
-constexpr double anchor_hops_per_s = 480'000;  // csg-htsim, same size of dragonfly, without adaptive routing
+
+struct Size {
+  const char* name;
+  std::uint64_t groups;
+  std::uint64_t switches;  // of each group
+  std::uint64_t nics;      // of each group
+  std::uint64_t global_links;
+  std::uint64_t traffic_ps;  // for how long messages are submitted
+  const char* anchor;
+  double anchor_hops_per_s;
+};
+
+constexpr Size sizes[] = {
+    {"1056", 33, 8, 32, 1, 150'000'000, "csg-htsim, without adaptive routing", 480'000},
+    {"8320", 65, 16, 128, 2, 30'000'000, "CODES, adaptive", 89'000},
+    {"aurora", 166, 32, 512, 2, 5'000'000, "what the issue asks for", 800'000},
+};
+
+struct Load {
+  const char* name;
+  bool permutation;
+  std::uint64_t percent;  // of the injection rate
+};
+
+constexpr Load loads[] = {{"uniform 50 %", false, 50}, {"permutation 50 %", true, 50}, {"uniform 90 %", false, 90}};
 
 // Every NIC submits a message at instants drawn around a fixed mean distance.
 class Workload final : public Handler, public TransferSink {
  public:
-  Workload(Engine& engine, const Dragonfly& dragonfly, Network& network, bool permutation, Instant end)
+  Workload(Engine& engine, const Dragonfly& dragonfly, Network& network, const Load& load, Instant end)
       : engine_(engine), network_(network), nics_(dragonfly.nic_count()), end_(end) {
+    // At 25 GB/s a message takes 163,840 ps; the distance is uniform between 0 and twice its mean.
+    distance_ps_ = static_cast<std::uint32_t>(2 * 163'840 * 100 / load.percent);
     engine.attach(ComponentClass::workload, *this);
     network.connect(*this);
-    if (permutation) draw_permutation();
+    if (load.permutation) draw_permutation();
     for (std::uint32_t nic = 0; nic < nics_; ++nic) schedule_next(nic);
   }
 
@@ -55,9 +82,8 @@ class Workload final : public Handler, public TransferSink {
   std::uint64_t done() const { return done_; }
 
  private:
-  // 50 % of 25 GB/s: 4,096 bytes each 327,680 ps on average, uniform between 0 and twice that.
   void schedule_next(std::uint32_t nic) {
-    const Instant at = engine_.now() + Duration{1 + random_.below(draws_++, 655'360)};
+    const Instant at = engine_.now() + Duration{1 + random_.below(draws_++, distance_ps_)};
     if (at >= end_) return;
     engine_.schedule(at, (static_cast<std::uint64_t>(ComponentClass::workload) << component_class_shift) | nic);
   }
@@ -79,6 +105,7 @@ class Workload final : public Handler, public TransferSink {
   Network& network_;
   std::uint32_t nics_;
   Instant end_;
+  std::uint32_t distance_ps_ = 0;
   RandomStream random_{7, 0, Purpose::workload};
   std::uint64_t draws_ = 0;
   std::vector<std::uint32_t> permutation_;
@@ -96,17 +123,17 @@ struct Result {
   double events_per_hop = 0;
 };
 
-Result measure(bool permutation) {
+Result measure(const Size& size, const Load& load) {
   fabric::SampleMachine machine;
-  machine.groups = 33;
-  machine.switches = 8;
-  machine.nodes = 32;
-  machine.global_links = 1;
+  machine.groups = size.groups;
+  machine.switches = size.switches;
+  machine.nodes = size.nics;
+  machine.global_links = size.global_links;
   const Spec spec = machine.spec();
   const Dragonfly dragonfly{spec};
   Engine engine;
   PacketNetwork network{engine, dragonfly, spec};
-  Workload workload{engine, dragonfly, network, permutation, Instant{150'000'000}};
+  Workload workload{engine, dragonfly, network, load, Instant{size.traffic_ps}};
   const auto start = std::chrono::steady_clock::now();
   const double cpu_start = cpu_seconds();
   engine.run(never);
@@ -120,11 +147,11 @@ Result measure(bool permutation) {
           static_cast<double>(engine.events_run()) / hops};
 }
 
-Result median_of(int rounds, bool permutation, const char* name) {
+Result median_of(int rounds, const Size& size, const Load& load) {
   std::vector<Result> results;
   for (int i = 0; i < rounds; ++i) {
-    results.push_back(measure(permutation));
-    std::printf("%-12s round %d: %.2f million packet-hops/s (wall %.2f)\n", name, i + 1,
+    results.push_back(measure(size, load));
+    std::printf("%-16s round %d: %.2f million packet-hops/s (wall %.2f)\n", load.name, i + 1,
                 results.back().hops_per_s / 1e6, results.back().hops_per_wall_s / 1e6);
     std::fflush(stdout);
   }
@@ -133,31 +160,57 @@ Result median_of(int rounds, bool permutation, const char* name) {
   return results[results.size() / 2];
 }
 
+// Links on a minimal path, injection and ejection included, for uniform targets among the other NICs: 2 on the same
+// switch, 3 in the group. Beyond it a global link starts at the source's switch for one switch in all, and ends at
+// the target's likewise: 3 + 2 (1 - 1 / switches).
+double minimal_links(const Size& size) {
+  const auto switches = static_cast<double>(size.switches);
+  const auto nics = static_cast<double>(size.nics);
+  const double here = nics / switches - 1;
+  const double near = nics - nics / switches;
+  const double far = nics * static_cast<double>(size.groups - 1);
+  return (here * 2 + near * 3 + far * (5 - 2 / switches)) / (here + near + far);
+}
+
+double peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int bench(const Size& size, int rounds) {
+  std::printf("%llu NICs, adaptive routing, acknowledgements on the links, messages of 4 KiB\n",
+              static_cast<unsigned long long>(size.groups * size.nics));
+  double figure = 0;
+  for (const Load& load : loads) {
+    const bool counts = &load == &loads[0];
+    const Result result = median_of(counts ? rounds : 1, size, load);
+    const double minimal = minimal_links(size);
+    std::printf("%-16s median: %.2f million packet-hops/s; %.3f links a packet (minimal %.3f), %.2f events a hop\n",
+                load.name, result.hops_per_s / 1e6, result.mean_links, minimal, result.events_per_hop);
+    if (!counts) continue;
+    figure = result.hops_per_s;
+    std::printf("%-16s peak memory: %.0f MB\n", load.name, peak_memory_mb());
+    // Detours only ever lengthen a path, by two links at most; uniform traffic at this load takes few.
+    if (result.mean_links < minimal * 0.995 || result.mean_links > minimal * 1.15) {
+      std::printf("the number of links a packet crosses is not that of this dragonfly\n");
+      return 1;
+    }
+  }
+  std::printf("figure %.0f packet-hops/s; anchor %s %.0f; ratio %.2f\n", figure, size.anchor, size.anchor_hops_per_s,
+              figure / size.anchor_hops_per_s);
+  return 0;
+}
+
 }  // namespace
 }  // namespace dryfly
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
-  // Links on a minimal path, injection and ejection included, for uniform targets among the other 1,055 NICs: 3 on
-  // the same switch (2 links), 28 in the group (3). Of the 1,024 beyond, the one global link starts at the source's
-  // switch for 1 in 8 and ends at the target's for 1 in 8: 3 + 7/8 + 7/8 = 4.75.
-  constexpr double minimal_links = (3 * 2.0 + 28 * 3.0 + 1024 * 4.75) / 1055;
-  std::printf("1,056 NICs, adaptive routing, acknowledgements on the links, 4 KiB messages at 50 %% load\n");
-  double figure = 0;
-  for (const bool permutation : {false, true}) {
-    const char* name = permutation ? "permutation" : "uniform";
-    const dryfly::Result result = dryfly::median_of(rounds, permutation, name);
-    std::printf("%-12s median: %.2f million packet-hops/s; %.3f links a packet (minimal %.3f), %.2f events a hop\n",
-                name, result.hops_per_s / 1e6, result.mean_links, minimal_links, result.events_per_hop);
-    // Detours only ever lengthen a path, by two links at most; uniform traffic at this load takes few.
-    if (!permutation && (result.mean_links < minimal_links * 0.995 || result.mean_links > minimal_links * 1.15)) {
-      std::printf("the number of links a packet crosses is not that of this dragonfly\n");
-      return 1;
+  for (const dryfly::Size& size : dryfly::sizes) {
+    if (argc > 1 && std::string(argv[1]) == size.name) {
+      return dryfly::bench(size, argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
     }
-    figure = figure == 0 ? result.hops_per_s : std::min(figure, result.hops_per_s);
   }
-  std::printf("the anchor csg-htsim: the same number of NICs, without adaptive routing\n");
-  std::printf("figure %.0f packet-hops/s; anchor csg-htsim %.0f; ratio %.2f\n", figure, dryfly::anchor_hops_per_s,
-              figure / dryfly::anchor_hops_per_s);
-  return 0;
+  std::fprintf(stderr, "packet-hops 1056|8320|aurora [ROUNDS]\n");
+  return 2;
 }

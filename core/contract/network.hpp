@@ -2,6 +2,7 @@
 // Two models stand behind it: packets (core/fabric) and, later, flows. Those who submit (core/nic) know neither.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "core/unit/unit.hpp"
@@ -51,6 +52,9 @@ struct NetworkTotals {
   std::uint64_t packets = 0;      // data packets delivered
   std::uint64_t packet_hops = 0;  // data packets times links crossed, injection and ejection included
   std::uint64_t payload_bytes = 0;
+  // By class of the machine's profile, in its order.
+  std::array<std::uint64_t, 6> packets_of{};
+  std::array<std::uint64_t, 6> bytes_of{};
   FaultTotals faults;
 };
 

@@ -3,8 +3,8 @@
 // detours is better by more than the bias: queued(minimal) > (queued(detour) << shift) + bytes.
 //
 // The load of a way is what is queued at its first port and, where its first global link hangs on another switch of
-// the group, at that link's port: neighbours tell each other their loads. Loads are compared as times, which at one
-// rate is comparing bytes. Equal loads: fewer hops, then the way drawn first.
+// the group, at that link's port as that switch told it. Loads are compared as times, which at one rate is comparing
+// bytes. Equal loads: fewer hops, then the way drawn first. A detour goes on by the better of two minimal ways.
 #include <utility>
 
 #include "core/fabric/routing.hpp"
@@ -18,19 +18,19 @@ class Adaptive final : public Routing {
       : dragonfly_(dragonfly), shift_(fabric.bias_shift), bias_ps_(transmission_time(fabric.bias, fabric.rate).ps) {}
 
   Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const override {
-    Choice minimal = weigh(query, draw_minimal(dragonfly_, query, draws), load);
-    if (has_several_minimal(query)) {
-      minimal = better(minimal, weigh(query, draw_minimal(dragonfly_, query, draws), load));
-    }
+    const Choice minimal = best_minimal(query, draws, load);
     // No detour can win against so little.
     if (minimal.load_ps <= bias_ps_) return minimal.way;
     Choice detour;
     for (int candidate = 0; candidate < 2; ++candidate) {
-      const Way way = draw_detour(query, draws);
+      const Way way = draw_detour(dragonfly_, query, draws);
       if (is_detour(query, way)) detour = better(detour, weigh(query, way, load));
     }
     const bool none_found = detour.load_ps == never.ps;
     return !none_found && minimal.load_ps > (detour.load_ps << shift_) + bias_ps_ ? detour.way : minimal.way;
+  }
+  Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const override {
+    return best_minimal(query, draws, load).way;
   }
 
  private:
@@ -45,8 +45,10 @@ class Adaptive final : public Routing {
     return second_wins ? second : first;
   }
 
-  static bool is_detour(const RouteQuery& query, const Way& way) {
-    return way.second_global != nullptr || way.via != query.target;
+  Choice best_minimal(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const {
+    const Choice first = weigh(query, draw_minimal(dragonfly_, query, draws), load);
+    if (!has_several_minimal(query)) return first;
+    return better(first, weigh(query, draw_minimal(dragonfly_, query, draws), load));
   }
 
   bool has_several_minimal(const RouteQuery& query) const {
@@ -58,35 +60,16 @@ class Adaptive final : public Routing {
   Choice weigh(const RouteQuery& query, const Way& way, const LoadView& load) const {
     const SwitchId local_target = way.first_global != nullptr ? way.first_global->near : way.via;
     const std::uint32_t first_port = dragonfly_.first_port(query.source);
+    const bool local_first = local_target != query.source;
     std::uint64_t load_ps = 0;
-    if (local_target != query.source) {
-      load_ps += load.queued_ps(first_port + local_port(dragonfly_, query.source, local_target, way.parallel));
+    if (local_first) {
+      load_ps += load.own_ps(first_port + local_port(dragonfly_, query.source, local_target, way.parallel));
     }
     if (way.first_global != nullptr) {
-      load_ps += load.queued_ps(dragonfly_.first_port(local_target) + way.first_global->near_port);
+      const std::uint32_t global = dragonfly_.first_port(local_target) + way.first_global->near_port;
+      load_ps += local_first ? load.other_ps(global) : load.own_ps(global);
     }
     return {way, load_ps, hops_along(query.source, query.target, way)};
-  }
-
-  // A way by a third group or switch drawn at random; a minimal way if the draw hit none that is of use.
-  Way draw_detour(const RouteQuery& query, PacketDraws& draws) const {
-    Way way;
-    way.via = query.target;
-    way.parallel = draws.fraction();
-    const GroupId from = dragonfly_.group_of(query.source);
-    const GroupId to = dragonfly_.group_of(query.target);
-    if (from == to) {
-      const SwitchId via{dragonfly_.first_switch(from).value + draws.below(dragonfly_.switches_in(from))};
-      if (via != query.source) way.via = via;
-      return way;
-    }
-    const GroupId via{draws.below(dragonfly_.group_count())};
-    const auto there = dragonfly_.global_ends(from, via);
-    const auto onward = dragonfly_.global_ends(via, to);
-    if (there.empty() || onward.empty()) return way;
-    way.first_global = &there[draws.below(there.size())];
-    way.second_global = &onward[draws.below(onward.size())];
-    return way;
   }
 
   const Dragonfly& dragonfly_;

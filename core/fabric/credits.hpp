@@ -18,10 +18,13 @@ namespace dryfly::fabric {
 
 class Credits {
  public:
+  Credits() = default;  // without lines
   Credits(std::size_t lines, Bytes buffer, Bytes frame_max)
       : lines_(lines, Line{{}, static_cast<std::uint32_t>(buffer.count)}),
         buffer_bytes_(static_cast<std::uint32_t>(buffer.count)),
         frame_max_bytes_(static_cast<std::uint32_t>(frame_max.count)) {}
+
+  bool empty() const { return lines_.empty(); }
 
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];
@@ -109,8 +112,8 @@ class Credits {
 
   std::vector<Line> lines_;
   Pool<Return> returns_;
-  std::uint32_t buffer_bytes_;
-  std::uint32_t frame_max_bytes_;
+  std::uint32_t buffer_bytes_ = 0;
+  std::uint32_t frame_max_bytes_ = 0;
 };
 
 }  // namespace dryfly::fabric

@@ -19,6 +19,7 @@ FabricSpec FabricSpec::read(const Spec& spec) {
   fabric.local_flight = duration("fabric.link.local_flight_ps");
   fabric.global_flight = duration("fabric.link.global_flight_ps");
   fabric.switch_latency = duration("fabric.switch.latency_ps");
+  fabric.latency_spread = {spec.number_in("fabric.switch.latency_spread_ps", 0, fabric.switch_latency.ps)};
   fabric.payload_max = {spec.number_in("fabric.packet.payload_bytes", 1, 65536)};
   fabric.header = {spec.number_in("fabric.packet.header_bytes", 1, 65536)};
   fabric.ack = {spec.number_in("fabric.packet.ack_bytes", 1, 65536)};
@@ -30,6 +31,15 @@ FabricSpec FabricSpec::read(const Spec& spec) {
   fabric.routing = spec.text("fabric.routing.algorithm");
   fabric.bias_shift = static_cast<std::uint32_t>(spec.number_in("fabric.routing.bias_shift", 0, 16));
   fabric.bias = {spec.number_in("fabric.routing.bias_bytes", 0, std::uint64_t{1} << 30)};
+  fabric.staleness = duration("fabric.routing.staleness_ps");
+  fabric.qos = QosProfile::read(spec, transmission_time(fabric.frame_max(), fabric.rate));
+  const std::string& management = spec.text("fabric.congestion.management");
+  if (management != "on" && management != "off") {
+    throw SpecError("fabric.congestion.management = `" + management + "`: accepted are on and off");
+  }
+  fabric.congestion_management = management == "on";
+  fabric.hot_queue = {spec.number_in("fabric.congestion.hot_queue_bytes", 1, std::uint64_t{1} << 30)};
+  fabric.congestion_round_trip = {spec.number_in("fabric.congestion.round_trip_ps", 1, longest_flight_ps)};
   fabric.seed = spec.number("run.seed");
   return fabric;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/fabric/qos.hpp"
 #include "core/spec/spec.hpp"
 #include "core/unit/unit.hpp"
 
@@ -14,7 +15,8 @@ struct FabricSpec {
   Duration edge_flight;
   Duration local_flight;
   Duration global_flight;
-  Duration switch_latency;
+  Duration switch_latency;  // the mean
+  Duration latency_spread;  // up to so much less or more, all alike
   Bytes input_buffer;
   Bytes payload_max;
   Bytes header;
@@ -23,6 +25,11 @@ struct FabricSpec {
   std::string routing;
   std::uint32_t bias_shift = 0;
   Bytes bias;
+  Duration staleness;  // age of what a switch knows of another's load
+  QosProfile qos;
+  bool congestion_management = false;
+  Bytes hot_queue;                 // of an end-point
+  Duration congestion_round_trip;  // expected between a switch and the sources it holds back
   std::uint64_t seed = 0;
 
   // Throws SpecError.

@@ -23,25 +23,25 @@ std::uint64_t later(std::uint64_t at_ps, std::uint64_t start_ps) {
 }  // namespace
 
 LinkFaults::LinkFaults(const FaultPlan& plan, Links& links, Instant start)
-    : start_(start), sweeps_(plan.sweeps), seed_(plan.seed) {
+    : start_(start), sweeps_(plan.sweeps), seed_(plan.seed), number_of_(links.count(), none) {
   for (const Fault& fault : plan.faults) {
     for (const std::uint32_t port : fault.ports) add(fault, plan, port, links);
   }
-  links.trouble(*this);
+  links.hand_to(*this);
 }
 
 void LinkFaults::add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, Links& links) {
   Port& driver = links[port];
-  if (driver.trouble == none) {
-    driver.trouble_bits = trouble_bit;
-    driver.trouble = static_cast<std::uint32_t>(links_.size());
+  if (number_of_[port] == none) {
+    number_of_[port] = static_cast<std::uint32_t>(links_.size());
+    driver.in_trouble = true;
     Link fresh;
     fresh.port = port;
     fresh.cable = std::min(port, driver.peer);
     fresh.flight_ps = driver.flight_ps;
     links_.push_back(std::move(fresh));
   }
-  Link& link = links_[driver.trouble];
+  Link& link = links_[number_of_[port]];
   const Span span{fault.from_ps + start_.ps, later(fault.until_ps, start_.ps)};
   switch (fault.kind) {
     case FaultKind::absent:
@@ -75,8 +75,8 @@ std::uint64_t LinkFaults::drain_done_ps(std::uint64_t ordered_ps, std::uint64_t 
   return ceil_to(routed_ps, sweeps_.deployment_ps) + packet_age_ps;
 }
 
-std::uint64_t LinkFaults::delay_ps(std::uint32_t trouble, std::uint64_t start_ps, std::uint64_t transmission_ps) {
-  Link& link = links_[trouble];
+std::uint64_t LinkFaults::delay_ps(std::uint32_t port, std::uint64_t start_ps, std::uint64_t transmission_ps) {
+  Link& link = links_[number_of_[port]];
   if (ended_) return 0;
   std::uint64_t whole_ps = transmission_ps;
   for (const LaneSpan& part : link.lanes) {
@@ -94,8 +94,8 @@ std::uint64_t LinkFaults::delay_ps(std::uint32_t trouble, std::uint64_t start_ps
   return whole_ps - transmission_ps + again_ps;
 }
 
-bool LinkFaults::down_during(std::uint32_t trouble, std::uint64_t from_ps, std::uint64_t to_ps) {
-  Link& link = links_[trouble];
+bool LinkFaults::down_during(std::uint32_t port, std::uint64_t from_ps, std::uint64_t to_ps) {
+  Link& link = links_[number_of_[port]];
   if (ended_) return link.absent;
   for (RateSpan& flaps : link.flaps) draw_flaps_until(link, flaps, to_ps);
   return std::any_of(link.down.begin(), link.down.end(),
@@ -117,8 +117,8 @@ void LinkFaults::draw_flaps_until(Link& link, RateSpan& flaps, std::uint64_t at_
   }
 }
 
-bool LinkFaults::ordered_out(std::uint32_t trouble, std::uint64_t at_ps) const {
-  const Link& link = links_[trouble];
+bool LinkFaults::ordered_out(std::uint32_t port, std::uint64_t at_ps) const {
+  const Link& link = links_[number_of_[port]];
   return !ended_ && std::any_of(link.drains.begin(), link.drains.end(),
                                 [&](const Span& span) { return span.from_ps <= at_ps && at_ps < span.until_ps; });
 }

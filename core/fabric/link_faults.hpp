@@ -19,18 +19,18 @@ namespace dryfly::fabric {
 
 class LinkFaults {
  public:
-  // Instants of the plan count from `start`. Gives each port that the plan concerns its number of trouble.
+  // Instants of the plan count from `start`. Marks each port that the plan concerns; only of those may be asked.
   LinkFaults(const FaultPlan& plan, Links& links, Instant start);
 
   // How much longer than on a link in order the packet is on this one, which it enters at `start_ps`.
-  std::uint64_t delay_ps(std::uint32_t trouble, std::uint64_t start_ps, std::uint64_t transmission_ps);
+  std::uint64_t delay_ps(std::uint32_t port, std::uint64_t start_ps, std::uint64_t transmission_ps);
   // Whether a moment of the span is down time.
-  bool down_during(std::uint32_t trouble, std::uint64_t from_ps, std::uint64_t to_ps);
-  bool down_at(std::uint32_t trouble, std::uint64_t at_ps) { return down_during(trouble, at_ps, at_ps); }
+  bool down_during(std::uint32_t port, std::uint64_t from_ps, std::uint64_t to_ps);
+  bool down_at(std::uint32_t port, std::uint64_t at_ps) { return down_during(port, at_ps, at_ps); }
   // Whether every route has known for ever that the link is not there.
-  bool absent(std::uint32_t trouble) const { return links_[trouble].absent; }
+  bool absent(std::uint32_t port) const { return links_[number_of_[port]].absent; }
   // Whether by this instant the order was given to take the link out of the routes, and not yet taken back.
-  bool ordered_out(std::uint32_t trouble, std::uint64_t at_ps) const;
+  bool ordered_out(std::uint32_t port, std::uint64_t at_ps) const;
   // From now on every link is in order.
   void end() { ended_ = true; }
 
@@ -81,6 +81,7 @@ class LinkFaults {
   bool ended_ = false;
   std::uint64_t replays_ = 0;
   std::vector<Link> links_;
+  std::vector<std::uint32_t> number_of_;  // in links_, by port
 };
 
 }  // namespace dryfly::fabric

@@ -14,10 +14,14 @@ constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
 Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec)
     : engine_(engine),
       frame_max_ps_(transmission_time(fabric.frame_max(), fabric.rate).ps),
-      switch_latency_ps_(fabric.switch_latency.ps),
+      latency_least_ps_(fabric.switch_latency.ps - fabric.latency_spread.ps),
+      latency_values_(2 * fabric.latency_spread.ps + 1),
+      staleness_ps_(fabric.staleness.ps),
+      input_buffer_(fabric.input_buffer),
+      frame_max_(fabric.frame_max()),
       first_nic_port_(dragonfly.port_count()),
       ports_(std::size_t{dragonfly.port_count()} + dragonfly.nic_count()),
-      credits_(ports_.size() * channel_count, fabric.input_buffer, fabric.frame_max()) {
+      told_(dragonfly.port_count()) {
   DRYFLY_CHECK(ports_.size() < (std::size_t{1} << 24));  // bits of a port in an event's key
   for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
     const std::uint32_t first = dragonfly.first_port({at});
@@ -34,11 +38,44 @@ Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabri
       } else {
         const bool local = peer.kind == Peer::Kind::local_switch;
         port.peer = dragonfly.first_port({peer.id}) + peer.port;
+        port.is_global = !local;
         port.flight_ps = static_cast<std::uint32_t>((local ? fabric.local_flight : fabric.global_flight).ps);
       }
     }
   }
   add_extra_flights(dragonfly, spec);
+}
+
+void Links::open(std::uint32_t traffic_class) {
+  if (!credits_[traffic_class].empty()) return;
+  credits_[traffic_class] = Credits{ports_.size() * channel_count, input_buffer_, frame_max_};
+  if (first_class_ == none) {
+    first_class_ = traffic_class;
+  } else {
+    other_bytes_[traffic_class].resize(ports_.size());
+  }
+}
+
+std::uint64_t Links::credits_outstanding() {
+  std::uint64_t bytes = 0;
+  for (Credits& credits : credits_) bytes += credits.outstanding(now_ps());
+  return bytes;
+}
+
+std::uint64_t Links::sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const {
+  if (traffic_class != first_class_) {
+    return other_bytes_[traffic_class].empty() ? 0 : other_bytes_[traffic_class][port];
+  }
+  std::uint64_t bytes = ports_[port].sent_bytes;
+  for (const std::vector<std::uint64_t>& other : other_bytes_) bytes -= other.empty() ? 0 : other[port];
+  return bytes;
+}
+
+std::uint64_t Links::told_ps(std::uint32_t port) const {
+  const Told& told = told_[port];
+  const std::uint64_t then_ps = now_ps() > staleness_ps_ ? now_ps() - staleness_ps_ : 0;
+  const std::uint64_t done_ps = told.at_ps <= then_ps ? told.done_ps : told.before_done_ps;
+  return done_ps > then_ps ? done_ps - then_ps : 0;
 }
 
 void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
@@ -52,15 +89,25 @@ void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
   schedule(at_ps, EventKind::output_wakes, port, 0);
 }
 
-std::uint64_t Links::delay_ps(const Port& port, std::uint64_t start_ps, std::uint32_t transmission_ps) const {
-  return faults_->delay_ps(port.trouble, start_ps, transmission_ps);
+std::uint64_t Links::commit_in_trouble(Port& port, std::uint32_t transmission_ps) const {
+  std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
+  start_ps += faults_->delay_ps(static_cast<std::uint32_t>(&port - ports_.data()), start_ps, transmission_ps);
+  port.busy_until_ps = start_ps + transmission_ps;
+  return start_ps;
 }
 
-bool Links::lost(EventKind kind, std::uint32_t port, std::uint32_t transmission_ps) {
-  const Port& from = ports_[ports_[port].peer];
-  std::uint64_t start_ps = now_ps() - from.flight_ps;
-  start_ps -= kind == EventKind::head_at_switch ? switch_latency_ps_ : transmission_ps;
-  return faults_->down_during(from.trouble, start_ps, start_ps + transmission_ps + from.flight_ps);
+bool Links::lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps) {
+  const std::uint32_t id = ports_[port].peer;
+  const std::uint64_t flight_ps = ports_[id].flight_ps;
+  const std::uint64_t behind_ps = kind == EventKind::head_at_switch ? latency_ps(packet) : transmission_ps;
+  const std::uint64_t start_ps = now_ps() - flight_ps - behind_ps;
+  return faults_->down_during(id, start_ps, start_ps + transmission_ps + flight_ps);
+}
+
+void Links::return_lost_credit(std::uint32_t port, const Packet& packet) {
+  const std::uint32_t sender = ports_[port].peer;
+  return_credit(sender, packet.traffic_class, channel_in(packet.place), packet.frame_bytes, now_ps());
+  if (ports_[sender].waiting > 0) wake(sender, now_ps());
 }
 
 void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {

@@ -4,8 +4,9 @@
 //
 // Models links of one rate that carry a packet whole (fact sheet B2). A packet of b bytes occupies a link for
 // ceil(b / rate) picoseconds, rounded up once per packet, the same on every link; its head arrives one flight time
-// after its start. A port of which a scenario says that something is wrong has a number of trouble: LinkFaults says
-// then how much longer a packet takes and whether it is lost.
+// after its start. Each traffic class has virtual channels, with buffers and credits, of its own; those of a class are
+// made when a transfer of it first comes. Of a port in trouble LinkFaults says how much longer a packet takes and
+// whether it is lost.
 //
 // An output grants early: it commits the next packet while at most one largest packet is left to send of what it
 // has committed before, as a pipelined request/grant arbiter does, and looks again when half a packet is left. So
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -21,22 +23,33 @@
 #include "core/fabric/fabric_spec.hpp"
 #include "core/fabric/link_faults.hpp"
 #include "core/fabric/packet.hpp"
+#include "core/fabric/qos.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
 
 // At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again. What
-// comes over a link in trouble has the trouble bit too and may have been lost on the way; a retry has only this bit.
-enum class EventKind : std::uint8_t { head_at_switch, packet_at_nic, acknowledgement_at_nic, output_wakes, retry_due };
-inline constexpr std::uint64_t trouble_bit = std::uint64_t{1} << 59;
+// comes over a link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
+enum class EventKind : std::uint8_t {
+  head_at_switch,
+  packet_at_nic,
+  acknowledgement_at_nic,
+  output_wakes,
+  hold_over,
+  retry_due
+};
+inline constexpr unsigned trouble_shift = 59;
 
 // Bits 58..56 of an event's key are the kind, 55..32 the port where it happens, 31..0 the packet. A port passes one
-// head at an instant, so kind and port order the events alone and the number of a packet never decides.
+// head at an instant, so kind and port order the events alone and the number of a packet never decides. When a hold
+// is over, the place of the packet is taken by the target NIC.
 constexpr std::uint64_t event_key(EventKind kind, std::uint32_t port, std::uint32_t packet) {
   return (static_cast<std::uint64_t>(ComponentClass::fabric) << component_class_shift) |
          (static_cast<std::uint64_t>(kind) << 56) | (static_cast<std::uint64_t>(port) << 32) | packet;
 }
 constexpr EventKind kind_of(Event event) { return static_cast<EventKind>((event.key >> 56) & 0x7); }
+constexpr bool of_trouble(Event event) { return ((event.key >> trouble_shift) & 1) != 0; }
 constexpr std::uint32_t port_of(Event event) { return static_cast<std::uint32_t>((event.key >> 32) & 0xffffff); }
 constexpr std::uint32_t packet_of(Event event) { return static_cast<std::uint32_t>(event.key); }
 
@@ -51,15 +64,19 @@ struct alignas(64) Port {
   std::uint64_t busy_until_ps = 0;      // end of what is committed
   std::uint64_t wake_at_ps = never.ps;  // the wake-up that counts; others have been overtaken
   std::uint64_t waiting_ps = 0;         // transmission time of the packets that wait
+  std::uint64_t last_head_ps = 0;       // when the head sent last comes out of the switch at the other end
   std::uint32_t waiting = 0;            // and their number; of a NIC: transfers that wait for link or credit
   std::uint32_t queues = none;          // where they wait, see OutputQueues
   std::uint32_t flight_ps = 0;
-  std::uint32_t peer = none;     // the port at the other end
-  std::uint32_t first_port = 0;  // of the switch it belongs to
-  bool leads_to_nic = false;
-  std::uint32_t trouble = none;    // number in LinkFaults
-  std::uint64_t trouble_bits = 0;  // of the events at the other end
+  std::uint32_t peer = none;          // the port at the other end
+  std::uint32_t first_port = 0;       // of the switch it belongs to
+  std::uint32_t hot = none;           // of a port to a NIC: the account of a hot end-point, see congestion.hpp
+  std::uint64_t sent_bytes : 61 = 0;  // of data frames
+  bool in_trouble : 1 = false;        // LinkFaults knows what is wrong
+  bool leads_to_nic : 1 = false;
+  bool is_global : 1 = false;
 };
+static_assert(sizeof(Port) == 64);
 
 class Links {
  public:
@@ -69,6 +86,7 @@ class Links {
   Port& operator[](std::uint32_t port) { return ports_[port]; }
   const Port& operator[](std::uint32_t port) const { return ports_[port]; }
   std::uint32_t nic_port(NicId nic) const { return first_nic_port_ + nic.value; }
+  std::size_t count() const { return ports_.size(); }
   bool is_nic_port(std::uint32_t port) const { return port >= first_nic_port_; }
   NicId nic_of(std::uint32_t port) const { return {port - first_nic_port_}; }
 
@@ -77,74 +95,128 @@ class Links {
   bool accepts(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_; }
   bool wants_more(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_ / 2; }
 
-  void trouble(LinkFaults& faults) { faults_ = &faults; }
-  LinkFaults* faults() { return faults_; }
+  void hand_to(LinkFaults& faults) { faults_ = &faults; }
 
   // Puts a packet behind what is committed; returns the instant of its first byte. On a link in trouble that is the
   // instant at which a link in order would have to begin to be done at the same time.
   std::uint64_t commit(Port& port, std::uint32_t transmission_ps) const {
-    std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
-    if (port.trouble != none) [[unlikely]]
-      start_ps += delay_ps(port, start_ps, transmission_ps);
+    if (port.in_trouble) [[unlikely]]
+      return commit_in_trouble(port, transmission_ps);
+    const std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
     port.busy_until_ps = start_ps + transmission_ps;
     return start_ps;
   }
-  // The head reaches the output stage of the switch at the other end a flight time and a switch latency later.
-  void schedule_head_at_switch(const Port& from, std::uint64_t start_ps, std::uint32_t packet) {
-    engine_.schedule(Instant{start_ps + from.flight_ps + switch_latency_ps_},
-                     event_key(EventKind::head_at_switch, from.peer, packet) | from.trouble_bits);
+  // The head reaches the output stage of the switch at the other end a flight time and a switch latency later. The
+  // latency is drawn for each packet and switch; heads that come by one link stay in order.
+  void schedule_head_at_switch(Port& from, std::uint64_t start_ps, std::uint32_t index, const Packet& packet) {
+    const std::uint64_t at_ps = std::max(start_ps + from.flight_ps + latency_ps(packet), from.last_head_ps + 1);
+    from.last_head_ps = at_ps;
+    schedule(at_ps, EventKind::head_at_switch, from.peer, index, from.in_trouble);
   }
   // A NIC counts a packet when its last byte is there.
   void schedule_at_nic(const Port& from, std::uint64_t end_ps, EventKind kind, std::uint32_t packet) {
-    engine_.schedule(Instant{end_ps + from.flight_ps}, event_key(kind, from.peer, packet) | from.trouble_bits);
+    schedule(end_ps + from.flight_ps, kind, from.peer, packet, from.in_trouble);
   }
   // Of a packet that comes in by this port now: whether its link was down while any of it was on the wire.
-  bool lost(EventKind kind, std::uint32_t port, std::uint32_t transmission_ps);
+  bool lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps);
   // The packet missed at this port had taken credit of the port at the other end; nothing was ever stored.
-  void return_lost_credit(std::uint32_t port, std::uint32_t channel, std::uint32_t bytes) {
-    const std::uint32_t sender = ports_[port].peer;
-    return_credit(sender, channel, bytes, now_ps());
-    if (ports_[sender].waiting > 0) wake(sender, now_ps());
-  }
+  void return_lost_credit(std::uint32_t port, const Packet& packet);
   // The NIC of the port looks at the packet again at this instant.
   void schedule_retry(std::uint32_t port, std::uint64_t at_ps, std::uint32_t packet) {
-    engine_.schedule(Instant{at_ps}, event_key(EventKind::retry_due, port, packet) | trouble_bit);
+    schedule(at_ps, EventKind::retry_due, port, packet, true);
   }
 
-  bool has_credit(std::uint32_t port, std::uint32_t channel) { return credits_.ready(line(port, channel), now_ps()); }
-  void take_credit(std::uint32_t port, std::uint32_t channel, std::uint32_t bytes) {
-    credits_.take(line(port, channel), bytes);
+  // A transfer of this class is about to come.
+  void open(std::uint32_t traffic_class);
+  // At an instant that may be never.
+  void schedule_end_of_hold(std::uint32_t port, NicId target, std::uint64_t at_ps) {
+    if (at_ps != never.ps) schedule(at_ps, EventKind::hold_over, port, target.value);
   }
-  void return_credit(std::uint32_t port, std::uint32_t channel, std::uint32_t bytes, std::uint64_t at_ps) {
-    credits_.give_back(line(port, channel), bytes, at_ps, now_ps());
+
+  bool has_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
+    return credits_[traffic_class].ready(line(port, channel), now_ps());
   }
-  std::uint64_t credit_at_ps(std::uint32_t port, std::uint32_t channel) {
-    return credits_.ready_at(line(port, channel), now_ps());
+  void take_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel, std::uint32_t bytes) {
+    credits_[traffic_class].take(line(port, channel), bytes);
   }
-  std::uint64_t credits_outstanding() { return credits_.outstanding(now_ps()); }
+  void return_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel, std::uint32_t bytes,
+                     std::uint64_t at_ps) {
+    credits_[traffic_class].give_back(line(port, channel), bytes, at_ps, now_ps());
+  }
+  std::uint64_t credit_at_ps(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
+    return credits_[traffic_class].ready_at(line(port, channel), now_ps());
+  }
+  std::uint64_t credits_outstanding();
+
+  // Data frames sent by a port, by class. Nearly all traffic is of the first class to come: it is what the others
+  // leave of the sum.
+  void count(Port& port, std::uint32_t id, std::uint32_t traffic_class, std::uint32_t bytes) {
+    port.sent_bytes += bytes;
+    if (traffic_class != first_class_) other_bytes_[traffic_class][id] += bytes;
+  }
+  std::uint64_t sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const;
+
+  // The time that a port needs for what it has committed and what waits for it.
+  std::uint64_t queued_ps(const Port& port) const {
+    return port.waiting_ps + (port.busy_until_ps > now_ps() ? port.busy_until_ps - now_ps() : 0);
+  }
+  // What other switches know of that: as it was at least one staleness ago.
+  std::uint64_t told_ps(std::uint32_t port) const;
+  // The load of a port has changed: what it tells, it takes note of at most once in a staleness.
+  void note_load(const Port& port, std::uint32_t id) {
+    if (!port.is_global) return;
+    Told& told = told_[id];
+    if (now_ps() - told.at_ps < staleness_ps_) return;
+    told.before_at_ps = told.at_ps;
+    told.before_done_ps = told.done_ps;
+    told.at_ps = now_ps();
+    told.done_ps = now_ps() + queued_ps(port);
+  }
 
   // The port is to look again at `credit_ps` or when it wants more, whichever is later, unless it will do so before;
   // with `never` nothing is known yet, and the return of a credit will wake it.
   void wake(std::uint32_t port, std::uint64_t credit_ps);
 
  private:
+  // When a port would be done with all it had, at two instants at least one staleness apart.
+  struct Told {
+    std::uint64_t at_ps = 0;
+    std::uint64_t done_ps = 0;
+    std::uint64_t before_at_ps = 0;
+    std::uint64_t before_done_ps = 0;
+  };
+
+  // Names the draw of a latency: by the place on the way, out and home.
+  static std::uint64_t latency_stream(const Packet& packet) {
+    return static_cast<std::uint64_t>(1 + packet.place + 16 * static_cast<unsigned>(packet.kind)) << 32;
+  }
+  std::uint64_t latency_ps(const Packet& packet) const {
+    if (latency_values_ == 1) return latency_least_ps_;
+    return latency_least_ps_ + ((mix(packet.draw ^ latency_stream(packet)) >> 32) * latency_values_ >> 32);
+  }
+  [[gnu::cold, gnu::noinline]] std::uint64_t commit_in_trouble(Port& port, std::uint32_t transmission_ps) const;
   static std::size_t line(std::uint32_t port, std::uint32_t channel) {
     return std::size_t{port} * channel_count + channel;
   }
-  void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t port, std::uint32_t packet) {
-    engine_.schedule(Instant{at_ps}, event_key(kind, port, packet));
+  void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t port, std::uint32_t packet, bool trouble = false) {
+    engine_.schedule(Instant{at_ps}, event_key(kind, port, packet) | std::uint64_t{trouble} << trouble_shift);
   }
   void add_extra_flights(const Dragonfly& dragonfly, const Spec& spec);
-  [[gnu::cold, gnu::noinline]] std::uint64_t delay_ps(const Port& port, std::uint64_t start_ps,
-                                                      std::uint32_t transmission_ps) const;
 
   Engine& engine_;
   LinkFaults* faults_ = nullptr;
   std::uint64_t frame_max_ps_;
-  std::uint64_t switch_latency_ps_;
+  std::uint64_t latency_least_ps_;
+  std::uint64_t latency_values_;  // how many latencies there are, a picosecond apart
+  std::uint64_t staleness_ps_;
+  Bytes input_buffer_;
+  Bytes frame_max_;
   std::uint32_t first_nic_port_;
+  std::uint32_t first_class_ = none;
   std::vector<Port> ports_;
-  Credits credits_;
+  std::array<Credits, most_classes> credits_;
+  std::array<std::vector<std::uint64_t>, most_classes> other_bytes_;  // by port
+  std::vector<Told> told_;                                            // by port of a switch
 };
 
 }  // namespace dryfly::fabric

@@ -6,36 +6,35 @@
 namespace dryfly::fabric {
 
 bool Manager::avoids_port(std::uint32_t port, bool own) const {
-  const std::uint32_t trouble = links_[port].trouble;
-  if (trouble == none) return false;
-  if (faults_.absent(trouble)) return true;
+  if (!links_[port].in_trouble) return false;
+  if (faults_.absent(port)) return true;
   const std::uint64_t now_ps = links_.now_ps();
-  if (own && faults_.down_at(trouble, now_ps)) return true;
-  return faults_.down_at(trouble, faults_.seen_ps(now_ps)) ||
-         faults_.ordered_out(trouble, faults_.orders_seen_ps(now_ps));
+  if (own && faults_.down_at(port, now_ps)) return true;
+  return faults_.down_at(port, faults_.seen_ps(now_ps)) || faults_.ordered_out(port, faults_.orders_seen_ps(now_ps));
 }
 
-bool Manager::avoids(const Path& path, SwitchId source) const {
-  SwitchId at = source;
-  for (std::uint32_t place = 0; place < path.switch_hops; ++place) {
-    if (avoids_port(dragonfly_.first_port(at) + path.ports[place], place == 0)) return true;
+bool Manager::avoids(const Path& path, SwitchId here, std::uint32_t from_place) const {
+  SwitchId at = here;
+  for (std::uint32_t place = from_place; place < path.switch_hops; ++place) {
+    if (avoids_port(dragonfly_.first_port(at) + path.ports[place], place == from_place)) return true;
     at = {dragonfly_.peer(at, path.ports[place]).id};
   }
   return false;
 }
 
-std::optional<Path> Manager::way_left(SwitchId source, SwitchId target, std::uint8_t target_port) {
-  const auto known = found_.find({source, target});
-  std::optional<Path> way;
-  if (known != found_.end() && !avoids(known->second, source)) {
-    way = known->second;
-  } else {
-    way = search(source, target);
-    if (!way) return way;
-    found_[{source, target}] = *way;
+bool Manager::lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port) {
+  const auto known = found_.find({here, target});
+  if (known == found_.end() || avoids(known->second, here, 0)) {
+    const std::optional<Path> way = search(here, target);
+    if (!way) return false;
+    found_[{here, target}] = *way;
   }
-  way->ports[way->switch_hops] = target_port;
-  return way;
+  const Path& rest = found_.at({here, target});
+  if (path.switch_hops + rest.switch_hops > channel_count) return false;
+  for (std::uint32_t hop = 0; hop < rest.switch_hops; ++hop) path.ports[path.switch_hops++] = rest.ports[hop];
+  path.ports[path.switch_hops] = target_port;
+  path.decide_at = decided;
+  return true;
 }
 
 // Breadth first, over as many links as there are virtual channels for: each hop has one of its own, so no way of

@@ -5,7 +5,7 @@
 // without it are deployed. A routing algorithm knows nothing of this; a way that it draws over an avoided link is
 // drawn again, and after some tries the manager names the shortest way that is left, if there is one.
 //
-// Leaves out: that a switch in the middle of a way chooses anew, which Rosetta may do.
+// Leaves out: that a switch in the middle of a way that is decided chooses anew.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class Manager {
   Manager(const Dragonfly& dragonfly, Links& links, LinkFaults& faults)
       : dragonfly_(dragonfly), links_(links), faults_(faults) {}
 
-  // Whether routes made at `source` avoid a link of this way now.
-  bool avoids(const Path& path, SwitchId source) const;
-  // The shortest way in use between two switches, that to the NIC behind `target_port` included.
-  std::optional<Path> way_left(SwitchId source, SwitchId target, std::uint8_t target_port);
+  // Whether routes made at `here` avoid a link of this way now, from that switch's place on it.
+  bool avoids(const Path& path, SwitchId here, std::uint32_t from_place) const;
+  // Completes the path from `here` by the shortest way in use, if one is left that is short enough.
+  bool lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port);
 
   static constexpr std::uint32_t tries = 8;  // drawing again, before the manager is asked
 

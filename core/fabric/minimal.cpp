@@ -10,6 +10,9 @@ class Minimal final : public Routing {
   Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView&) const override {
     return draw_minimal(dragonfly_, query, draws);
   }
+  Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView&) const override {
+    return draw_minimal(dragonfly_, query, draws);
+  }
 
  private:
   const Dragonfly& dragonfly_;

@@ -1,5 +1,7 @@
 #include "core/fabric/nic_ports.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace dryfly::fabric {
@@ -9,18 +11,26 @@ NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, P
     : links_(links),
       packets_(packets),
       transfers_(transfers),
+      qos_(fabric.qos),
+      holds_(transfers, links.frame_max_ps()),
       nics_(nics),
       payload_max_(fabric.payload_max),
       header_(fabric.header),
       rate_(fabric.rate),
       window_packets_(fabric.window_packets),
       frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
-      ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {}
+      ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
+  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+    nics_[nic].stream = RandomStream{fabric.seed, nic, Purpose::packet}.draw(0);
+  }
+}
 
 void NicPorts::submit(const Transfer& asked) {
   DRYFLY_CHECK(asked.source.value < nics_.size() && asked.target.value < nics_.size());
   DRYFLY_CHECK(asked.source != asked.target);
-  const std::uint32_t index = transfers_.open(asked, payload_max_);
+  const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
+  if (turns_[traffic_class].empty()) open_class(traffic_class);
+  const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -31,86 +41,118 @@ void NicPorts::submit(const Transfer& asked) {
       return;
     }
   }
-  append_turn(nics_[asked.source.value], index);
+  append_turn(asked.source, index);
   send(asked.source);
 }
 
-void NicPorts::append_turn(Egress& egress, std::uint32_t transfer) {
-  transfers_[transfer].next_turn = none;
-  if (egress.first_turn == none) {
-    egress.first_turn = transfer;
+void NicPorts::open_class(std::uint32_t traffic_class) {
+  links_.open(traffic_class);
+  turns_[traffic_class].resize(nics_.size());
+}
+
+void NicPorts::append_turn(NicId nic, std::uint32_t index) {
+  OpenTransfer& transfer = transfers_[index];
+  Turns& line = turns(nic, transfer.traffic_class);
+  transfer.next_turn = none;
+  if (line.first == none) {
+    line.first = index;
+    nics_[nic.value].classes |= 1U << transfer.traffic_class;
   } else {
-    transfers_[egress.last_turn].next_turn = transfer;
+    transfers_[line.last].next_turn = index;
   }
-  egress.last_turn = transfer;
+  line.last = index;
+}
+
+std::uint32_t NicPorts::take_turn(NicId nic, std::uint32_t traffic_class) {
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t front = line.first;
+  line.first = transfers_[front].next_turn;
+  if (line.first == none) nics_[nic.value].classes &= ~(1U << traffic_class);
+  return front;
 }
 
 // The transfer at the front has sent a packet: it goes behind the others, or its flow's next one does.
-void NicPorts::pass_turn(Egress& egress) {
-  const std::uint32_t front = egress.first_turn;
-  OpenTransfer& transfer = transfers_[front];
-  egress.first_turn = transfer.next_turn;
+void NicPorts::pass_turn(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = take_turn(nic, traffic_class);
+  const OpenTransfer& transfer = transfers_[front];
   if (transfer.unsent_packets > 0) {
-    append_turn(egress, front);
+    append_turn(nic, front);
   } else if (transfer.next_in_flow != none) {
-    append_turn(egress, transfer.next_in_flow);
+    append_turn(nic, transfer.next_in_flow);
   } else if (transfer.flow != none) {
     transfers_.flow(transfer.flow).last_unsent = none;
   }
 }
 
+Arbiter& NicPorts::arbiter(Egress& egress) {
+  if (egress.arbiter == none) {
+    egress.arbiter = static_cast<std::uint32_t>(arbiters_.size());
+    arbiters_.emplace_back();
+  }
+  return arbiters_[egress.arbiter];
+}
+
 void NicPorts::send(NicId nic) {
+  if (retry_ != nullptr && !send_again(nic)) return;
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
-  Egress& egress = nics_[nic.value];
-  while (has_work(nic) && egress.in_flight < window_packets_) {
-    if (!links_.has_credit(id, 0) || !links_.wants_more(port)) {
-      port.waiting = 1;
-      links_.wake(id, links_.credit_at_ps(id, 0));
-      return;
+  for (;;) {
+    std::uint32_t open = 0;   // classes with something to send and room in their window
+    std::uint32_t ready = 0;  // and credit
+    for (std::uint32_t left = nics_[nic.value].classes; left != 0; left &= left - 1) {
+      const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
+      open |= 1U << traffic_class;
+      if (links_.has_credit(id, traffic_class, 0)) ready |= 1U << traffic_class;
     }
-    if (retry_ != nullptr && retry_step(nic)) continue;
-    send_packet(nic);
+    if (open == 0) break;
+    const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
+    if (chosen == no_class) return wait_for_class(nic, open);
+    if (retry_ != nullptr && abandon(nic, chosen)) continue;
+    if (!hold_back(nic, chosen)) send_packet(nic, chosen);
   }
   port.waiting = 0;
 }
 
-bool NicPorts::retry_step(NicId nic) {
-  Egress& egress = nics_[nic.value];
-  const std::uint32_t index = retry_->next_of(nic);
-  if (index == none) {
-    // The rest of a transfer that was given up takes its turn without a packet.
-    const std::uint32_t front = egress.first_turn;
-    if (!transfers_[front].failed) return false;
-    transfers_[front].unacknowledged_packets -= std::exchange(transfers_[front].unsent_packets, 0);
-    const bool gone = transfers_[front].unacknowledged_packets == 0;
-    pass_turn(egress);
-    if (gone) transfers_.close(front);
-    return true;
-  }
-  retry_->pop(nic);
-  Packet& packet = packets_[index];
-  if (transfers_[packet.transfer].failed) {
-    release(index);
-    return true;
-  }
-  packet.sequence = egress.sequence++;
-  packet.place = 0;
-  packet.is_acknowledgement = false;
-  ++egress.in_flight;
+std::uint32_t NicPorts::choose_class(NicId nic, std::uint32_t ready) {
+  const bool one_only = (ready & (ready - 1)) == 0;
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(ready));
+  if (one_only && !qos_.classes[first].capped()) return first;
+  return arbiter(nics_[nic.value]).choose(qos_, ready, links_.now_ps());
+}
+
+// Until the earliest instant at which one of these classes may send by its credit and its ceiling.
+void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
   const std::uint32_t id = links_.nic_port(nic);
-  links_.take_credit(id, 0, packet.frame_bytes);
-  const std::uint64_t start_ps = links_.commit(links_[id], packet.transmission_ps);
-  retry_->sent_again(index, start_ps);
-  links_.schedule_head_at_switch(links_[id], start_ps, index);
+  std::uint64_t at_ps = never.ps;
+  for (std::uint32_t left = open; left != 0; left &= left - 1) {
+    const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+    std::uint64_t class_at_ps = links_.credit_at_ps(id, traffic_class, 0);
+    if (qos_.classes[traffic_class].capped()) {
+      class_at_ps = std::max(class_at_ps, arbiter(nics_[nic.value]).allowed_at_ps(traffic_class));
+    }
+    at_ps = std::min(at_ps, class_at_ps);
+  }
+  links_[id].waiting = 1;
+  links_.wake(id, at_ps);
+}
+
+bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
+  if (!holds_.any()) return false;
+  const std::uint32_t front = turns(nic, traffic_class).first;
+  const NicId target = transfers_[front].target;
+  if (!holds_.holds(nic, target, links_.now_ps())) return false;
+  take_turn(nic, traffic_class);
+  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front));
   return true;
 }
 
-void NicPorts::send_packet(NicId nic) {
+void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
   Egress& egress = nics_[nic.value];
-  const std::uint32_t transfer_index = egress.first_turn;
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t transfer_index = line.first;
   OpenTransfer& transfer = transfers_[transfer_index];
 
   const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, payload_max_);
@@ -125,36 +167,55 @@ void NicPorts::send_packet(NicId nic) {
   packet.transmission_ps = payload == payload_max_
                                ? frame_max_ps_
                                : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
-  packet.sequence = egress.sequence++;
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
   packet.place = 0;
-  packet.is_acknowledgement = false;
-  ++egress.in_flight;
+  packet.kind = PacketKind::data;
+  packet.traffic_class = static_cast<std::uint8_t>(traffic_class);
+  ++line.in_flight;
 
-  links_.take_credit(id, 0, packet.frame_bytes);
+  const std::uint64_t now_ps = links_.now_ps();
+  if (qos_.classes[traffic_class].capped() || (egress.classes & (egress.classes - 1)) != 0) {
+    arbiter(egress).serve(qos_, traffic_class, qos_.classes[traffic_class].assured_ppm, packet.transmission_ps, now_ps);
+  }
+  if (holds_.any()) {
+    const NicId target = transfer.target;
+    links_.schedule_end_of_hold(id, target, holds_.sent(nic, target, packet.transmission_ps, now_ps));
+  }
+  links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, traffic_class, packet.frame_bytes);
   const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
-  links_.schedule_head_at_switch(port, start_ps, index);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
   if (retry_ != nullptr) retry_->sent(index, start_ps);
-  pass_turn(egress);
+  pass_turn(nic, traffic_class);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
-  if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index);
-  const Packet& packet = packets_[index];
+  Packet& packet = packets_[index];
+  if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
   totals_.packets += 1;
   totals_.packet_hops += switch_hops + 2;
   totals_.payload_bytes += packet.frame_bytes - header_.count;
-  answer(port, index);
+
+  totals_.packets_of[packet.traffic_class] += 1;
+  totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
+
+  answer(port, index, packet);
   if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
 }
 
 void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
-  if (retry_ != nullptr && !retry_->settles(index)) return;
   const NicId nic = links_.nic_of(port);
-  const std::uint32_t transfer_index = packets_[index].transfer;
+  const Packet packet = packets_[index];
+  if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
   packets_.give_back(index);
-  OpenTransfer& transfer = transfers_[transfer_index];
+  OpenTransfer& transfer = transfers_[packet.transfer];
+  const NicId target = transfer.target;
+  const std::uint32_t interval_ps = packet.next;
+  if (packet.kind == PacketKind::notice) return tell(nic, target, interval_ps);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
@@ -162,10 +223,87 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
   const bool failed = transfer.failed;
-  if (complete) transfers_.close(transfer_index);
-  const bool window_was_closed = nics_[nic.value].in_flight-- == window_packets_;
+  if (complete) transfers_.close(packet.transfer);
+  const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
+  if (interval_ps != 0 || holds_.any()) tell(nic, target, interval_ps);
   if (window_was_closed) send(nic);
   if (complete && !failed) sink_->acknowledged(handle);
+}
+
+// Of a hot end-point, or that it is none.
+void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
+  std::uint32_t next = holds_.tell(source, target, interval_ps);
+  if (next == none) return;
+  while (next != none) {
+    const std::uint32_t transfer = next;
+    next = transfers_[transfer].next_turn;
+    append_turn(source, transfer);
+  }
+  send(source);
+}
+
+void NicPorts::end_hold(std::uint32_t port, NicId target) {
+  const NicId nic = links_.nic_of(port);
+  const Holds::Over over = holds_.over(nic, target, links_.now_ps());
+  links_.schedule_end_of_hold(port, target, over.wake_at_ps);
+  if (over.transfer == none) return;
+  append_turn(nic, over.transfer);
+  send(nic);
+}
+
+bool NicPorts::send_again(NicId nic) {
+  const std::uint32_t id = links_.nic_port(nic);
+  for (std::uint32_t index = retry_->next_of(nic); index != none; index = retry_->next_of(nic)) {
+    const Packet& packet = packets_[index];
+    if (transfers_[packet.transfer].failed) {
+      retry_->pop(nic);
+      release(index);
+      continue;
+    }
+    if (turns(nic, packet.traffic_class).in_flight >= window_packets_) return true;
+    if (!links_.has_credit(id, packet.traffic_class, 0) || !links_.wants_more(links_[id])) {
+      links_[id].waiting = 1;
+      links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
+      return false;
+    }
+    retry_->pop(nic);
+    send_again(nic, index);
+  }
+  return true;
+}
+
+void NicPorts::send_again(NicId nic, std::uint32_t index) {
+  const std::uint32_t id = links_.nic_port(nic);
+  Port& port = links_[id];
+  Egress& egress = nics_[nic.value];
+  Packet& packet = packets_[index];
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
+  packet.place = 0;
+  packet.kind = PacketKind::data;
+  ++turns(nic, packet.traffic_class).in_flight;
+  links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, packet.traffic_class, packet.frame_bytes);
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  retry_->sent_again(index, start_ps);
+}
+
+bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = turns(nic, traffic_class).first;
+  OpenTransfer& transfer = transfers_[front];
+  if (!transfer.failed) return false;
+  transfer.unacknowledged_packets -= std::exchange(transfer.unsent_packets, 0);
+  const bool gone = transfer.unacknowledged_packets == 0;
+  pass_turn(nic, traffic_class);
+  if (gone) transfers_.close(front);
+  return true;
+}
+
+void NicPorts::leave_window(std::uint32_t index) {
+  const Packet& packet = packets_[index];
+  --turns(transfers_[packet.transfer].source, packet.traffic_class).in_flight;
 }
 
 void NicPorts::release(std::uint32_t index) {

@@ -1,21 +1,25 @@
 // The NICs' side of the fabric. Egress cuts transfers into packets, one packet of each transfer in turn, and keeps at
 // most a window of packets unacknowledged; ingress counts, and sends an acknowledgement for each packet.
 //
-// Models the outstanding-packet limit of Cassini (fact sheet B3: 64) as one window for each NIC, and acknowledgement
-// frames that occupy links (G, "control traffic"). A packet's acknowledgement starts when its last byte is there and
-// goes before data of the same NIC that is not yet committed. What is lost is sent again by Retry. Leaves out: traffic
-// classes, coalescing.
+// Models the outstanding-packet limit of Cassini (fact sheet B3: 64, a limit of each MCU, of which every class has its
+// own) as one window for each NIC and traffic class, and acknowledgement frames that occupy links (G, "control
+// traffic"). A packet's acknowledgement starts when its last byte is there and goes before data of the same NIC that
+// is not yet committed. Classes share the link by their assured shares and below their ceilings (qos.hpp); transfers
+// to a hot end-point are held back (congestion.hpp). What is lost is sent again by Retry. Leaves out: coalescing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/contract/network.hpp"
+#include "core/fabric/congestion.hpp"
 #include "core/fabric/fabric_spec.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
+#include "core/fabric/qos.hpp"
 #include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
 
@@ -30,7 +34,7 @@ class NicPorts final : private RetryOutlet {
   void retry_by(const RetrySchedule& schedule) {
     retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, static_cast<RetryOutlet&>(*this));
   }
-  Retry* retry() { return retry_.get(); }
+  Retry& retry() { return *retry_; }
   void submit(const Transfer& asked);
   // The last byte of a packet has come in.
   void deliver(std::uint32_t port, std::uint32_t packet);
@@ -38,34 +42,51 @@ class NicPorts final : private RetryOutlet {
   void acknowledge(std::uint32_t port, std::uint32_t packet);
   // The link or a credit is free.
   void wake(std::uint32_t port);
+  // A transfer to this target may have waited long enough.
+  void end_hold(std::uint32_t port, NicId target);
 
   NetworkTotals totals() const;
   std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:
   struct Egress {
-    std::uint32_t first_turn = none;  // transfers with packets to send
-    std::uint32_t last_turn = none;
+    std::uint64_t stream = 0;    // names the draws of this NIC's packets
+    std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
+    std::uint32_t arbiter = none;
+    std::uint32_t classes = 0;  // bits: those with packets to send
+  };
+  // Of one class at one NIC.
+  struct Turns {
+    std::uint32_t first = none;  // transfers with packets to send
+    std::uint32_t last = none;
     std::uint32_t in_flight = 0;  // packets sent and not acknowledged
-    std::uint32_t sequence = 0;   // packets sent ever, modulo 2^32
   };
 
+  void open_class(std::uint32_t traffic_class);
+  Turns& turns(NicId nic, std::uint32_t traffic_class) { return turns_[traffic_class][nic.value]; }
   void send(NicId nic);
-  void send_packet(NicId nic);
-  void append_turn(Egress& egress, std::uint32_t transfer);
-  void pass_turn(Egress& egress);
-  bool has_work(NicId nic) const {
-    return nics_[nic.value].first_turn != none || (retry_ != nullptr && retry_->next_of(nic) != none);
-  }
-  // What the retries have to do before a packet is sent for the first time: true if that was something.
-  bool retry_step(NicId nic);
-  void answer(std::uint32_t port, std::uint32_t packet) {
-    packets_[packet].is_acknowledgement = true;
+  std::uint32_t choose_class(NicId nic, std::uint32_t ready);
+  void wait_for_class(NicId nic, std::uint32_t open);
+  bool hold_back(NicId nic, std::uint32_t traffic_class);
+  void send_packet(NicId nic, std::uint32_t traffic_class);
+  void append_turn(NicId nic, std::uint32_t transfer);
+  std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
+  void pass_turn(NicId nic, std::uint32_t traffic_class);
+  void tell(NicId source, NicId target, std::uint32_t interval_ps);
+  Arbiter& arbiter(Egress& egress);
+  // What is to be sent again goes first: true if nothing of it waits for the link.
+  bool send_again(NicId nic);
+  void send_again(NicId nic, std::uint32_t packet);
+  // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
+  bool abandon(NicId nic, std::uint32_t traffic_class);
+  // The target has no more to do with the packet than to answer.
+  void answer(std::uint32_t port, std::uint32_t index, Packet& packet) {
+    packet.kind = PacketKind::acknowledgement;
     Port& link = links_[port];
-    links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), packet);
+    links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index, packet);
   }
 
-  void leave_window(NicId nic) override { --nics_[nic.value].in_flight; }
+  void leave_window(std::uint32_t packet) override;
   void resume(NicId nic) override { send(nic); }
   void release(std::uint32_t packet) override;
   void undeliverable(std::uint32_t handle, bool delivered) override { sink_->failed(handle, delivered); }
@@ -75,7 +96,11 @@ class NicPorts final : private RetryOutlet {
   Transfers& transfers_;
   std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
+  QosProfile qos_;
+  Holds holds_;
   std::vector<Egress> nics_;
+  std::array<std::vector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
+  std::vector<Arbiter> arbiters_;
   NetworkTotals totals_;
   Bytes payload_max_;
   Bytes header_;

@@ -1,6 +1,7 @@
-// Virtual output queues: packets that wait at a switch for an output, one queue for each (output, channel, input).
-// A packet that cannot go on so never stands in the way of one that leaves by another port or channel. Room for
-// the queues of an output is made when a packet first has to wait there: most outputs of a large machine stay empty.
+// Virtual output queues: packets that wait at a switch for an output, one queue for each (output, traffic class,
+// channel, input). A packet that cannot go on so never stands in the way of one that leaves by another port, in
+// another class or by another channel. Room for the queues of an output is made when a packet first has to wait
+// there: most outputs of a large machine stay empty.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
+#include "core/fabric/qos.hpp"
 
 namespace dryfly::fabric {
 
@@ -19,7 +21,8 @@ class OutputQueues {
   explicit OutputQueues(Pool<Packet>& packets) : packets_(packets) {}
 
   void push(Port& output, std::uint32_t channel, std::uint32_t input, std::uint32_t packet) {
-    Waiting& waiting = open(output, channel);
+    const std::uint32_t traffic_class = packets_[packet].traffic_class;
+    Waiting& waiting = open(output, traffic_class, channel);
     std::uint32_t& last = tail(waiting, channel, input);
     const std::uint64_t bit = std::uint64_t{1} << input;
     if ((waiting.inputs[channel] & bit) == 0) {
@@ -30,24 +33,32 @@ class OutputQueues {
       packets_[last].next = packet;
     }
     last = packet;
+    ++waiting.packets;
+    outputs_[output.queues].classes |= static_cast<std::uint8_t>(1U << traffic_class);
     ++output.waiting;
     output.waiting_ps += packets_[packet].transmission_ps;
   }
 
-  bool any(const Port& output, std::uint32_t channel) const {
-    return output.queues != none && outputs_[output.queues].inputs[channel] != 0;
+  bool any(const Port& output, std::uint32_t traffic_class, std::uint32_t channel) const {
+    if (output.queues == none) return false;
+    const std::uint32_t place = outputs_[output.queues].waiting[traffic_class];
+    return place != none && waiting_[place].inputs[channel] != 0;
   }
+  // The classes of which packets wait, as bits.
+  std::uint32_t classes(const Port& output) const {
+    return output.queues == none ? 0 : outputs_[output.queues].classes;
+  }
+  Arbiter& arbiter(Port& output) { return outputs_[open(output)].arbiter; }
 
   struct Turn {
     std::uint32_t packet = none;
     std::uint32_t input = 0;
   };
 
-  // Takes the packet whose turn it is among the channels whose bit is set in `ready`: inputs in turn, packet by
-  // packet, and the channels of an input in turn. The result's packet is `none` if nothing can go.
-  Turn pop(Port& output, std::uint32_t ready) {
-    if (output.queues == none) return {};
-    Waiting& waiting = outputs_[output.queues];
+  // Takes the packet whose turn it is among the channels of a class whose bit is set in `ready`: inputs in turn,
+  // packet by packet, and the channels of an input in turn. The result's packet is `none` if nothing can go.
+  Turn pop(Port& output, std::uint32_t traffic_class, std::uint32_t ready) {
+    Waiting& waiting = waiting_[outputs_[output.queues].waiting[traffic_class]];
     std::uint64_t candidates = 0;
     for (std::uint32_t channel = 0; channel < channel_count; ++channel) {
       if ((ready >> channel) & 1) candidates |= waiting.inputs[channel];
@@ -61,24 +72,40 @@ class OutputQueues {
     }
     waiting.next_input = static_cast<std::uint8_t>((input + 1) % 64);
     waiting.next_channel = static_cast<std::uint8_t>((channel + 1) % channel_count);
+    if (--waiting.packets == 0) outputs_[output.queues].classes &= static_cast<std::uint8_t>(~(1U << traffic_class));
     return {take(output, waiting, channel, input), input};
   }
 
  private:
   using Tails = std::array<std::uint32_t, Dragonfly::most_ports>;
-  struct Waiting {
+  struct Waiting {                                      // of one class at one output
     std::array<std::uint64_t, channel_count> inputs{};  // bit i: packets of input i wait
     std::array<std::uint32_t, channel_count> tails{none, none, none, none, none};
+    std::uint32_t packets = 0;
     std::uint8_t next_input = 0;
     std::uint8_t next_channel = 0;
   };
+  struct Output {
+    Arbiter arbiter;
+    std::array<std::uint32_t, most_classes> waiting{none, none, none, none, none, none};
+    std::uint8_t classes = 0;
+  };
 
-  Waiting& open(Port& output, std::uint32_t channel) {
+  std::uint32_t open(Port& output) {
     if (output.queues == none) {
       output.queues = static_cast<std::uint32_t>(outputs_.size());
       outputs_.emplace_back();
     }
-    Waiting& waiting = outputs_[output.queues];
+    return output.queues;
+  }
+
+  Waiting& open(Port& output, std::uint32_t traffic_class, std::uint32_t channel) {
+    std::uint32_t& place = outputs_[open(output)].waiting[traffic_class];
+    if (place == none) {
+      place = static_cast<std::uint32_t>(waiting_.size());
+      waiting_.emplace_back();
+    }
+    Waiting& waiting = waiting_[place];
     if (waiting.tails[channel] == none) {
       waiting.tails[channel] = static_cast<std::uint32_t>(tails_.size());
       tails_.emplace_back();
@@ -105,7 +132,8 @@ class OutputQueues {
   }
 
   Pool<Packet>& packets_;
-  std::vector<Waiting> outputs_;
+  std::vector<Output> outputs_;
+  std::vector<Waiting> waiting_;
   std::vector<Tails> tails_;
 };
 

@@ -52,6 +52,8 @@ struct PacketNetwork::Parts {
         return nics.acknowledge(port, packet);
       case EventKind::output_wakes:
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
+      case EventKind::hold_over:
+        return nics.end_hold(port, {packet});
       case EventKind::retry_due:
         break;
     }
@@ -62,20 +64,13 @@ struct PacketNetwork::Parts {
     const std::uint32_t port = fabric::port_of(event);
     const std::uint32_t index = fabric::packet_of(event);
     const EventKind kind = fabric::kind_of(event);
-    if (kind == EventKind::retry_due) return nics.retry()->due(index);
+    if (kind == EventKind::retry_due) return nics.retry().due(index);
     const fabric::Packet& packet = packets[index];
-    const std::uint32_t transmission_ps = packet.is_acknowledgement ? nics.ack_ps() : packet.transmission_ps;
-    if (links.lost(kind, port, transmission_ps)) return lose(port, index);
-    handle(event);
-  }
-
-  // At this port a packet would have come in, had its link been up.
-  void lose(std::uint32_t port, std::uint32_t index) {
-    const fabric::Packet& packet = packets[index];
-    if (!packet.is_acknowledgement && !links.is_nic_port(port)) {
-      links.return_lost_credit(port, fabric::channel_in(packet.place), packet.frame_bytes);
-    }
-    nics.retry()->lost(index);
+    const bool is_data = packet.kind == fabric::PacketKind::data;
+    if (!links.lost(kind, port, packet, is_data ? packet.transmission_ps : nics.ack_ps())) return handle(event);
+    if (is_data && !links.is_nic_port(port)) links.return_lost_credit(port, packet);
+    if (packet.kind == fabric::PacketKind::notice) return packets.give_back(index);
+    nics.retry().lost(index);
   }
 
   fabric::Links links;
@@ -110,7 +105,7 @@ void PacketNetwork::restart(Instant start) {
 }
 
 void PacketNetwork::handle(Event event) {
-  if ((event.key & fabric::trouble_bit) != 0) [[unlikely]]
+  if (fabric::of_trouble(event)) [[unlikely]]
     return parts_->handle_trouble(event);
   parts_->handle(event);
 }

@@ -7,10 +7,8 @@ std::uint8_t local_port(const Dragonfly& dragonfly, SwitchId from, SwitchId to, 
   return dragonfly.local_port(from, to, static_cast<std::uint32_t>((links * parallel) >> 32));
 }
 
-Path path_along(const Dragonfly& dragonfly, SwitchId source, SwitchId target, std::uint8_t target_port,
-                const Way& way) {
-  Path path;
-  SwitchId at = source;
+void lay(Path& path, const Dragonfly& dragonfly, SwitchId at, SwitchId target, std::uint8_t target_port,
+         const Way& way) {
   const auto go = [&](std::uint8_t port, SwitchId next) {
     path.ports[path.switch_hops++] = port;
     at = next;
@@ -23,9 +21,17 @@ Path path_along(const Dragonfly& dragonfly, SwitchId source, SwitchId target, st
     go_local(global->near);
     go(global->near_port, global->far);
   }
+  path.decide_at = way.open_ended ? path.switch_hops : decided;
+  if (way.open_ended) return;
   if (way.first_global == nullptr) go_local(way.via);
   go_local(target);
   path.ports[path.switch_hops] = target_port;
+}
+
+Path path_along(const Dragonfly& dragonfly, SwitchId source, SwitchId target, std::uint8_t target_port,
+                const Way& way) {
+  Path path;
+  lay(path, dragonfly, source, target, target_port, way);
   return path;
 }
 
@@ -37,6 +43,7 @@ std::uint32_t hops_along(SwitchId source, SwitchId target, const Way& way) {
     hops += at != global->near ? 2 : 1;
     at = global->far;
   }
+  if (way.open_ended) return hops + 2;
   if (way.first_global == nullptr && at != way.via) {
     ++hops;
     at = way.via;

@@ -146,7 +146,7 @@ bool Retry::retry_left(std::uint32_t packet, std::uint64_t& delay_ps) {
 void Retry::leave_window(std::uint32_t packet) {
   if (!records_[packet].in_window) return;
   records_[packet].in_window = false;
-  outlet_.leave_window(source_of(packet));
+  outlet_.leave_window(packet);
 }
 
 void Retry::queue(std::uint32_t packet) {

@@ -33,7 +33,7 @@ namespace dryfly::fabric {
 class RetryOutlet {
  public:
   virtual ~RetryOutlet() = default;
-  virtual void leave_window(NicId nic) = 0;
+  virtual void leave_window(std::uint32_t packet) = 0;
   // There may be something to send.
   virtual void resume(NicId nic) = 0;
   // The packet is gone for good; the last one takes its transfer along.

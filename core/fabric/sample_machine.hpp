@@ -9,6 +9,25 @@
 
 namespace dryfly::fabric {
 
+// One class of a profile; shares in percent.
+inline std::string profile_class(int index, const std::string& name, int assured, int ceiling, int fabric,
+                                 int priority = 0, int bucket = 2) {
+  const std::string prefix = "fabric.qos.class." + std::to_string(index) + ".";
+  const auto line = [&](const std::string& leaf, int value) {
+    return prefix + leaf + " " + std::to_string(value) + "\n";
+  };
+  return prefix + "name " + name + "\n" + line("assured_ppm", assured * 10'000) +
+         line("ceiling_ppm", ceiling * 10'000) + line("fabric_ppm", fabric * 10'000) + line("priority", priority) +
+         line("bucket_frames", bucket);
+}
+
+// LLBeBdEt, the profile that machines ship with (fact sheet B5).
+inline std::string standard_profile() {
+  return "fabric.qos.classes 4\nfabric.qos.default best_effort\n" + profile_class(0, "low_latency", 2, 5, 10, 1, 4) +
+         profile_class(1, "bulk_data", 10, 100, 20) + profile_class(2, "best_effort", 10, 100, 50) +
+         profile_class(3, "ethernet", 10, 100, 20);
+}
+
 struct SampleMachine {
   std::uint64_t groups = 4;
   std::uint64_t switches = 4;
@@ -21,6 +40,7 @@ struct SampleMachine {
   std::uint64_t local_flight_ps = 10'000;
   std::uint64_t global_flight_ps = 100'000;
   std::uint64_t switch_latency_ps = 350'000;
+  std::uint64_t latency_spread_ps = 0;
   std::uint64_t input_buffer_bytes = 65'536;
   std::uint64_t payload_bytes = 2'048;
   std::uint64_t header_bytes = 64;
@@ -29,6 +49,10 @@ struct SampleMachine {
   std::string routing = "adaptive";
   std::uint64_t bias_shift = 1;
   std::uint64_t bias_bytes = 4'224;
+  std::uint64_t staleness_ps = 500'000;
+  std::string management = "on";
+  std::uint64_t hot_queue_bytes = 32'768;
+  std::string profile = standard_profile();
   std::uint64_t seed = 1;
   std::string more = "fabric.extra_flight.count 0\n";
 
@@ -49,6 +73,7 @@ struct SampleMachine {
     add("fabric.link.local_flight_ps", local_flight_ps);
     add("fabric.link.global_flight_ps", global_flight_ps);
     add("fabric.switch.latency_ps", switch_latency_ps);
+    add("fabric.switch.latency_spread_ps", latency_spread_ps);
     add("fabric.switch.input_buffer_bytes", input_buffer_bytes);
     add("fabric.packet.payload_bytes", payload_bytes);
     add("fabric.packet.header_bytes", header_bytes);
@@ -56,6 +81,10 @@ struct SampleMachine {
     add("fabric.nic.window_packets", window_packets);
     add("fabric.routing.bias_shift", bias_shift);
     add("fabric.routing.bias_bytes", bias_bytes);
+    add("fabric.routing.staleness_ps", staleness_ps);
+    add("fabric.congestion.hot_queue_bytes", hot_queue_bytes);
+    add("fabric.congestion.round_trip_ps", 2'500'000);
+    text += "fabric.congestion.management " + management + "\n" + profile;
     add("run.seed", seed);
     return Spec::parse(text + "fabric.routing.algorithm " + routing + "\n" + more);
   }

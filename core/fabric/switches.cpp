@@ -1,6 +1,7 @@
 #include "core/fabric/switches.hpp"
 
 namespace dryfly::fabric {
+
 Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
                    Transfers& transfers)
     : dragonfly_(dragonfly),
@@ -9,83 +10,133 @@ Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& 
       transfers_(transfers),
       queues_(packets),
       routing_(make_routing(fabric, dragonfly)),
-      seed_(fabric.seed),
+      qos_(fabric.qos),
+      hot_spots_(fabric, links),
       ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {}
 
 void Switches::head(std::uint32_t input, std::uint32_t index) {
   Packet& packet = packets_[index];
   const std::uint32_t first_port = links_[input].first_port;
-  if (packet.is_acknowledgement) {
-    forward_acknowledgement(links_[input], index);
+  if (packet.kind != PacketKind::data) {
+    forward_acknowledgement(input, index);
     return;
   }
-  if (packet.place == 0) route(packet);
+  if (packet.place == packet.path.decide_at) route(packet, first_port);
   const std::uint32_t output = first_port + packet.path.ports[packet.place];
   Port& port = links_[output];
   // A NIC takes whatever comes: towards it there is one channel, and no credits.
   const std::uint32_t channel = port.leads_to_nic ? 0 : channel_out(packet.place);
-  const bool free = port.waiting == 0 && links_.accepts(port);
-  if (free && (port.leads_to_nic || links_.has_credit(output, channel))) {
+  if (may_go_at_once(port, output, packet, channel)) {
     grant(output, input, index);
-    return;
+  } else {
+    queues_.push(port, channel, input - first_port, index);
+    links_.note_load(port, output);
+    sleep(output);
   }
-  queues_.push(port, channel, input - first_port, index);
-  sleep(output);
+  if (port.leads_to_nic && hot_spots_.watches(port)) {
+    const Packet& come = packets_[index];
+    if (hot_spots_.joined(port, transfers_[come.transfer].source)) send_notice(come, input, port);
+  }
 }
 
-void Switches::route(Packet& packet) {
+bool Switches::may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel) {
+  if (output.waiting > 0 || !links_.accepts(output)) return false;
+  if (is_capped(packet.traffic_class) &&
+      !queues_.arbiter(output).below_ceiling(packet.traffic_class, links_.now_ps())) {
+    return false;
+  }
+  return output.leads_to_nic || links_.has_credit(output_id, packet.traffic_class, channel);
+}
+
+void Switches::route(Packet& packet, std::uint32_t first_port) {
   const OpenTransfer& transfer = transfers_[packet.transfer];
+  // Only a packet that is to be decided asks which switch it is at, and only the first decision is frequent.
+  const SwitchId here = packet.place == 0 ? dragonfly_.switch_of(transfer.source) : dragonfly_.switch_with(first_port);
   if (transfer.flow == none) {
-    packet.path = draw_path_in_use(transfer, packet.sequence);
+    decide(packet.path, transfer, packet.draw, here);
     return;
   }
   Flow& flow = transfers_.flow(transfer.flow);
-  // What overtakes packets on a path that is left in the middle of a flow is refused and sent again.
-  const bool leaves = manager_ != nullptr && manager_->avoids(flow.path, dragonfly_.switch_of(transfer.source));
-  if (!flow.routed || leaves) {
-    flow.path = draw_path_in_use(transfer, packet.sequence);
+  if (manager_ != nullptr && is_left_behind(packet, flow)) {
+    decide(packet.path, transfer, packet.draw, here);
+    return;
+  }
+  if (packet.place == 0 && !flow.routed) {
+    flow.path = Path{};
     flow.routed = true;
   }
-  packet.path = flow.path;
-}
-
-Path Switches::draw_path_in_use(const OpenTransfer& transfer, std::uint32_t sequence) {
-  Path path = draw_path(transfer, sequence);
-  if (manager_ == nullptr) return path;
-  const SwitchId source = dragonfly_.switch_of(transfer.source);
-  for (std::uint64_t again = 1; manager_->avoids(path, source); ++again) {
-    if (again > Manager::tries) {
-      const SwitchId target = dragonfly_.switch_of(transfer.target);
-      return manager_->way_left(source, target, dragonfly_.port_of(transfer.target)).value_or(path);
-    }
-    path = draw_path(transfer, sequence | again << 32);
+  if (flow.path.decide_at == packet.place) decide(flow.path, transfer, packet.draw, here);
+  // Behind the packet its path holds the way home.
+  packet.path.switch_hops = flow.path.switch_hops;
+  packet.path.decide_at = flow.path.decide_at == packet.place ? decided : flow.path.decide_at;
+  for (std::uint32_t place = packet.place; place < most_switches; ++place) {
+    packet.path.ports[place] = flow.path.ports[place];
   }
-  return path;
 }
 
-Path Switches::draw_path(const OpenTransfer& transfer, std::uint64_t sequence) const {
-  const RouteQuery query{dragonfly_.switch_of(transfer.source), dragonfly_.switch_of(transfer.target),
-                         dragonfly_.port_of(transfer.target)};
+// A flow leaves a path that is out of use in the middle of its packets: those that are overtaken by that are late, and
+// what overtook them is refused by the target and sent again.
+bool Switches::is_left_behind(Packet& packet, Flow& flow) const {
+  if (packet.place != 0) return packet.path_number != flow.path_number;
+  const SwitchId source = dragonfly_.switch_of(transfers_[packet.transfer].source);
+  if (flow.routed && manager_->avoids(flow.path, source, 0)) flow.routed = false;
+  if (!flow.routed) ++flow.path_number;
+  packet.path_number = flow.path_number;
+  return false;
+}
+
+void Switches::decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+  constexpr std::uint32_t other_draws = 0x9e3779b9;
+  const Path before = path;
+  for (std::uint32_t again = 0; again < Manager::tries; ++again) {
+    path = before;
+    lay_drawn(path, transfer, draw + again * other_draws, here);
+    if (!manager_->avoids(path, here, before.decide_at)) return;
+  }
+  const Path drawn = path;
+  path = before;
+  const SwitchId target = dragonfly_.switch_of(transfer.target);
+  if (!manager_->lay_what_is_left(path, here, target, dragonfly_.port_of(transfer.target))) path = drawn;
+}
+
+void Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+  const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
   Way way;
   way.via = query.target;
   if (query.source != query.target) {
-    const RandomStream stream{seed_, transfer.source.value, Purpose::route};
-    PacketDraws draws{stream, sequence};
-    way = routing_->choose(query, draws, LoadView{links_});
+    PacketDraws draws{draw, path.decide_at};
+    const LoadView load{links_};
+    way = path.decide_at == 0 ? routing_->choose(query, draws, load) : routing_->go_on(query, draws, load);
   }
-  return path_along(dragonfly_, query.source, query.target, query.target_port, way);
+  lay(path, dragonfly_, query.source, query.target, query.target_port, way);
 }
 
-void Switches::forward_acknowledgement(const Port& input, std::uint32_t index) {
+void Switches::forward_acknowledgement(std::uint32_t input, std::uint32_t index) {
   Packet& packet = packets_[index];
-  Port& output = links_[input.first_port + packet.path.ports[packet.place]];
+  Port& in = links_[input];
+  if (in.leads_to_nic && packet.kind == PacketKind::acknowledgement) packet.interval_ps() = hot_spots_.interval_ps(in);
+  Port& output = links_[in.first_port + packet.path.ports[packet.place]];
   const std::uint64_t start_ps = links_.commit(output, ack_ps_);
   if (packet.place == 0) {
     links_.schedule_at_nic(output, start_ps + ack_ps_, EventKind::acknowledgement_at_nic, index);
   } else {
     --packet.place;
-    links_.schedule_head_at_switch(output, start_ps, index);
+    links_.schedule_head_at_switch(output, start_ps, index, packet);
   }
+}
+
+// By the ports through which the packet came.
+void Switches::send_notice(const Packet& packet, std::uint32_t input, Port& output) {
+  const std::uint32_t interval_ps = hot_spots_.interval_ps(output);
+  if (interval_ps == 0) return;
+  Packet notice = packet;
+  notice.kind = PacketKind::notice;
+  notice.place = notice.path.switch_hops;
+  notice.path.ports[notice.place] = static_cast<std::uint8_t>(input - links_[input].first_port);
+  notice.interval_ps() = interval_ps;
+  const std::uint32_t index = packets_.take();
+  packets_[index] = notice;
+  forward_acknowledgement(input, index);
 }
 
 void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t index) {
@@ -93,25 +144,34 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
   Port& out = links_[output];
   const Port& in = links_[input];
   const std::uint32_t place = packet.place;
+  const std::uint32_t traffic_class = packet.traffic_class;
   const std::uint64_t start_ps = links_.commit(out, packet.transmission_ps);
   const std::uint64_t end_ps = start_ps + packet.transmission_ps;
 
-  links_.return_credit(in.peer, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
-  wake_sender(in.peer, channel_in(place));
+  links_.return_credit(in.peer, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
+  wake_sender(in.peer, traffic_class, channel_in(place));
+  links_.count(out, output, traffic_class, packet.frame_bytes);
+  links_.note_load(out, output);
+  if (is_capped(traffic_class) || out.waiting > 0) {
+    queues_.arbiter(out).serve(qos_, traffic_class, qos_.classes[traffic_class].fabric_ppm, packet.transmission_ps,
+                               links_.now_ps());
+  }
   packet.path.ports[place] = static_cast<std::uint8_t>(input - in.first_port);
   if (out.leads_to_nic) {
     links_.schedule_at_nic(out, end_ps, EventKind::packet_at_nic, index);
   } else {
-    links_.take_credit(output, channel_out(place), packet.frame_bytes);
+    links_.take_credit(output, traffic_class, channel_out(place), packet.frame_bytes);
     ++packet.place;
-    links_.schedule_head_at_switch(out, start_ps, index);
+    links_.schedule_head_at_switch(out, start_ps, index, packet);
   }
 }
 
-void Switches::wake_sender(std::uint32_t port, std::uint32_t channel) {
+void Switches::wake_sender(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
   const Port& sender = links_[port];
   if (sender.waiting == 0) return;
-  if (links_.is_nic_port(port) || queues_.any(sender, channel)) links_.wake(port, links_.credit_at_ps(port, channel));
+  if (links_.is_nic_port(port) || queues_.any(sender, traffic_class, channel)) {
+    links_.wake(port, links_.credit_at_ps(port, traffic_class, channel));
+  }
 }
 
 void Switches::wake(std::uint32_t output) {
@@ -119,32 +179,60 @@ void Switches::wake(std::uint32_t output) {
   if (port.wake_at_ps != links_.now_ps()) return;
   port.wake_at_ps = never.ps;
   while (port.waiting > 0 && links_.wants_more(port)) {
-    const OutputQueues::Turn turn = queues_.pop(port, ready_channels(output));
+    const OutputQueues::Turn turn = next_turn(output);
     if (turn.packet == none) break;
     grant(output, port.first_port + turn.input, turn.packet);
   }
   if (port.waiting > 0) sleep(output);
 }
 
-std::uint32_t Switches::ready_channels(std::uint32_t output) {
+OutputQueues::Turn Switches::next_turn(std::uint32_t output) {
+  Port& port = links_[output];
+  const std::uint32_t present = queues_.classes(port);
+  std::array<std::uint32_t, most_classes> ready{};
+  std::uint32_t candidates = 0;
+  for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
+    if (((present >> traffic_class) & 1) == 0) continue;
+    ready[traffic_class] = ready_channels(output, traffic_class);
+    if (ready[traffic_class] != 0) candidates |= 1U << traffic_class;
+  }
+  if (candidates == 0) return {};
+  const std::uint32_t chosen = queues_.arbiter(port).choose(qos_, candidates, links_.now_ps());
+  if (chosen == no_class) return {};
+  return queues_.pop(port, chosen, ready[chosen]);
+}
+
+std::uint32_t Switches::ready_channels(std::uint32_t output, std::uint32_t traffic_class) {
   const Port& port = links_[output];
   if (port.leads_to_nic) return 1;
   std::uint32_t ready = 0;
   for (std::uint32_t channel = 0; channel < channel_count; ++channel) {
-    if (queues_.any(port, channel) && links_.has_credit(output, channel)) ready |= 1U << channel;
+    if (queues_.any(port, traffic_class, channel) && links_.has_credit(output, traffic_class, channel)) {
+      ready |= 1U << channel;
+    }
   }
   return ready;
 }
 
-// Until the earliest credit for anything that waits; without one on its way, until the switch at the other end
-// returns some.
+// Until the earliest instant at which anything that waits may go by its credit and its ceiling; without a credit on
+// its way, until the switch at the other end returns some.
 void Switches::sleep(std::uint32_t output) {
-  const Port& port = links_[output];
-  std::uint64_t credit_ps = port.leads_to_nic ? links_.now_ps() : never.ps;
-  for (std::uint32_t channel = 0; channel < channel_count && !port.leads_to_nic; ++channel) {
-    if (queues_.any(port, channel)) credit_ps = std::min(credit_ps, links_.credit_at_ps(output, channel));
+  Port& port = links_[output];
+  const std::uint32_t present = queues_.classes(port);
+  std::uint64_t at_ps = never.ps;
+  for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
+    if (((present >> traffic_class) & 1) == 0) continue;
+    std::uint64_t class_at_ps = port.leads_to_nic ? links_.now_ps() : never.ps;
+    for (std::uint32_t channel = 0; channel < channel_count && !port.leads_to_nic; ++channel) {
+      if (!queues_.any(port, traffic_class, channel)) continue;
+      class_at_ps = std::min(class_at_ps, links_.credit_at_ps(output, traffic_class, channel));
+    }
+    if (is_capped(traffic_class)) {
+      class_at_ps = std::max(class_at_ps, queues_.arbiter(port).allowed_at_ps(traffic_class));
+    }
+    at_ps = std::min(at_ps, class_at_ps);
   }
-  links_.wake(output, credit_ps);
+  links_.wake(output, at_ps);
 }
 
 }  // namespace dryfly::fabric

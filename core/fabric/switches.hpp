@@ -7,17 +7,21 @@
 // that waits and wait for no credit, so they cannot block or be blocked by data; each belongs to a place in its
 // source's window, which bounds them.
 //
-// Leaves out: the spread of the latency (300 to 400 ns), the tiles and their internal buses, traffic classes,
-// congestion management.
+// Outputs share their links among traffic classes by the profile of qos.hpp; switches before a NIC watch for hot
+// end-points (congestion.hpp).
+//
+// Leaves out: the tiles and their internal buses.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "core/fabric/congestion.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/manager.hpp"
 #include "core/fabric/output_queues.hpp"
 #include "core/fabric/packet.hpp"
+#include "core/fabric/qos.hpp"
 #include "core/fabric/routing.hpp"
 #include "core/fabric/transfers.hpp"
 
@@ -37,14 +41,25 @@ class Switches {
   void wake(std::uint32_t output);
 
  private:
-  void route(Packet& packet);
-  Path draw_path(const OpenTransfer& transfer, std::uint64_t sequence) const;
-  Path draw_path_in_use(const OpenTransfer& transfer, std::uint32_t sequence);
-  void forward_acknowledgement(const Port& input, std::uint32_t index);
+  void route(Packet& packet, std::uint32_t first_port);
+  void decide(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+    if (manager_ != nullptr) [[unlikely]]
+      return decide_in_use(path, transfer, draw, here);
+    lay_drawn(path, transfer, draw, here);
+  }
+  void lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  void decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  // Whether the packet of a flow is to go by itself: what is known of its flow's path is of a later one.
+  bool is_left_behind(Packet& packet, Flow& flow) const;
+  bool may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel);
+  void send_notice(const Packet& packet, std::uint32_t input, Port& output);
+  void forward_acknowledgement(std::uint32_t input, std::uint32_t index);
   void grant(std::uint32_t output, std::uint32_t input, std::uint32_t index);
-  void wake_sender(std::uint32_t port, std::uint32_t channel);
+  void wake_sender(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel);
   void sleep(std::uint32_t output);
-  std::uint32_t ready_channels(std::uint32_t output);
+  std::uint32_t ready_channels(std::uint32_t output, std::uint32_t traffic_class);
+  OutputQueues::Turn next_turn(std::uint32_t output);
+  bool is_capped(std::uint32_t traffic_class) const { return qos_.classes[traffic_class].capped(); }
 
   const Dragonfly& dragonfly_;
   Links& links_;
@@ -53,7 +68,8 @@ class Switches {
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;
   Manager* manager_ = nullptr;  // with faults only
-  std::uint64_t seed_;
+  QosProfile qos_;
+  HotSpots hot_spots_;
   std::uint32_t ack_ps_;
 };
 

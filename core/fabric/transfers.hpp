@@ -1,4 +1,4 @@
-// The transfers under way, and the flows that ordered ones form: one for each (source, target) pair that has any.
+// The transfers under way, and the flows that ordered ones form: one for each (source, target, class) that has any.
 // A flow keeps its path until none of its packets is in flight, and sends its transfers one after the other; as
 // every queue on the path is first-in first-out, they arrive in order.
 #pragma once
@@ -21,13 +21,15 @@ struct Flow {
   // With retries only, in packets: sent ever, and taken by the target.
   std::uint32_t sent = 0;
   std::uint32_t expected = 0;
+  std::uint8_t path_number = 0;
 };
 
 struct OpenTransfer {
   NicId source;
   NicId target;
   std::uint32_t handle = 0;
-  std::uint32_t flow = none;  // none: unordered
+  std::uint32_t flow = none;        // none: unordered
+  std::uint32_t traffic_class = 0;  // of the profile
   std::uint64_t unsent_bytes = 0;
   std::uint32_t unsent_packets = 0;
   std::uint32_t undelivered_packets = 0;
@@ -43,16 +45,16 @@ class Transfers {
   Flow& flow(std::uint32_t index) { return flows_[index]; }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
-  std::uint32_t open(const Transfer& asked, Bytes payload_max) {
+  std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
     const std::uint64_t packets = asked.size.count == 0 ? 1 : (asked.size.count - 1) / payload_max.count + 1;
     DRYFLY_CHECK(packets < none);
     const std::uint32_t index = transfers_.take();
     OpenTransfer& transfer = transfers_[index];
-    transfer = {asked.source, asked.target, asked.handle, none, asked.size.count};
+    transfer = {asked.source, asked.target, asked.handle, none, traffic_class, asked.size.count};
     transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
         static_cast<std::uint32_t>(packets);
     if (asked.ordered) {
-      transfer.flow = flow_between(asked.source, asked.target);
+      transfer.flow = flow_of(transfer);
       ++flows_[transfer.flow].transfers;
     }
     return index;
@@ -61,19 +63,21 @@ class Transfers {
   void close(std::uint32_t index) {
     const OpenTransfer& transfer = transfers_[index];
     if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
-      flow_numbers_.erase(pair_of(transfer.source, transfer.target));
+      flow_numbers_.erase(name_of_flow(transfer));
       flows_.give_back(transfer.flow);
     }
     transfers_.give_back(index);
   }
 
  private:
-  static std::uint64_t pair_of(NicId source, NicId target) {
-    return (static_cast<std::uint64_t>(source.value) << 32) | target.value;
+  // NICs are fewer than 2^24, see Links.
+  static std::uint64_t name_of_flow(const OpenTransfer& transfer) {
+    return (static_cast<std::uint64_t>(transfer.traffic_class) << 56) |
+           (static_cast<std::uint64_t>(transfer.source.value) << 28) | transfer.target.value;
   }
 
-  std::uint32_t flow_between(NicId source, NicId target) {
-    const auto [place, fresh] = flow_numbers_.try_emplace(pair_of(source, target), none);
+  std::uint32_t flow_of(const OpenTransfer& transfer) {
+    const auto [place, fresh] = flow_numbers_.try_emplace(name_of_flow(transfer), none);
     if (fresh) {
       place->second = flows_.take();
       flows_[place->second] = Flow{};

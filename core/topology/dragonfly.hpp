@@ -11,6 +11,7 @@
 // local links first, then global links, then NICs; a port has both directions. The port id is unique in the run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -65,6 +66,11 @@ class Dragonfly {
   std::uint32_t local_links_in(GroupId group) const { return kinds_[groups_[group.value].kind].local_links; }
   const std::string& kind_name(GroupId group) const { return kinds_[groups_[group.value].kind].name; }
 
+  // The switch that a port with the id of its first one belongs to.
+  SwitchId switch_with(std::uint32_t first_port) const {
+    const auto found = std::lower_bound(first_port_.begin(), first_port_.end(), first_port);
+    return {static_cast<std::uint32_t>(found - first_port_.begin())};
+  }
   std::uint32_t first_port(SwitchId at) const { return first_port_[at.value]; }
   std::uint32_t ports_of(SwitchId at) const { return first_port_[at.value + 1] - first_port_[at.value]; }
   const Peer& peer(SwitchId at, std::uint32_t port) const { return peers_[first_port(at) + port]; }

@@ -16,7 +16,7 @@ from pathlib import Path
 from dryfly import units
 from dryfly.errors import UserError
 from dryfly.paths import data_folder
-from dryfly.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, Field
+from dryfly.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS, TRAFFIC_CLASSES, Field
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FACT_KEYS = {"value", "source", "certainty", "note"}
@@ -184,6 +184,8 @@ def _field_of(path: str, kinds: list[str]) -> Field | None:
         return GROUP_FIELDS.get(parts[3])
     if parts[:2] == ["topology", "global"] and len(parts) == 3 and parts[2] in _pair_names(kinds):
         return GLOBAL_LINKS
+    if parts[:2] == ["fabric", "qos"] and len(parts) == 5 and parts[3] in TRAFFIC_CLASSES:
+        return QOS_FIELDS.get(parts[4])
     return None
 
 
@@ -305,6 +307,11 @@ def _check_together(machine: Machine) -> None:
     packet = machine.number("fabric.packet.payload") + machine.number("fabric.packet.header")
     if machine.number("fabric.switch.input_buffer") < packet:
         raise UserError(f"machine {name}: fabric.switch.input_buffer: accepted is at least one packet, {packet} B")
+    if machine.number("fabric.switch.latency_spread") > machine.number("fabric.switch.latency"):
+        raise UserError(f"machine {name}: fabric.switch.latency_spread: accepted is at most fabric.switch.latency")
+    from dryfly import qos
+
+    qos.check(machine)
     from dryfly.topology import ports_needed
 
     for index, kind in enumerate(machine.kinds):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly import faults, units
+from dryfly import faults, qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -70,6 +70,7 @@ def resolve(
         if expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value
             lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
+    lines += qos.lines(machine)
     lines += faults.retry_lines(machine)
     lines += _extra_flight(machine)
     lines += faults.resolved(machine, scenario, seed=seed)

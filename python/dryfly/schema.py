@@ -67,6 +67,7 @@ FIELDS: dict[str, Field] = {
     "fabric.link.local_flight": _time("fabric.link.local_flight_ps", least=1),
     "fabric.link.global_flight": _time("fabric.link.global_flight_ps", least=1),
     "fabric.switch.latency": _time("fabric.switch.latency_ps", least=1),
+    "fabric.switch.latency_spread": _time("fabric.switch.latency_spread_ps"),
     "fabric.switch.input_buffer": _size("fabric.switch.input_buffer_bytes", least=1, most=2**30),
     "fabric.packet.payload": _size("fabric.packet.payload_bytes", least=1, most=2**16),
     "fabric.packet.header": _size("fabric.packet.header_bytes", least=1, most=2**12),
@@ -78,9 +79,15 @@ FIELDS: dict[str, Field] = {
     "fabric.manager.routing_sweep": _time("fabric.manager.routing_sweep_ps", least=1, most=10**15),
     "fabric.manager.deployment_sweep": _time("fabric.manager.deployment_sweep_ps", least=1, most=10**15),
     "fabric.nic.window": _count("fabric.nic.window_packets", least=1, most=2**16),
-    "fabric.routing.algorithm": Field(choices=("minimal", "adaptive"), resolved="fabric.routing.algorithm"),
+    "fabric.routing.algorithm": Field(choices=("minimal", "valiant", "adaptive"), resolved="fabric.routing.algorithm"),
     "fabric.routing.bias_shift": _count("fabric.routing.bias_shift", most=16),
     "fabric.routing.bias": _size("fabric.routing.bias_bytes", most=2**30),
+    "fabric.routing.staleness": _time("fabric.routing.staleness_ps"),
+    "fabric.congestion.management": Field(choices=("on", "off"), resolved="fabric.congestion.management"),
+    "fabric.congestion.hot_queue": _size("fabric.congestion.hot_queue_bytes", least=1, most=2**30),
+    "fabric.congestion.round_trip": _time("fabric.congestion.round_trip_ps", least=1),
+    "fabric.qos.profile": Field(),
+    "fabric.qos.default": Field(),
     # "s0>s1 1 ns, n5>s0 2 ns": links with extra time of flight; for experiments, no machine file has it.
     "fabric.extra_flight": Field(required=False),
     # "s0-s4, n5, t7": cables and nodes that are not there.
@@ -136,3 +143,15 @@ GROUP_FIELDS: dict[str, Field] = {
 }
 
 GLOBAL_LINKS = _count(most=4096)
+
+# The classes that libfabric names, in the order of core/contract/network.hpp.
+TRAFFIC_CLASSES = ("dedicated", "low_latency", "bulk_data", "best_effort", "scavenger", "ethernet")
+
+# fabric.qos.PROFILE.CLASS.NAME; resolved as fabric.qos.class.I.NAME for the profile that the machine runs.
+QOS_FIELDS: dict[str, Field] = {
+    "assured": Field(dimension=RATIO, least=0, most=10**6, resolved="assured_ppm"),
+    "ceiling": Field(dimension=RATIO, least=1, most=10**6, resolved="ceiling_ppm"),
+    "fabric": Field(dimension=RATIO, least=1, most=10**6, resolved="fabric_ppm"),
+    "priority": _count("priority", most=7),
+    "bucket": _count("bucket_frames", least=1, most=1000),
+}

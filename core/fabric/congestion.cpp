@@ -1,0 +1,137 @@
+#include "core/fabric/congestion.hpp"
+
+#include <algorithm>
+
+namespace dryfly::fabric {
+namespace {
+
+// A hold that nothing has used for so many of its intervals, and a while, is forgotten.
+constexpr std::uint64_t stale_intervals = 4;
+constexpr std::uint64_t stale_ps = 20'000'000;
+constexpr std::uint64_t reactions_in_epoch = 4;
+
+}  // namespace
+
+HotSpots::HotSpots(const FabricSpec& fabric, Links& links)
+    : links_(links),
+      on_(fabric.congestion_management),
+      hot_ps_(transmission_time(fabric.hot_queue, fabric.rate).ps),
+      round_trip_ps_(fabric.congestion_round_trip.ps),
+      frame_ps_(links.frame_max_ps()) {}
+
+std::uint64_t HotSpots::contributors(const Account& account) const {
+  return std::max({account.sources, account.sources_before, 1U});
+}
+
+bool HotSpots::joined(Port& port, NicId source) {
+  if (port.hot == none) {
+    port.hot = accounts_.take();
+    accounts_[port.hot] = Account{};
+    accounts_[port.hot].epoch_end_ps = links_.now_ps() + reactions_in_epoch * round_trip_ps_;
+  } else {
+    look_back(port);
+    if (port.hot == none) return false;
+  }
+  Account& account = accounts_[port.hot];
+  account.longest_ps = std::max(account.longest_ps, port.waiting_ps);
+  std::uint64_t& last_epoch = account.last_epoch_of[source.value];
+  const bool is_new = last_epoch == 0;
+  if (last_epoch != account.epoch) ++account.sources;
+  last_epoch = account.epoch;
+  return is_new && port.waiting_ps > hot_ps_;
+}
+
+void HotSpots::look_back(Port& port) {
+  Account& account = accounts_[port.hot];
+  if (links_.now_ps() < account.epoch_end_ps) return;
+  if (account.longest_ps <= hot_ps_ / 4) {
+    account = Account{};
+    accounts_.give_back(port.hot);
+    port.hot = none;
+    return;
+  }
+  const std::uint64_t epoch_ps = reactions_in_epoch * reaction_ps(account);
+  const bool long_ago = links_.now_ps() > account.epoch_end_ps + epoch_ps;
+  account.sources_before = long_ago ? 0 : account.sources;
+  account.sources = 0;
+  account.longest_ps = port.waiting_ps;
+  account.epoch_end_ps = links_.now_ps() + epoch_ps;
+  ++account.epoch;
+}
+
+// The queue settles where the sum of all shares is the link's rate: at half of what makes an end-point hot. A backlog
+// is worked off, and a gap filled, in about one reaction, which is as fast as can be without swinging.
+std::uint32_t HotSpots::interval_ps(Port& port) {
+  if (port.hot == none) return 0;
+  look_back(port);
+  if (port.hot == none) return 0;
+  const Account& account = accounts_[port.hot];
+  const std::uint64_t reaction = reaction_ps(account);
+  const std::uint64_t fair_ps = contributors(account) * frame_ps_;
+  const std::uint64_t settled_ps = std::min(hot_ps_ / 2, reaction / 2);
+  const std::uint64_t interval_ps = fair_ps * (reaction + port.waiting_ps - settled_ps) / reaction;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
+}
+
+std::uint32_t Holds::tell(NicId source, NicId target, std::uint32_t interval_ps) {
+  if (interval_ps != 0) {
+    holds_[pair_of(source, target)].interval_ps = interval_ps;
+    return none;
+  }
+  const auto found = holds_.find(pair_of(source, target));
+  if (found == holds_.end()) return none;
+  const std::uint32_t first = found->second.first;
+  holds_.erase(found);
+  return first;
+}
+
+bool Holds::holds(NicId source, NicId target, std::uint64_t now_ps) {
+  const auto found = holds_.find(pair_of(source, target));
+  if (found == holds_.end()) return false;
+  const Hold& hold = found->second;
+  if (hold.next_ps > now_ps) return true;
+  if (hold.first == none && hold.next_ps + stale_intervals * hold.interval_ps + stale_ps < now_ps) holds_.erase(found);
+  return false;
+}
+
+std::uint64_t Holds::park(std::uint32_t index) {
+  OpenTransfer& transfer = transfers_[index];
+  Hold& hold = holds_[pair_of(transfer.source, transfer.target)];
+  transfer.next_turn = none;
+  if (hold.first == none) {
+    hold.first = index;
+  } else {
+    transfers_[hold.last].next_turn = index;
+  }
+  hold.last = index;
+  if (hold.wake_ps != never.ps) return never.ps;
+  hold.wake_ps = hold.next_ps;
+  return hold.wake_ps;
+}
+
+std::uint64_t Holds::sent(NicId source, NicId target, std::uint32_t transmission_ps, std::uint64_t now_ps) {
+  const auto found = holds_.find(pair_of(source, target));
+  if (found == holds_.end()) return never.ps;
+  Hold& hold = found->second;
+  hold.next_ps = now_ps + hold.interval_ps * transmission_ps / frame_ps_;
+  if (hold.first == none || hold.wake_ps != never.ps) return never.ps;
+  hold.wake_ps = hold.next_ps;
+  return hold.wake_ps;
+}
+
+Holds::Over Holds::over(NicId source, NicId target, std::uint64_t now_ps) {
+  const auto found = holds_.find(pair_of(source, target));
+  if (found == holds_.end() || found->second.wake_ps != now_ps) return {};
+  Hold& hold = found->second;
+  hold.wake_ps = never.ps;
+  if (hold.first == none) return {};
+  if (hold.next_ps > now_ps) {
+    hold.wake_ps = hold.next_ps;
+    return {none, hold.wake_ps};
+  }
+  const std::uint32_t first = hold.first;
+  hold.first = transfers_[first].next_turn;
+  return {first, never.ps};
+}
+
+}  // namespace dryfly::fabric
