@@ -67,7 +67,7 @@ FaultPlan FaultPlan::read(const Spec& spec, const Dragonfly& dragonfly, const Li
   plan.retry.timeout_ps = spec.number_in("nic.retry.timeout_ps", 1, longest_ps);
   const std::uint64_t retries = spec.number_in("nic.retry.count", 0, 7);  // the hardware's limit, fact sheet B4
   for (std::uint64_t n = 0; n < retries; ++n) {
-    plan.retry.delays_ps.push_back(spec.number_in("nic.retry.delay." + std::to_string(n) + "_ps", 0, longest_ps));
+    plan.retry.delays_ps.push_back(spec.number_in("nic.retry.delay." + std::to_string(n) + ".ps", 0, longest_ps));
   }
   return plan;
 }

@@ -281,7 +281,7 @@ def retry_lines(machine: Machine) -> list[tuple[str, int | str]]:
             delay = units.parse(item, units.TIME)
         except UserError as error:
             raise UserError(f'machine {machine.name}: nic.retry.delays: "{item}": {error}') from None
-        lines.append((f"nic.retry.delay.{number}_ps", delay))
+        lines.append((f"nic.retry.delay.{number}.ps", delay))
     if len(items) > 7:
         raise UserError(f"machine {machine.name}: nic.retry.delays: {len(items)} retries; accepted are up to 7")
     return [("nic.retry.count", len(items)), *lines]

@@ -59,11 +59,9 @@ def place(
         counts = _counts_per_node(machine, nodes=nodes, ppn=ppn, ranks=ranks)
         down = down_nodes(machine)
         if len(counts) + len(down) > machine.nodes_max:
-            raise UserError(
-                f"{machine.name} has {machine.nodes_max} nodes, of which {len(down)} are down; {len(counts)} are asked for"
-            )
-        wanted = len(counts) + (len(down) if down else 0)
-        order = _node_order(machine, names, wanted, policy=policy, seed=seed)
+            has = f"{machine.name} has {machine.nodes_max} nodes, of which {len(down)} are down"
+            raise UserError(f"{has}; {len(counts)} are asked for")
+        order = _node_order(machine, names, len(counts) + len(down), policy=policy, seed=seed)
         order = [node for node in order if node not in down][: len(counts)]
         chosen = [node for node, count in zip(order, counts, strict=True) for _ in range(count)]
     _check_cores(machine, names, chosen)
