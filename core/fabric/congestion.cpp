@@ -34,6 +34,7 @@ bool HotSpots::joined(Port& port, NicId source) {
   }
   Account& account = accounts_[port.hot];
   account.longest_ps = std::max(account.longest_ps, port.waiting_ps);
+  if (port.waiting_ps > hot_ps_) account.quiet_epochs = 0;
   std::uint64_t& last_epoch = account.last_epoch_of[source.value];
   const bool is_new = last_epoch == 0;
   if (last_epoch != account.epoch) ++account.sources;
@@ -44,7 +45,8 @@ bool HotSpots::joined(Port& port, NicId source) {
 void HotSpots::look_back(Port& port) {
   Account& account = accounts_[port.hot];
   if (links_.now_ps() < account.epoch_end_ps) return;
-  if (account.longest_ps <= hot_ps_ / 4) {
+  if (account.longest_ps <= hot_ps_ / 4) ++account.quiet_epochs;
+  if (contributors(account) >> std::min(account.quiet_epochs, 31U) == 0) {
     account = Account{};
     accounts_.give_back(port.hot);
     port.hot = none;
@@ -59,8 +61,9 @@ void HotSpots::look_back(Port& port) {
   ++account.epoch;
 }
 
-// The queue settles where the sum of all shares is the link's rate: at half of what makes an end-point hot. A backlog
-// is worked off, and a gap filled, in about one reaction, which is as fast as can be without swinging.
+// The queue settles where the sum of all shares is the link's rate: at half of what makes an end-point hot. A gap is
+// filled in about one reaction, which is as fast as can be without swinging. A backlog is worked off with up to half of
+// the link's rate: a source that waits longer would not notice its end.
 std::uint32_t HotSpots::interval_ps(Port& port) {
   if (port.hot == none) return 0;
   look_back(port);
@@ -69,34 +72,38 @@ std::uint32_t HotSpots::interval_ps(Port& port) {
   const std::uint64_t reaction = reaction_ps(account);
   const std::uint64_t fair_ps = contributors(account) * frame_ps_;
   const std::uint64_t settled_ps = std::min(hot_ps_ / 2, reaction / 2);
-  const std::uint64_t interval_ps = fair_ps * (reaction + port.waiting_ps - settled_ps) / reaction;
+  const std::uint64_t stretched = std::min(2 * reaction, reaction + port.waiting_ps - settled_ps);
+  const std::uint64_t interval_ps = (fair_ps * stretched / reaction) >> std::min(account.quiet_epochs, 31U);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
 }
 
-std::uint32_t Holds::tell(NicId source, NicId target, std::uint32_t interval_ps) {
-  if (interval_ps != 0) {
-    holds_[pair_of(source, target)].interval_ps = interval_ps;
-    return none;
-  }
-  const auto found = holds_.find(pair_of(source, target));
+std::uint64_t Holds::tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps) {
+  Hold& hold = holds_[name_of(pair)];
+  hold.interval_ps = interval_ps;
+  return arm(hold, now_ps);
+}
+
+std::uint32_t Holds::end(const Pair& pair) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return none;
   const std::uint32_t first = found->second.first;
   holds_.erase(found);
   return first;
 }
 
-bool Holds::holds(NicId source, NicId target, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+bool Holds::holds(const Pair& pair, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return false;
   const Hold& hold = found->second;
-  if (hold.next_ps > now_ps) return true;
-  if (hold.first == none && hold.next_ps + stale_intervals * hold.interval_ps + stale_ps < now_ps) holds_.erase(found);
+  if (!may_send(hold, now_ps)) return true;
+  const std::uint64_t stale_at_ps = hold.next_ps + stale_intervals * hold.interval_ps + stale_ps;
+  if (hold.first == none && hold.outstanding == 0 && stale_at_ps < now_ps) holds_.erase(found);
   return false;
 }
 
-std::uint64_t Holds::park(std::uint32_t index) {
+std::uint64_t Holds::park(std::uint32_t index, std::uint64_t now_ps) {
   OpenTransfer& transfer = transfers_[index];
-  Hold& hold = holds_[pair_of(transfer.source, transfer.target)];
+  Hold& hold = holds_[name_of({transfer.source, transfer.target, transfer.traffic_class})];
   transfer.next_turn = none;
   if (hold.first == none) {
     hold.first = index;
@@ -104,31 +111,40 @@ std::uint64_t Holds::park(std::uint32_t index) {
     transfers_[hold.last].next_turn = index;
   }
   hold.last = index;
-  if (hold.wake_ps != never.ps) return never.ps;
-  hold.wake_ps = hold.next_ps;
-  return hold.wake_ps;
+  return arm(hold, now_ps);
 }
 
-std::uint64_t Holds::sent(NicId source, NicId target, std::uint32_t transmission_ps, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+// An event for the first in line, when only the interval keeps it; an acknowledgement comes to what is outstanding.
+std::uint64_t Holds::arm(Hold& hold, std::uint64_t now_ps) const {
+  const std::uint64_t at_ps = std::max(hold.next_ps, now_ps);
+  if (hold.first == none || hold.wake_ps != never.ps || !may_send(hold, at_ps)) return never.ps;
+  hold.wake_ps = at_ps;
+  return at_ps;
+}
+
+std::uint64_t Holds::sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end()) return never.ps;
   Hold& hold = found->second;
+  ++hold.outstanding;
   hold.next_ps = now_ps + hold.interval_ps * transmission_ps / frame_ps_;
-  if (hold.first == none || hold.wake_ps != never.ps) return never.ps;
-  hold.wake_ps = hold.next_ps;
-  return hold.wake_ps;
+  return arm(hold, now_ps);
 }
 
-Holds::Over Holds::over(NicId source, NicId target, std::uint64_t now_ps) {
-  const auto found = holds_.find(pair_of(source, target));
+void Holds::acknowledged(const Pair& pair) {
+  const auto found = holds_.find(name_of(pair));
+  if (found == holds_.end()) return;
+  DRYFLY_CHECK(found->second.outstanding > 0);
+  --found->second.outstanding;
+}
+
+Holds::Over Holds::over(const Pair& pair, std::uint64_t now_ps) {
+  const auto found = holds_.find(name_of(pair));
   if (found == holds_.end() || found->second.wake_ps != now_ps) return {};
   Hold& hold = found->second;
   hold.wake_ps = never.ps;
   if (hold.first == none) return {};
-  if (hold.next_ps > now_ps) {
-    hold.wake_ps = hold.next_ps;
-    return {none, hold.wake_ps};
-  }
+  if (!may_send(hold, now_ps)) return {none, arm(hold, now_ps)};
   const std::uint32_t first = hold.first;
   hold.first = transfers_[first].next_turn;
   return {first, never.ps};

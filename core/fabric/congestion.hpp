@@ -11,9 +11,11 @@
 //    passes the switch carries the interval at which that source may send to this NIC: the packet time of the link,
 //    times the contributors, a little less while the queue is short and more while it is long.
 //  * The source's NIC keeps that interval for the pair; others of its transfers overtake what is held back.
-//  * When the queue has stayed short for an epoch the account is closed, and acknowledgements carry no interval.
+//  * With each epoch in which the queue stayed short the sources may send twice as fast; when that is more than the
+//    link's rate for each, the account is closed, and acknowledgements carry no interval. All at once would be a burst.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +46,7 @@ class HotSpots {
     std::uint64_t longest_ps = 0;  // queue in this epoch
     std::uint32_t sources = 0;     // seen in this epoch
     std::uint32_t sources_before = 0;
+    std::uint32_t quiet_epochs = 0;
   };
 
   std::uint64_t contributors(const Account& account) const;
@@ -60,41 +63,65 @@ class HotSpots {
   Pool<Account> accounts_;
 };
 
+// Who is held back: what a NIC sends to another in one class.
+struct Pair {
+  NicId source;
+  NicId target;
+  std::uint32_t traffic_class = 0;
+};
+
 // The side of the sources: the pairs that are held back, and the transfers that wait for it, in a line by
-// OpenTransfer::next_turn. Some calls return an instant: Links is to schedule an event of the pair then, unless never.
+// OpenTransfer::next_turn. A pair may have outstanding what its share delivers in a round trip, and two packets: so
+// nothing follows what was sent before anybody knew until that has left the fabric. Some calls return an instant: an
+// event of the pair is wanted then, unless never.
 class Holds {
  public:
-  Holds(Transfers& transfers, std::uint64_t frame_ps) : transfers_(transfers), frame_ps_(frame_ps) {}
+  Holds(Transfers& transfers, std::uint64_t frame_ps, std::uint64_t round_trip_ps)
+      : transfers_(transfers), frame_ps_(frame_ps), round_trip_ps_(round_trip_ps) {}
 
-  // What is told of a pair; 0 ends the hold. Returns the line of those that waited, if they may go now.
-  std::uint32_t tell(NicId source, NicId target, std::uint32_t interval_ps);
-  bool holds(NicId source, NicId target, std::uint64_t now_ps);
-  std::uint64_t park(std::uint32_t transfer);
-  // A packet of the pair has been sent.
-  std::uint64_t sent(NicId source, NicId target, std::uint32_t transmission_ps, std::uint64_t now_ps);
+  bool any() const { return !holds_.empty(); }
+  bool knows(const Pair& pair) const { return holds_.count(name_of(pair)) != 0; }
+  void begin(const Pair& pair, std::uint32_t packets_outstanding) {
+    holds_[name_of(pair)].outstanding = packets_outstanding;
+  }
+  std::uint64_t tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps);
+  // Returns the line of those that waited: they may go.
+  std::uint32_t end(const Pair& pair);
+
+  bool holds(const Pair& pair, std::uint64_t now_ps);
+  std::uint64_t park(std::uint32_t transfer, std::uint64_t now_ps);
+  // A packet of the pair has been sent, or its acknowledgement is home.
+  std::uint64_t sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps);
+  void acknowledged(const Pair& pair);
 
   struct Over {
     std::uint32_t transfer = none;  // may go on
     std::uint64_t wake_at_ps = never.ps;
   };
-  Over over(NicId source, NicId target, std::uint64_t now_ps);
-
-  bool any() const { return !holds_.empty(); }
+  Over over(const Pair& pair, std::uint64_t now_ps);
 
  private:
   struct Hold {
     std::uint64_t interval_ps = 0;
     std::uint64_t next_ps = 0;  // earliest next packet
     std::uint64_t wake_ps = never.ps;
+    std::uint32_t outstanding = 0;  // packets
     std::uint32_t first = none;
     std::uint32_t last = none;
   };
-  static std::uint64_t pair_of(NicId source, NicId target) {
-    return (static_cast<std::uint64_t>(source.value) << 32) | target.value;
+  bool may_send(const Hold& hold, std::uint64_t now_ps) const {
+    return hold.next_ps <= now_ps &&
+           hold.outstanding < 2 + round_trip_ps_ / std::max<std::uint64_t>(hold.interval_ps, 1);
+  }
+  std::uint64_t arm(Hold& hold, std::uint64_t now_ps) const;
+  static std::uint64_t name_of(const Pair& pair) {
+    return (static_cast<std::uint64_t>(pair.traffic_class) << 56) |
+           (static_cast<std::uint64_t>(pair.source.value) << 28) | pair.target.value;
   }
 
   Transfers& transfers_;
   std::uint64_t frame_ps_;
+  std::uint64_t round_trip_ps_;
   std::unordered_map<std::uint64_t, Hold> holds_;  // looked up, never iterated
 };
 

@@ -26,6 +26,10 @@ class Credits {
 
   bool empty() const { return lines_.empty(); }
 
+  void fetch(std::size_t index) const {
+    if (index < lines_.size()) __builtin_prefetch(&lines_[index]);
+  }
+
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];
     if (line.free_bytes >= frame_max_bytes_) return true;

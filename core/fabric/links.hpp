@@ -43,7 +43,7 @@ inline constexpr unsigned trouble_shift = 59;
 
 // Bits 58..56 of an event's key are the kind, 55..32 the port where it happens, 31..0 the packet. A port passes one
 // head at an instant, so kind and port order the events alone and the number of a packet never decides. When a hold
-// is over, the place of the packet is taken by the target NIC.
+// is over, the place of the packet is taken by class and target NIC.
 constexpr std::uint64_t event_key(EventKind kind, std::uint32_t port, std::uint32_t packet) {
   return (static_cast<std::uint64_t>(ComponentClass::fabric) << component_class_shift) |
          (static_cast<std::uint64_t>(kind) << 56) | (static_cast<std::uint64_t>(port) << 32) | packet;
@@ -126,11 +126,16 @@ class Links {
     schedule(at_ps, EventKind::retry_due, port, packet, true);
   }
 
+  void fetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
+  void fetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
+    credits_[traffic_class].fetch(line(port, channel));
+  }
+
   // A transfer of this class is about to come.
   void open(std::uint32_t traffic_class);
   // At an instant that may be never.
-  void schedule_end_of_hold(std::uint32_t port, NicId target, std::uint64_t at_ps) {
-    if (at_ps != never.ps) schedule(at_ps, EventKind::hold_over, port, target.value);
+  void schedule_end_of_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target, std::uint64_t at_ps) {
+    if (at_ps != never.ps) schedule(at_ps, EventKind::hold_over, port, (traffic_class << 24) | target.value);
   }
 
   bool has_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {

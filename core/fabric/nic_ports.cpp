@@ -12,7 +12,7 @@ NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, P
       packets_(packets),
       transfers_(transfers),
       qos_(fabric.qos),
-      holds_(transfers, links.frame_max_ps()),
+      holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
       nics_(nics),
       payload_max_(fabric.payload_max),
       header_(fabric.header),
@@ -31,6 +31,7 @@ void NicPorts::submit(const Transfer& asked) {
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
   const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
+  enlist(asked.source, index);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -141,9 +142,9 @@ bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
   if (!holds_.any()) return false;
   const std::uint32_t front = turns(nic, traffic_class).first;
   const NicId target = transfers_[front].target;
-  if (!holds_.holds(nic, target, links_.now_ps())) return false;
+  if (!holds_.holds({nic, target, traffic_class}, links_.now_ps())) return false;
   take_turn(nic, traffic_class);
-  links_.schedule_end_of_hold(links_.nic_port(nic), target, holds_.park(front));
+  links_.schedule_end_of_hold(links_.nic_port(nic), traffic_class, target, holds_.park(front, links_.now_ps()));
   return true;
 }
 
@@ -181,7 +182,8 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   }
   if (holds_.any()) {
     const NicId target = transfer.target;
-    links_.schedule_end_of_hold(id, target, holds_.sent(nic, target, packet.transmission_ps, now_ps));
+    const Pair pair{nic, target, traffic_class};
+    links_.schedule_end_of_hold(id, traffic_class, target, holds_.sent(pair, packet.transmission_ps, now_ps));
   }
   links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, traffic_class, packet.frame_bytes);
@@ -189,6 +191,14 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   links_.schedule_head_at_switch(port, start_ps, index, packet);
   if (retry_ != nullptr) retry_->sent(index, start_ps);
   pass_turn(nic, traffic_class);
+}
+
+void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
+  if (!packets_.has(index)) return;
+  const Packet& packet = packets_[index];
+  transfers_.fetch(packet.transfer);
+  const std::uint32_t nic = links_.nic_of(port).value;
+  if (packet.kind == PacketKind::acknowledgement) __builtin_prefetch(&turns_[packet.traffic_class][nic]);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
@@ -213,9 +223,9 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[packet.transfer];
-  const NicId target = transfer.target;
+  const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
-  if (packet.kind == PacketKind::notice) return tell(nic, target, interval_ps);
+  if (packet.kind == PacketKind::notice) return tell(pair, interval_ps);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
@@ -223,16 +233,26 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
   const bool failed = transfer.failed;
-  if (complete) transfers_.close(packet.transfer);
+  if (complete) close(nic, packet.transfer);
   const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
-  if (interval_ps != 0 || holds_.any()) tell(nic, target, interval_ps);
+  if (interval_ps != 0 || holds_.any()) {
+    holds_.acknowledged(pair);
+    tell(pair, interval_ps);
+  }
   if (window_was_closed) send(nic);
   if (complete && !failed) sink_->acknowledged(handle);
 }
 
 // Of a hot end-point, or that it is none.
-void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
-  std::uint32_t next = holds_.tell(source, target, interval_ps);
+void NicPorts::tell(const Pair& pair, std::uint32_t interval_ps) {
+  const NicId source = pair.source;
+  if (interval_ps != 0) {
+    if (!holds_.knows(pair)) holds_.begin(pair, outstanding(pair));
+    const std::uint64_t wake_at_ps = holds_.tell(pair, interval_ps, links_.now_ps());
+    links_.schedule_end_of_hold(links_.nic_port(source), pair.traffic_class, pair.target, wake_at_ps);
+    return;
+  }
+  std::uint32_t next = holds_.end(pair);
   if (next == none) return;
   while (next != none) {
     const std::uint32_t transfer = next;
@@ -242,10 +262,35 @@ void NicPorts::tell(NicId source, NicId target, std::uint32_t interval_ps) {
   send(source);
 }
 
-void NicPorts::end_hold(std::uint32_t port, NicId target) {
+void NicPorts::enlist(NicId nic, std::uint32_t index) {
+  std::uint32_t& first = nics_[nic.value].first_open;
+  transfers_[index].next_open = first;
+  transfers_[index].previous_open = none;
+  if (first != none) transfers_[first].previous_open = index;
+  first = index;
+}
+
+void NicPorts::close(NicId nic, std::uint32_t index) {
+  const std::uint32_t next = transfers_[index].next_open;
+  const std::uint32_t previous = transfers_[index].previous_open;
+  if (next != none) transfers_[next].previous_open = previous;
+  (previous != none ? transfers_[previous].next_open : nics_[nic.value].first_open) = next;
+  transfers_.close(index);
+}
+
+std::uint32_t NicPorts::outstanding(const Pair& pair) const {
+  std::uint32_t packets = 0;
+  for (std::uint32_t open = nics_[pair.source.value].first_open; open != none; open = transfers_[open].next_open) {
+    const OpenTransfer& transfer = transfers_[open];
+    if (transfer.target == pair.target && transfer.traffic_class == pair.traffic_class) packets += transfer.in_flight();
+  }
+  return packets;
+}
+
+void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target) {
   const NicId nic = links_.nic_of(port);
-  const Holds::Over over = holds_.over(nic, target, links_.now_ps());
-  links_.schedule_end_of_hold(port, target, over.wake_at_ps);
+  const Holds::Over over = holds_.over({nic, target, traffic_class}, links_.now_ps());
+  links_.schedule_end_of_hold(port, traffic_class, target, over.wake_at_ps);
   if (over.transfer == none) return;
   append_turn(nic, over.transfer);
   send(nic);
@@ -297,7 +342,7 @@ bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {
   transfer.unacknowledged_packets -= std::exchange(transfer.unsent_packets, 0);
   const bool gone = transfer.unacknowledged_packets == 0;
   pass_turn(nic, traffic_class);
-  if (gone) transfers_.close(front);
+  if (gone) close(nic, front);
   return true;
 }
 
@@ -314,7 +359,9 @@ void NicPorts::release(std::uint32_t index) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
   }
-  if (--transfer.unacknowledged_packets == 0) transfers_.close(transfer_index);
+  const Pair pair{transfer.source, transfer.target, transfer.traffic_class};
+  if (holds_.any()) holds_.acknowledged(pair);
+  if (--transfer.unacknowledged_packets == 0) close(pair.source, transfer_index);
 }
 
 NetworkTotals NicPorts::totals() const {

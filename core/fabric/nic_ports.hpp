@@ -40,10 +40,12 @@ class NicPorts final : private RetryOutlet {
   void deliver(std::uint32_t port, std::uint32_t packet);
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
+  // Fetches what the arrival of this packet will need into the cache.
+  void fetch_for(std::uint32_t port, std::uint32_t packet) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
-  // A transfer to this target may have waited long enough.
-  void end_hold(std::uint32_t port, NicId target);
+  // A transfer of this class to this target may have waited long enough.
+  void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
   NetworkTotals totals() const;
   std::uint32_t ack_ps() const { return ack_ps_; }
@@ -53,7 +55,8 @@ class NicPorts final : private RetryOutlet {
     std::uint64_t stream = 0;    // names the draws of this NIC's packets
     std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
     std::uint32_t arbiter = none;
-    std::uint32_t classes = 0;  // bits: those with packets to send
+    std::uint32_t first_open = none;  // transfer not yet acknowledged
+    std::uint32_t classes = 0;        // bits: those with packets to send
   };
   // Of one class at one NIC.
   struct Turns {
@@ -72,7 +75,10 @@ class NicPorts final : private RetryOutlet {
   void append_turn(NicId nic, std::uint32_t transfer);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
   void pass_turn(NicId nic, std::uint32_t traffic_class);
-  void tell(NicId source, NicId target, std::uint32_t interval_ps);
+  void enlist(NicId nic, std::uint32_t transfer);
+  void close(NicId nic, std::uint32_t transfer);
+  std::uint32_t outstanding(const Pair& pair) const;
+  void tell(const Pair& pair, std::uint32_t interval_ps);
   Arbiter& arbiter(Egress& egress);
   // What is to be sent again goes first: true if nothing of it waits for the link.
   bool send_again(NicId nic);

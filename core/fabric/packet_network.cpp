@@ -53,7 +53,7 @@ struct PacketNetwork::Parts {
       case EventKind::output_wakes:
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
       case EventKind::hold_over:
-        return nics.end_hold(port, {packet});
+        return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
       case EventKind::retry_due:
         break;
     }
@@ -108,6 +108,28 @@ void PacketNetwork::handle(Event event) {
   if (fabric::of_trouble(event)) [[unlikely]]
     return parts_->handle_trouble(event);
   parts_->handle(event);
+}
+
+// The packet and the port where it is; then what these lead to.
+void PacketNetwork::fetch_first(Event event) const {
+  const EventKind kind = fabric::kind_of(event);
+  parts_->links.fetch(fabric::port_of(event));
+  if (kind != EventKind::output_wakes && kind != EventKind::hold_over) parts_->packets.fetch(fabric::packet_of(event));
+}
+
+void PacketNetwork::fetch_second(Event event) const {
+  const std::uint32_t packet = fabric::packet_of(event);
+  switch (fabric::kind_of(event)) {
+    case EventKind::head_at_switch:
+      return parts_->switches.fetch_for_head(fabric::port_of(event), packet);
+    case EventKind::packet_at_nic:
+    case EventKind::acknowledgement_at_nic:
+      return parts_->nics.fetch_for(fabric::port_of(event), packet);
+    case EventKind::output_wakes:
+    case EventKind::hold_over:
+    case EventKind::retry_due:
+      return;
+  }
 }
 
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }

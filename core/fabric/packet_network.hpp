@@ -40,6 +40,8 @@ class PacketNetwork final : public Network, private Handler {
 
  private:
   void handle(Event event) override;
+  void fetch_first(Event event) const override;
+  void fetch_second(Event event) const override;
 
   struct Parts;
 

@@ -241,6 +241,59 @@ TEST_CASE("adaptive routing leaves a loaded link for the other minimal one, then
   CHECK(shares()[2] == 0);
 }
 
+TEST_CASE("Valiant routing takes a detour always; the third group's switch goes on by the less loaded of its links") {
+  SampleMachine machine;
+  machine.groups = 3;
+  machine.switches = 1;
+  machine.nodes = 1;
+  machine.routing = "valiant";
+  const Bench valiant{machine};
+  for (std::uint32_t sequence = 0; sequence < 100; ++sequence) {
+    const Path path = valiant.route(0, 1, sequence);
+    REQUIRE(path.decide_at == 1);
+    REQUIRE(valiant.dragonfly.peer({0}, path.ports[0]).id == 2);
+  }
+  machine.routing = "adaptive";
+  Bench adaptive{machine};
+  const auto ends = adaptive.dragonfly.global_ends({2}, {1});
+  adaptive.links[adaptive.dragonfly.first_port({2}) + ends[0].near_port].busy_until_ps = 200'000;
+  int loaded = 0;
+  for (std::uint32_t sequence = 0; sequence < 1000; ++sequence) {
+    PacketDraws draws{sequence, 1};
+    const RouteQuery query{{2}, {1}, adaptive.dragonfly.port_of({1})};
+    const Way way = adaptive.routing->go_on(query, draws, LoadView{adaptive.links});
+    if (way.first_global->near_port == ends[0].near_port) ++loaded;
+  }
+  // Only where both draws hit it.
+  CHECK(std::abs(loaded - 250) < 70);
+}
+
+TEST_CASE("the load of another switch is known one staleness late") {
+  SampleMachine machine;
+  machine.staleness_ps = 500'000;
+  Rig rig{machine};
+  const FabricSpec fabric = FabricSpec::read(rig.spec);
+  Links links{rig.engine, rig.dragonfly, fabric, rig.spec};
+  const GlobalEnd& end = rig.dragonfly.global_ends({0}, {1})[0];
+  const std::uint32_t port = rig.dragonfly.first_port(end.near) + end.near_port;
+  std::vector<std::uint64_t> own_ps;
+  std::vector<std::uint64_t> told_ps;
+  // An event of the workload moves the clock; what it submits is nothing to these links.
+  for (const std::uint64_t at_ps : {1'000'000ULL, 1'400'000ULL, 1'600'000ULL}) {
+    rig.submit_at(at_ps, transfer_between(0, 1, 0));
+    rig.engine.run(Instant{at_ps + 1});
+    if (at_ps == 1'000'000) {
+      links[port].busy_until_ps = at_ps + 2'000'000;
+      links.note_load(links[port], port);
+    }
+    own_ps.push_back(links.queued_ps(links[port]));
+    told_ps.push_back(links.told_ps(port));
+  }
+  CHECK(own_ps == std::vector<std::uint64_t>{2'000'000, 1'600'000, 1'400'000});
+  // At 1.6 us what was true at 1.1 us.
+  CHECK(told_ps == std::vector<std::uint64_t>{0, 0, 1'900'000});
+}
+
 TEST_CASE("an unknown algorithm is refused with those there are") {
   SampleMachine machine;
   machine.routing = "shortest";

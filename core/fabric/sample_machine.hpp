@@ -83,7 +83,7 @@ struct SampleMachine {
     add("fabric.routing.bias_bytes", bias_bytes);
     add("fabric.routing.staleness_ps", staleness_ps);
     add("fabric.congestion.hot_queue_bytes", hot_queue_bytes);
-    add("fabric.congestion.round_trip_ps", 2'500'000);
+    add("fabric.congestion.round_trip_ps", 4'000'000);
     text += "fabric.congestion.management " + management + "\n" + profile;
     add("run.seed", seed);
     return Spec::parse(text + "fabric.routing.algorithm " + routing + "\n" + more);

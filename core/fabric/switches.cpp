@@ -39,6 +39,23 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
 }
 
+void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index) const {
+  if (!packets_.has(index)) return;
+  const Packet& packet = packets_[index];
+  const Port& in = links_[input];
+  if (packet.kind == PacketKind::data) {
+    links_.fetch(in.peer);
+    links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
+    if (packet.place == packet.path.decide_at) {
+      transfers_.fetch(packet.transfer);
+      return;
+    }
+    links_.fetch_credit(in.first_port + packet.path.ports[packet.place], packet.traffic_class,
+                        channel_out(packet.place));
+  }
+  links_.fetch(in.first_port + packet.path.ports[packet.place]);
+}
+
 bool Switches::may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel) {
   if (output.waiting > 0 || !links_.accepts(output)) return false;
   if (is_capped(packet.traffic_class) &&

@@ -37,6 +37,8 @@ class Switches {
 
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
+  // Fetches what head() will need into the cache.
+  void fetch_for_head(std::uint32_t input, std::uint32_t packet) const;
   // The output may have room for more.
   void wake(std::uint32_t output);
 

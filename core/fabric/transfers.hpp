@@ -36,13 +36,17 @@ struct OpenTransfer {
   std::uint32_t unacknowledged_packets = 0;
   std::uint32_t next_turn = none;     // transfer behind it at its NIC
   std::uint32_t next_in_flow = none;  // transfer that may start when this one is sent
-  bool failed = false;                // given up: its packets only have to go
+  std::uint32_t next_open = none;     // of the open transfers of its NIC
+  std::uint32_t previous_open = none;
+  bool failed = false;  // given up: its packets only have to go
+  std::uint32_t in_flight() const { return unacknowledged_packets - unsent_packets; }
 };
 
 class Transfers {
  public:
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
+  void fetch(std::uint32_t index) const { transfers_.fetch(index); }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
   std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
