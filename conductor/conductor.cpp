@@ -201,6 +201,10 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
   ready_.push_back(id);
 }
 
+void Conductor::unreachable(RankId rank, RankId other) {
+  status_.say("unreachable " + std::to_string(rank.value) + " " + std::to_string(other.value));
+}
+
 // Moves pending events into the ring as far as they may be shown; true if at least one went.
 bool Conductor::flush(Rank& rank) {
   bool moved = false;
@@ -320,9 +324,9 @@ void Conductor::gate_start(Rank& rank) {
 
 void Conductor::start_all() {
   engine_.run(never);
-  network_.restart();
-  nics_.restart();
   start_ = Instant{(engine_.now().ps / start_grid_ps + 1) * start_grid_ps};
+  network_.restart(start_);
+  nics_.restart();
   processed_until_ = start_;
   started_ = true;
   translator_.start_recording(start_);
@@ -370,6 +374,7 @@ void Conductor::end_all() {
   translator_.stop_recording();
   finish_recording();
   write_result();
+  network_.end_faults();
   status_.say("ended");
   for (Rank& rank : ranks_) {
     if (rank.state == RankState::gone) continue;

@@ -53,6 +53,7 @@ class Conductor final : private EventOutlet {
   using WallClock = std::chrono::steady_clock;
 
   void emit(RankId rank, PendingEvent&& pending) override;
+  void unreachable(RankId rank, RankId other) override;
   bool flush(Rank& rank);
   void flush_waiters(Rank& copier);
 

@@ -130,7 +130,15 @@ void Conductor::write_result() {
   json.member("bytes", deliveries.bytes);
   json.member("packets", network.packets);
   json.member("packet_hops", network.packet_hops);
-  json.member("network_timeouts", nics.network_timeouts);
+  json.member("network_timeouts", network.faults.network_timeouts);
+  json.key("faults");
+  json.begin_object();
+  json.member("packets_lost", network.faults.packets_lost);
+  json.member("packets_refused", network.faults.packets_refused);
+  json.member("packets_sent_again", network.faults.packets_sent_again);
+  json.member("transfers_failed", network.faults.transfers_failed);
+  json.member("link_replays", network.faults.link_replays);
+  json.end_object();
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);
   json.member("fingerprint", translator_.fingerprint().text());

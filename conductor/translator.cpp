@@ -311,6 +311,35 @@ void Translator::received(const Received& received) {
   finish_send(received.send, send);
 }
 
+// The event goes out even if the rank wanted none: of an injected message the provider learns only so that it is lost.
+void Translator::send_failed(EndpointId source, Token token, int error) {
+  Operation& operation = operations_[token];
+  operation.sent = true;
+  PendingEvent pending = event_for(operation, EventKind::sent);
+  pending.event.error = error;
+  pending.event.length = operation.command.length;
+  const RankId other{wire::address_rank(operation.command.peer)};
+  const RankId rank = operation.rank;
+  finish_send(token, operation);
+  outlet_.unreachable(rank, other);
+  emit(rank_of(source).id, std::move(pending));
+}
+
+void Translator::receive_failed(const Received& received, int error) {
+  Operation& receive = operations_[received.receive];
+  const RankId rank = receive.rank;
+  const bool multi_receive = (receive.command.flags & command_flag::multi_receive) != 0;
+  PendingEvent pending = event_for(receive, EventKind::received);
+  if (multi_receive) pending.event.flags |= event_flag::multi_receive;
+  if (received.buffer_released) pending.event.flags |= event_flag::released;
+  pending.event.peer = received.source.value;
+  pending.event.tag = received.envelope.tag;
+  pending.event.error = error;
+  if (!multi_receive || received.buffer_released) operations_.release(received.receive);
+  outlet_.unreachable(rank, RankId{wire::address_rank(received.source.value)});
+  emit(rank, std::move(pending));
+}
+
 void Translator::peeked(const Peeked& peeked) {
   Operation& operation = operations_[peeked.peek];
   PendingEvent pending = event_for(operation, EventKind::peeked);
@@ -433,6 +462,7 @@ void Translator::rma_done(EndpointId, Token token, int error) {
   const bool wanted = (operation.command.flags & command_flag::wants_completion) != 0;
   if (!wanted) pending.event.flags |= event_flag::no_completion;
   const RankId rank = operation.rank;
+  if (error == error_unreachable) outlet_.unreachable(rank, RankId{wire::address_rank(operation.command.peer)});
   const bool has_result = operation.result_offset != 0;
   operations_.release(token);
   if (wanted || has_result) emit(rank, std::move(pending));

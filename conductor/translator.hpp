@@ -25,6 +25,8 @@ class EventOutlet {
  public:
   virtual ~EventOutlet() = default;
   virtual void emit(RankId rank, PendingEvent&& pending) = 0;
+  // A rank's operation has ended in an error because nothing gets through to the other.
+  virtual void unreachable(RankId rank, RankId other) = 0;
 };
 
 struct DeliveryTotals {
@@ -56,6 +58,8 @@ class Translator final : public Handler, public Host {
   void handle(dryfly::Event event) override;
   void sent(EndpointId source, Token send) override;
   void received(const Received& received) override;
+  void send_failed(EndpointId source, Token send, int error) override;
+  void receive_failed(const Received& received, int error) override;
   void peeked(const Peeked& peeked) override;
   void cancelled(EndpointId at, Token receive) override;
   void dropped(Token send) override;

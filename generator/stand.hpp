@@ -42,6 +42,8 @@ class Stand final : private Handler, private Host {
   void handle(Event event) override;
   void sent(EndpointId, Token send) override { visible(send); }
   void received(const Received& received) override { visible(received.receive); }
+  void send_failed(EndpointId, Token, int) override { DRYFLY_CHECK(false && "no pattern has faults"); }
+  void receive_failed(const Received&, int) override { DRYFLY_CHECK(false && "no pattern has faults"); }
   void peeked(const Peeked&) override {}
   void cancelled(EndpointId, Token) override {}
   void dropped(Token) override {}

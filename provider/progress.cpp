@@ -153,6 +153,19 @@ void handle(const Session& session, Operation& operation, const Event& event) {
   }
 }
 
+// A send that nobody waits for, an injected one, has failed: its end-point's queue says so, without a context.
+void failed_unseen(Process& state, const Event& event) {
+  Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
+  CompletionQueue* queue = endpoint == nullptr ? nullptr : endpoint->transmit.queue;
+  if (queue == nullptr || !queue->reserve()) return;
+  Completion completion{};
+  completion.flags = FI_SEND;
+  completion.length = event.length;
+  completion.error = event.error;
+  queue->put(completion);
+  state.news.delivered(queue->outlet);
+}
+
 }  // namespace
 
 bool progress(const Session& session) {
@@ -162,6 +175,10 @@ bool progress(const Session& session) {
     Operation* operation = session.state().operations.find(event->context);
     if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
+      if (operation == nullptr && event->kind == EventKind::sent && event->error != 0) {
+        failed_unseen(session.state(), *event);
+        delivered = true;
+      }
     } else {
       // Without memory the event stays where it is, for the next call.
       if (operation->queue != nullptr && !operation->queue->reserve()) break;

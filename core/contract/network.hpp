@@ -33,6 +33,19 @@ class TransferSink {
   virtual void delivered(std::uint32_t handle, std::uint32_t switch_hops) = 0;
   // The last acknowledgement is back at the source NIC at engine.now().
   virtual void acknowledged(std::uint32_t handle) = 0;
+  // Instead of acknowledged(): the NIC has given the transfer up, as no answer came to any of its retries.
+  // `delivered` tells whether delivered() was called before. Only networks with faults do this.
+  virtual void failed(std::uint32_t /*handle*/, bool /*delivered*/) { DRYFLY_CHECK(!"a transfer can fail here"); }
+};
+
+// What faults have done.
+struct FaultTotals {
+  std::uint64_t network_timeouts = 0;
+  std::uint64_t packets_lost = 0;     // on a link that was down; acknowledgements included
+  std::uint64_t packets_refused = 0;  // by the target: out of sequence
+  std::uint64_t packets_sent_again = 0;
+  std::uint64_t transfers_failed = 0;
+  std::uint64_t link_replays = 0;
 };
 
 struct NetworkTotals {
@@ -42,6 +55,7 @@ struct NetworkTotals {
   // By class of the machine's profile, in its order.
   std::array<std::uint64_t, 6> packets_of{};
   std::array<std::uint64_t, 6> bytes_of{};
+  FaultTotals faults;
 };
 
 class Network {

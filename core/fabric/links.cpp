@@ -1,32 +1,13 @@
 #include "core/fabric/links.hpp"
 
-#include <charconv>
 #include <string>
+
+#include "core/fabric/place_names.hpp"
 
 namespace dryfly::fabric {
 namespace {
 
 constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
-
-// `s12` or `n5`; throws SpecError under the name of the field.
-struct Component {
-  bool is_nic = false;
-  std::uint32_t id = 0;
-
-  static Component parse(const Dragonfly& dragonfly, const std::string& field, const std::string& text) {
-    Component component;
-    component.is_nic = text.starts_with('n');
-    const char* end = text.data() + text.size();
-    const bool letter = component.is_nic || text.starts_with('s');
-    const auto [stop, error] = std::from_chars(text.data() + (letter ? 1 : 0), end, component.id);
-    const std::uint32_t count = component.is_nic ? dragonfly.nic_count() : dragonfly.switch_count();
-    if (!letter || error != std::errc{} || stop != end || component.id >= count) {
-      throw SpecError(field + " = `" + text + "`: accepted are s0 to s" + std::to_string(dragonfly.switch_count() - 1) +
-                      " and n0 to n" + std::to_string(dragonfly.nic_count() - 1));
-    }
-    return component;
-  }
-};
 
 }  // namespace
 
@@ -108,6 +89,27 @@ void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
   schedule(at_ps, EventKind::output_wakes, port, 0);
 }
 
+std::uint64_t Links::commit_in_trouble(Port& port, std::uint32_t transmission_ps) const {
+  std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
+  start_ps += faults_->delay_ps(static_cast<std::uint32_t>(&port - ports_.data()), start_ps, transmission_ps);
+  port.busy_until_ps = start_ps + transmission_ps;
+  return start_ps;
+}
+
+bool Links::lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps) {
+  const std::uint32_t id = ports_[port].peer;
+  const std::uint64_t flight_ps = ports_[id].flight_ps;
+  const std::uint64_t behind_ps = kind == EventKind::head_at_switch ? latency_ps(packet) : transmission_ps;
+  const std::uint64_t start_ps = now_ps() - flight_ps - behind_ps;
+  return faults_->down_during(id, start_ps, start_ps + transmission_ps + flight_ps);
+}
+
+void Links::return_lost_credit(std::uint32_t port, const Packet& packet) {
+  const std::uint32_t sender = ports_[port].peer;
+  return_credit(sender, packet.traffic_class, channel_in(packet.place), packet.frame_bytes, now_ps());
+  if (ports_[sender].waiting > 0) wake(sender, now_ps());
+}
+
 void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
   const std::string prefix = "fabric.extra_flight.";
   const std::uint64_t count = spec.number_in(prefix + "count", 0, 1'000'000);
@@ -116,8 +118,8 @@ void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
     const std::uint64_t extra_ps = spec.number_in(entry + ".ps", 0, 1'000'000'000);
     const std::string& from = spec.text(entry + ".from");
     const std::string& to = spec.text(entry + ".to");
-    const Component source = Component::parse(dragonfly, entry + ".from", from);
-    const Component target = Component::parse(dragonfly, entry + ".to", to);
+    const PlaceName source = PlaceName::parse(dragonfly, entry + ".from", from);
+    const PlaceName target = PlaceName::parse(dragonfly, entry + ".to", to);
     bool found = false;
     const std::uint32_t first = source.is_nic ? nic_port({source.id}) : dragonfly.first_port({source.id});
     const std::uint32_t ports = source.is_nic ? 1 : dragonfly.ports_of({source.id});

@@ -5,7 +5,8 @@
 // Models links of one rate that carry a packet whole (fact sheet B2). A packet of b bytes occupies a link for
 // ceil(b / rate) picoseconds, rounded up once per packet, the same on every link; its head arrives one flight time
 // after its start. Each traffic class has virtual channels, with buffers and credits, of its own; those of a class are
-// made when a transfer of it first comes. Leaves out: degraded lanes, link-level retry, flaps.
+// made when a transfer of it first comes. Of a port in trouble LinkFaults says how much longer a packet takes and
+// whether it is lost.
 //
 // An output grants early: it commits the next packet while at most one largest packet is left to send of what it
 // has committed before, as a pipelined request/grant arbiter does, and looks again when half a packet is left. So
@@ -20,6 +21,7 @@
 #include "core/engine/engine.hpp"
 #include "core/fabric/credits.hpp"
 #include "core/fabric/fabric_spec.hpp"
+#include "core/fabric/link_faults.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/qos.hpp"
 #include "core/topology/dragonfly.hpp"
@@ -27,17 +29,27 @@
 
 namespace dryfly::fabric {
 
-// At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again.
-enum class EventKind : std::uint8_t { head_at_switch, packet_at_nic, acknowledgement_at_nic, output_wakes, hold_over };
+// At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again. What
+// comes over a link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
+enum class EventKind : std::uint8_t {
+  head_at_switch,
+  packet_at_nic,
+  acknowledgement_at_nic,
+  output_wakes,
+  hold_over,
+  retry_due
+};
+inline constexpr unsigned trouble_shift = 59;
 
-// Bits 59..56 of an event's key are the kind, 55..32 the port where it happens, 31..0 the packet. A port passes one
+// Bits 58..56 of an event's key are the kind, 55..32 the port where it happens, 31..0 the packet. A port passes one
 // head at an instant, so kind and port order the events alone and the number of a packet never decides. When a hold
 // is over, the place of the packet is taken by class and target NIC.
 constexpr std::uint64_t event_key(EventKind kind, std::uint32_t port, std::uint32_t packet) {
   return (static_cast<std::uint64_t>(ComponentClass::fabric) << component_class_shift) |
          (static_cast<std::uint64_t>(kind) << 56) | (static_cast<std::uint64_t>(port) << 32) | packet;
 }
-constexpr EventKind kind_of(Event event) { return static_cast<EventKind>((event.key >> 56) & 0xf); }
+constexpr EventKind kind_of(Event event) { return static_cast<EventKind>((event.key >> 56) & 0x7); }
+constexpr bool of_trouble(Event event) { return ((event.key >> trouble_shift) & 1) != 0; }
 constexpr std::uint32_t port_of(Event event) { return static_cast<std::uint32_t>((event.key >> 32) & 0xffffff); }
 constexpr std::uint32_t packet_of(Event event) { return static_cast<std::uint32_t>(event.key); }
 
@@ -59,7 +71,8 @@ struct alignas(64) Port {
   std::uint32_t peer = none;          // the port at the other end
   std::uint32_t first_port = 0;       // of the switch it belongs to
   std::uint32_t hot = none;           // of a port to a NIC: the account of a hot end-point, see congestion.hpp
-  std::uint64_t sent_bytes : 62 = 0;  // of data frames
+  std::uint64_t sent_bytes : 61 = 0;  // of data frames
+  bool in_trouble : 1 = false;        // LinkFaults knows what is wrong
   bool leads_to_nic : 1 = false;
   bool is_global : 1 = false;
 };
@@ -73,6 +86,7 @@ class Links {
   Port& operator[](std::uint32_t port) { return ports_[port]; }
   const Port& operator[](std::uint32_t port) const { return ports_[port]; }
   std::uint32_t nic_port(NicId nic) const { return first_nic_port_ + nic.value; }
+  std::size_t count() const { return ports_.size(); }
   bool is_nic_port(std::uint32_t port) const { return port >= first_nic_port_; }
   NicId nic_of(std::uint32_t port) const { return {port - first_nic_port_}; }
 
@@ -86,8 +100,13 @@ class Links {
   bool accepts(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_; }
   bool wants_more(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_ / 2; }
 
-  // Puts a packet behind what is committed; returns the instant of its first byte.
+  void hand_to(LinkFaults& faults) { faults_ = &faults; }
+
+  // Puts a packet behind what is committed; returns the instant of its first byte. On a link in trouble that is the
+  // instant at which a link in order would have to begin to be done at the same time.
   std::uint64_t commit(Port& port, std::uint32_t transmission_ps) const {
+    if (port.in_trouble) [[unlikely]]
+      return commit_in_trouble(port, transmission_ps);
     const std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
     port.busy_until_ps = start_ps + transmission_ps;
     return start_ps;
@@ -97,11 +116,19 @@ class Links {
   void schedule_head_at_switch(Port& from, std::uint64_t start_ps, std::uint32_t index, const Packet& packet) {
     const std::uint64_t at_ps = std::max(start_ps + from.flight_ps + latency_ps(packet), from.last_head_ps + 1);
     from.last_head_ps = at_ps;
-    schedule(at_ps, EventKind::head_at_switch, from.peer, index);
+    schedule(at_ps, EventKind::head_at_switch, from.peer, index, from.in_trouble);
   }
   // A NIC counts a packet when its last byte is there.
   void schedule_at_nic(const Port& from, std::uint64_t end_ps, EventKind kind, std::uint32_t packet) {
-    schedule(end_ps + from.flight_ps, kind, from.peer, packet);
+    schedule(end_ps + from.flight_ps, kind, from.peer, packet, from.in_trouble);
+  }
+  // Of a packet that comes in by this port now: whether its link was down while any of it was on the wire.
+  bool lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps);
+  // The packet missed at this port had taken credit of the port at the other end; nothing was ever stored.
+  void return_lost_credit(std::uint32_t port, const Packet& packet);
+  // The NIC of the port looks at the packet again at this instant.
+  void schedule_retry(std::uint32_t port, std::uint64_t at_ps, std::uint32_t packet) {
+    schedule(at_ps, EventKind::retry_due, port, packet, true);
   }
 
   void fetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
@@ -173,15 +200,17 @@ class Links {
   static std::uint64_t latency_stream(const Packet& packet) {
     return static_cast<std::uint64_t>(1 + packet.place + 16 * static_cast<unsigned>(packet.kind)) << 32;
   }
+  [[gnu::cold, gnu::noinline]] std::uint64_t commit_in_trouble(Port& port, std::uint32_t transmission_ps) const;
   static std::size_t line(std::uint32_t port, std::uint32_t channel) {
     return std::size_t{port} * channel_count + channel;
   }
-  void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t port, std::uint32_t packet) {
-    engine_.schedule(Instant{at_ps}, event_key(kind, port, packet));
+  void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t port, std::uint32_t packet, bool trouble = false) {
+    engine_.schedule(Instant{at_ps}, event_key(kind, port, packet) | std::uint64_t{trouble} << trouble_shift);
   }
   void add_extra_flights(const Dragonfly& dragonfly, const Spec& spec);
 
   Engine& engine_;
+  LinkFaults* faults_ = nullptr;
   std::uint64_t frame_max_ps_;
   std::uint64_t latency_least_ps_;
   std::uint64_t latency_values_;  // how many latencies there are, a picosecond apart

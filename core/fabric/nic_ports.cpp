@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace dryfly::fabric {
 
@@ -93,6 +94,7 @@ Arbiter& NicPorts::arbiter(Egress& egress) {
 }
 
 void NicPorts::send(NicId nic) {
+  if (retry_ != nullptr && !send_again(nic)) return;
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
   for (;;) {
@@ -107,6 +109,7 @@ void NicPorts::send(NicId nic) {
     if (open == 0) break;
     const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
     if (chosen == no_class) return wait_for_class(nic, open);
+    if (retry_ != nullptr && abandon(nic, chosen)) continue;
     if (!hold_back(nic, chosen)) send_packet(nic, chosen);
   }
   port.waiting = 0;
@@ -184,7 +187,9 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   }
   links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, traffic_class, packet.frame_bytes);
-  links_.schedule_head_at_switch(port, links_.commit(port, packet.transmission_ps), index, packet);
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  if (retry_ != nullptr) retry_->sent(index, start_ps);
   pass_turn(nic, traffic_class);
 }
 
@@ -198,6 +203,7 @@ void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   Packet& packet = packets_[index];
+  if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
   totals_.packets += 1;
@@ -207,15 +213,14 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   totals_.packets_of[packet.traffic_class] += 1;
   totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
 
-  packet.kind = PacketKind::acknowledgement;
-  Port& link = links_[port];
-  links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index, packet);
-  if (--transfer.undelivered_packets == 0) sink_->delivered(transfer.handle, switch_hops);
+  answer(port, index, packet);
+  if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
 }
 
 void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const NicId nic = links_.nic_of(port);
   const Packet packet = packets_[index];
+  if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[packet.transfer];
   const Pair pair{nic, transfer.target, packet.traffic_class};
@@ -227,6 +232,7 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   }
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
+  const bool failed = transfer.failed;
   if (complete) close(nic, packet.transfer);
   const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
   if (interval_ps != 0 || holds_.any()) {
@@ -234,7 +240,7 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
     tell(pair, interval_ps);
   }
   if (window_was_closed) send(nic);
-  if (complete) sink_->acknowledged(handle);
+  if (complete && !failed) sink_->acknowledged(handle);
 }
 
 // Of a hot end-point, or that it is none.
@@ -288,6 +294,85 @@ void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId t
   if (over.transfer == none) return;
   append_turn(nic, over.transfer);
   send(nic);
+}
+
+bool NicPorts::send_again(NicId nic) {
+  const std::uint32_t id = links_.nic_port(nic);
+  for (std::uint32_t index = retry_->next_of(nic); index != none; index = retry_->next_of(nic)) {
+    const Packet& packet = packets_[index];
+    if (transfers_[packet.transfer].failed) {
+      retry_->pop(nic);
+      release(index);
+      continue;
+    }
+    if (turns(nic, packet.traffic_class).in_flight >= window_packets_) return true;
+    if (!links_.has_credit(id, packet.traffic_class, 0) || !links_.wants_more(links_[id])) {
+      links_[id].waiting = 1;
+      links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
+      return false;
+    }
+    retry_->pop(nic);
+    send_again(nic, index);
+  }
+  return true;
+}
+
+void NicPorts::send_again(NicId nic, std::uint32_t index) {
+  const std::uint32_t id = links_.nic_port(nic);
+  Port& port = links_[id];
+  Egress& egress = nics_[nic.value];
+  Packet& packet = packets_[index];
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
+  packet.place = 0;
+  packet.kind = PacketKind::data;
+  ++turns(nic, packet.traffic_class).in_flight;
+  links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, packet.traffic_class, packet.frame_bytes);
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  retry_->sent_again(index, start_ps);
+}
+
+bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = turns(nic, traffic_class).first;
+  OpenTransfer& transfer = transfers_[front];
+  if (!transfer.failed) return false;
+  transfer.unacknowledged_packets -= std::exchange(transfer.unsent_packets, 0);
+  const bool gone = transfer.unacknowledged_packets == 0;
+  pass_turn(nic, traffic_class);
+  if (gone) close(nic, front);
+  return true;
+}
+
+void NicPorts::leave_window(std::uint32_t index) {
+  const Packet& packet = packets_[index];
+  --turns(transfers_[packet.transfer].source, packet.traffic_class).in_flight;
+}
+
+void NicPorts::release(std::uint32_t index) {
+  const std::uint32_t transfer_index = packets_[index].transfer;
+  packets_.give_back(index);
+  OpenTransfer& transfer = transfers_[transfer_index];
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    if (--flow.packets_in_flight == 0) flow.routed = false;
+  }
+  const Pair pair{transfer.source, transfer.target, transfer.traffic_class};
+  if (holds_.any()) holds_.acknowledged(pair);
+  if (--transfer.unacknowledged_packets == 0) close(pair.source, transfer_index);
+}
+
+NetworkTotals NicPorts::totals() const {
+  NetworkTotals totals = totals_;
+  if (retry_ == nullptr) return totals;
+  totals.faults.network_timeouts = retry_->timeouts();
+  totals.faults.packets_lost = retry_->packets_lost();
+  totals.faults.packets_refused = retry_->packets_refused();
+  totals.faults.packets_sent_again = retry_->packets_sent_again();
+  totals.faults.transfers_failed = retry_->transfers_failed();
+  return totals;
 }
 
 void NicPorts::wake(std::uint32_t port) {

@@ -5,11 +5,12 @@
 // own) as one window for each NIC and traffic class, and acknowledgement frames that occupy links (G, "control
 // traffic"). A packet's acknowledgement starts when its last byte is there and goes before data of the same NIC that
 // is not yet committed. Classes share the link by their assured shares and below their ceilings (qos.hpp); transfers
-// to a hot end-point are held back (congestion.hpp). Leaves out: retries, coalescing.
+// to a hot end-point are held back (congestion.hpp). What is lost is sent again by Retry. Leaves out: coalescing.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/contract/network.hpp"
@@ -19,15 +20,21 @@
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
 #include "core/fabric/qos.hpp"
+#include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
 
 namespace dryfly::fabric {
 
-class NicPorts {
+class NicPorts final : private RetryOutlet {
  public:
   NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, Pool<Packet>& packets, Transfers& transfers);
 
   void connect(TransferSink& sink) { sink_ = &sink; }
+  // Packets may get lost from now on.
+  void retry_by(const RetrySchedule& schedule) {
+    retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, static_cast<RetryOutlet&>(*this));
+  }
+  Retry& retry() { return *retry_; }
   void submit(const Transfer& asked);
   // The last byte of a packet has come in.
   void deliver(std::uint32_t port, std::uint32_t packet);
@@ -40,7 +47,8 @@ class NicPorts {
   // A transfer of this class to this target may have waited long enough.
   void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
-  const NetworkTotals& totals() const { return totals_; }
+  NetworkTotals totals() const;
+  std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:
   struct Egress {
@@ -72,10 +80,27 @@ class NicPorts {
   std::uint32_t outstanding(const Pair& pair) const;
   void tell(const Pair& pair, std::uint32_t interval_ps);
   Arbiter& arbiter(Egress& egress);
+  // What is to be sent again goes first: true if nothing of it waits for the link.
+  bool send_again(NicId nic);
+  void send_again(NicId nic, std::uint32_t packet);
+  // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
+  bool abandon(NicId nic, std::uint32_t traffic_class);
+  // The target has no more to do with the packet than to answer.
+  void answer(std::uint32_t port, std::uint32_t index, Packet& packet) {
+    packet.kind = PacketKind::acknowledgement;
+    Port& link = links_[port];
+    links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index, packet);
+  }
+
+  void leave_window(std::uint32_t packet) override;
+  void resume(NicId nic) override { send(nic); }
+  void release(std::uint32_t packet) override;
+  void undeliverable(std::uint32_t handle, bool delivered) override { sink_->failed(handle, delivered); }
 
   Links& links_;
   Pool<Packet>& packets_;
   Transfers& transfers_;
+  std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
   QosProfile qos_;
   Holds holds_;

@@ -1,7 +1,11 @@
 #include "core/fabric/packet_network.hpp"
 
+#include <optional>
+
 #include "core/fabric/fabric_spec.hpp"
+#include "core/fabric/link_faults.hpp"
 #include "core/fabric/links.hpp"
+#include "core/fabric/manager.hpp"
 #include "core/fabric/nic_ports.hpp"
 #include "core/fabric/switches.hpp"
 #include "core/fabric/transfers.hpp"
@@ -10,7 +14,27 @@ namespace dryfly {
 
 using fabric::EventKind;
 
+namespace {
+
+// Before virtual time starts only what has been absent for ever counts.
+fabric::FaultPlan plan_from(const Spec& spec, const Dragonfly& dragonfly, const fabric::Links& links, bool started) {
+  fabric::FaultPlan plan = fabric::FaultPlan::read(spec, dragonfly, links);
+  if (!started) std::erase_if(plan.faults, [](const auto& fault) { return fault.kind != fabric::FaultKind::absent; });
+  return plan;
+}
+
+}  // namespace
+
 struct PacketNetwork::Parts {
+  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, std::optional<Instant> start)
+      : Parts(engine, dragonfly, text, fabric::FabricSpec::read(text)) {
+    if (!fabric::FaultPlan::any_in(text)) return;
+    plan = plan_from(text, dragonfly, links, start.has_value());
+    faults.emplace(plan, links, start.value_or(Instant{}));
+    manager.emplace(dragonfly, links, *faults);
+    switches.managed_by(*manager);
+    nics.retry_by(plan.retry);
+  }
   Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec)
       : links(engine, dragonfly, spec, text),
         switches(dragonfly, spec, links, packets, transfers),
@@ -30,6 +54,8 @@ struct PacketNetwork::Parts {
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
       case EventKind::hold_over:
         return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
+      case EventKind::retry_due:
+        break;
     }
     DRYFLY_CHECK(false && "an event of no kind");
   }
@@ -57,18 +83,34 @@ struct PacketNetwork::Parts {
     observer.carried(frame);
   }
 
+  [[gnu::cold, gnu::noinline]] void handle_trouble(Event event) {
+    const std::uint32_t port = fabric::port_of(event);
+    const std::uint32_t index = fabric::packet_of(event);
+    const EventKind kind = fabric::kind_of(event);
+    if (kind == EventKind::retry_due) return nics.retry().due(index);
+    const fabric::Packet& packet = packets[index];
+    const bool is_data = packet.kind == fabric::PacketKind::data;
+    if (!links.lost(kind, port, packet, is_data ? packet.transmission_ps : nics.ack_ps())) return handle(event);
+    if (is_data && !links.is_nic_port(port)) links.return_lost_credit(port, packet);
+    if (packet.kind == fabric::PacketKind::notice) return packets.give_back(index);
+    nics.retry().lost(index);
+  }
+
   fabric::Links links;
   fabric::Pool<fabric::Packet> packets;
   fabric::Transfers transfers;
   fabric::Switches switches;
   fabric::NicPorts nics;
+  fabric::FaultPlan plan;
+  std::optional<fabric::LinkFaults> faults;
+  std::optional<fabric::Manager> manager;
 };
 
 PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec)
     : engine_(engine),
       dragonfly_(dragonfly),
       spec_(spec),
-      parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec))) {
+      parts_(std::make_unique<Parts>(engine, dragonfly, spec, std::nullopt)) {
   engine.attach(ComponentClass::fabric, *this);
 }
 
@@ -79,9 +121,9 @@ void PacketNetwork::connect(TransferSink& sink) {
   parts_->nics.connect(sink);
 }
 
-void PacketNetwork::restart() {
+void PacketNetwork::restart(Instant start) {
   DRYFLY_CHECK(at_rest());
-  parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, fabric::FabricSpec::read(spec_));
+  parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, start);
   if (sink_ != nullptr) parts_->nics.connect(*sink_);
 }
 
@@ -89,12 +131,16 @@ void PacketNetwork::handle(Event event) {
   if (observer_ != nullptr) [[unlikely]] {
     return handle_observed(event);
   }
+  if (fabric::of_trouble(event)) [[unlikely]] {
+    return parts_->handle_trouble(event);
+  }
   parts_->handle(event);
 }
 
 // Apart from handle(), which would otherwise save registers for it with every event.
 void PacketNetwork::handle_observed(Event event) {
   parts_->show(event, *observer_);
+  if (fabric::of_trouble(event)) return parts_->handle_trouble(event);
   parts_->handle(event);
 }
 
@@ -115,13 +161,22 @@ void PacketNetwork::fetch_second(Event event) const {
       return parts_->nics.fetch_for(fabric::port_of(event), packet);
     case EventKind::output_wakes:
     case EventKind::hold_over:
+    case EventKind::retry_due:
       return;
   }
 }
 
 void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
 
-NetworkTotals PacketNetwork::totals() const { return parts_->nics.totals(); }
+void PacketNetwork::end_faults() {
+  if (parts_->faults) parts_->faults->end();
+}
+
+NetworkTotals PacketNetwork::totals() const {
+  NetworkTotals totals = parts_->nics.totals();
+  if (parts_->faults) totals.faults.link_replays = parts_->faults->replays();
+  return totals;
+}
 
 bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
 

@@ -29,8 +29,11 @@ class PacketNetwork final : public Network, private Handler {
   void submit(const Transfer& transfer) override;
   NetworkTotals totals() const override;
   bool at_rest() const override;
-  // At rest: becomes as newly built, so that what follows does not depend on what has been.
-  void restart();
+  // At rest: becomes as newly built, so that what follows does not depend on what has been. Faults that the spec
+  // tells of begin to count now, at `start`; before, only links that are absent for good make a difference.
+  void restart(Instant start);
+  // Nothing goes wrong from now on.
+  void end_faults();
 
   // From now on the observer is told of every frame on every link; none to stop.
   void observe(FabricObserver* observer) { observer_ = observer; }

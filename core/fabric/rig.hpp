@@ -12,7 +12,7 @@
 
 namespace dryfly::fabric {
 
-struct Rig final : TransferSink, Handler {
+struct Rig : TransferSink, Handler {
   explicit Rig(const SampleMachine& machine) : spec(machine.spec()), dragonfly(spec), network(engine, dragonfly, spec) {
     engine.attach(ComponentClass::workload, *this);
     network.connect(*this);

@@ -74,6 +74,10 @@ void Switches::route(Packet& packet, std::uint32_t first_port) {
     return;
   }
   Flow& flow = transfers_.flow(transfer.flow);
+  if (manager_ != nullptr && is_left_behind(packet, flow)) {
+    decide(packet.path, transfer, packet.draw, here);
+    return;
+  }
   if (packet.place == 0 && !flow.routed) {
     flow.path = Path{};
     flow.routed = true;
@@ -87,7 +91,32 @@ void Switches::route(Packet& packet, std::uint32_t first_port) {
   }
 }
 
-void Switches::decide(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+// A flow leaves a path that is out of use in the middle of its packets: those that are overtaken by that are late, and
+// what overtook them is refused by the target and sent again.
+bool Switches::is_left_behind(Packet& packet, Flow& flow) const {
+  if (packet.place != 0) return packet.path_number != flow.path_number;
+  const SwitchId source = dragonfly_.switch_of(transfers_[packet.transfer].source);
+  if (flow.routed && manager_->avoids(flow.path, source, 0)) flow.routed = false;
+  if (!flow.routed) ++flow.path_number;
+  packet.path_number = flow.path_number;
+  return false;
+}
+
+void Switches::decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+  constexpr std::uint32_t other_draws = 0x9e3779b9;
+  const Path before = path;
+  for (std::uint32_t again = 0; again < Manager::tries; ++again) {
+    path = before;
+    lay_drawn(path, transfer, draw + again * other_draws, here);
+    if (!manager_->avoids(path, here, before.decide_at)) return;
+  }
+  const Path drawn = path;
+  path = before;
+  const SwitchId target = dragonfly_.switch_of(transfer.target);
+  if (!manager_->lay_what_is_left(path, here, target, dragonfly_.port_of(transfer.target))) path = drawn;
+}
+
+void Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
   const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
   Way way;
   way.via = query.target;

@@ -18,6 +18,7 @@
 
 #include "core/fabric/congestion.hpp"
 #include "core/fabric/links.hpp"
+#include "core/fabric/manager.hpp"
 #include "core/fabric/output_queues.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/qos.hpp"
@@ -31,6 +32,9 @@ class Switches {
   Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
            Transfers& transfers);
 
+  // From now on ways that the manager has the routes avoid are not taken.
+  void managed_by(Manager& manager) { manager_ = &manager; }
+
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
   std::uint32_t acknowledgement_ps() const { return ack_ps_; }
@@ -41,7 +45,15 @@ class Switches {
 
  private:
   void route(Packet& packet, std::uint32_t first_port);
-  void decide(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  void decide(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+    if (manager_ != nullptr) [[unlikely]]
+      return decide_in_use(path, transfer, draw, here);
+    lay_drawn(path, transfer, draw, here);
+  }
+  void lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  void decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  // Whether the packet of a flow is to go by itself: what is known of its flow's path is of a later one.
+  bool is_left_behind(Packet& packet, Flow& flow) const;
   bool may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel);
   void send_notice(const Packet& packet, std::uint32_t input, Port& output);
   void forward_acknowledgement(std::uint32_t input, std::uint32_t index);
@@ -58,6 +70,7 @@ class Switches {
   Transfers& transfers_;
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;
+  Manager* manager_ = nullptr;  // with faults only
   QosProfile qos_;
   HotSpots hot_spots_;
   std::uint32_t ack_ps_;

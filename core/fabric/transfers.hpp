@@ -18,6 +18,10 @@ struct Flow {
   std::uint32_t transfers = 0;          // not yet acknowledged
   std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
   std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
+  // With retries only, in packets: sent ever, and taken by the target.
+  std::uint32_t sent = 0;
+  std::uint32_t expected = 0;
+  std::uint8_t path_number = 0;
 };
 
 struct OpenTransfer {
@@ -34,6 +38,7 @@ struct OpenTransfer {
   std::uint32_t next_in_flow = none;  // transfer that may start when this one is sent
   std::uint32_t next_open = none;     // of the open transfers of its NIC
   std::uint32_t previous_open = none;
+  bool failed = false;  // given up: its packets only have to go
   std::uint32_t in_flight() const { return unacknowledged_packets - unsent_packets; }
 };
 

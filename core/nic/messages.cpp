@@ -279,21 +279,62 @@ void Messages::placed(std::uint32_t index) {
   const Receive& receive = receives_[message.receive];
   const Inbox& target = inbox(message.command.target);
   if (!target.open || target.life != receive.life) return drop(index);
-  Received received{.at = message.command.target,
-                    .source = message.command.source,
-                    .receive = receive.command.token,
-                    .send = message.command.token,
-                    .envelope = message.command.envelope,
-                    .size = message.command.size,
-                    .offset = message.offset,
-                    .protocol = message.protocol,
-                    .on_node = message.on_node,
-                    .switch_hops = message.switch_hops};
+  Received received = report_of(message);
   received.buffer_released = settle(message.receive);
   count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
   const bool tell_source = finish(index);
   host_.received(received);
   if (tell_source) host_.sent(received.source, received.send);
+}
+
+Received Messages::report_of(const Message& message) const {
+  return {.at = message.command.target,
+          .source = message.command.source,
+          .receive = receives_[message.receive].command.token,
+          .send = message.command.token,
+          .envelope = message.command.envelope,
+          .size = message.command.size,
+          .offset = message.offset,
+          .protocol = message.protocol,
+          .on_node = message.on_node,
+          .switch_hops = message.switch_hops};
+}
+
+// What was delivered takes its course, although its source does not know it. A request that was not is an error at
+// the source; an eager one also when only its acknowledgements were lost, since the source cannot tell.
+void Messages::failed(Parcel parcel, bool delivered) {
+  Message& message = messages_[parcel.operation];
+  --message.unacknowledged;
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  const bool to_target = parcel.step == Step::message;
+  if (delivered) {
+    const bool is_sent = to_target && message.protocol != Protocol::rendezvous;
+    retire_if_idle(parcel.operation);
+    if (is_sent) host_.send_failed(source, token, error_unreachable);
+  } else if (to_target) {
+    end(parcel.operation);
+    host_.dropped(token);
+    host_.send_failed(source, token, error_unreachable);
+  } else if (parcel.step == Step::done) {
+    end(parcel.operation);
+    host_.send_failed(source, token, error_unreachable);
+  } else {
+    break_off(parcel.operation);
+  }
+}
+
+void Messages::break_off(std::uint32_t index) {
+  const Message& message = messages_[index];
+  const Receive& receive = receives_[message.receive];
+  const Inbox& target = inbox(message.command.target);
+  const bool heard = target.open && target.life == receive.life;
+  Received received = report_of(message);
+  received.buffer_released = settle(message.receive);
+  end(index);
+  if (heard) host_.receive_failed(received, error_unreachable);
+  host_.dropped(received.send);
+  host_.send_failed(received.source, received.send, error_unreachable);
 }
 
 void Messages::drop(std::uint32_t index) {

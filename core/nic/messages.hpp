@@ -32,6 +32,7 @@ class Messages {
 
   void arrived(Parcel parcel, std::uint32_t switch_hops);
   void acknowledged(Parcel parcel);
+  void failed(Parcel parcel, bool delivered);
 
   void restart() { messages_.restart(); }
   bool at_rest() const { return messages_.in_use() == 0; }
@@ -82,6 +83,9 @@ class Messages {
   void answer_get(std::uint32_t message);
   void placed(std::uint32_t message);
   void drop(std::uint32_t message);
+  Received report_of(const Message& message) const;
+  // Nothing more will come: the target's receive, if it has matched, and the source are told so.
+  void break_off(std::uint32_t message);
   // The payload is placed or dropped. True when the source is to be told now.
   bool finish(std::uint32_t message);
   void end(std::uint32_t message);

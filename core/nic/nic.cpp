@@ -30,6 +30,11 @@ struct Nics::Implementation final : nic::Recipient {
     messages.acknowledged(parcel);
   }
 
+  void failed(nic::Parcel parcel, bool delivered) override {
+    if (is_one_sided(parcel)) return remote_memory.failed(parcel, delivered);
+    messages.failed(parcel, delivered);
+  }
+
   const NicSpec spec;
   NicTotals totals;
   nic::Transport transport;

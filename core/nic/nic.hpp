@@ -116,6 +116,10 @@ struct Peeked {
   Token send = 0;
 };
 
+// What an operation ends with whose other side cannot be reached: libfabric's FI_EHOSTUNREACH, as the real provider
+// reports C_RC_UNDELIVERABLE of the retry handler. The number is part of libfabric's ABI.
+inline constexpr int error_unreachable = 113;
+
 // What the NIC tells its host, always at engine.now(), the instant at the NIC; the host adds what it takes until
 // a CPU can see it.
 class Host {
@@ -125,6 +129,9 @@ class Host {
   // done message is back).
   virtual void sent(EndpointId source, Token send) = 0;
   virtual void received(const Received& received) = 0;
+  // Instead of these two: the network has given up.
+  virtual void send_failed(EndpointId source, Token send, int error) = 0;
+  virtual void receive_failed(const Received& received, int error) = 0;
   virtual void peeked(const Peeked& peeked) = 0;
   virtual void cancelled(EndpointId at, Token receive) = 0;
   // A message that no receive will ever take is gone (discarded by a peek, or its target end-point has closed): its
@@ -147,7 +154,6 @@ struct NicTotals {
   std::array<std::array<std::uint64_t, hop_columns>, static_cast<std::size_t>(Protocol::count)> bytes{};
   std::uint64_t unexpected_messages = 0;
   std::uint64_t list_entries_max = 0;  // most list entries in use on one end-point
-  std::uint64_t network_timeouts = 0;
 };
 
 // All NICs of a run.

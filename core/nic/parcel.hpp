@@ -53,6 +53,8 @@ class Recipient {
   // Once for each parcel that went through the network, some time after the network had delivered it; not
   // necessarily after arrived(). On-node parcels have no acknowledgement.
   virtual void acknowledged(Parcel parcel) = 0;
+  // Instead of acknowledged(): the network has given it up; `delivered` tells whether it was delivered all the same.
+  virtual void failed(Parcel parcel, bool delivered) = 0;
 };
 
 }  // namespace dryfly::nic

@@ -64,6 +64,23 @@ void RemoteMemory::acknowledged(Parcel parcel) {
   complete_if_idle(parcel.operation);
 }
 
+// A request whose acknowledgements alone were lost is an error at its source too, unless its answer still comes.
+void RemoteMemory::failed(Parcel parcel, bool delivered) {
+  Operation& operation = operations_[parcel.operation];
+  --operation.unacknowledged;
+  const bool answered = is_answered(operation.command.kind);
+  if (delivered && answered) return complete_if_idle(parcel.operation);
+  operation.error = error_unreachable;
+  if (!delivered) operation.over = true;
+  if (!delivered && answered) {
+    const EndpointId source = operation.command.source;
+    const Token token = operation.command.token;
+    complete_if_idle(parcel.operation);
+    return host_.rma_done(source, token, error_unreachable);
+  }
+  complete_if_idle(parcel.operation);
+}
+
 void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Operation& operation = operations_[index];
   const RmaCommand& command = operation.command;

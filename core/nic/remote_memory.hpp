@@ -20,6 +20,7 @@ class RemoteMemory {
   void start(const RmaCommand& command);
   void arrived(Parcel parcel, std::uint32_t switch_hops);
   void acknowledged(Parcel parcel);
+  void failed(Parcel parcel, bool delivered);
 
   void restart() { operations_.restart(); }
   bool at_rest() const { return operations_.in_use() == 0; }

@@ -99,6 +99,14 @@ class TestStand final : public Host, public Handler {
          std::to_string(message.at.value));
     all_received.push_back(message);
   }
+  void send_failed(EndpointId source, Token send, int error) override {
+    note("send_failed " + std::to_string(send) + " from " + std::to_string(source.value) + " error " +
+         std::to_string(error));
+  }
+  void receive_failed(const Received& message, int error) override {
+    note("receive_failed " + std::to_string(message.receive) + " at " + std::to_string(message.at.value) + " error " +
+         std::to_string(error));
+  }
   void peeked(const Peeked& answer) override {
     note("peeked " + std::to_string(answer.peek) + (answer.found ? " found " + std::to_string(answer.send) : " none"));
     all_peeked.push_back(answer);

@@ -111,6 +111,10 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
 
 void Transport::acknowledged(std::uint32_t handle) { recipient_.acknowledged(Parcel::of_handle(handle)); }
 
+void Transport::failed(std::uint32_t handle, bool delivered) {
+  recipient_.failed(Parcel::of_handle(handle), delivered);
+}
+
 void Transport::handle(Event event) {
   const auto stage = static_cast<Stage>((event.key >> stage_shift) & 0xf);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};

@@ -46,6 +46,7 @@ class Transport final : public Handler, public TransferSink {
   void handle(Event event) override;
   void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
   void acknowledged(std::uint32_t handle) override;
+  void failed(std::uint32_t handle, bool delivered) override;
 
  private:
   // The stages in the order in which they run at one instant. An event names the stage and, where each end-point

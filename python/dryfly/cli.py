@@ -28,6 +28,7 @@ def cli() -> None:
 @click.option("--seed", type=int, default=1, show_default=True, help="For every random choice of the run.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the result there; - is standard output.")
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
+@click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file.")
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
@@ -47,6 +48,7 @@ def run(
     seed: int,
     json_file: str | None,
     sets: tuple[str, ...],
+    faults: str | None,
     mpi: str | None,
     compute: str,
     compute_record: str | None,
@@ -74,6 +76,7 @@ def run(
         seed=seed,
         json=json_file,
         sets=sets,
+        faults=faults,
         mpi=mpi,
         compute=compute,
         compute_record=compute_record,
@@ -108,6 +111,7 @@ def _seconds(text: str | None) -> float | None:
 @click.option("--place", default="packed", show_default=True, metavar="HOW")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
+@click.option("--faults", metavar="FILE")
 @click.option("--compute", default="measured", show_default=True, metavar="MODE")
 def spec(
     machine: str,
@@ -117,16 +121,20 @@ def spec(
     place: str,
     seed: int,
     sets: tuple[str, ...],
+    faults: str | None,
     compute: str,
 ) -> None:
     """Print the resolved spec that a run with these options would use."""
+    from dryfly.faults import load as load_faults
     from dryfly.machine import load
     from dryfly.placement import place as place_ranks
     from dryfly.resolve import ComputeSpec, resolve
 
     chosen = load(machine, sets=sets)
     placement = place_ranks(chosen, nodes=nodes, ppn=ppn, ranks=ranks, policy=place, seed=seed)
-    click.echo(resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute)), nl=False)
+    scenario = load_faults(faults, chosen, seed=seed) if faults is not None else None
+    text = resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute), scenario=scenario)
+    click.echo(text, nl=False)
 
 
 @cli.command(context_settings={**_CONTEXT, "ignore_unknown_options": True})

@@ -296,6 +296,10 @@ class _Job:
             rank, _, pid = rest.partition(" ")
             who = self._rank_text(rank, pid)
             self._warn(LET_GO, f"{who} has slept for 5 s outside MPI and no longer holds virtual time: not repeatable")
+        elif word == "unreachable":
+            rank, _, other = rest.partition(" ")
+            text = f"the NIC of {self._rank_text(rank)} has given up: nothing gets through to {self._rank_text(other)}"
+            self._warn("unreachable", text)
         elif word == "warn":
             self._warn("simulator", rest)
         elif word == "fatal":

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dryfly.errors import UserError
+from dryfly.faults import down_nodes
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
 
@@ -56,7 +57,12 @@ def place(
         chosen = _from_file(machine, names, Path(policy), nodes=nodes, ppn=ppn, ranks=ranks)
     else:
         counts = _counts_per_node(machine, nodes=nodes, ppn=ppn, ranks=ranks)
-        order = _node_order(machine, names, len(counts), policy=policy, seed=seed)
+        down = down_nodes(machine)
+        if len(counts) + len(down) > machine.nodes_max:
+            has = f"{machine.name} has {machine.nodes_max} nodes, of which {len(down)} are down"
+            raise UserError(f"{has}; {len(counts)} are asked for")
+        order = _node_order(machine, names, len(counts) + len(down), policy=policy, seed=seed)
+        order = [node for node in order if node not in down][: len(counts)]
         chosen = [node for node, count in zip(order, counts, strict=True) for _ in range(count)]
     _check_cores(machine, names, chosen)
     return Placement(policy=policy, ranks=_with_nics(names, chosen))
@@ -136,6 +142,8 @@ def _from_file(
         if node is None:
             has = f"its nodes are {names.name(0)} to {names.name(machine.nodes_max - 1)}"
             raise UserError(f'{path}, line {number}: {machine.name} has no node "{words[0]}"; {has}')
+        if node in down_nodes(machine):
+            raise UserError(f"{path}, line {number}: node {words[0]} of {machine.name} is down")
         if len(words) > 2 or (len(words) == 2 and not (words[1].isdecimal() and 0 < int(words[1]) <= RANKS_MAX)):
             raise UserError(f"{path}, line {number}: accepted is a node name, optionally with a number of ranks")
         chosen += [node] * (int(words[1]) if len(words) == 2 else 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly import qos, units
+from dryfly import faults, qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -56,7 +56,14 @@ def _factor(text: str) -> int:
     return value
 
 
-def resolve(machine: Machine, placement: Placement, *, seed: int, compute: ComputeSpec) -> str:
+def resolve(
+    machine: Machine,
+    placement: Placement,
+    *,
+    seed: int,
+    compute: ComputeSpec,
+    scenario: faults.Scenario | None = None,
+) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
     for path, expected in FIELDS.items():
@@ -64,7 +71,9 @@ def resolve(machine: Machine, placement: Placement, *, seed: int, compute: Compu
             value = machine.facts[path].value
             lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
     lines += qos.lines(machine)
+    lines += faults.retry_lines(machine)
     lines += _extra_flight(machine)
+    lines += faults.resolved(machine, scenario, seed=seed)
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
     lines += _run(machine, placement, seed=seed)

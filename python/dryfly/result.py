@@ -62,6 +62,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "packets": counted.get("packets", 0),
         "packet_hops": counted.get("packet_hops", 0),
         "network_timeouts": counted.get("network_timeouts", 0),
+        "faults": dict(counted.get("faults", {})),
         "seed": run.seed,
         "fingerprint": counted.get("fingerprint", ""),
         "repeatable": run.compute.mode in ("none", "replay") and not spoiled,

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import capture, counters, environment, job, memory, mpi, program, recording, result, summary
+from dryfly import capture, counters, environment, faults, job, memory, mpi, program, recording, result, summary
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -42,6 +42,7 @@ class RunOptions:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
+    faults: str | None = None
 
 
 def run(options: RunOptions) -> int:
@@ -52,6 +53,7 @@ def run(options: RunOptions) -> int:
     placement = place(
         machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
     )
+    scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
     compute = ComputeSpec.parse(options.compute, record_file=options.compute_record)
     if compute.record_file is not None:
         recording.check_target(compute.record_file)
@@ -66,7 +68,7 @@ def run(options: RunOptions) -> int:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
-    spec = resolve(machine, placement, seed=options.seed, compute=compute)
+    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()

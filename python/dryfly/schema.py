@@ -72,6 +72,12 @@ FIELDS: dict[str, Field] = {
     "fabric.packet.payload": _size("fabric.packet.payload_bytes", least=1, most=2**16),
     "fabric.packet.header": _size("fabric.packet.header_bytes", least=1, most=2**12),
     "fabric.packet.ack": _size("fabric.packet.ack_bytes", least=1, most=2**12),
+    "fabric.packet.age": _time("fabric.packet.age_ps", least=1, most=10**15),
+    "fabric.link.retune.least": _time("", least=1, most=10**15),
+    "fabric.link.retune.most": _time("", least=1, most=10**15),
+    "fabric.manager.topology_sweep": _time("fabric.manager.topology_sweep_ps", least=1, most=10**15),
+    "fabric.manager.routing_sweep": _time("fabric.manager.routing_sweep_ps", least=1, most=10**15),
+    "fabric.manager.deployment_sweep": _time("fabric.manager.deployment_sweep_ps", least=1, most=10**15),
     "fabric.nic.window": _count("fabric.nic.window_packets", least=1, most=2**16),
     "fabric.routing.algorithm": Field(choices=("minimal", "valiant", "adaptive"), resolved="fabric.routing.algorithm"),
     "fabric.routing.bias_shift": _count("fabric.routing.bias_shift", most=16),
@@ -84,6 +90,12 @@ FIELDS: dict[str, Field] = {
     "fabric.qos.default": Field(),
     # "s0>s1 1 ns, n5>s0 2 ns": links with extra time of flight; for experiments, no machine file has it.
     "fabric.extra_flight": Field(required=False),
+    # "s0-s4, n5, t7": cables and nodes that are not there.
+    "fabric.down": Field(required=False),
+    # A text file with a cable or node and `up` or `down` on each line.
+    "fabric.cabling": Field(required=False),
+    "nic.retry.timeout": _time("nic.retry.timeout_ps", least=1, most=10**15),
+    "nic.retry.delays": Field(),
     "nic.inline": _size("nic.inline_bytes", most=192),  # wire::inline_bytes_max
     "nic.eager": _size("nic.eager_bytes", most=2**30),
     "nic.rendezvous_head": _size("nic.rendezvous_head_bytes", most=2**30),

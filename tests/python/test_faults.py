@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dryfly import faults
+from dryfly.errors import UserError
+from dryfly.machine import Machine, load
+from dryfly.placement import place
+from dryfly.resolve import ComputeSpec, resolve
+from dryfly.summary import timeouts_line
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "example" / "faults.toml"
+
+
+@pytest.fixture(scope="module")
+def testbed() -> Machine:
+    return load("testbed")
+
+
+def entries(machine: Machine, text: str, *, seed: int = 1) -> dict[str, str]:
+    scenario = faults.parse(tomllib.loads(text), machine, seed=seed)
+    lines = resolve(machine, place(machine, nodes=2), seed=seed, compute=ComputeSpec(mode="none"), scenario=scenario)
+    return dict(line.split(" ", 1) for line in lines.splitlines() if line.startswith("faults."))
+
+
+def test_a_flap_of_a_node_is_its_nics_going_down_for_a_while(testbed: Machine) -> None:
+    spec = entries(testbed, '[[flap]]\nnode = "t5"\nat = "2 s"\nfor = "4 s"')
+    assert spec == {
+        "faults.count": "1",
+        "faults.seed": "1",
+        "faults.0.kind": "down",
+        "faults.0.where": "n5",
+        "faults.0.from_ps": str(2 * 10**12),
+        "faults.0.until_ps": str(6 * 10**12),
+    }
+
+
+def test_without_a_duration_a_retune_of_3_to_5_s_is_drawn_by_the_seed(testbed: Machine) -> None:
+    text = '[[flap]]\nlink = "s0-s1"\nat = "0 s"'
+    drawn = {entries(testbed, text, seed=seed)["faults.0.until_ps"] for seed in range(8)}
+    assert len(drawn) == 8
+    assert all(3 * 10**12 <= int(until) <= 5 * 10**12 for until in drawn)
+    assert entries(testbed, "seed = 3\n" + text, seed=1) == entries(testbed, "seed = 3\n" + text, seed=2)
+
+
+def test_all_nics_of_a_node_of_aurora_are_named_and_nothing_is_written_without_faults() -> None:
+    aurora = load("aurora")
+    spec = entries(aurora, '[[loss]]\nnode = "x4000c0s1b0n0"\nat = "1 s"')
+    assert [spec[f"faults.{n}.where"] for n in range(8)] == [f"n{n}" for n in range(8, 16)]
+    assert entries(aurora, "") == {"faults.count": "0"}
+
+
+def test_the_example_in_the_documentation_can_be_used(testbed: Machine) -> None:
+    spec = entries(testbed, EXAMPLE.read_text(encoding="utf-8"))
+    kinds = [spec[f"faults.{n}.kind"] for n in range(int(spec["faults.count"]))]
+    assert kinds == ["down", "flaps", "lanes", "replays", "down", "drain"]
+    assert spec["faults.3.rate_ppb"] == "1000"
+    assert spec["faults.1.rate_ppb"] == "556"  # 0.002 / 3600 s, in billionths
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[[flip]]\nlink = "n0"', r"unknown table \[\[flip\]\]; accepted are flap, loss"),
+        ('[[flap]]\nat = "1 s"', r"flap 1: name one place by one of the keys link, switch, nic, node"),
+        ('[[flap]]\nlink = "n0"', r"flap 1: at or per_hour is missing"),
+        ('[[flap]]\nlink = "n0"\nat = "1 s"\nlanes = 2', r"flap 1: unknown key lanes"),
+        ('[[flap]]\nlink = "n0"\nat = 1', r"at = \"1\".*needs a unit"),
+        ('[[flap]]\nlink = "n0"\nat = "1 s"\nfor = "0 s"', r"for = \"0 s\": accepted is 1 ps"),
+        ('[[flap]]\nlink = "n32"\nat = "1 s"', r'link = "n32": testbed has the NICs n0 to n31'),
+        ('[[flap]]\nlink = "t0"\nat = "1 s"', r'link = "t0": accepted is "s0-s4" for cables'),
+        ('[[loss]]\nswitch = "s16"\nat = "1 s"', r'switch = "s16": testbed has the switches s0 to s15'),
+        ('[[loss]]\nnode = "t99"\nat = "1 s"', r'node = "t99": testbed has no such node; its nodes are t0 to t31'),
+        ('[[loss]]\nnode = "t9"', r"loss 1: at is missing"),
+        ('[[lanes]]\nlink = "n0"\nlanes = 0', r"lanes = 0: accepted is 1 to 3"),
+        ('[[replays]]\nlink = "all"\nrate = 2', r"rate = 2: accepted is 1e-9 to 1"),
+        ("seed = -1", r"seed = -1: accepted is 0"),
+        ("flap = 3", r"write \[\[flap\]\]"),
+    ],
+)
+def test_what_cannot_be_used_is_named(testbed: Machine, text: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        entries(testbed, text)
+
+
+def test_nodes_that_are_down_get_no_ranks(tmp_path: Path) -> None:
+    cabling = tmp_path / "cabling.txt"
+    cabling.write_text("t1 down\ns0-s1 down # being replaced\nt2 up\n", encoding="utf-8")
+    machine = load("testbed", sets=["fabric.down=t0, n9", f"fabric.cabling={cabling}"])
+    for policy in ("packed", "random", "spread"):
+        assert not {0, 1} & set(place(machine, nodes=30, policy=policy).nodes)
+    assert place(machine, nodes=3).nodes == [2, 3, 4]
+    with pytest.raises(UserError, match="32 nodes, of which 2 are down; 31 are asked for"):
+        place(machine, nodes=31)
+    spec = resolve(machine, place(machine, nodes=2), seed=1, compute=ComputeSpec(mode="none"))
+    assert [line.split()[1] for line in spec.splitlines() if ".where " in line] == ["n0", "n9", "n1", "s0-s1"]
+    with pytest.raises(UserError, match=r'fabric\.down: "s0_s1": accepted are cables'):
+        faults.absent(load("testbed", sets=["fabric.down=s0_s1"]))
+
+
+def test_the_line_of_time_outs_is_printed_as_cray_mpich_does() -> None:
+    assert timeouts_line(28, "1") == "MPICH Slingshot Network Summary: 28 network timeouts"
+    assert timeouts_line(0, "1") is None
+    assert timeouts_line(0, "5") == "MPICH Slingshot Network Summary: 0 network timeouts"
+    assert timeouts_line(28, "0") is None
