@@ -34,7 +34,7 @@ def variables(
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
 ) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment. Recordings are in `folder`/compute, or `record_folder`."""
+    """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),

@@ -1,0 +1,69 @@
+// Events on their way to a rank: in order, into its ring as far as they may be shown. A completion whose payload
+// another rank has yet to copy is held back until it has.
+#include <utility>
+
+#include "conductor/conductor.hpp"
+
+namespace dryfly {
+
+void Conductor::emit(RankId id, PendingEvent&& pending) {
+  Rank& rank = ranks_[id.value];
+  if (rank.state == RankState::gone) {
+    if ((pending.event.flags & wire::event_flag::payload_arena) != 0) {
+      wire::Arena::free(segment_.base(), pending.event.arena_offset);
+    }
+    return;
+  }
+  const std::uint64_t at = pending.event.at_ps;
+  DRYFLY_CHECK(at >= rank.last_event_ps);
+  rank.last_event_ps = at;
+  rank.overflow.push_back(std::move(pending));
+  if (rank.overflow.size() == 1) flush(rank);
+
+  const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
+                     (rank.state == RankState::timed && at <= rank.deadline_ps);
+  if (!waits) return;
+  const std::uint64_t bound = std::max(at, rank.gate_at_ps);
+  if (bound >= bounds_.bound(id)) return;
+  bounds_.set(id, bound);
+  if (bound + command_latency_.ps < limit_.ps) {
+    limit_ = Instant{bound + command_latency_.ps};
+    engine_.lower_limit(limit_);
+  }
+  ready_.push_back(id);
+}
+
+void Conductor::unreachable(RankId rank, RankId other) {
+  status_.say("unreachable " + std::to_string(rank.value) + " " + std::to_string(other.value));
+}
+
+// Moves pending events into the ring as far as they may be shown; true if at least one went.
+bool Conductor::flush(Rank& rank) {
+  bool moved = false;
+  while (!rank.overflow.empty()) {
+    const PendingEvent& front = rank.overflow.front();
+    if (front.copy_number != 0) {
+      Rank& copier = ranks_[front.copier.value];
+      copier.page->notify_copies.store(front.copy_number, std::memory_order_seq_cst);
+      const bool copied = copier.page->copies_done.load(std::memory_order_seq_cst) >= front.copy_number;
+      if (!copied && copier.state != RankState::gone) {
+        copier.copy_waiters.push_back(rank.id);
+        nudge(*copier.page);
+        break;
+      }
+    }
+    if (!write_event(segment_, rank, front)) break;
+    rank.overflow.pop_front();
+    moved = true;
+  }
+  if (moved && !rank.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
+  return moved;
+}
+
+void Conductor::flush_waiters(Rank& copier) {
+  for (const RankId waiter : std::exchange(copier.copy_waiters, {})) {
+    if (flush(ranks_[waiter.value])) ready_.push_back(waiter);
+  }
+}
+
+}  // namespace dryfly
