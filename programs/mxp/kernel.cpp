@@ -1,7 +1,5 @@
 #include "kernel.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -143,20 +141,12 @@ class SgemmKernel final : public BlasKernel {
   std::vector<float> left_, right_;
 };
 
-// The library has been opened for all to see.
-template <class Function>
-Function find(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<Function>(found);
-  return nullptr;
-}
-
 std::unique_ptr<Kernel> mkl_kernel(const KernelChoice& choice, std::string* error) {
   hpl::BlasChoice library = choice.blas;
   if (library.library.empty()) library.library = "mkl";
   const hpl::Blas blas = hpl::Blas::load(library, error);
   if (!error->empty()) return nullptr;
-  const auto gemm = find<BfGemm>({"cblas_gemm_bf16bf16f32"});
+  const auto gemm = reinterpret_cast<BfGemm>(blas.symbol("cblas_gemm_bf16bf16f32"));
   if (gemm != nullptr) return std::make_unique<MklKernel>(gemm, blas.description());
   *error = "--kernel mkl: " + blas.description() + " has no cblas_gemm_bf16bf16f32";
   return nullptr;
@@ -165,7 +155,7 @@ std::unique_ptr<Kernel> mkl_kernel(const KernelChoice& choice, std::string* erro
 std::unique_ptr<Kernel> sgemm_kernel(const KernelChoice& choice, std::string* error) {
   const hpl::Blas blas = hpl::Blas::load(choice.blas, error);
   if (!error->empty()) return nullptr;
-  const auto gemm = find<Sgemm>({"sgemm_", "scipy_sgemm_"});
+  const auto gemm = reinterpret_cast<Sgemm>(blas.symbol("sgemm_"));
   if (gemm != nullptr) return std::make_unique<SgemmKernel>(choice.precision, gemm, blas.description());
   *error = "--kernel sgemm: " + blas.description() + " has no sgemm_";
   return nullptr;
