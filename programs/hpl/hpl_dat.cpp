@@ -1,5 +1,5 @@
 // Reads HPL.dat: 31 lines of fixed meaning, each with its values first and a remark behind them.
-#include <map>
+#include <cctype>
 #include <sstream>
 
 #include "options.hpp"
@@ -20,8 +20,10 @@ class Lines {
     std::stringstream words(text(line, what));
     std::vector<std::int64_t> values;
     const std::string field = where(line, what);
-    for (std::string word; static_cast<std::int64_t>(values.size()) < count && words >> word;)
+    for (std::string word; static_cast<std::int64_t>(values.size()) < count && words >> word;) {
+      if (std::isalpha(static_cast<unsigned char>(word.front())) != 0) break;  // the remark
       values.push_back(parse_count(field, word, least, most));
+    }
     if (static_cast<std::int64_t>(values.size()) < count)
       throw BadInput(field + " has " + std::to_string(values.size()) + " values, and " + std::to_string(count) +
                      " are announced");

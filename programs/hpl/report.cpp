@@ -45,6 +45,18 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
+// The step from which on `phase` takes longer than the products, to the end; the number of steps if there is none.
+std::size_t crossover(const std::vector<StepTimes>& steps, const std::vector<Phase>& phases) {
+  std::size_t step = steps.size();
+  for (; step > 0; --step) {
+    const StepTimes& times = steps[step - 1];
+    double other = 0;
+    for (const Phase phase : phases) other += times.phase[static_cast<std::size_t>(phase)];
+    if (other <= times.phase[static_cast<std::size_t>(Phase::gemm)]) break;
+  }
+  return step;
+}
+
 std::FILE* opened(const char* field, const std::string& name) {
   if (name.empty()) return nullptr;
   std::FILE* file = std::fopen(name.c_str(), "w");
@@ -161,6 +173,12 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
     rest -= seconds;
   }
   std::fprintf(out_, " %10.3f\n", rest);
+  // The tail that communication bounds, as the cost model max(gemm, panel + broadcast, swap) of a step has it.
+  const auto last_bound = [&](const std::vector<Phase>& phases) {
+    return 100.0 * static_cast<double>(crossover(outcome.steps, phases)) / static_cast<double>(outcome.steps.size());
+  };
+  std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
+               last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
   std::fprintf(out_, "memory of a rank: %.1f MB, of which the matrix 8 N^2/(P Q) = %.1f MB\n",
                outcome.memory_bytes / 1e6,
                8e-6 * static_cast<double>(each.order) * static_cast<double>(each.order) / each.rows / each.columns);

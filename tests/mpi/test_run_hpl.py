@@ -131,7 +131,7 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
     command = ("run", "--machine", "aurora", "-N", "4", "--ppn", "6", "--", NAME, "-N", "1000", "--grid", "4x6")
     ended = dryfly(*command, limit_s=240.0).succeeded()
     assert "...... PASSED" in ended.stdout
-    assert ended.results["virtual_time_ps"] > 0
+    assert ended.results["virtual_time_s"] > 0
 
 
 def test_one_rank_needs_no_launcher_and_two_ranks_find_the_same_solution(
@@ -175,7 +175,7 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value)[:30])
+@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
 def test_what_cannot_be_run_is_one_sentence_and_status_2(
     program: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
