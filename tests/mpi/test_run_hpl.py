@@ -175,7 +175,9 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
 def test_what_cannot_be_run_is_one_sentence_and_status_2(
     program: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
