@@ -50,7 +50,7 @@ void measure(const char* name, Kernel& kernel, std::int64_t depth) {
   const auto work = [&] {
     kernel.pack_left(kSize, depth, left.data(), kSize, aligned(packed_left));
     kernel.pack_right(depth, kSize, right.data(), depth, aligned(packed_right));
-    kernel.subtract(kSize, kSize, depth, aligned(packed_left), aligned(packed_right), c.data(), kSize);
+    kernel.subtract(kSize, kSize, depth, aligned(packed_left), aligned(packed_right), c.data(), kSize, Zeros::none);
   };
   work();  // the first touch of the memory is not measured
   print_rate(name, depth, work);

@@ -81,7 +81,8 @@ void Factorisation::upper_panel(std::int64_t step) {
     void* rows = store_.at(store_.rows().local(step * store_.block()), columns_done_);
     kernel_.pack_right(n, columns, rows, store_.stride(), right_.data());
     kernel_.pack_left(n, n, small_.data(), n, small_packed_.data());
-    kernel_.subtract(n, columns, n, small_packed_.data(), right_.data(), rows, store_.stride());
+    kernel_.subtract(n, columns, n, small_packed_.data(), right_.data(), rows, store_.stride(),
+                     Zeros::above_left_diagonal);
     kernel_.pack_right(n, columns, rows, store_.stride(), right_.data());
   }
 }
@@ -98,7 +99,8 @@ void Factorisation::left_panel(std::int64_t step) {
     kernel_.pack_right(n, n, reinterpret_cast<const char*>(small_.data()) + n * n * size, n, small_packed_.data());
     for (std::int64_t j = 0; j < n; ++j)
       std::memset(store_.at(rows_done_, column + j), 0, static_cast<std::size_t>(rows * size));
-    kernel_.subtract(rows, n, n, left_.data(), small_packed_.data(), panel, store_.stride());
+    kernel_.subtract(rows, n, n, left_.data(), small_packed_.data(), panel, store_.stride(),
+                     Zeros::below_right_diagonal);
     kernel_.pack_left(rows, n, panel, store_.stride(), left_.data());
   }
 }
@@ -140,7 +142,7 @@ void Factorisation::run(const std::vector<double>& diagonal, const AfterStep& af
       const Timed timed(times_, Phase::gemm);
       update_diagonal(step);
       kernel_.subtract(rows, columns, n, left_.data(), right_.data(), store_.at(rows_done_, columns_done_),
-                       store_.stride());
+                       store_.stride(), Zeros::none);
     }
     times_.wall = MPI_Wtime() - begin;
     after_step(end, times_);

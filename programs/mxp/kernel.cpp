@@ -85,7 +85,7 @@ class MklKernel final : public BlasKernel {
       : BlasKernel(Precision::bf16, "cblas_gemm_bf16bf16f32 of " + blas), gemm_(gemm) {}
 
   void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
-                std::int64_t stride) override {
+                std::int64_t stride, Zeros) override {
     if (m == 0 || n == 0) return;
     product_.resize(static_cast<std::size_t>(m * std::min(n, kChunk)));
     for (std::int64_t j = 0; j < n; j += kChunk) {
@@ -107,7 +107,7 @@ class SgemmKernel final : public BlasKernel {
       : BlasKernel(precision, "sgemm of " + blas), gemm_(gemm) {}
 
   void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
-                std::int64_t stride) override {
+                std::int64_t stride, Zeros) override {
     if (m == 0 || n == 0) return;
     if (precision() == Precision::fp32) {
       multiply(m, n, k, static_cast<const float*>(left), static_cast<const float*>(right), -1.0f, 1.0f,

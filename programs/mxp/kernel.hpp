@@ -21,6 +21,9 @@ struct KernelChoice {
   hpl::BlasChoice blas;
 };
 
+// What is known to be zero in a factor, so that a kernel may leave it out.
+enum class Zeros { none, above_left_diagonal, below_right_diagonal };
+
 // Matrices are stored by columns in the kernel's precision; strides count elements.
 class Kernel {
  public:
@@ -35,7 +38,7 @@ class Kernel {
 
   // C := C - L U, C being m x n and k the depth.
   virtual void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
-                        std::int64_t stride) = 0;
+                        std::int64_t stride, Zeros zeros) = 0;
 
   // sums[i] := row (row + i) of L, which has m rows, times column (column + i) of U, for i < count.
   virtual void diagonal_products(std::int64_t row, std::int64_t column, std::int64_t count, std::int64_t k,

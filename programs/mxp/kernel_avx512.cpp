@@ -110,15 +110,20 @@ class Avx512Kernel final : public Kernel {
   }
 
   void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
-                std::int64_t stride) override {
+                std::int64_t stride, Zeros zeros) override {
     const std::int64_t pairs = pairs_of(k), sliver = pairs * 2 * kRows;
     const std::int64_t cached = std::max<std::int64_t>(1, kCached / (sliver * element_bytes(Precision::bf16))) * kRows;
     for (std::int64_t begin = 0; begin < m; begin += cached)
       for (std::int64_t column = 0; column < n; column += kColumns)
-        for (std::int64_t row = begin; row < std::min(m, begin + cached); row += kRows)
-          tile(pairs, static_cast<const Bf16*>(left) + row / kRows * sliver,
+        for (std::int64_t row = begin; row < std::min(m, begin + cached); row += kRows) {
+          // A triangle's rows or columns end at the diagonal.
+          const std::int64_t end = zeros == Zeros::above_left_diagonal    ? row + kRows
+                                   : zeros == Zeros::below_right_diagonal ? column + kColumns
+                                                                          : k;
+          tile(pairs_of(std::min(k, end)), static_cast<const Bf16*>(left) + row / kRows * sliver,
                static_cast<const Bf16*>(right) + column * pairs * 2, static_cast<Bf16*>(c) + row + column * stride,
                stride, std::min(kRows, m - row), std::min(kColumns, n - column));
+        }
   }
 
   void diagonal_products(std::int64_t row, std::int64_t column, std::int64_t count, std::int64_t k, std::int64_t,

@@ -99,7 +99,7 @@ const std::vector<Flag>& flags() {
 // A panel is work for one process column only, so it is the narrower the fewer columns a process has.
 std::int64_t chosen_block(std::int64_t order, int most) {
   const std::int64_t local = order / most;
-  return local >= 4000 ? 384 : local >= 1500 ? 192 : local >= 400 ? 96 : 48;
+  return local >= 4000 ? 256 : local >= 1500 ? 192 : local >= 400 ? 96 : 48;
 }
 
 // A, the inverses of its diagonal blocks in FP32, and for each rank the step's L and U.
@@ -154,7 +154,7 @@ void complete(Options& options, int ranks, double memory_bytes) {
                    std::to_string(needed) + " ranks, and there are " + std::to_string(ranks));
   if (options.orders.empty()) {
     const double order = std::sqrt(0.8 * memory_bytes / static_cast<double>(element_bytes(options.kernel.precision)));
-    const std::int64_t block = options.blocks.empty() ? 384 : options.blocks.front();
+    const std::int64_t block = options.blocks.empty() ? 256 : options.blocks.front();
     const auto most = static_cast<std::int64_t>(std::min(order, 1.0 * hpl::kOrderMost));
     options.orders = {std::max(block, most / block * block)};
   }
