@@ -146,15 +146,17 @@ class Rotations {
   Vector right_;
 };
 
-// One cycle: a correction of x for the residual r that brings its length under `wanted`, if few enough steps do.
+// One cycle: a correction of x for the residual r that brings its length under `wanted`, if few enough steps do. The
+// preconditioned vectors are kept (flexible GMRES): made anew in FP32 from their sum they would end it at FP32.
 Vector gmres_correction(const System& system, const Factorisation& factors, const Vector& r, double wanted,
                         int steps_left, int& steps) {
   const double length = std::sqrt(dot(r, r));
-  std::vector<Vector> basis = {r};
+  std::vector<Vector> basis = {r}, preconditioned;
   for (double& value : basis[0]) value /= length;
   Rotations rotations(length);
   for (int step = 0; step < std::min(kRestart, steps_left); ++step) {
-    Vector w = system.product(apply_factors(factors, basis.back())), h;
+    preconditioned.push_back(apply_factors(factors, basis.back()));
+    Vector w = system.product(preconditioned.back()), h;
     for (const Vector& v : basis) {
       h.push_back(dot(w, v));
       add(w, -h.back(), v);
@@ -168,9 +170,9 @@ Vector gmres_correction(const System& system, const Factorisation& factors, cons
     basis.push_back(std::move(w));
   }
   const Vector y = rotations.solve();
-  Vector sum(r.size());
-  for (std::size_t i = 0; i < y.size(); ++i) add(sum, y[i], basis[i]);
-  return apply_factors(factors, sum);
+  Vector correction(r.size());
+  for (std::size_t i = 0; i < y.size(); ++i) add(correction, y[i], preconditioned[i]);
+  return correction;
 }
 
 }  // namespace

@@ -74,8 +74,10 @@ def test_solutions_on_a_grid_agree_with_lapack(dryfly: Dryfly, tmp_path: Path, g
 def test_gmres_on_a_grid_agrees_with_lapack(dryfly: Dryfly, tmp_path: Path) -> None:
     x = tmp_path / "x"
     options = ("-N", "40,101", "--nb", "16", "--grid", "2x2", "--refine", "gmres", "--pmap", "column")
-    assert simulated(dryfly, 4, *options, "--solution", x).count("PASSED") == 2
+    output = simulated(dryfly, 4, *options, "--solution", x)
+    assert output.count("PASSED") == 2
     require_fp64(x, [40, 101])
+    assert len(re.findall(r"[2-6] steps, residuals \S+ \S+$", output, re.M)) == 2, "one cycle reaches FP64"
 
 
 def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> None:
