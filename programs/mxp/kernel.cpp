@@ -43,6 +43,10 @@ class BlasKernel : public Kernel {
   }
   std::int64_t right_bytes(std::int64_t k, std::int64_t n) const override { return left_bytes(k, n); }
 
+  std::int64_t right_offset(std::int64_t k, std::int64_t column) const override {
+    return column * k * element_bytes(precision_);
+  }
+
   void pack_left(std::int64_t m, std::int64_t k, const void* a, std::int64_t stride, void* packed) const override {
     if (precision_ == Precision::bf16)
       copy_block<Bf16>(m, k, a, stride, packed);

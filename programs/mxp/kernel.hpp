@@ -36,6 +36,9 @@ class Kernel {
   virtual void pack_left(std::int64_t m, std::int64_t k, const void* a, std::int64_t stride, void* packed) const = 0;
   virtual void pack_right(std::int64_t k, std::int64_t n, const void* b, std::int64_t stride, void* packed) const = 0;
 
+  // Where the columns of U from `column` on begin, if they can be used alone; a negative number says they cannot.
+  virtual std::int64_t right_offset(std::int64_t k, std::int64_t column) const = 0;
+
   // C := C - L U, C being m x n and k the depth.
   virtual void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
                         std::int64_t stride, Zeros zeros) = 0;

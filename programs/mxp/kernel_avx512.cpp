@@ -73,6 +73,10 @@ class Avx512Kernel final : public Kernel {
     return (slivers(n, kColumns) * kColumns * pairs_of(k) * 2 * element_bytes(Precision::bf16) + 63) / 64 * 64;
   }
 
+  std::int64_t right_offset(std::int64_t k, std::int64_t column) const override {
+    return column % kColumns == 0 ? column * pairs_of(k) * 2 * element_bytes(Precision::bf16) : -1;
+  }
+
   void pack_left(std::int64_t m, std::int64_t k, const void* a, std::int64_t stride, void* packed) const override {
     auto* target = static_cast<Bf16*>(packed);
     for (std::int64_t row = 0; row < m; row += kRows) {

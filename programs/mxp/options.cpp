@@ -102,11 +102,11 @@ std::int64_t chosen_block(std::int64_t order, int most) {
   return local >= 4000 ? 256 : local >= 1500 ? 192 : local >= 400 ? 96 : 48;
 }
 
-// A, the inverses of its diagonal blocks in FP32, and for each rank the step's L and U.
+// A, the inverses of its diagonal blocks in FP32, and for each rank the step's U and two steps' L.
 double need_bytes(const Options& options, std::int64_t n, std::int64_t nb) {
   const double order = static_cast<double>(n), block = static_cast<double>(std::min(n, nb));
   const double size = static_cast<double>(element_bytes(options.kernel.precision));
-  return size * order * order + 4 * order * block + size * order * block * (options.rows + options.columns);
+  return size * order * order + 4 * order * block + size * order * block * (options.rows + 2 * options.columns);
 }
 
 std::string gigabytes(double bytes) {
