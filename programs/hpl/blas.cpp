@@ -108,7 +108,11 @@ void* open_openblas(const std::string& name, std::string* note) {
 
 }  // namespace
 
+void* Blas::symbol(const std::string& name) const { return dlsym(library_, (prefix_ + name).c_str()); }
+
 bool Blas::bind(void* library, const std::string& prefix) {
+  library_ = library;
+  prefix_ = prefix;
   gemm_ = find<Gemm>(library, prefix + "dgemm_");
   trsm_ = find<Trsm>(library, prefix + "dtrsm_");
   trsv_ = find<Trsv>(library, prefix + "dtrsv_");

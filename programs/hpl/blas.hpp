@@ -38,6 +38,9 @@ class Blas {
 
   const std::string& description() const { return description_; }
 
+  // Another function of the library, by its name there; null: it has none.
+  void* symbol(const std::string& name) const;
+
  private:
   using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
                         const int*, const double*, const int*, const double*, double*, const int*);
@@ -52,6 +55,8 @@ class Blas {
   Trsm trsm_ = nullptr;
   Trsv trsv_ = nullptr;
   std::string description_;
+  void* library_ = nullptr;
+  std::string prefix_;
 };
 
 }  // namespace dryfly::hpl

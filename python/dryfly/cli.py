@@ -152,6 +152,21 @@ def hpl(ranks: int | None, mpi: str | None, only_path: bool, arguments: tuple[st
     sys.exit(solver.run("dryfly-hpl", arguments, ranks=ranks, mpi=mpi, only_path=only_path))
 
 
+@cli.command(context_settings={**_CONTEXT, "ignore_unknown_options": True})
+@click.option("-n", "--ranks", type=int, metavar="R", help="MPI ranks; default: what --grid needs, else one a core.")
+@click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
+@click.option("--program", "only_path", is_flag=True, help="Only print the path of the program for this MPI.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF DRYFLY-MXP]...")
+def mxp(ranks: int | None, mpi: str | None, only_path: bool, arguments: tuple[str, ...]) -> None:
+    """Solve A x = b with factors in BF16, as HPL-MxP asks: dryfly mxp -N 20000 --grid 1x2.
+
+    On a simulated machine: dryfly run ... -- dryfly-mxp -N 8000. Its options: dryfly mxp -- --help.
+    """
+    from dryfly import solver
+
+    sys.exit(solver.run("dryfly-mxp", arguments, ranks=ranks, mpi=mpi, only_path=only_path))
+
+
 @cli.command(context_settings=_CONTEXT)
 @click.argument("subject", metavar="SUBJECT")
 @click.option("--only", multiple=True, metavar="WHAT", help="Rows of a section (E1), of a measurement, or by words.")

@@ -19,7 +19,8 @@ from dryfly.errors import UserError
 from dryfly.mpi import MpiLibrary, select
 from dryfly.paths import cache_folder, programs_folder
 
-NAMES = {"dryfly-hpl": "hpl"}  # and the folder of its sources
+NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
+_SHARED = {"mxp": ("hpl/blas.cpp", "hpl/generator.cpp", "hpl/grid.cpp", "hpl/matrix.cpp", "hpl/options.cpp")}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")
 _BLAS = {"mkl": re.compile(r"libmkl_rt\.so(\.\d+)*"), "scipy-openblas32": re.compile(r"libscipy_openblas.*\.so")}
@@ -29,13 +30,15 @@ _GRID = re.compile(r"(\d+)x(\d+)")
 def build(name: str, *, mpi: MpiLibrary) -> Path:
     """The program for this MPI; it is compiled when there is none of these sources yet."""
     folder = programs_folder() / NAMES[name]
-    sources = sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test"))
+    shared = [programs_folder() / path for path in _SHARED.get(folder.name, ())]
+    sources = [*sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test")), *shared]
     flags = (*_FLAGS, f'-DDRYFLY_BLAS_FOUND="{":".join(blas_libraries())}"')
     wrapper = mpi.wrapper("mpicxx")
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no mpicxx, so {name} cannot be compiled with it")
     digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
-    for path in sorted(folder.glob("*.[ch]pp")):
+    headers = {header for source in sources for header in source.parent.glob("*.hpp")}
+    for path in sorted({*sources, *headers}):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name
     if target.is_file():
@@ -51,16 +54,20 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
 
 def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> None:
     def one(source: Path) -> str:
-        return _messages([*command, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
+        return _messages([*command, "-c", str(source), "-o", str(_object(source, work))])
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         messages = "".join(pool.map(one, sources))
     messages = messages or _messages(
-        [*command, *(str(work / f"{source.stem}.o") for source in sources), "-o", str(work / name), "-ldl"]
+        [*command, *(str(_object(source, work)) for source in sources), "-o", str(work / name), "-ldl"]
     )
     if messages:
         sys.stderr.write(messages)
         raise UserError(f"{name} does not compile with {command[0]} (its messages are above)")
+
+
+def _object(source: Path, work: Path) -> Path:
+    return work / f"{source.parent.name}-{source.stem}.o"
 
 
 def _messages(command: list[str]) -> str:

@@ -1,0 +1,138 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "kernel.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../hpl/generator.hpp"
+#include "diagonal.hpp"
+
+using namespace dryfly::mxp;
+
+namespace {
+
+std::vector<double> random(std::int64_t count, std::uint64_t seed) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  dryfly::hpl::Generator(seed).fill(0, count, values.data());
+  return values;
+}
+
+std::vector<Bf16> rounded(const std::vector<double>& values) {
+  std::vector<Bf16> result;
+  for (const double value : values) result.push_back(from_float<Bf16>(static_cast<float>(value)));
+  return result;
+}
+
+// Memory that begins at a cache line, as the kernel is given.
+struct Room {
+  explicit Room(std::int64_t bytes) : storage(static_cast<std::size_t>(bytes + 64)) {}
+  void* data() {
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) & ~std::uintptr_t{63});
+  }
+  std::vector<char> storage;
+};
+
+}  // namespace
+
+TEST_CASE("BF16 is rounded to nearest, ties to even, and keeps infinity and NaN") {
+  CHECK(to_float(from_float<Bf16>(1.0f + 0x1p-8f)) == 1.0f);              // a tie, 1 is even
+  CHECK(to_float(from_float<Bf16>(1.0f + 0x3p-8f)) == 1.0f + 0x1p-6f);    // a tie, up to the even one
+  CHECK(to_float(from_float<Bf16>(1.0f + 0x1.1p-8f)) == 1.0f + 0x1p-7f);  // more than a tie
+  CHECK(to_float(from_float<Bf16>(-3.0f)) == -3.0f);
+  CHECK(std::isinf(to_float(from_float<Bf16>(3.4e38f * 10))));
+  CHECK(std::isnan(to_float(from_float<Bf16>(NAN))));
+}
+
+TEST_CASE("the own kernel subtracts the product in every size around its tiles, and writes nothing else") {
+  if (!has_avx512_bf16()) {
+    MESSAGE("not tested: this processor has no AVX512-BF16");
+    return;
+  }
+  const auto kernel = avx512_bf16_kernel();
+  for (const std::int64_t m : {1, 15, 48, 49, 97})
+    for (const std::int64_t n : {1, 8, 13})
+      for (const std::int64_t k : {1, 2, 17, 64}) {
+        const std::int64_t stride = m + 3;
+        const auto left = rounded(random(m * k, 1)), right = rounded(random(k * n, 2));
+        const auto before = rounded(random(stride * n, 3));
+        auto c = before;
+        Room packed_left(kernel->left_bytes(m, k)), packed_right(kernel->right_bytes(k, n));
+        kernel->pack_left(m, k, left.data(), m, packed_left.data());
+        kernel->pack_right(k, n, right.data(), k, packed_right.data());
+        kernel->subtract(m, n, k, packed_left.data(), packed_right.data(), c.data(), stride, Zeros::none);
+        double worst = 0;
+        bool rest_kept = true;
+        for (std::int64_t j = 0; j < n; ++j)
+          for (std::int64_t i = 0; i < stride; ++i) {
+            const auto at = static_cast<std::size_t>(i + j * stride);
+            double expected = to_float(before[at]);
+            for (std::int64_t d = 0; i < m && d < k; ++d)
+              expected -= double{to_float(left[static_cast<std::size_t>(i + d * m)])} *
+                          to_float(right[static_cast<std::size_t>(d + j * k)]);
+            if (i < m)
+              worst = std::max(worst, std::fabs(to_float(c[at]) - expected) / (std::fabs(expected) + 1e-3));
+            else
+              rest_kept = rest_kept && c[at] == before[at];
+          }
+        CAPTURE(m);
+        CAPTURE(n);
+        CAPTURE(k);
+        CHECK(worst < 0x1p-8);  // half a unit in the last of 8 bits, and a little for sums that cancel
+        CHECK(rest_kept);
+      }
+}
+
+TEST_CASE("the own kernel's triangles leave out zeros only") {
+  if (!has_avx512_bf16()) {
+    MESSAGE("not tested: this processor has no AVX512-BF16");
+    return;
+  }
+  const auto kernel = avx512_bf16_kernel();
+  const std::int64_t n = 101;
+  const auto full = rounded(random(n * n, 4)), other = rounded(random(n * n, 5));
+  for (const Zeros zeros : {Zeros::above_left_diagonal, Zeros::below_right_diagonal}) {
+    const bool is_left = zeros == Zeros::above_left_diagonal;
+    auto triangle = full;
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < n; ++i)
+        if (is_left ? i < j : i > j) triangle[static_cast<std::size_t>(i + j * n)] = 0;
+    Room left(kernel->left_bytes(n, n)), right(kernel->right_bytes(n, n));
+    kernel->pack_left(n, n, (is_left ? triangle : other).data(), n, left.data());
+    kernel->pack_right(n, n, (is_left ? other : triangle).data(), n, right.data());
+    auto short_way = full, long_way = full;
+    kernel->subtract(n, n, n, left.data(), right.data(), short_way.data(), n, zeros);
+    kernel->subtract(n, n, n, left.data(), right.data(), long_way.data(), n, Zeros::none);
+    CHECK(short_way == long_way);
+    std::vector<double> products(1);
+    kernel->diagonal_products(50, 50, 1, n, n, left.data(), right.data(), products.data());
+    double expected = 0;
+    for (std::int64_t d = 0; d < n; ++d)
+      expected += double{to_float((is_left ? triangle : other)[static_cast<std::size_t>(50 + d * n)])} *
+                  to_float((is_left ? other : triangle)[static_cast<std::size_t>(d + 50 * n)]);
+    CHECK(products[0] == doctest::Approx(expected).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a diagonal block's inverses solve its system") {
+  for (const std::int64_t n : {1, 2, 5, 64, 103}) {
+    auto values = random(n * n, 6);
+    for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * (n + 1))] += static_cast<double>(n);
+    const auto x = random(n, 7);
+    std::vector<float> block(values.begin(), values.end()), right(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < n; ++j)
+        sum += values[static_cast<std::size_t>(i + j * n)] * x[static_cast<std::size_t>(j)];
+      right[static_cast<std::size_t>(i)] = static_cast<float>(sum);
+    }
+    factor_and_invert(n, block.data());
+    apply_lower(n, block.data(), right.data());
+    apply_upper(n, block.data(), right.data());
+    CAPTURE(n);
+    for (std::int64_t i = 0; i < n; ++i)
+      CHECK(std::fabs(right[static_cast<std::size_t>(i)] - x[static_cast<std::size_t>(i)]) < 1e-5);
+  }
+}

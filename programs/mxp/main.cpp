@@ -1,0 +1,123 @@
+// dryfly-mxp: the HPL-MxP benchmark. Built with any MPI's mpicxx; see README.md beside this file.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace dryfly::mxp {
+namespace {
+
+double available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("MemAvailable:", 0) == 0) return std::stod(line.substr(13)) * 1024;
+  return std::numeric_limits<double>::infinity();
+}
+
+// Memory for all ranks together, if each takes the same. Ranks share what the kernel below them has, which for
+// simulated nodes is one and the same.
+double usable_bytes(int ranks) {
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  boot >> id;
+  const auto mine = static_cast<unsigned long long>(std::hash<std::string>{}(id));
+  std::vector<unsigned long long> all(static_cast<std::size_t>(ranks));
+  MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG_LONG, all.data(), 1, MPI_UNSIGNED_LONG_LONG, MPI_COMM_WORLD);
+  double each = available_bytes() / static_cast<double>(std::count(all.begin(), all.end(), mine));
+  MPI_Allreduce(MPI_IN_PLACE, &each, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+  return each * ranks;
+}
+
+void combine_times(Outcome& outcome, int ranks) {
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  for (const hpl::StepTimes& step : outcome.steps)
+    for (std::size_t i = 0; i < hpl::kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
+  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), hpl::kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (double& seconds : outcome.mean.phase) seconds /= ranks;
+  static_assert(sizeof(hpl::StepTimes) == (hpl::kPhases + 1) * sizeof(double), "sent as doubles");
+  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (hpl::kPhases + 1)),
+                MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+}
+
+double since(double begin) {
+  double seconds = MPI_Wtime() - begin;
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Kernel& kernel, Report& report) {
+  const hpl::Grid grid(MPI_COMM_WORLD, options.rows, options.columns, options.row_major);
+  Store store(grid, order, block, kernel.precision());
+  int there = store.allocated() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (there == 0) throw BadInput("N = " + std::to_string(order) + ": the system gives no memory for the matrix");
+  System system(grid, options.seed, store);
+  Factorisation factors(grid, kernel, store);
+  system.generate();
+  Outcome outcome;
+  outcome.order = order, outcome.block = block;
+  MPI_Barrier(MPI_COMM_WORLD);
+  report.begin(order);
+  const double begin = MPI_Wtime();
+  factors.run(system.diagonal(), [&](std::int64_t columns_done, const hpl::StepTimes& times) {
+    outcome.steps.push_back(times);
+    report.after_step(columns_done, times);
+  });
+  outcome.factor_s = since(begin);
+  outcome.solution = refine(system, factors, options.refinement);
+  outcome.refine_s = since(begin) - outcome.factor_s;
+  outcome.memory_bytes = store.bytes() + factors.bytes();
+  combine_times(outcome, options.rows * options.columns);
+  outcome.residual = system.scaled(difference(system, outcome.solution.x), outcome.solution.x);
+  outcome.passed = outcome.residual < options.threshold;  // not for NaN
+  return outcome;
+}
+
+int run(int count, char** arguments) {
+  int ranks = 1, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Options options = parse_command_line(count, arguments);
+  if (options.help) {
+    if (rank == 0) std::fputs(usage().c_str(), stdout);
+    return 0;
+  }
+  complete(options, ranks, usable_bytes(ranks));
+  std::string error;
+  const std::unique_ptr<Kernel> kernel = choose_kernel(options.kernel, &error);
+  if (kernel == nullptr) throw BadInput(error);
+  Report report(rank == 0, options);
+  report.header(*kernel, ranks);
+  bool passed = true;
+  for (const std::int64_t order : options.orders)
+    for (const std::int64_t block : options.blocks) {
+      const Outcome outcome = solve(order, block, options, *kernel, report);
+      report.end(outcome);
+      passed = passed && outcome.passed;
+    }
+  report.finish();
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace dryfly::mxp
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  int status = 2;
+  try {
+    status = dryfly::mxp::run(count, arguments);
+  } catch (const dryfly::mxp::BadInput& error) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) std::fprintf(stderr, "dryfly-mxp: %s\n", error.what());
+  }
+  MPI_Finalize();
+  return status;
+}

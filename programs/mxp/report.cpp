@@ -1,0 +1,166 @@
+#include "report.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace dryfly::mxp {
+namespace {
+
+using hpl::Phase;
+
+constexpr const char* kLine = "--------------------------------------------------------------------------------\n";
+// Rows are not exchanged here; what is called trsm in HPL are products with inverses.
+constexpr std::pair<Phase, const char*> kPhasesShown[] = {
+    {Phase::panel, "diagonal"}, {Phase::broadcast, "broadcast"}, {Phase::trsm, "panels"}, {Phase::gemm, "gemm"}};
+
+double of(const hpl::StepTimes& times, Phase phase) { return times.phase[static_cast<std::size_t>(phase)]; }
+
+double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
+
+std::string number(double value) {  // JSON has no NaN
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return std::isfinite(value) ? text : "null";
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return result + "\"";
+}
+
+std::FILE* opened(const char* field, const std::string& name) {
+  if (name.empty()) return nullptr;
+  std::FILE* file = std::fopen(name.c_str(), "w");
+  if (file == nullptr) throw BadInput(std::string(field) + " " + name + ": " + std::strerror(errno));
+  return file;
+}
+
+}  // namespace
+
+Report::Report(bool is_first, const Options& options) : options_(options), is_first_(is_first) {
+  if (!is_first) return;
+  json_ = opened("--json", options.json);
+  solution_ = opened("--solution", options.solution);
+}
+
+Report::~Report() {
+  if (json_ != nullptr) std::fclose(json_);
+  if (solution_ != nullptr) std::fclose(solution_);
+}
+
+void Report::header(const Kernel& kernel, int ranks) {
+  if (!is_first_) return;
+  const char* stored = kernel.precision() == Precision::bf16 ? "BF16" : "FP32";
+  std::printf("dryfly-mxp: A x = b as HPL-MxP asks, factors in %s, on %d rank%s (grid %dx%d)\n", stored, ranks,
+              ranks == 1 ? "" : "s", options_.rows, options_.columns);
+  std::printf("kernel: %s\n", kernel.description().c_str());
+  std::printf("refinement: %s, %d steps at most; threshold %.1f\n",
+              options_.refinement.kind == Refinement::classic ? "classic" : "GMRES", options_.refinement.steps_most,
+              options_.threshold);
+  std::fflush(stdout);
+  if (json_ != nullptr)
+    std::fprintf(json_,
+                 "{\"program\": \"dryfly-mxp\", \"ranks\": %d, \"precision\": \"%s\", \"kernel\": %s,\n \"runs\": [",
+                 ranks, kernel.precision() == Precision::bf16 ? "bf16" : "fp32", quoted(kernel.description()).c_str());
+}
+
+void Report::begin(std::int64_t order) {
+  order_ = static_cast<double>(order);
+  step_ = lines_ = 0;
+  columns_before_ = 0;
+  since_line_ = {};
+  begun_ = line_at_ = MPI_Wtime();
+}
+
+void Report::after_step(std::int64_t columns_done, const hpl::StepTimes& times) {
+  ++step_;
+  for (std::size_t i = 0; i < hpl::kPhases; ++i) since_line_.phase[i] += times.phase[i];
+  if (!is_first_ || options_.progress == 0) return;
+  // Lines at equal parts of the operations, so that they come in equal times.
+  const double done = static_cast<double>(columns_done), now = MPI_Wtime();
+  const auto until = [&](double columns) { return operations(order_) - operations(order_ - columns); };
+  const double part = until(done) / operations(order_);
+  if (options_.progress > 0 && done < order_ && part * options_.progress < lines_ + 1) return;
+  if (lines_ == 0) {
+    std::printf("%6s %8s %10s %9s %9s  ", "step", "columns", "time", "GF/s now", "so far");
+    for (const auto& [phase, name] : kPhasesShown) std::printf(" %9s", name);
+    std::printf("\n");
+  }
+  lines_ = std::max(lines_ + 1, static_cast<int>(part * options_.progress));
+  std::printf("%6d %7.2f%% %10.3f %9.2f %9.2f  ", step_, 100 * done / order_, now - begun_,
+              (until(done) - until(columns_before_)) / (now - line_at_) / 1e9, until(done) / (now - begun_) / 1e9);
+  for (const auto& [phase, name] : kPhasesShown) std::printf(" %9.4f", of(since_line_, phase));
+  std::printf("\n");
+  std::fflush(stdout);
+  columns_before_ = done;
+  line_at_ = now;
+  since_line_ = {};
+}
+
+void Report::end(const Outcome& outcome) {
+  ++runs_;
+  passed_ += outcome.passed ? 1 : 0;
+  if (!is_first_) return;
+  const double order = static_cast<double>(outcome.order), rate = operations(order) / outcome.seconds() / 1e9;
+  std::printf("%sT/V                N    NB     P     Q               Time                 Gflops\n%s", kLine, kLine);
+  std::printf("%-8s%12lld %5lld %5d %5d %18.2f     %18.4e\n", "MXP", static_cast<long long>(outcome.order),
+              static_cast<long long>(outcome.block), options_.rows, options_.columns, outcome.seconds(), rate);
+  std::printf("factors %.3f s (%.2f GF/s):", outcome.factor_s,
+              2.0 / 3.0 * order * order * order / outcome.factor_s / 1e9);
+  for (const auto& [phase, name] : kPhasesShown) std::printf(" %s %.3f", name, of(outcome.mean, phase));
+  std::printf(" (mean of all ranks)\nrefinement %.3f s (%.1f %% of the time), %d steps, residuals", outcome.refine_s,
+              100 * outcome.refine_s / outcome.seconds(), outcome.solution.steps);
+  for (const double residual : outcome.solution.residuals) std::printf(" %.3g", residual);
+  std::printf("\nmemory of a rank: %.1f MB, of which the matrix %.1f MB\n", outcome.memory_bytes / 1e6,
+              static_cast<double>(element_bytes(options_.kernel.precision)) * order * order / options_.rows /
+                  options_.columns / 1e6);
+  std::printf("||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= %18.8e ...... %s\n", outcome.residual,
+              outcome.passed ? "PASSED" : "FAILED");
+  std::fflush(stdout);
+  if (solution_ != nullptr)
+    std::fwrite(outcome.solution.x.data(), sizeof(double), outcome.solution.x.size(), solution_);
+  if (json_ != nullptr) write_json(outcome);
+}
+
+void Report::write_json(const Outcome& outcome) {
+  const double rate = operations(static_cast<double>(outcome.order)) / outcome.seconds() / 1e9;
+  std::fprintf(json_, "%s\n  {\"order\": %lld, \"block\": %lld, \"grid\": [%d, %d],\n", runs_ == 1 ? "" : ",",
+               static_cast<long long>(outcome.order), static_cast<long long>(outcome.block), options_.rows,
+               options_.columns);
+  std::fprintf(json_, "   \"time_s\": %s, \"factor_s\": %s, \"refine_s\": %s, \"gflops\": %s,\n",
+               number(outcome.seconds()).c_str(), number(outcome.factor_s).c_str(), number(outcome.refine_s).c_str(),
+               number(rate).c_str());
+  std::fprintf(json_, "   \"refinement\": \"%s\", \"refinement_steps\": %d, \"residuals\": [",
+               options_.refinement.kind == Refinement::classic ? "classic" : "gmres", outcome.solution.steps);
+  for (std::size_t i = 0; i < outcome.solution.residuals.size(); ++i)
+    std::fprintf(json_, "%s%s", i == 0 ? "" : ", ", number(outcome.solution.residuals[i]).c_str());
+  std::fprintf(json_,
+               "],\n   \"memory_bytes_per_rank\": %s, \"residual\": %s, \"threshold\": %s, \"passed\": %s,\n"
+               "   \"phases_mean_s\": {",
+               number(outcome.memory_bytes).c_str(), number(outcome.residual).c_str(),
+               number(options_.threshold).c_str(), outcome.passed ? "true" : "false");
+  const char* separator = "";
+  for (const auto& [phase, name] : kPhasesShown) {
+    std::fprintf(json_, "%s\"%s\": %s", separator, name, number(of(outcome.mean, phase)).c_str());
+    separator = ", ";
+  }
+  // One array for each quantity, so that a step is an index into all of them.
+  std::fprintf(json_, "},\n   \"steps_max_s\": {\"wall\": [");
+  for (std::size_t i = 0; i < outcome.steps.size(); ++i)
+    std::fprintf(json_, "%s%.6g", i == 0 ? "" : ", ", outcome.steps[i].wall);
+  for (const auto& [phase, name] : kPhasesShown) {
+    std::fprintf(json_, "],\n    \"%s\": [", name);
+    for (std::size_t i = 0; i < outcome.steps.size(); ++i)
+      std::fprintf(json_, "%s%.6g", i == 0 ? "" : ", ", of(outcome.steps[i], phase));
+  }
+  std::fprintf(json_, "]}}");
+}
+
+void Report::finish() {
+  if (json_ != nullptr) std::fprintf(json_, "],\n \"passed\": %d, \"failed\": %d}\n", passed_, runs_ - passed_);
+  if (is_first_) std::printf("%s%d of %d runs passed the test\n", kLine, passed_, runs_);
+}
+
+}  // namespace dryfly::mxp

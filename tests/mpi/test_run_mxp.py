@@ -1,0 +1,181 @@
+"""dryfly-mxp: its solutions against LAPACK's in FP64, its test, and its refusals, natively and under dryfly run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Dryfly, Native
+
+from dryfly import mpi, solver
+
+NAME = "dryfly-mxp"
+SEED = 100
+ENOUGH = 1.0  # the scaled residual at which the refinement ends
+pytestmark = pytest.mark.usefixtures("program")  # compiled before the first run is timed
+
+
+@pytest.fixture(scope="session")
+def program(library: mpi.MpiLibrary) -> Path:
+    return solver.build(NAME, mpi=library)
+
+
+def system(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """A and b, made here in Python's own whole numbers: A's diagonal is the sum of the rest of its row in magnitude."""
+    state, elements = SEED, []
+    for _ in range(order * (order + 1)):
+        state = (6364136223846793005 * state + 1) % 2**64
+        elements.append(0.5 - float(state) * 2.0**-64)
+    both = np.array(elements).reshape(order + 1, order).T
+    matrix = both[:, :order].copy()
+    np.fill_diagonal(matrix, 0)
+    np.fill_diagonal(matrix, np.abs(matrix).sum(axis=1))
+    return matrix, both[:, order]
+
+
+def require_fp64(file: Path, orders: list[int]) -> None:
+    """The file holds x of so many runs, each within what the residual at which a refinement ends allows.
+
+    |x - y| <= |A^-1| |b - A x| with y by LAPACK, and |b - A x| <= ENOUGH eps N (|A| |x| + |b|); 1.1 for y's own error.
+    """
+    found = np.fromfile(file)
+    assert found.size == sum(orders)
+    systems = {order: system(order) for order in set(orders)}
+    for order in orders:
+        x, found = found[:order], found[order:]
+        matrix, b = systems[order]
+        size = np.abs(matrix).sum(axis=1).max() * np.abs(x).max() + np.abs(b).max()
+        residual = np.abs(b - matrix @ x).max() / (2.0**-53 * order * size)
+        assert residual < ENOUGH, f"order {order}: the residual is {residual:.2e}"
+        expected = np.linalg.solve(matrix, b)
+        allowed = 1.1 * ENOUGH * np.abs(np.linalg.inv(matrix)).sum(axis=1).max() * 2.0**-53 * order * size
+        assert np.abs(x - expected).max() <= allowed, f"order {order}"
+        assert allowed < 1e-9 * np.abs(expected).max(), "or this test would allow FP32"
+
+
+def simulated(dryfly: Dryfly, ranks: int, *arguments: str | Path) -> str:
+    command = ("run", "--compute", "none", "-n", str(ranks), "--", NAME, "--progress", "none", *arguments)
+    return dryfly(*command, limit_s=240.0).succeeded().stdout
+
+
+@pytest.mark.parametrize("grid", ["2x3", "1x6", "6x1"])
+def test_solutions_on_a_grid_agree_with_lapack(dryfly: Dryfly, tmp_path: Path, grid: str) -> None:
+    orders, blocks = [7, 64, 101], [1, 8, 33, 200]
+    x = tmp_path / "x"
+    arguments = ["-N", ",".join(map(str, orders)), "--nb", ",".join(map(str, blocks)), "--solution", str(x)]
+    assert simulated(dryfly, 6, "--grid", grid, *arguments).count("PASSED") == 12
+    require_fp64(x, [order for order in orders for _ in blocks])
+
+
+def test_gmres_on_a_grid_agrees_with_lapack(dryfly: Dryfly, tmp_path: Path) -> None:
+    x = tmp_path / "x"
+    options = ("-N", "40,101", "--nb", "16", "--grid", "2x2", "--refine", "gmres", "--pmap", "column")
+    output = simulated(dryfly, 4, *options, "--solution", x)
+    assert output.count("PASSED") == 2
+    require_fp64(x, [40, 101])
+    assert len(re.findall(r"[2-6] steps, residuals \S+ \S+$", output, re.M)) == 2, "one cycle reaches FP64"
+
+
+def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> None:
+    command = ("run", "--machine", "aurora", "-N", "2", "--ppn", "2", "--", NAME, "-N", "1000", "--grid", "2x2")
+    ended = dryfly(*command, limit_s=240.0).succeeded()
+    assert "...... PASSED" in ended.stdout
+    assert ended.results["virtual_time_s"] > 0
+
+
+# Those that this computer has; sgemm needs a BLAS, which the tests of dryfly-hpl need too.
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--kernel", "avx512-bf16"),
+        ("--kernel", "mkl"),
+        ("--kernel", "sgemm"),
+        ("--precision", "fp32"),
+        ("--precision", "fp32", "--refine", "gmres"),
+    ],
+    ids=lambda options: " ".join(options),
+)
+def test_every_kernel_gives_the_solution_of_fp64(program: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    # 301 and 97 divide neither the own kernel's tiles nor each other; 48 and 8 are its tiles.
+    x = tmp_path / "x"
+    command = [program, "-N", "301,240", "--nb", "97,48,301", "--solution", x, *options]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    if ended.returncode == 2:
+        pytest.skip(ended.stderr.strip())
+    assert ended.stdout.count("PASSED") == 6, ended.stdout
+    require_fp64(x, [301] * 3 + [240] * 3)
+
+
+def test_the_first_residual_is_what_the_stored_precision_costs_whoever_multiplies(program: Path) -> None:
+    first = {}
+    for kernel in ("avx512-bf16", "sgemm", "fp32"):
+        options = ("--precision", "fp32") if kernel == "fp32" else ("--kernel", kernel)
+        command = [program, "-N", "600", "--nb", "64", "--progress", "none", *options]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        if ended.returncode == 2:
+            pytest.skip(ended.stderr.strip())
+        found = re.search(r"residuals ([^\s]+) ", ended.stdout)
+        assert found is not None, ended.stdout
+        first[kernel] = float(found[1])
+    assert first["avx512-bf16"] == pytest.approx(first["sgemm"], rel=0.1)
+    assert first["avx512-bf16"] > 10 * first["fp32"], "else A is not stored in BF16"
+
+
+def test_two_ranks_find_the_solution_of_one_and_say_so_in_json(program: Path, native: Native, tmp_path: Path) -> None:
+    x, result = tmp_path / "x", tmp_path / "result.json"
+    options = ("-N", "300", "--nb", "32", "--grid", "1x2", "--solution", str(x), "--json", str(result))
+    output = native(2, program, *options, "--progress", "all").stdout
+    require_fp64(x, [300])
+    run = json.loads(result.read_text())["runs"][0]
+    assert (run["order"], run["block"], run["grid"], run["passed"]) == (300, 32, [1, 2], True)
+    assert len(run["steps_max_s"]["wall"]) == len(run["steps_max_s"]["gemm"]) == 10
+    assert run["gflops"] == pytest.approx((2 / 3 * 300 + 1.5) * 300**2 / run["time_s"] / 1e9)
+    assert run["refinement_steps"] == len(run["residuals"]) - 1
+    assert re.findall(r"^ +(\d+) +[\d.]+%", output, re.M) == [str(step) for step in range(1, 11)]
+
+
+BAD_INPUT = [
+    (("-N", "0"), "-N 0: accepted is a whole number from 1 to"),
+    (("-N", "100", "--nb", "0"), "--nb 0: accepted is a whole number from 1 to"),
+    (("-N", "100", "--grid", "2x3"), "grid 2x3: it needs 6 ranks, and there are 1"),
+    (("-N", "100", "--grid", "4"), "--grid 4: accepted is PxQ"),
+    (("-N", "2e9"), "GB, and"),
+    (("-N", "100", "--kernel", "amx"), "--kernel amx: accepted is auto, avx512-bf16, mkl, sgemm"),
+    (("-N", "100", "--precision", "fp16"), "--precision fp16: accepted is bf16, fp32"),
+    (("-N", "100", "--precision", "fp32", "--kernel", "mkl"), "--precision fp32: its kernel is sgemm"),
+    (("-N", "100", "--refine", "cg"), "--refine cg: accepted is classic, gmres"),
+    (("-N", "100", "--colour", "red"), "unknown option --colour"),
+    (("-N", "100", "--kernel", "sgemm", "--blas", "/no/such.so"), "/no/such.so"),
+    (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD_INPUT, ids=lambda value: " ".join(value)[:30])
+def test_what_cannot_be_run_is_one_sentence_and_status_2(
+    program: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    ended = subprocess.run([program, *arguments], capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stdout
+    assert sentence in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("-N", "1"), "nan"),  # the matrix is zero
+        (("-N", "200", "--steps", "0"), "e+"),  # what BF16 alone gives is far from FP64
+        (("-N", "200", "--threshold", "1e-9"), "e-"),
+    ],
+    ids=["nan", "without refinement", "threshold"],
+)
+def test_a_test_that_is_not_passed_is_failed_and_status_1(program: Path, arguments: tuple[str, ...], why: str) -> None:
+    ended = subprocess.run([program, *arguments], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert re.search(rf"N\)= +\S*{re.escape(why)}\S* \.\.\.\.\.\. FAILED", ended.stdout), ended.stdout
+    assert "0 of 1 runs passed the test" in ended.stdout
