@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test bench reproduce lint sanitize build setup clean
+.PHONY: demo test bench reproduce lint sanitize build setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -36,13 +36,13 @@ demo: setup
 	cd "$$examples"
 	"$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
 
-test: setup build $(STAMPS)/test-tools
+test: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
 	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
 
-bench: setup build $(STAMPS)/test-tools
+bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
 
 reproduce: setup
@@ -68,8 +68,11 @@ build: $(STAMPS)/system
 	ninja -C build -j $(JOBS)
 
 # The MPI library is in the user's cache, which clones share: it is there, or is installed now.
-setup: $(STAMPS)/dryfly $(STAMPS)/lammps $(STAMPS)/hpcc
+setup: $(STAMPS)/dryfly $(STAMPS)/lammps
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
+
+# What tests and benches need besides.
+test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 
 clean:
