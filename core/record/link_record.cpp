@@ -9,7 +9,10 @@ namespace dryfly {
 
 void LinkRecord::carried(const CarriedFrame& frame) {
   Link& link = links_[frame.port];
-  spread(link, frame.start_ps, frame.end_ps, [](Step& step, std::uint64_t ps) { step.busy_ps += ps; });
+  // Heads that a switch's drawn latency would put out of order seem to have started late: no two frames share a link.
+  const std::uint64_t busy_from_ps = std::max(frame.start_ps, link.busy_until_ps);
+  link.busy_until_ps = busy_from_ps + (frame.end_ps - frame.start_ps);
+  spread(link, busy_from_ps, link.busy_until_ps, [](Step& step, std::uint64_t ps) { step.busy_ps += ps; });
   if (frame.acknowledgement) return;
   if (frame.start_ps >= start_ps_) step_at(link, frame.start_ps - start_ps_).data_bytes += frame.frame_bytes;
   if (frame.packet >= at_switch_since_.size()) at_switch_since_.resize(frame.packet + std::size_t{1}, never.ps);

@@ -30,6 +30,7 @@ class LinkRecord final : public FabricObserver {
     std::vector<Step> steps;
     std::array<std::uint64_t, wait_bins> waits{};
     std::uint64_t longest_wait_ps = 0;
+    std::uint64_t busy_until_ps = 0;
   };
 
   explicit LinkRecord(std::uint64_t start_ps) : start_ps_(start_ps) {}

@@ -25,6 +25,14 @@ TEST_CASE("a frame's time on a link is spread over the steps it touches") {
   CHECK(link.steps[1].data_bytes == 0);
 }
 
+TEST_CASE("frames that seem to overlap follow each other") {
+  LinkRecord record(0);
+  record.carried({.port = 1, .packet = 0, .frame_bytes = 50, .start_ps = 1000, .end_ps = 5000, .now_ps = 6000});
+  record.carried({.port = 1, .packet = 1, .frame_bytes = 50, .start_ps = 4000, .end_ps = 8000, .now_ps = 9000});
+  CHECK(record.links().at(1).busy_until_ps == 9000);
+  CHECK(record.links().at(1).steps[0].busy_ps == 8000);
+}
+
 TEST_CASE("a frame waits from when its head could leave the switch until it does") {
   LinkRecord record(0);
   record.carried({.port = 1, .packet = 3, .frame_bytes = 50, .start_ps = 0, .end_ps = 1000, .now_ps = 2000});
