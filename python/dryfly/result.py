@@ -172,8 +172,10 @@ def _one_sided_health(run: RunInput, counted: Mapping[str, Any]) -> list[Json]:
     calls = sum(row.get("count", 0) for row in profile if row.get("call", "").startswith(("MPI_Win_c", "MPI_Win_a")))
     if run.mpi.family != "openmpi" or run.mpi.version.startswith("4.") or calls == 0:
         return []
-    text = "Open MPI reads the memory of windows outside libfabric, where it sees writes as they come: not repeatable"
-    return [_finding("one_sided", text, severity="note", count=calls)]
+    text = (
+        "Open MPI reads the memory of windows outside libfabric: not repeatable, and wrong where ranks contend for one"
+    )
+    return [_finding("one_sided", text, count=calls)]
 
 
 def _compute_health(compute: Json) -> list[Json]:

@@ -26,8 +26,8 @@ _COUNTS = {
     "reductions.c": (3,),
     "communicators.c": (5,),
     "datatypes.c": (2,),
+    # Not rma_contended.c: it has once found an exclusive lock held by two ranks (docs/decision/0004).
     "rma.c": (2,),
-    "rma_contended.c": (3,),
 }
 
 
@@ -65,7 +65,7 @@ def test_the_same_run_gives_the_same_fingerprint(name: str, dryfly: Dryfly, buil
 
 
 def test_a_run_with_windows_says_that_it_is_not_repeatable(dryfly: Dryfly, built: Programs) -> None:
-    run = dryfly("run", "-n", "2", *_NONE, "--", built.check("rma_contended.c")).succeeded()
+    run = dryfly("run", "-n", "2", *_NONE, "--", built.check("rma.c")).succeeded()
     assert run.results["repeatable"] is False
     assert "one_sided" in [row["name"] for row in run.results["health"]]
 
