@@ -5,60 +5,17 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <functional>
-#include <limits>
-#include <map>
 #include <memory>
 #include <sstream>
 
 #include "factor.hpp"
+#include "host_memory.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "solve.hpp"
 
 namespace dryfly::hpl {
 namespace {
-
-// Memory of the computers below the ranks. A simulated node is none: what counts is whose kernel it is.
-class Hosts {
- public:
-  Hosts() {
-    std::ifstream boot("/proc/sys/kernel/random/boot_id");
-    std::string id;
-    boot >> id;
-    double mine[2] = {static_cast<double>(std::hash<std::string>{}(id) >> 12), available()};
-    int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    host_of_rank_.resize(static_cast<std::size_t>(ranks));
-    std::vector<double> all(2 * host_of_rank_.size());
-    MPI_Allgather(mine, 2, MPI_DOUBLE, all.data(), 2, MPI_DOUBLE, MPI_COMM_WORLD);
-    for (std::size_t r = 0; r < host_of_rank_.size(); ++r) {
-      host_of_rank_[r] = all[2 * r];
-      double& bytes = available_.try_emplace(all[2 * r], all[2 * r + 1]).first->second;
-      bytes = std::min(bytes, all[2 * r + 1]);
-    }
-  }
-
-  // What all ranks together can use, if each takes the same.
-  double usable() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [host, bytes] : available_)
-      least =
-          std::min(least, bytes / static_cast<double>(std::count(host_of_rank_.begin(), host_of_rank_.end(), host)));
-    return least * static_cast<double>(host_of_rank_.size());
-  }
-
- private:
-  static double available() {
-    std::ifstream file("/proc/meminfo");
-    for (std::string line; std::getline(file, line);)
-      if (line.rfind("MemAvailable:", 0) == 0) return std::stod(line.substr(13)) * 1024;
-    return std::numeric_limits<double>::infinity();
-  }
-
-  std::vector<double> host_of_rank_;
-  std::map<double, double> available_;
-};
 
 std::string gigabytes(double bytes) {
   char text[32];
@@ -213,15 +170,15 @@ int run(int count, char** arguments) {
       chosen = "what " + data_file + " says";
     }
   }
-  const Hosts hosts;
+  const double usable = usable_bytes(ranks);
   const bool order_chosen = options.orders.empty();
-  complete(options, ranks, hosts.usable());
+  complete(options, ranks, usable);
   const std::vector<Case> cases = combinations(options);
-  check_memory(cases, hosts.usable());
+  check_memory(cases, usable);
   if (order_chosen)
     chosen = "N = " + std::to_string(options.orders.front()) + " on a grid of " +
              std::to_string(options.grids.front().first) + "x" + std::to_string(options.grids.front().second) +
-             ", for which " + gigabytes(hosts.usable()) + " of memory are free";
+             ", for which " + gigabytes(usable) + " of memory are free";
   std::string error;
   const Blas blas = Blas::load(options.blas, &error);
   agree(error, "a rank cannot load the BLAS");

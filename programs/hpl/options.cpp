@@ -24,15 +24,6 @@ const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}}
 const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
 
 template <class Value>
-Value choose(const std::string& field, const std::string& text, const std::map<std::string, Value>& known) {
-  const auto found = known.find(text);
-  if (found != known.end()) return found->second;
-  std::string accepted;
-  for (const auto& [name, value] : known) accepted += (accepted.empty() ? "" : ", ") + name;
-  throw BadInput(field + " " + text + ": accepted is " + accepted);
-}
-
-template <class Value>
 std::vector<Value> list(const std::string& text, const std::function<Value(const std::string&)>& parse) {
   std::vector<Value> values;
   std::stringstream stream(text + ",");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -18,6 +19,16 @@ class BadInput : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// The value that the text names; BadInput with the accepted names otherwise.
+template <class Value>
+Value choose(const std::string& field, const std::string& text, const std::map<std::string, Value>& known) {
+  const auto found = known.find(text);
+  if (found != known.end()) return found->second;
+  std::string accepted;
+  for (const auto& [name, value] : known) accepted += (accepted.empty() ? "" : ", ") + name;
+  throw BadInput(field + " " + text + ": accepted is " + accepted);
+}
 
 struct Options {
   // Every combination of these is run, in HPL's order.

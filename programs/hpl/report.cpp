@@ -1,9 +1,9 @@
 #include "report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
+
+#include "output.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -30,21 +30,6 @@ double operations_until(double order, double columns) {
   return operations(order) - operations(left);
 }
 
-std::string number(double value) {  // JSON has no NaN
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return std::isfinite(value) ? text : "null";
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
-
 // The step from which on `phase` takes longer than the products, to the end; the number of steps if there is none.
 std::size_t crossover(const std::vector<StepTimes>& steps, const std::vector<Phase>& phases) {
   std::size_t step = steps.size();
@@ -57,22 +42,14 @@ std::size_t crossover(const std::vector<StepTimes>& steps, const std::vector<Pha
   return step;
 }
 
-std::FILE* opened(const char* field, const std::string& name) {
-  if (name.empty()) return nullptr;
-  std::FILE* file = std::fopen(name.c_str(), "w");
-  if (file == nullptr) throw BadInput(std::string(field) + " " + name + ": " + std::strerror(errno));
-  return file;
-}
-
 }  // namespace
 
 double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
 
 Report::Report(bool is_first, const Options& options) : row_major_(options.row_major), lines_asked_(options.progress) {
   if (!is_first) return;
-  out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : std::fopen(options.output.c_str(), "w");
+  out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : opened("output file", options.output);
   owns_out_ = out_ != stdout && out_ != stderr;
-  if (out_ == nullptr) throw BadInput("output file " + options.output + ": " + std::strerror(errno));
   json_ = opened("--json", options.json);
   solution_ = opened("--solution", options.solution);
 }

@@ -3,36 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <functional>
-#include <limits>
 
+#include "../hpl/host_memory.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
 namespace dryfly::mxp {
 namespace {
-
-double available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("MemAvailable:", 0) == 0) return std::stod(line.substr(13)) * 1024;
-  return std::numeric_limits<double>::infinity();
-}
-
-// Memory for all ranks together, if each takes the same. Ranks share what the kernel below them has, which for
-// simulated nodes is one and the same.
-double usable_bytes(int ranks) {
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  boot >> id;
-  const auto mine = static_cast<unsigned long long>(std::hash<std::string>{}(id));
-  std::vector<unsigned long long> all(static_cast<std::size_t>(ranks));
-  MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG_LONG, all.data(), 1, MPI_UNSIGNED_LONG_LONG, MPI_COMM_WORLD);
-  double each = available_bytes() / static_cast<double>(std::count(all.begin(), all.end(), mine));
-  MPI_Allreduce(MPI_IN_PLACE, &each, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-  return each * ranks;
-}
 
 void combine_times(Outcome& outcome, int ranks) {
   MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -88,7 +65,7 @@ int run(int count, char** arguments) {
     if (rank == 0) std::fputs(usage().c_str(), stdout);
     return 0;
   }
-  complete(options, ranks, usable_bytes(ranks));
+  complete(options, ranks, hpl::usable_bytes(ranks));
   std::string error;
   const std::unique_ptr<Kernel> kernel = choose_kernel(options.kernel, &error);
   if (kernel == nullptr) throw BadInput(error);

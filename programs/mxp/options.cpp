@@ -17,15 +17,6 @@ const std::map<std::string, Precision> kPrecisions = {{"bf16", Precision::bf16},
 const std::map<std::string, Refinement> kRefinements = {{"classic", Refinement::classic}, {"gmres", Refinement::gmres}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
 
-template <class Value>
-Value choose(const std::string& field, const std::string& text, const std::map<std::string, Value>& known) {
-  const auto found = known.find(text);
-  if (found != known.end()) return found->second;
-  std::string accepted;
-  for (const auto& [name, value] : known) accepted += (accepted.empty() ? "" : ", ") + name;
-  throw BadInput(field + " " + text + ": accepted is " + accepted);
-}
-
 int whole(const std::string& field, const std::string& text, int least, int most) {
   return static_cast<int>(hpl::parse_count(field, text, least, most));
 }
@@ -68,17 +59,17 @@ const std::vector<Flag>& flags() {
       {"--nb", "NB,...", "block size", [](Options& o, Text t) { o.blocks = counts("--nb", t, hpl::kBlockMost); }},
       {"--grid", "PxQ", "process grid; without it: as square as possible, P <= Q", parse_grid},
       {"--pmap", "row|column", "order of the ranks in the grid",
-       [](Options& o, Text t) { o.row_major = choose("--pmap", t, kMappings); }},
+       [](Options& o, Text t) { o.row_major = hpl::choose("--pmap", t, kMappings); }},
       {"--precision", "bf16|fp32", "in which A and its factors are stored",
-       [](Options& o, Text t) { o.kernel.precision = choose("--precision", t, kPrecisions); }},
+       [](Options& o, Text t) { o.kernel.precision = hpl::choose("--precision", t, kPrecisions); }},
       {"--kernel", "KIND", "auto, avx512-bf16 (dryfly's own), mkl (its BF16 GEMM) or sgemm",
-       [](Options& o, Text t) { o.kernel.kind = choose("--kernel", t, kKernels); }},
+       [](Options& o, Text t) { o.kernel.kind = hpl::choose("--kernel", t, kKernels); }},
       {"--blas", "mkl|openblas|PATH", "the library of the last two",
        [](Options& o, Text t) { o.kernel.blas.library = t; }},
       {"--threads", "T", "its threads in each rank",
        [](Options& o, Text t) { o.kernel.blas.threads = whole("--threads", t, 1, 4096); }},
       {"--refine", "classic|gmres", "how x gets the accuracy of FP64",
-       [](Options& o, Text t) { o.refinement.kind = choose("--refine", t, kRefinements); }},
+       [](Options& o, Text t) { o.refinement.kind = hpl::choose("--refine", t, kRefinements); }},
       {"--steps", "N", "of the refinement at most; default 50",
        [](Options& o, Text t) { o.refinement.steps_most = whole("--steps", t, 0, 10000); }},
       {"--threshold", "X", "of the residual", [](Options& o, Text t) { o.threshold = parse_threshold(t); }},

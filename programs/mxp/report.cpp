@@ -1,13 +1,14 @@
 #include "report.hpp"
 
-#include <cerrno>
-#include <cmath>
-#include <cstring>
+#include "../hpl/output.hpp"
 
 namespace dryfly::mxp {
 namespace {
 
+using hpl::number;
+using hpl::opened;
 using hpl::Phase;
+using hpl::quoted;
 
 constexpr const char* kLine = "--------------------------------------------------------------------------------\n";
 // Rows are not exchanged here; what is called trsm in HPL are products with inverses.
@@ -17,25 +18,6 @@ constexpr std::pair<Phase, const char*> kPhasesShown[] = {
 double of(const hpl::StepTimes& times, Phase phase) { return times.phase[static_cast<std::size_t>(phase)]; }
 
 double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
-
-std::string number(double value) {  // JSON has no NaN
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return std::isfinite(value) ? text : "null";
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return result + "\"";
-}
-
-std::FILE* opened(const char* field, const std::string& name) {
-  if (name.empty()) return nullptr;
-  std::FILE* file = std::fopen(name.c_str(), "w");
-  if (file == nullptr) throw BadInput(std::string(field) + " " + name + ": " + std::strerror(errno));
-  return file;
-}
 
 }  // namespace
 

@@ -20,7 +20,11 @@ from dryfly.mpi import MpiLibrary, select
 from dryfly.paths import cache_folder, programs_folder
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
-_SHARED = {"mxp": ("hpl/blas.cpp", "hpl/generator.cpp", "hpl/grid.cpp", "hpl/matrix.cpp", "hpl/options.cpp")}
+_SHARED = {
+    "mxp": tuple(
+        f"hpl/{part}.cpp" for part in ("blas", "generator", "grid", "host_memory", "matrix", "options", "output")
+    )
+}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")
 _BLAS = {"mkl": re.compile(r"libmkl_rt\.so(\.\d+)*"), "scipy-openblas32": re.compile(r"libscipy_openblas.*\.so")}

@@ -1,0 +1,16 @@
+// What the reports of both solvers write with.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace dryfly::hpl {
+
+// As JSON: null for what is no finite number, and text with its quotes.
+std::string number(double value);
+std::string quoted(const std::string& text);
+
+// nullptr for no name; BadInput with the field if the file cannot be written.
+std::FILE* opened(const char* field, const std::string& name);
+
+}  // namespace dryfly::hpl
