@@ -79,6 +79,7 @@ Outcome run_ranks(const std::string& spec, const std::function<bool(wire::Channe
     children[rank] = fork();
     if (children[rank] != 0) continue;
     close(life[1]);
+    close(go[1]);  // or a conductor that fails would leave the children waiting for each other
     char byte = 0;
     [[maybe_unused]] const auto got = read(go[0], &byte, 1);
     setenv("DRYFLY_CHANNEL", name.c_str(), 1);
