@@ -1,5 +1,16 @@
+"""Where the command begins: before its first import an interrupt must not be lost."""
+
 from __future__ import annotations
 
-from dryfly.cli import main
+from dryfly.interrupt import keep
 
-main()
+
+def main() -> None:
+    keep()
+    from dryfly.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()
