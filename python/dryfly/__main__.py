@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from dryfly.interrupt import keep
 
 
 def main() -> None:
     keep()
-    from dryfly.cli import main as command
-
+    try:
+        from dryfly.cli import main as command
+    except KeyboardInterrupt:
+        sys.exit("dryfly: interrupted")
     command()
 
 

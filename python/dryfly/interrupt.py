@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 _MOMENT_S = 1e-3
 
@@ -23,7 +19,7 @@ def keep() -> None:
     sys.unraisablehook = _again
 
 
-def _again(lost: UnraisableHookArgs) -> None:
+def _again(lost: sys.UnraisableHookArgs) -> None:
     if lost.exc_type is KeyboardInterrupt:
         signal.setitimer(signal.ITIMER_REAL, _MOMENT_S)
     else:
