@@ -84,7 +84,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     rank.nic_index =
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
   }
-  last_progress_ = last_check_ = WallClock::now();
+  last_check_ = WallClock::now();
   status_.say("ready");
 }
 
@@ -99,7 +99,7 @@ void Conductor::run() {
     progress |= advance();
     progress |= release_ready();
     if (progress) {
-      last_progress_ = WallClock::now();
+      last_progress_ = watched_;
     } else {
       check_deadlock();
       wait_for_work();

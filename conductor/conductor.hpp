@@ -126,12 +126,16 @@ class Conductor final : private EventOutlet {
   std::vector<std::string> health_;
 
   WallClock::time_point started_at_{};
-  WallClock::time_point last_progress_{};
+  // Wall time in which the conductor could look. One that was stopped or starved for a while, with the ranks or without
+  // them, has learnt nothing of them in that while.
+  WallClock::duration watched_{};
+  WallClock::duration last_progress_{};  // when, in watched time
   WallClock::time_point last_check_{};
   struct Stall {
     std::uint64_t cpu_ticks = 0;
     std::uint64_t call_count = 0;
-    WallClock::time_point since{};
+    WallClock::duration since{};        // of its last call
+    WallClock::duration computed_at{};  // when its processor time was last seen to grow
     bool named = false;
   };
   std::vector<Stall> stalls_;

@@ -19,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto check_interval = 200ms;
 constexpr auto let_go_after = 5s;
+constexpr auto asleep_after = 1s;
 constexpr auto name_after = 10s;
 
 struct ProcessState {
@@ -89,6 +90,7 @@ void Conductor::report_deadlock() {
 void Conductor::check_stalls() {
   const auto now = WallClock::now();
   if (now - last_check_ < check_interval) return;
+  watched_ += std::min<WallClock::duration>(now - last_check_, 2 * check_interval);
   last_check_ = now;
   if (!started_ || ended_ || broken_) return;
   for (Rank& rank : ranks_) {
@@ -97,22 +99,25 @@ void Conductor::check_stalls() {
     const std::uint64_t calls = rank.page->call_count.load(std::memory_order_relaxed);
     const ProcessState process = process_state(rank.pid);
     const bool inside_mpi = rank.page->call_index.load(std::memory_order_relaxed) != 0;
-    const bool moved = calls != stall.call_count || stall.since == WallClock::time_point{} || inside_mpi;
+    const bool moved = calls != stall.call_count || stall.since == WallClock::duration{} || inside_mpi;
     const bool computed = process.cpu_ticks != stall.cpu_ticks;
     if (moved) {
-      stall = {.cpu_ticks = process.cpu_ticks, .call_count = calls, .since = now, .named = false};
+      stall = {.cpu_ticks = process.cpu_ticks, .call_count = calls, .since = watched_, .computed_at = watched_};
       continue;
     }
     if (computed) {
       stall.cpu_ticks = process.cpu_ticks;
-      if (!stall.named && now - stall.since >= name_after) {
+      stall.computed_at = watched_;
+      if (!stall.named && watched_ - stall.since >= name_after) {
         stall.named = true;
         status_.say("spinning " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
       }
       continue;
     }
-    const bool asleep = process.letter == 'S' || process.letter == 'D' || process.letter == 'T';
-    if (asleep && now - last_progress_ >= let_go_after && now - stall.since >= let_go_after) {
+    // One that computes with pauses, for a file or on a busy computer, is not asleep.
+    const bool asleep = (process.letter == 'S' || process.letter == 'D' || process.letter == 'T') &&
+                        watched_ - stall.computed_at >= asleep_after;
+    if (asleep && watched_ - last_progress_ >= let_go_after && watched_ - stall.since >= let_go_after) {
       ++gates_.let_go;
       status_.say("let-go " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
       set_state(rank, RankState::away, never.ps);
