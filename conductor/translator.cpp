@@ -185,7 +185,8 @@ void Translator::execute_peek(std::uint32_t slot, Operation& operation) {
                .ignore = command.ignore,
                .token = slot,
                .claim = (command.flags & command_flag::claim) != 0,
-               .discard = (command.flags & command_flag::discard) != 0});
+               .discard = (command.flags & command_flag::discard) != 0,
+               .waits = (command.flags & command_flag::waits) != 0});
 }
 
 void Translator::execute_cancel(std::uint32_t slot, Operation& operation) {

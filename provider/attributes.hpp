@@ -14,8 +14,17 @@
 namespace dryfly::provider {
 
 inline constexpr char provider_name[] = "cxi";
-inline constexpr char fabric_name[] = "cxi";
 inline constexpr char domain_prefix[] = "cxi";  // cxi0, cxi1, ...: one domain per NIC of the node
+
+// The provider shows two faces to libfabric: the network, and the memory that the ranks of a node share. Messages
+// take the on-node path of the model wherever source and target share a node; the second face is for LINKx, which
+// asks for a provider named shm to put beside cxi.
+struct Face {
+  const char* name;    // of the provider and of its fabric
+  const char* domain;  // of its one domain; null: a domain for each NIC
+};
+inline constexpr Face network_face{provider_name, nullptr};
+inline constexpr Face node_face{"shm", "shm"};
 
 // libfabric keeps the ABI within a major version and marks growth by the size field of each table, so a provider
 // that fills in the tables of its headers serves every 2.x.
@@ -27,6 +36,7 @@ inline constexpr std::uint64_t receive_modifiers = FI_RECV | FI_REMOTE_READ | FI
 inline constexpr std::uint64_t primary_capabilities = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t domain_capabilities = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t secondary_capabilities = FI_MULTI_RECV | FI_SOURCE | domain_capabilities;
+inline constexpr std::uint64_t asked_capabilities = FI_PEER;  // granted to whom asks
 inline constexpr std::uint64_t all_capabilities =
     primary_capabilities | FI_DIRECTED_RECV | transmit_modifiers | receive_modifiers | secondary_capabilities;
 inline constexpr std::uint64_t transmit_capabilities = primary_capabilities | transmit_modifiers;

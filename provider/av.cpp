@@ -9,6 +9,7 @@
 
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/unsupported.hpp"
 
@@ -33,7 +34,7 @@ bool ensure_capacity(AddressVector& vector, std::uint64_t wanted) {
 }
 
 // The index, FI_ADDR_NOTAVAIL without memory.
-fi_addr_t insert_one(AddressVector& vector, const Address& address) {
+fi_addr_t insert_one(AddressVector& vector, const Address& address, const fi_addr_t* name) {
   fi_addr_t index = vector.count;
   if (vector.removed != 0) {
     index = 0;
@@ -43,7 +44,7 @@ fi_addr_t insert_one(AddressVector& vector, const Address& address) {
     if (!ensure_capacity(vector, vector.count + 1)) return FI_ADDR_NOTAVAIL;
     ++vector.count;
   }
-  vector.slots[index] = {address, true};
+  vector.slots[index] = {address, true, name != nullptr ? *name : index};
   return index;
 }
 
@@ -51,7 +52,9 @@ int insert(fid_av* fid, const void* addresses, std::size_t count, fi_addr_t* han
            void* context) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
-  if ((flags & ~std::uint64_t{FI_MORE | FI_SYNC_ERR}) != 0) return -FI_EBADFLAGS;
+  if ((flags & ~std::uint64_t{FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID}) != 0) return -FI_EBADFLAGS;
+  const bool named = (flags & FI_AV_USER_ID) != 0;
+  if (named && handles == nullptr) return -FI_EINVAL;
   auto& vector = *object_of<AddressVector>(fid);
   const std::uint64_t limit = std::uint64_t{session.channel().welcome().rank_count} * wire::endpoint_count_max;
   auto* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
@@ -60,13 +63,14 @@ int insert(fid_av* fid, const void* addresses, std::size_t count, fi_addr_t* han
     Address address;
     memcpy(&address, static_cast<const char*>(addresses) + i * sizeof address, sizeof address);
     fi_addr_t handle = FI_ADDR_NOTAVAIL;
-    if (address.endpoint < limit) handle = insert_one(vector, address);
+    if (address.endpoint < limit) handle = insert_one(vector, address, named ? &handles[i] : nullptr);
     if (handle == FI_ADDR_NOTAVAIL) log("fi_av_insert: 0x%x is no address of this run", address.endpoint);
     if (handles != nullptr) handles[i] = handle;
     if (errors != nullptr) errors[i] = handle == FI_ADDR_NOTAVAIL ? FI_EINVAL : 0;
     if (handle != FI_ADDR_NOTAVAIL) ++inserted;
   }
   forget_reverse(vector);
+  if (named) peer::name_sources(vector);
   return inserted;
 }
 
@@ -147,7 +151,7 @@ fi_addr_t AddressVector::reverse(std::uint32_t endpoint) {
     }
   }
   const fi_addr_t found = endpoint < by_endpoint_count ? by_endpoint[endpoint] : 0;
-  return found != 0 ? found - 1 : FI_ADDR_NOTAVAIL;
+  return found != 0 ? slots[found - 1].name : FI_ADDR_NOTAVAIL;
 }
 
 int open_address_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** fid, void* context) {

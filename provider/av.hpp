@@ -24,6 +24,7 @@ struct AddressVector {
   struct Slot {
     Address address;
     bool used;
+    fi_addr_t name;  // by which completions call it: the index, or what FI_AV_USER_ID has said
   };
   Slot* slots;
   std::uint64_t count;  // slots ever used; a removed one is filled again first
@@ -38,7 +39,7 @@ struct AddressVector {
     endpoint = slots[handle].address.endpoint;
     return true;
   }
-  // The fi_addr_t of an end-point, FI_ADDR_NOTAVAIL if it is not in the table.
+  // What an end-point is called, FI_ADDR_NOTAVAIL if it is not in the table.
   fi_addr_t reverse(std::uint32_t endpoint);
 };
 

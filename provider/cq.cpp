@@ -9,6 +9,7 @@
 #include "provider/deadline.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
 #include "provider/unsupported.hpp"
@@ -61,13 +62,30 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
   return 1;
 }
 
+// For a queue with an owner: what it gets goes there, and nothing to the caller, which is the owner.
+ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
+  if (queue.size() == 0) return -FI_EAGAIN;
+  const Completion completion = queue.ring[queue.tail & (queue.capacity - 1)];
+  take_one(queue);
+  session.channel().begin_turns();
+  session.channel().charge(session.channel().costs().completion_ps);
+  if (completion.arrived != 0) {
+    peer::meet(session, completion);
+  } else {
+    peer::pass_on(queue, completion);
+  }
+  return -FI_EAGAIN;
+}
+
 ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
+  if (queue.one != &queue) return -FI_EAGAIN;
   if (session.channel().take_turn()) return -FI_EAGAIN;
   const bool delivered = progress(session);
   if (queue.size() == 0) empty_poll(session, delivered);
+  if (queue.owner != nullptr) return pass_on_one(session, queue);
   return take(session, queue, buffer, count, sources);
 }
 
@@ -133,11 +151,28 @@ const char* error_text(fid_cq*, int error, const void*, char* buffer, std::size_
   return text;
 }
 
+void remove_from_list(CompletionQueue*& list, const CompletionQueue& queue) {
+  CompletionQueue** place = &list;
+  while (*place != &queue) place = &(*place)->next;
+  *place = queue.next;
+}
+
+// The queue of this owner that was opened first, or the new one itself.
+void join_owner(Process& state, CompletionQueue& queue, peer::Queue* owner) {
+  queue.owner = owner;
+  for (CompletionQueue* other = state.owned_queues; other != nullptr; other = other->next) {
+    if (other->owner == owner) queue.one = other->one;
+  }
+  queue.next = state.owned_queues;
+  state.owned_queues = &queue;
+}
+
 int close_completion_queue(fid* fid) {
   const Session session;
   auto* queue = object_of<CompletionQueue>(fid);
   if (queue->users != 0) return -FI_EBUSY;
-  session.state().news.remove(queue->outlet);
+  if (queue->owner != nullptr) remove_from_list(session.state().owned_queues, *queue);
+  if (queue->one == queue) session.state().news.remove(queue->outlet);
   --queue->domain->users;
   free(queue->ring);
   free(queue);
@@ -195,9 +230,13 @@ int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** f
   queue->domain = object_of<Domain>(domain);
   queue->format = FI_CQ_FORMAT_CONTEXT;
   if (attributes != nullptr && attributes->format != FI_CQ_FORMAT_UNSPEC) queue->format = attributes->format;
+  queue->one = queue;
   const Session session;
   ++queue->domain->users;
-  session.state().news.add(queue->outlet);
+  if (attributes != nullptr && (attributes->flags & FI_PEER) != 0) {
+    join_owner(session.state(), *queue, static_cast<peer::QueueContext*>(context)->queue);
+  }
+  if (queue->one == queue) session.state().news.add(queue->outlet);
   *fid = &queue->fid;
   return 0;
 }

@@ -9,8 +9,14 @@
 #include "provider/av.hpp"
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
+#include "provider/operation.hpp"
 
 namespace dryfly::provider {
+
+namespace peer {
+struct Entry;
+struct Queue;
+}  // namespace peer
 
 struct Completion {
   void* context;
@@ -23,6 +29,7 @@ struct Completion {
   std::uint32_t source;
   int error;                    // 0, or a positive libfabric error number: an error entry
   std::uint64_t missing_bytes;  // truncated
+  Token arrived;                // a message whose arrival this is (provider/peer.hpp); 0: a completion
 };
 
 struct CompletionQueue {
@@ -36,6 +43,11 @@ struct CompletionQueue {
   std::uint64_t head;       // entries written, ever
   std::uint64_t tail;       // entries taken, ever
   std::uint32_t signalled;  // by fi_cq_signal, atomically
+  peer::Queue* owner;       // the queue that completions are passed on to, or null
+  // Of several queues with one owner the first one opened is the one queue that all their end-points use: an owner
+  // reads them all each time, and is given one completion.
+  CompletionQueue* one;
+  CompletionQueue* next;  // with an owner
 
   std::uint64_t size() const { return head - tail; }
   // Makes room for one more; false without memory.

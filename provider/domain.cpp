@@ -11,6 +11,7 @@
 #include "provider/info.hpp"
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
+#include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/unsupported.hpp"
 
@@ -44,7 +45,7 @@ fi_ops_domain domain_calls = {
     .cntr_open = open_counter,
     .poll_open = unsupported,
     .stx_ctx = unsupported,
-    .srx_ctx = unsupported,
+    .srx_ctx = peer::open_shared_receive,
     .query_atomic = query_atomic,
     .query_collective = unsupported,
     .endpoint2 = open_endpoint_with_flags,
@@ -53,10 +54,12 @@ fi_ops_domain domain_calls = {
 }  // namespace
 
 int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* context) {
-  std::uint32_t nic = 0;
-  if (info->domain_attr == nullptr || !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
+  if (info->domain_attr == nullptr) return -FI_EINVAL;
+  std::uint32_t nic = session.channel().welcome().nic_index;
+  const bool has_nics = object_of<Fabric>(fid)->face->domain == nullptr;
+  if (has_nics && !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
   if (nic >= session.channel().welcome().nics_per_node) return -FI_EINVAL;
   auto* domain = allocate<Domain>();
   if (domain == nullptr) return -FI_ENOMEM;

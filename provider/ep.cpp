@@ -13,6 +13,7 @@
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
 #include "provider/msg.hpp"
+#include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
 #include "provider/tagged.hpp"
@@ -75,8 +76,8 @@ int close_endpoint(fid* fid) {
 
 int bind_queue(BoundQueue& bound, CompletionQueue& queue, std::uint64_t flags) {
   if (bound.queue != nullptr) return -FI_EINVAL;
-  bound = {&queue, (flags & FI_SELECTIVE_COMPLETION) != 0};
-  ++queue.users;
+  bound = {queue.one, (flags & FI_SELECTIVE_COMPLETION) != 0};
+  ++queue.one->users;
   return 0;
 }
 
@@ -125,6 +126,8 @@ int bind(fid* fid, struct fid* what, std::uint64_t flags) {
       return bind_completion_queue(endpoint, *object_of<CompletionQueue>(what), flags);
     case FI_CLASS_CNTR:
       return bind_counter(endpoint, *object_of<Counter>(what), flags);
+    case FI_CLASS_SRX_CTX:
+      return peer::bind_shared_receive(endpoint, *what);
     case FI_CLASS_EQ:
       return 0;  // a connectionless end-point has no events
     default:
@@ -143,7 +146,7 @@ int enable(const Session& session, Endpoint& endpoint) {
   // end-point before their first message.
   session.channel().gate(wire::GateKind::drain);
   endpoint.enabled = true;
-  return 0;
+  return endpoint.shared != nullptr ? peer::watch_arrivals(session, endpoint) : 0;
 }
 
 int change_flags(Endpoint& endpoint, std::uint64_t flags) {
@@ -186,6 +189,7 @@ ssize_t cancel(fid_t fid, void* context) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& endpoint = *object_of<Endpoint>(fid);
+  if (endpoint.shared != nullptr) return -FI_ENOSYS;  // the receives are the owner's
   Operations& operations = session.state().operations;
   const Operation* operation = operations.find_by_context(endpoint, OperationKind::receive, context);
   if (operation == nullptr) return -FI_ENOENT;

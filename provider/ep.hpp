@@ -11,6 +11,7 @@
 #include "provider/cq.hpp"
 #include "provider/domain.hpp"
 #include "provider/operation.hpp"
+#include "provider/peer_abi.hpp"
 #include "provider/process.hpp"
 #include "wire/wire.hpp"
 
@@ -36,7 +37,8 @@ struct Endpoint {
   std::uint64_t transmit_flags;  // of calls that carry no flags of their own
   std::uint64_t receive_flags;
   std::size_t min_multi_receive;
-  std::uint32_t index;  // within the rank
+  peer::SharedReceive* shared;  // another provider's receive queue, or null
+  std::uint32_t index;          // within the rank
   std::uint8_t traffic_class;
   bool enabled;
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/attributes.hpp"
 #include "provider/domain.hpp"
 #include "provider/eq.hpp"
 #include "provider/memory.hpp"
@@ -41,10 +40,8 @@ fi_ops_fabric fabric_calls = {
     .domain2 = open_domain_with_flags,
 };
 
-}  // namespace
-
-int open_fabric(fi_fabric_attr* attributes, fid_fabric** fid, void* context) {
-  if (attributes->name != nullptr && strcmp(attributes->name, fabric_name) != 0) return -FI_ENODATA;
+int open(const Face& face, fi_fabric_attr* attributes, fid_fabric** fid, void* context) {
+  if (attributes->name != nullptr && strcmp(attributes->name, face.name) != 0) return -FI_ENODATA;
   if (attach() == nullptr) return -FI_ENODATA;
   auto* fabric = allocate<Fabric>();
   if (fabric == nullptr) return -FI_ENOMEM;
@@ -53,8 +50,19 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fid, void* context) {
   fabric->fid.fid.ops = &object_calls;
   fabric->fid.ops = &fabric_calls;
   fabric->fid.api_version = attributes->api_version;
+  fabric->face = &face;
   *fid = &fabric->fid;
   return 0;
+}
+
+}  // namespace
+
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  return open(network_face, attributes, fabric, context);
+}
+
+int open_node_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  return open(node_face, attributes, fabric, context);
 }
 
 }  // namespace dryfly::provider

@@ -30,12 +30,12 @@ bool either(const char* what, std::uint64_t asked, std::uint64_t offered, std::u
   return asked == 0 || asked == offered || asked == also || refuse(what, asked, offered);
 }
 
-bool fabric_accepted(const fi_fabric_attr* fabric) {
+bool fabric_accepted(const Face& face, const fi_fabric_attr* fabric) {
   if (fabric == nullptr) return true;
   // Hints for another provider are none of our business, and not worth a word in the log.
-  if (fabric->prov_name != nullptr && strstr(fabric->prov_name, provider_name) == nullptr) return false;
-  if (fabric->name == nullptr || strcmp(fabric->name, fabric_name) == 0) return true;
-  log("fi_getinfo: there is no fabric '%s' here, only '%s'", fabric->name, fabric_name);
+  if (fabric->prov_name != nullptr && strstr(fabric->prov_name, face.name) == nullptr) return false;
+  if (fabric->name == nullptr || strcmp(fabric->name, face.name) == 0) return true;
+  log("fi_getinfo: there is no fabric '%s' here, only '%s'", fabric->name, face.name);
   return false;
 }
 
@@ -88,7 +88,7 @@ bool domain_accepted(std::uint32_t version, std::uint64_t capabilities, const fi
 
 bool transmit_accepted(const fi_tx_attr* transmit, std::size_t inject_bytes) {
   if (transmit == nullptr) return true;
-  return within("tx_attr.caps", transmit->caps, all_capabilities) &&
+  return within("tx_attr.caps", transmit->caps, all_capabilities | asked_capabilities) &&
          within("tx_attr.op_flags", transmit->op_flags, transmit_flags) &&
          within("tx_attr.msg_order", transmit->msg_order, message_orders) &&
          within("tx_attr.comp_order", transmit->comp_order, 0) &&
@@ -100,7 +100,7 @@ bool transmit_accepted(const fi_tx_attr* transmit, std::size_t inject_bytes) {
 
 bool receive_accepted(const fi_rx_attr* receive) {
   if (receive == nullptr) return true;
-  return within("rx_attr.caps", receive->caps, all_capabilities) &&
+  return within("rx_attr.caps", receive->caps, all_capabilities | asked_capabilities) &&
          within("rx_attr.op_flags", receive->op_flags, receive_flags) &&
          within("rx_attr.msg_order", receive->msg_order, message_orders) &&
          within("rx_attr.comp_order", receive->comp_order, 0) &&
@@ -110,8 +110,9 @@ bool receive_accepted(const fi_rx_attr* receive) {
 
 }  // namespace
 
-bool hints_accepted(std::uint32_t version, const fi_info& hints, std::size_t inject_bytes) {
-  return fabric_accepted(hints.fabric_attr) && within("caps", hints.caps, all_capabilities) &&
+bool hints_accepted(const Face& face, std::uint32_t version, const fi_info& hints, std::size_t inject_bytes) {
+  return fabric_accepted(face, hints.fabric_attr) &&
+         within("caps", hints.caps, all_capabilities | asked_capabilities) &&
          either("addr_format", hints.addr_format, FI_FORMAT_UNSPEC, FI_ADDR_CXI) && endpoint_accepted(hints.ep_attr) &&
          domain_accepted(version, hints.caps, hints.domain_attr) && transmit_accepted(hints.tx_attr, inject_bytes) &&
          receive_accepted(hints.rx_attr);

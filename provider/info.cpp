@@ -132,7 +132,7 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.tclass = hints->tclass;
 }
 
-fi_info* make_info(const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
+fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
   auto* info = allocate_growable<fi_info>();
   if (info == nullptr) return nullptr;
   info->tx_attr = allocate_growable<fi_tx_attr>();
@@ -142,9 +142,10 @@ fi_info* make_info(const wire::Channel& channel, std::uint32_t nic, const fi_inf
   info->fabric_attr = allocate_growable<fi_fabric_attr>();
   char name[16];
   snprintf(name, sizeof name, "%s%u", domain_prefix, nic);
+  if (face.domain != nullptr) snprintf(name, sizeof name, "%s", face.domain);
   info->nic = describe_nic(name, nic, channel.welcome().node_name);
   if (info->domain_attr != nullptr) info->domain_attr->name = strdup(name);
-  if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(fabric_name);
+  if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(face.name);
   if (info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr || info->nic == nullptr ||
       info->domain_attr == nullptr || info->domain_attr->name == nullptr || info->fabric_attr == nullptr ||
       info->fabric_attr->name == nullptr) {
@@ -193,18 +194,27 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
              fi_info** infos) {
   const wire::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
-  if (hints != nullptr && !hints_accepted(version, *hints, channel->header().inline_max)) return -FI_ENODATA;
+  if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
+    return -FI_ENODATA;
+  }
   bool any = true;
   std::uint32_t wanted = 0;
   if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
 
   const std::uint32_t nics = channel->welcome().nics_per_node;
+  const bool linked = hints != nullptr && (hints->caps & FI_PEER) != 0;
+  if (any && linked) {
+    // LINKx spreads its messages over every NIC that it is given, by the time of the day; without a word of the user's
+    // it gets the rank's own.
+    any = false;
+    wanted = channel->welcome().nic_index;
+  }
   fi_info* first = nullptr;
   fi_info** end = &first;
   for (std::uint32_t i = 0; i < nics; ++i) {
     const std::uint32_t nic = (channel->welcome().nic_index + i) % nics;
     if (!any && nic != wanted) continue;
-    *end = make_info(*channel, nic, hints);
+    *end = make_info(network_face, *channel, nic, hints);
     if (*end == nullptr) {
       free_info(first);
       return -FI_ENOMEM;
@@ -213,6 +223,21 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   }
   *infos = first;
   return first != nullptr ? 0 : -FI_ENODATA;
+}
+
+int get_node_info(std::uint32_t version, const char*, const char*, std::uint64_t, const fi_info* hints,
+                  fi_info** infos) {
+  const wire::Channel* channel = attach();
+  if (channel == nullptr) return -FI_ENODATA;
+  if (hints != nullptr && !hints_accepted(node_face, version, *hints, channel->header().inline_max)) {
+    return -FI_ENODATA;
+  }
+  if (hints != nullptr && hints->domain_attr != nullptr && hints->domain_attr->name != nullptr &&
+      strcmp(hints->domain_attr->name, node_face.domain) != 0) {
+    return -FI_ENODATA;
+  }
+  *infos = make_info(node_face, *channel, channel->welcome().nic_index, hints);
+  return *infos != nullptr ? 0 : -FI_ENOMEM;
 }
 
 }  // namespace dryfly::provider

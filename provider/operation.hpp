@@ -11,6 +11,9 @@ namespace dryfly::provider {
 struct CompletionQueue;
 struct Counter;
 struct Endpoint;
+namespace peer {
+struct Entry;
+}
 
 using Token = std::uint64_t;  // 0: no operation
 
@@ -24,6 +27,7 @@ struct Operation {
   bool multi_receive;
   bool discards;  // peek: the message found is thrown away
   bool claims;    // peek: the message found is kept for the receive that claims it
+  bool waits;     // peek: for the next message that the NIC has no receive for
   Endpoint* endpoint;
   CompletionQueue* queue;
   Counter* counter;
@@ -31,6 +35,8 @@ struct Operation {
   std::uint64_t flags;  // FI_SEND | FI_TAGGED and the like, as the completion shows them
   void* buffer;
   std::uint64_t length;
+  peer::Entry* entry;    // receive, claim: its receive in the owner's queue
+  std::uint32_t source;  // claim
 };
 
 class Operations {

@@ -16,6 +16,7 @@ struct Process {
   News news;
   Operations operations;
   Endpoint* endpoints[wire::endpoint_count_max] = {};
+  CompletionQueue* owned_queues = nullptr;  // list: those that pass on to another provider's queue
 };
 
 Process& process();

@@ -7,6 +7,7 @@
 #include "provider/cq.hpp"
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
+#include "provider/peer.hpp"
 
 namespace dryfly::provider {
 
@@ -82,10 +83,17 @@ void received(Process& state, Operation& operation, const Event& event, int erro
   const bool last = !operation.multi_receive || (event.flags & wire::event_flag::released) != 0;
   if (operation.multi_receive && last) completion.flags |= FI_MULTI_RECV;
   deliver(state, operation, completion);
+  if (operation.entry != nullptr) operation.endpoint->shared->owner_calls->free_entry(operation.entry);
   if (last) finish(state, operation);
 }
 
 void peeked(Process& state, Operation& operation, const Event& event, int error) {
+  if (operation.waits) {
+    operation.queue->put(peer::arrival(operation, event, state.operations.token_of(operation)));
+    state.news.delivered(operation.queue->outlet);
+    operation.kind = OperationKind::claim;
+    return;
+  }
   const bool found = (event.flags & wire::event_flag::found) != 0;
   Completion completion = completion_of(operation, event, error);
   completion.tag = event.tag;

@@ -1,4 +1,4 @@
-// The one symbol that libfabric looks for.
+// The one symbol that libfabric looks for, and the one that libshm-fi.so looks for.
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -21,6 +21,18 @@ fi_provider description = {
     .cleanup = clean_up,
 };
 
+fi_provider node_description = {
+    .version = FI_VERSION(999, 0),  // libfabric has a shm of its own, and keeps the later of two
+    .fi_version = dryfly::provider::libfabric_version,
+    .context = {},
+    .name = dryfly::provider::node_face.name,
+    .getinfo = dryfly::provider::get_node_info,
+    .fabric = dryfly::provider::open_node_fabric,
+    .cleanup = clean_up,
+};
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini(void) { return &description; }
+
+extern "C" __attribute__((visibility("default"))) fi_provider* dryfly_node_provider(void) { return &node_description; }

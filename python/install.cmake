@@ -10,6 +10,9 @@ foreach(target dryfly_provider dryfly_preload)
     install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native COMPONENT python)
   endif()
 endforeach()
+if(TARGET dryfly_node_provider)
+  install(TARGETS dryfly_node_provider LIBRARY DESTINATION dryfly/_native/linkx COMPONENT python)
+endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro

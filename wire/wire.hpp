@@ -136,7 +136,7 @@ enum class CommandKind : std::uint32_t {
   tagged_send,
   receive,  // posts a buffer; flags: any_source, multi_receive
   tagged_receive,
-  peek,  // untagged FI_PEEK; flags: claim, discard
+  peek,  // untagged FI_PEEK; flags: claim, discard, waits
   tagged_peek,
   receive_claimed,  // context names the claim (aux)
   cancel,           // context of the receive, found by the conductor
@@ -161,6 +161,7 @@ inline constexpr std::uint32_t payload_inline = 1U << 7;  // payload follows the
 inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at arena_offset
 inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
+inline constexpr std::uint32_t waits = 1U << 11;  // peek: answered when there is a message
 }  // namespace command_flag
 
 // An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.

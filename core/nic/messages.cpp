@@ -55,6 +55,7 @@ void Messages::close(EndpointId endpoint) {
   }
   for (const auto& [claim, message] : closed.claimed) gone.push_back(message);
   closed.claimed.clear();
+  closed.waiting.clear();
   for (const std::uint32_t message : gone) drop(message);
 }
 
@@ -116,7 +117,6 @@ void Messages::receive_claimed(const ReceiveCommand& command, Token claim) {
 void Messages::peek(const PeekCommand& command) {
   Inbox& at = inbox(command.at);
   DRYFLY_CHECK(at.open);
-  Peeked peeked{.at = command.at, .peek = command.token};
   std::uint32_t message = none;
   const auto claimed = command.discard ? at.claimed.find(command.token) : at.claimed.end();
   if (claimed != at.claimed.end()) {
@@ -126,6 +126,15 @@ void Messages::peek(const PeekCommand& command) {
     message = at.unexpected.value(slot);
     if (command.claim || command.discard) at.unexpected.remove(slot);
   }
+  if (message == none && command.waits) {
+    at.waiting.push_back(command);
+  } else {
+    answer(at, command, message);
+  }
+}
+
+void Messages::answer(Inbox& at, const PeekCommand& command, std::uint32_t message) {
+  Peeked peeked{.at = command.at, .peek = command.token};
   if (message != none) {
     const SendCommand& found = messages_[message].command;
     peeked.found = true;
@@ -137,6 +146,18 @@ void Messages::peek(const PeekCommand& command) {
   }
   host_.peeked(peeked);
   if (message != none && command.discard) drop(message);
+}
+
+void Messages::answer_waiting(Inbox& at) {
+  for (auto waiting = at.waiting.begin(); waiting != at.waiting.end(); ++waiting) {
+    const std::uint32_t slot = at.unexpected.oldest_for(pattern_of(*waiting));
+    if (slot == no_match) continue;
+    const PeekCommand command = *waiting;
+    at.waiting.erase(waiting);
+    const std::uint32_t message = at.unexpected.value(slot);
+    if (command.claim || command.discard) at.unexpected.remove(slot);
+    return answer(at, command, message);
+  }
 }
 
 // A multi-receive buffer with messages still being placed is not reported as cancelled: the last of them releases
@@ -216,6 +237,7 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
       message.source_told = true;
       host_.sent(message.command.source, message.command.token);
     }
+    answer_waiting(target);
     return;
   }
   match(target, target.posted.value(slot), index);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -67,6 +68,7 @@ class Messages {
     PostedReceives posted;
     UnexpectedMessages unexpected;
     std::map<Token, std::uint32_t> claimed;
+    std::deque<PeekCommand> waiting;  // peeks, in the order in which they are answered
   };
 
   Inbox& inbox(EndpointId endpoint);
@@ -76,6 +78,9 @@ class Messages {
   bool settle(std::uint32_t receive);
   void request_arrived(std::uint32_t message, std::uint32_t switch_hops);
   void match(Inbox& at, std::uint32_t receive, std::uint32_t message);
+  // Tells a peek that waits of a message that nobody has matched.
+  void answer_waiting(Inbox& at);
+  void answer(Inbox& at, const PeekCommand& command, std::uint32_t message);
   // The same for a message that had to wait.
   void match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message);
   void count_match(const Message& message, bool expected);

@@ -274,6 +274,30 @@ TEST_CASE("a peek sees the oldest message and leaves it; a claim reserves it for
   CHECK(stand.nics.at_rest());
 }
 
+TEST_CASE(
+    "a waiting peek is answered by the next message without a receive, in order, and at once by one that is there") {
+  TestStand stand;
+  PeekCommand watch = peek_at(2, 30);
+  watch.claim = watch.waits = true;
+  stand.nics.peek(watch);
+  stand.nics.receive(receive_of(2, 20));
+  for (const Token token : {10, 11, 12}) stand.nics.send(message(0, 2, 8, token));
+  stand.at(2000 * ns, [&] {
+    watch.token = 31;
+    stand.nics.peek(watch);  // finds 12
+    watch.token = 32;
+    stand.nics.peek(watch);  // and is still waiting when its end-point is closed
+    stand.nics.receive_claimed(receive_of(2, 21), 30);
+    stand.nics.receive_claimed(receive_of(2, 22), 31);
+  });
+  stand.at(3000 * ns, [&] { stand.nics.close_endpoint(EndpointId{2}); });
+  stand.run();
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1310 peeked 30 found 11", "1800 sent 10 from 0",
+                         "1810 sent 11 from 0", "1820 sent 12 from 0", "2000 peeked 31 found 12",
+                         "2200 received 11 in 21 at 2", "2200 received 12 in 22 at 2"});
+  CHECK(stand.nics.at_rest());
+}
+
 TEST_CASE("a discard drops the message, claimed or not, and a rendezvous sender is released") {
   TestStand stand;
   stand.nics.send(message(0, 2, 8, 10, 1));

@@ -67,7 +67,8 @@ struct ReceiveCommand {
 };
 
 // A look at the unexpected messages: nothing is posted. `claim` reserves the message found for the next
-// receive_claimed() with the same token; `discard` drops it (also one that was claimed before).
+// receive_claimed() with the same token; `discard` drops it (also one that was claimed before). One that `waits` is
+// answered when there is a message, and never with "none": software that matches for itself hears of arrivals by it.
 struct PeekCommand {
   EndpointId at;
   bool tagged = false;
@@ -78,6 +79,7 @@ struct PeekCommand {
   Token token = 0;
   bool claim = false;
   bool discard = false;
+  bool waits = false;
 };
 
 enum class RmaKind : std::uint8_t { write, read, atomic, fetching_atomic };

@@ -30,6 +30,8 @@ def cli() -> None:
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
 @click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file.")
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
+@click.option("--provider", type=click.Choice(["cxi", "linkx"]), default="cxi", show_default=True,
+              help="What Open MPI 5 talks through: linkx joins cxi with the node's shared memory.")  # fmt: skip
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
@@ -50,6 +52,7 @@ def run(
     sets: tuple[str, ...],
     faults: str | None,
     mpi: str | None,
+    provider: str,
     compute: str,
     compute_record: str | None,
     trace: str | None,
@@ -78,6 +81,7 @@ def run(
         sets=sets,
         faults=faults,
         mpi=mpi,
+        provider=provider,
         compute=compute,
         compute_record=compute_record,
         trace=trace,

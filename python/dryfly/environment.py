@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import openmpi
+from dryfly import linkx, openmpi
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -33,6 +33,7 @@ def variables(
     folder: Path,
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
+    provider: str = "cxi",
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
@@ -51,6 +52,8 @@ def variables(
         if _CELLS not in inherited:
             # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
             values[_CELLS] = "4"
+    if provider == "linkx":
+        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited)
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:

@@ -10,6 +10,7 @@ from dryfly.errors import UserError
 CONDUCTOR = "dryfly-conductor"
 LAUNCHER = "dryfly-launch"
 PROVIDER = "libcxi-fi.so"
+NODE_PROVIDER = "linkx/libshm-fi.so"
 PRELOAD = "libdryfly-preload.so"
 GENERATOR = "dryfly-generator"
 

@@ -43,6 +43,7 @@ class RunOptions:
     debug: str | None = None
     quiet: bool = False
     faults: str | None = None
+    provider: str = "cxi"
 
 
 def run(options: RunOptions) -> int:
@@ -101,6 +102,7 @@ def run(options: RunOptions) -> int:
             folder=folder.path,
             inherited=os.environ,
             record_folder=record_folder,
+            provider=options.provider,
         )
         outcome = job.run(
             job.JobSpec(
