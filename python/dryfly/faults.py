@@ -56,7 +56,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def load(path: str, machine: Machine, *, seed: int) -> Scenario:
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
         raise UserError(f"--faults {path}: not valid TOML: {error}") from None
     except OSError as error:
         raise UserError(f"--faults {path} cannot be read: {error.strerror}") from None
@@ -102,9 +102,8 @@ def _entry(machine: Machine, where: str, kind: str, entry: Mapping[str, object],
         return _flap(machine, where, entry, places, from_ps, until_ps, draw)
     if kind == "lanes":
         lanes = entry["lanes"]
-        if lanes not in (1, 2, 3) or isinstance(lanes, bool):
+        if not isinstance(lanes, int) or isinstance(lanes, bool) or lanes not in (1, 2, 3):
             raise UserError(f"{where}: lanes = {lanes}: accepted is 1 to 3 of the 4 (a link without lanes is a loss)")
-        assert isinstance(lanes, int)
         return Fault(kind="lanes", places=places, from_ps=from_ps, until_ps=until_ps, more=(("lanes", lanes),))
     if kind == "replays":
         rate = _rate(where, entry["rate"])
@@ -149,7 +148,7 @@ def _time(where: str, entry: Mapping[str, object], key: str, *, least: int) -> i
 def _rate(where: str, value: object) -> int:
     """A share of packets in billionths: 1e-6, or "1 ppm"."""
     try:
-        share = float(value) if isinstance(value, int | float) else units.parse(value, units.RATIO) / 10**6
+        share = value if isinstance(value, int | float) else units.parse(value, units.RATIO) / 10**6
     except UserError as error:
         raise UserError(f'{where}: rate = "{value}": {error}') from None
     if isinstance(value, bool) or not 1 / _BILLION <= share <= 1:

@@ -128,7 +128,7 @@ def _read_into(facts: dict[str, object], path: Path, *, seen: tuple[Path, ...]) 
         raise UserError(f"{path.name} includes itself")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
         raise UserError(f"{path} is not valid TOML: {error}") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
