@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -84,8 +85,22 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     rank.nic_index =
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
   }
+  require_routes();
   last_check_ = WallClock::now();
   status_.say("ready");
+}
+
+void Conductor::require_routes() const {
+  std::map<NicId, const Rank*> user_of;
+  for (const Rank& rank : ranks_) user_of.try_emplace(topology_.nic_of(rank.node, rank.nic_index), &rank);
+  std::vector<NicId> nics;
+  for (const auto& [nic, rank] : user_of) nics.push_back(nic);
+  const auto cut_off = network_.cut_off(nics);
+  if (!cut_off) return;
+  const auto [from, to] = *cut_off;
+  throw SpecError("what fabric.down and fabric.cabling take away leaves no way from NIC n" +
+                  std::to_string(from.value) + " (rank " + std::to_string(user_of.at(from)->id.value) + ") to NIC n" +
+                  std::to_string(to.value) + " (rank " + std::to_string(user_of.at(to)->id.value) + ")");
 }
 
 void Conductor::run() {

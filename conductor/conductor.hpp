@@ -80,6 +80,8 @@ class Conductor final : private EventOutlet {
   void wait_for_work();
   std::uint64_t needed_bound();
   bool work_is_there() const;
+  // Throws SpecError when ranks cannot reach each other on the machine as it is.
+  void require_routes() const;
   void check_deadlock();
   void check_stalls();
   void report_deadlock();

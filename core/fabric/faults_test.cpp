@@ -308,6 +308,13 @@ TEST_CASE("links that are absent are never taken, and a scenario names what is w
   CHECK(rig.faults().packets_lost == 0);
   for (const auto& outcome : rig.outcomes) CHECK(outcome.switch_hops == 2);
 
+  const std::vector<NicId> job = {{0}, {1}, {2}};  // two on s0, one on s1
+  CHECK(!rig.network.cut_off(job));                // by another switch of the group
+  CHECK(FaultRig(with({{"absent", "n2", 0, 0, ""}})).network.cut_off(job) == std::pair{NicId{0}, NicId{2}});
+  CHECK(FaultRig(with({{"absent", "s1", 0, 0, ""}})).network.cut_off(job) == std::pair{NicId{0}, NicId{2}});
+  CHECK(!FaultRig(with({{"absent", "n3", 0, 0, ""}})).network.cut_off(job));
+  CHECK(!FaultRig(with({{"down", "n2", 0, 0, ""}})).network.cut_off(job));  // it will come again
+
   const auto sentence_of = [](const Line& line) -> std::string {
     try {
       FaultRig bad(with({line}));

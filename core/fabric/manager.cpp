@@ -25,9 +25,9 @@ bool Manager::avoids(const Path& path, SwitchId here, std::uint32_t from_place) 
 bool Manager::lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port) {
   const auto known = found_.find({here, target});
   if (known == found_.end() || avoids(known->second, here, 0)) {
-    const std::optional<Path> way = search(here, target);
-    if (!way) return false;
-    found_[{here, target}] = *way;
+    const std::vector<Step> ways = search(here, target);
+    if (ways.back().at != target) return false;
+    found_[{here, target}] = ways.back().path;
   }
   const Path& rest = found_.at({here, target});
   if (path.switch_hops + rest.switch_hops > channel_count) return false;
@@ -39,18 +39,13 @@ bool Manager::lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::
 
 // Breadth first, over as many links as there are virtual channels for: each hop has one of its own, so no way of
 // that length can close a circle of waiting.
-std::optional<Path> Manager::search(SwitchId source, SwitchId target) const {
-  struct Step {
-    SwitchId at;
-    Path path;
-  };
+std::vector<Manager::Step> Manager::search(SwitchId source, SwitchId target) const {
   std::vector<bool> seen(dragonfly_.switch_count());
   std::vector<Step> reached{{source, {}}};
   seen[source.value] = true;
-  for (std::size_t next = 0; next < reached.size(); ++next) {
+  for (std::size_t next = 0; next < reached.size() && reached.back().at != target; ++next) {
     const Step step = reached[next];
-    if (step.at == target) return step.path;
-    if (step.path.switch_hops == channel_count) continue;
+    if (step.path.switch_hops == channel_count) break;
     for (std::uint32_t port = 0; port < dragonfly_.ports_of(step.at); ++port) {
       const Peer& peer = dragonfly_.peer(step.at, port);
       const bool leads_on = peer.kind == Peer::Kind::local_switch || peer.kind == Peer::Kind::global_switch;
@@ -59,9 +54,16 @@ std::optional<Path> Manager::search(SwitchId source, SwitchId target) const {
       reached.push_back({{peer.id}, step.path});
       Path& path = reached.back().path;
       path.ports[path.switch_hops++] = static_cast<std::uint8_t>(port);
+      if (SwitchId{peer.id} == target) break;
     }
   }
-  return std::nullopt;
+  return reached;
+}
+
+std::vector<bool> Manager::reached_from(SwitchId source) const {
+  std::vector<bool> reached(dragonfly_.switch_count());
+  for (const Step& step : search(source, SwitchId{dragonfly_.switch_count()})) reached[step.at.value] = true;
+  return reached;
 }
 
 }  // namespace dryfly::fabric

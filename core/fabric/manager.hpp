@@ -10,8 +10,8 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
@@ -28,12 +28,19 @@ class Manager {
   bool avoids(const Path& path, SwitchId here, std::uint32_t from_place) const;
   // Completes the path from `here` by the shortest way in use, if one is left that is short enough.
   bool lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port);
+  // By number, the switches to which a way in use is left that is short enough.
+  std::vector<bool> reached_from(SwitchId source) const;
 
   static constexpr std::uint32_t tries = 8;  // drawing again, before the manager is asked
 
  private:
+  struct Step {
+    SwitchId at;
+    Path path;
+  };
   bool avoids_port(std::uint32_t port, bool own) const;
-  std::optional<Path> search(SwitchId source, SwitchId target) const;
+  // The shortest way to each switch, the shorter first, until one is the target.
+  std::vector<Step> search(SwitchId source, SwitchId target) const;
 
   const Dragonfly& dragonfly_;
   Links& links_;

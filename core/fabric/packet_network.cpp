@@ -127,6 +127,27 @@ void PacketNetwork::restart(Instant start) {
   if (sink_ != nullptr) parts_->nics.connect(*sink_);
 }
 
+std::optional<std::pair<NicId, NicId>> PacketNetwork::cut_off(const std::vector<NicId>& nics) const {
+  if (!parts_->manager) return std::nullopt;
+  const auto has_cable = [&](NicId nic) {
+    const std::uint32_t port = parts_->links.nic_port(nic);
+    return !parts_->links[port].in_trouble || !parts_->faults->absent(port);
+  };
+  std::optional<SwitchId> last;
+  std::vector<bool> reached;
+  for (const NicId source : nics) {
+    // Ranks lie packed, so most have the switch of the one before.
+    if (last != dragonfly_.switch_of(source)) reached = parts_->manager->reached_from(dragonfly_.switch_of(source));
+    last = dragonfly_.switch_of(source);
+    for (const NicId target : nics) {
+      if (target == source) continue;
+      if (!has_cable(source) || !has_cable(target) || !reached[dragonfly_.switch_of(target).value])
+        return std::pair{source, target};
+    }
+  }
+  return std::nullopt;
+}
+
 void PacketNetwork::handle(Event event) {
   if (observer_ != nullptr) [[unlikely]] {
     return handle_observed(event);

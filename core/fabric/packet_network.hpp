@@ -8,6 +8,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
@@ -34,6 +37,8 @@ class PacketNetwork final : public Network, private Handler {
   void restart(Instant start);
   // Nothing goes wrong from now on.
   void end_faults();
+  // Two of these NICs that what is absent for good has cut off from each other, or of which one has no cable.
+  std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const;
 
   // From now on the observer is told of every frame on every link; none to stop.
   void observe(FabricObserver* observer) { observer_ = observer; }

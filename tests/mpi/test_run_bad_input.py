@@ -51,6 +51,14 @@ def test_a_flag_that_cannot_be_used_is_refused(
     _refused(dryfly, [*arguments, "--", programs.check("communicators.c")], says)
 
 
+@pytest.mark.parametrize("down", ["n1", "s1"])
+def test_ranks_that_no_route_joins_are_refused(down: str, dryfly: Dryfly, programs: Programs) -> None:
+    command = (*_TESTBED, "--quiet", "-n", "4", "--set", f"fabric.down={down}", "--", programs.check("communicators.c"))
+    run = dryfly("run", *command, limit_s=20)
+    assert run.exit_status == 2, run.stderr
+    assert re.search(r"leaves no way from NIC n0 \(rank 0\) to NIC n\d \(rank \d\)", run.stderr), run.stderr
+
+
 def test_a_missing_program_is_refused(dryfly: Dryfly) -> None:
     _refused(dryfly, [*_TESTBED, "--", "no-such-program"], r"no-such-program.*not found")
     _refused(dryfly, [*_TESTBED, "--", "/no/such/program"], r"/no/such/program.*does not exist")
