@@ -71,15 +71,20 @@ class Workload final : public Handler, public TransferSink {
     transfer.target = {target_of(nic)};
     transfer.size = message;
     transfer.ordered = false;
+    transfer.handle = static_cast<std::uint32_t>(messages_);
     network_.submit(transfer);
     ++messages_;
     schedule_next(nic);
   }
-  void delivered(std::uint32_t, std::uint32_t switch_hops) override { last_hops_ += switch_hops; }
+  void delivered(std::uint32_t handle, std::uint32_t switch_hops) override {
+    checksum_ += mix(mix(engine_.now().ps) ^ (std::uint64_t{handle} << 8 | switch_hops));
+  }
   void acknowledged(std::uint32_t) override { ++done_; }
 
   std::uint64_t messages() const { return messages_; }
   std::uint64_t done() const { return done_; }
+  // Of every message's number, instant of delivery and way.
+  std::uint64_t checksum() const { return checksum_; }
 
  private:
   void schedule_next(std::uint32_t nic) {
@@ -111,7 +116,7 @@ class Workload final : public Handler, public TransferSink {
   std::vector<std::uint32_t> permutation_;
   std::uint64_t messages_ = 0;
   std::uint64_t done_ = 0;
-  std::uint64_t last_hops_ = 0;
+  std::uint64_t checksum_ = 0;
 };
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -121,6 +126,7 @@ struct Result {
   double hops_per_wall_s = 0;
   double mean_links = 0;
   double events_per_hop = 0;
+  std::uint64_t checksum = 0;
 };
 
 Result measure(const Size& size, const Load& load) {
@@ -144,7 +150,7 @@ Result measure(const Size& size, const Load& load) {
   DRYFLY_CHECK(totals.payload_bytes == workload.messages() * message.count);
   const auto hops = static_cast<double>(totals.packet_hops);
   return {hops / cpu, hops / took.count(), hops / static_cast<double>(totals.packets),
-          static_cast<double>(engine.events_run()) / hops};
+          static_cast<double>(engine.events_run()) / hops, workload.checksum()};
 }
 
 Result median_of(int rounds, const Size& size, const Load& load) {
@@ -178,16 +184,18 @@ double peak_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-int bench(const Size& size, int rounds) {
+int bench(const Size& size, int rounds, bool all_loads) {
   std::printf("%llu NICs, adaptive routing, acknowledgements on the links, messages of 4 KiB\n",
               static_cast<unsigned long long>(size.groups * size.nics));
   double figure = 0;
   for (const Load& load : loads) {
     const bool counts = &load == &loads[0];
+    if (!counts && !all_loads) break;
     const Result result = median_of(counts ? rounds : 1, size, load);
     const double minimal = minimal_links(size);
-    std::printf("%-16s median: %.2f million packet-hops/s; %.3f links a packet (minimal %.3f), %.2f events a hop\n",
-                load.name, result.hops_per_s / 1e6, result.mean_links, minimal, result.events_per_hop);
+    std::printf("%-16s median: %.2f million packet-hops/s; %.3f links a packet (minimal %.3f), %.2f events a hop, checksum %016llx\n",
+                load.name, result.hops_per_s / 1e6, result.mean_links, minimal, result.events_per_hop,
+                static_cast<unsigned long long>(result.checksum));
     if (!counts) continue;
     figure = result.hops_per_s;
     std::printf("%-16s peak memory: %.0f MB\n", load.name, peak_memory_mb());
@@ -239,12 +247,12 @@ int bench_build(int rounds) {
 int main(int argc, char** argv) {
   for (const dryfly::Size& size : dryfly::sizes) {
     if (argc > 1 && std::string(argv[1]) == size.name) {
-      return dryfly::bench(size, argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
+      return dryfly::bench(size, argc > 2 ? std::max(1, std::atoi(argv[2])) : 5, argc < 4);
     }
   }
   if (argc > 1 && std::string(argv[1]) == "build") {
     return dryfly::bench_build(argc > 2 ? std::max(1, std::atoi(argv[2])) : 5);
   }
-  std::fprintf(stderr, "packet-hops 1056|8320|aurora|build [ROUNDS]\n");
+  std::fprintf(stderr, "packet-hops 1056|8320|aurora|build [ROUNDS [uniform]]\n");
   return 2;
 }

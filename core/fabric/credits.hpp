@@ -9,9 +9,9 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "core/fabric/pool.hpp"
+#include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::fabric {
@@ -87,7 +87,7 @@ class Credits {
     std::uint32_t bytes = 0;
     std::uint32_t next = none;
   };
-  struct Line {
+  struct alignas(32) Line {  // of which none lies in two lines of the cache
     Return first;
     std::uint32_t free_bytes = 0;
   };
@@ -114,7 +114,7 @@ class Credits {
     *after = index;
   }
 
-  std::vector<Line> lines_;
+  LargeVector<Line> lines_;
   Pool<Return> returns_;
   std::uint32_t buffer_bytes_ = 0;
   std::uint32_t frame_max_bytes_ = 0;

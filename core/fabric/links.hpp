@@ -25,6 +25,7 @@
 #include "core/fabric/packet.hpp"
 #include "core/fabric/qos.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "core/unit/large_pages.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
@@ -71,7 +72,8 @@ struct alignas(64) Port {
   std::uint32_t peer = none;          // the port at the other end
   std::uint32_t first_port = 0;       // of the switch it belongs to
   std::uint32_t hot = none;           // of a port to a NIC: the account of a hot end-point, see congestion.hpp
-  std::uint64_t sent_bytes : 61 = 0;  // of data frames
+  std::uint64_t sent_bytes : 55 = 0;  // of data frames
+  std::uint64_t classes : 6 = 0;      // of which packets wait at a switch, as bits
   bool in_trouble : 1 = false;        // LinkFaults knows what is wrong
   bool leads_to_nic : 1 = false;
   bool is_global : 1 = false;
@@ -219,10 +221,10 @@ class Links {
   Bytes frame_max_;
   std::uint32_t first_nic_port_;
   std::uint32_t first_class_ = none;
-  std::vector<Port> ports_;
+  LargeVector<Port> ports_;
   std::array<Credits, most_classes> credits_;
   std::array<std::vector<std::uint64_t>, most_classes> other_bytes_;  // by port
-  std::vector<Told> told_;                                            // by port of a switch
+  LargeVector<Told> told_;                                            // by port of a switch
 };
 
 }  // namespace dryfly::fabric

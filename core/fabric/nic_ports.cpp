@@ -193,12 +193,30 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   pass_turn(nic, traffic_class);
 }
 
-void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
+void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
   if (!packets_.has(index)) return;
   const Packet& packet = packets_[index];
-  transfers_.fetch(packet.transfer);
+  if (packet.kind == PacketKind::data) {
+    if (stage == 1) transfers_.fetch(packet.transfer);
+    return;
+  }
+  if (stage != 1) return transfers_.fetch_neighbours(packet.transfer);
   const std::uint32_t nic = links_.nic_of(port).value;
-  if (packet.kind == PacketKind::acknowledgement) __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+  transfers_.fetch(packet.transfer);
+  __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+  __builtin_prefetch(&nics_[nic]);
+}
+
+void NicPorts::fetch_for_wake(std::uint32_t port, unsigned stage) const {
+  const std::uint32_t nic = links_.nic_of(port).value;
+  if (stage == 1) {
+    __builtin_prefetch(&nics_[nic]);
+    return;
+  }
+  if (nics_[nic].classes == 0) return;
+  const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(nics_[nic].classes));
+  __builtin_prefetch(&turns_[traffic_class][nic]);
+  links_.fetch_credit(port, traffic_class, 0);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {

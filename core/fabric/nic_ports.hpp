@@ -22,6 +22,7 @@
 #include "core/fabric/qos.hpp"
 #include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
+#include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
 
@@ -40,8 +41,9 @@ class NicPorts final : private RetryOutlet {
   void deliver(std::uint32_t port, std::uint32_t packet);
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
-  // Fetches what the arrival of this packet will need into the cache.
-  void fetch_for(std::uint32_t port, std::uint32_t packet) const;
+  // Fetch what an arrival and wake() will need into the cache, as Switches does.
+  void fetch_for_arrival(std::uint32_t port, std::uint32_t packet, unsigned stage) const;
+  void fetch_for_wake(std::uint32_t port, unsigned stage) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
   // A transfer of this class to this target may have waited long enough.
@@ -104,8 +106,8 @@ class NicPorts final : private RetryOutlet {
   TransferSink* sink_ = nullptr;
   QosProfile qos_;
   Holds holds_;
-  std::vector<Egress> nics_;
-  std::array<std::vector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
+  LargeVector<Egress> nics_;
+  std::array<LargeVector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
   std::vector<Arbiter> arbiters_;
   NetworkTotals totals_;
   Bytes payload_max_;

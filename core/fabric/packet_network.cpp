@@ -144,25 +144,23 @@ void PacketNetwork::handle_observed(Event event) {
   parts_->handle(event);
 }
 
-// The packet and the port where it is; then what these lead to.
-void PacketNetwork::fetch_first(Event event) const {
+// The packet and the port where it is, then what these lead to, then what that leads to.
+void PacketNetwork::fetch(Event event, unsigned stage) const {
   const EventKind kind = fabric::kind_of(event);
-  parts_->links.fetch(fabric::port_of(event));
-  if (kind != EventKind::output_wakes && kind != EventKind::hold_over) parts_->packets.fetch(fabric::packet_of(event));
-}
-
-void PacketNetwork::fetch_second(Event event) const {
+  const std::uint32_t port = fabric::port_of(event);
   const std::uint32_t packet = fabric::packet_of(event);
-  switch (fabric::kind_of(event)) {
-    case EventKind::head_at_switch:
-      return parts_->switches.fetch_for_head(fabric::port_of(event), packet);
-    case EventKind::packet_at_nic:
-    case EventKind::acknowledgement_at_nic:
-      return parts_->nics.fetch_for(fabric::port_of(event), packet);
-    case EventKind::output_wakes:
-    case EventKind::hold_over:
-    case EventKind::retry_due:
-      return;
+  if (kind == EventKind::hold_over || kind == EventKind::retry_due) return;
+  if (stage == 0) {
+    parts_->links.fetch(port);
+    if (kind != EventKind::output_wakes) parts_->packets.fetch(packet);
+  } else if (kind == EventKind::head_at_switch) {
+    parts_->switches.fetch_for_head(port, packet, stage);
+  } else if (kind != EventKind::output_wakes) {
+    parts_->nics.fetch_for_arrival(port, packet, stage);
+  } else if (parts_->links.is_nic_port(port)) {
+    parts_->nics.fetch_for_wake(port, stage);
+  } else {
+    parts_->switches.fetch_for_wake(port, stage);
   }
 }
 

@@ -44,8 +44,7 @@ class PacketNetwork final : public Network, private Handler {
 
  private:
   void handle(Event event) override;
-  void fetch_first(Event event) const override;
-  void fetch_second(Event event) const override;
+  void fetch(Event event, unsigned stage) const override;
   [[gnu::noinline]] void handle_observed(Event event);
 
   struct Parts;

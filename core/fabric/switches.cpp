@@ -39,21 +39,31 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
 }
 
-void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index) const {
+void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
   if (!packets_.has(index)) return;
   const Packet& packet = packets_[index];
   const Port& in = links_[input];
-  if (packet.kind == PacketKind::data) {
-    links_.fetch(in.peer);
-    links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
-    if (packet.place == packet.path.decide_at) {
-      transfers_.fetch(packet.transfer);
-      return;
-    }
-    links_.fetch_credit(in.first_port + packet.path.ports[packet.place], packet.traffic_class,
-                        channel_out(packet.place));
+  const bool is_data = packet.kind == PacketKind::data;
+  if (is_data && packet.place == packet.path.decide_at) {
+    // The output is not known yet.
+    if (stage == 1) transfers_.fetch(packet.transfer);
+  } else if (const std::uint32_t output = in.first_port + packet.path.ports[packet.place]; stage == 1) {
+    links_.fetch(output);
+    if (is_data) links_.fetch_credit(output, packet.traffic_class, channel_out(packet.place));
+  } else if (is_data && links_[output].waiting > 0) {
+    queues_.fetch(links_[output]);
   }
-  links_.fetch(in.first_port + packet.path.ports[packet.place]);
+  if (!is_data || stage != 1) return;
+  links_.fetch(in.peer);
+  links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
+}
+
+void Switches::fetch_for_wake(std::uint32_t output, unsigned stage) const {
+  if (stage == 1) {
+    queues_.fetch(links_[output]);
+  } else {
+    queues_.fetch_first_in_line(links_[output]);
+  }
 }
 
 bool Switches::may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel) {
@@ -205,7 +215,7 @@ void Switches::wake(std::uint32_t output) {
 
 OutputQueues::Turn Switches::next_turn(std::uint32_t output) {
   Port& port = links_[output];
-  const std::uint32_t present = queues_.classes(port);
+  const auto present = static_cast<std::uint32_t>(port.classes);
   std::array<std::uint32_t, most_classes> ready{};
   std::uint32_t candidates = 0;
   for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
@@ -235,7 +245,7 @@ std::uint32_t Switches::ready_channels(std::uint32_t output, std::uint32_t traff
 // its way, until the switch at the other end returns some.
 void Switches::sleep(std::uint32_t output) {
   Port& port = links_[output];
-  const std::uint32_t present = queues_.classes(port);
+  const auto present = static_cast<std::uint32_t>(port.classes);
   std::uint64_t at_ps = never.ps;
   for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
     if (((present >> traffic_class) & 1) == 0) continue;

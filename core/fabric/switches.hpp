@@ -38,8 +38,10 @@ class Switches {
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
   std::uint32_t acknowledgement_ps() const { return ack_ps_; }
-  // Fetches what head() will need into the cache.
-  void fetch_for_head(std::uint32_t input, std::uint32_t packet) const;
+  // Fetch what head() and wake() will need into the cache: what the port and the packet lead to in the first stage,
+  // what that leads to in the second.
+  void fetch_for_head(std::uint32_t input, std::uint32_t packet, unsigned stage) const;
+  void fetch_for_wake(std::uint32_t output, unsigned stage) const;
   // The output may have room for more.
   void wake(std::uint32_t output);
 

@@ -47,6 +47,12 @@ class Transfers {
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
   void fetch(std::uint32_t index) const { transfers_.fetch(index); }
+  // Of the open ones of its NIC, which its end will touch.
+  void fetch_neighbours(std::uint32_t index) const {
+    if (!transfers_.has(index)) return;
+    transfers_.fetch(transfers_[index].next_open);
+    transfers_.fetch(transfers_[index].previous_open);
+  }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
   std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
