@@ -10,15 +10,15 @@
 
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
-#include "core/fabric/pool.hpp"
 #include "core/fabric/qos.hpp"
+#include "core/fabric/shared_pool.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
 
 class OutputQueues {
  public:
-  explicit OutputQueues(Pool<Packet>& packets) : packets_(packets) {}
+  explicit OutputQueues(SharedPool<Packet>& packets) : packets_(packets) {}
 
   void push(Port& output, std::uint32_t channel, std::uint32_t input, std::uint32_t packet) {
     const std::uint32_t traffic_class = packets_[packet].traffic_class;
@@ -163,7 +163,7 @@ class OutputQueues {
     return first;
   }
 
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   LargeVector<Output> outputs_;
   LargeVector<Waiting> waiting_;
   LargeVector<Tails> tails_;

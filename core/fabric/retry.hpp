@@ -24,7 +24,7 @@
 #include "core/fabric/fault_plan.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
-#include "core/fabric/pool.hpp"
+#include "core/fabric/shared_pool.hpp"
 #include "core/fabric/transfers.hpp"
 
 namespace dryfly::fabric {
@@ -44,7 +44,8 @@ class RetryOutlet {
 
 class Retry {
  public:
-  Retry(const RetrySchedule& schedule, Links& links, Pool<Packet>& packets, Transfers& transfers, RetryOutlet& outlet)
+  Retry(const RetrySchedule& schedule, Links& links, SharedPool<Packet>& packets, Transfers& transfers,
+        RetryOutlet& outlet)
       : schedule_(schedule), links_(links), packets_(packets), transfers_(transfers), outlet_(outlet) {}
 
   // A packet leaves its NIC, for the first time or again.
@@ -105,7 +106,7 @@ class Retry {
 
   const RetrySchedule& schedule_;
   Links& links_;
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   Transfers& transfers_;
   RetryOutlet& outlet_;
   std::vector<Record> records_;                        // by packet

@@ -2,7 +2,7 @@
 
 namespace dryfly::fabric {
 
-Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
+Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
                    Transfers& transfers)
     : dragonfly_(dragonfly),
       links_(links),
@@ -40,7 +40,6 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
 }
 
 void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
-  if (!packets_.has(index)) return;
   const Packet& packet = packets_[index];
   const Port& in = links_[input];
   const bool is_data = packet.kind == PacketKind::data;
@@ -53,7 +52,7 @@ void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned
   } else if (is_data && links_[output].waiting > 0) {
     queues_.fetch(links_[output]);
   }
-  if (!is_data || stage != 1) return;
+  if (!is_data || stage != 1 || links_.is_far(in)) return;
   links_.fetch(in.peer);
   links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
 }
@@ -175,8 +174,12 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
   const std::uint64_t start_ps = links_.commit(out, packet.transmission_ps);
   const std::uint64_t end_ps = start_ps + packet.transmission_ps;
 
-  links_.return_credit(in.peer, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
-  wake_sender(in.peer, traffic_class, channel_in(place));
+  if (links_.is_far(in)) {
+    links_.return_credit_far(in, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
+  } else {
+    links_.return_credit(in.peer, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
+    wake_sender(in.peer, traffic_class, channel_in(place));
+  }
   links_.count(out, output, traffic_class, packet.frame_bytes);
   links_.note_load(out, output);
   if (is_capped(traffic_class) || out.waiting > 0) {
@@ -191,6 +194,12 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
     ++packet.place;
     links_.schedule_head_at_switch(out, start_ps, index, packet);
   }
+}
+
+void Switches::credit_from_far(const Crossing& crossing) {
+  const std::uint32_t port = port_of({crossing.at_ps, crossing.key});
+  links_.return_credit(port, crossing.traffic_class, crossing.channel, crossing.credit_bytes, crossing.at_ps);
+  wake_sender(port, crossing.traffic_class, crossing.channel);
 }
 
 void Switches::wake_sender(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {

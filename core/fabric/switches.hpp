@@ -29,7 +29,7 @@ namespace dryfly::fabric {
 
 class Switches {
  public:
-  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
+  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
            Transfers& transfers);
 
   // From now on ways that the manager has the routes avoid are not taken.
@@ -42,6 +42,8 @@ class Switches {
   // what that leads to in the second.
   void fetch_for_head(std::uint32_t input, std::uint32_t packet, unsigned stage) const;
   void fetch_for_wake(std::uint32_t output, unsigned stage) const;
+  // Another region returns a credit.
+  void credit_from_far(const Crossing& crossing);
   // The output may have room for more.
   void wake(std::uint32_t output);
 
@@ -68,7 +70,7 @@ class Switches {
 
   const Dragonfly& dragonfly_;
   Links& links_;
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   Transfers& transfers_;
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;

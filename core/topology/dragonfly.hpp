@@ -59,6 +59,9 @@ class Dragonfly {
   NodeId node_of(NicId nic) const;
   SwitchId switch_of(NicId nic) const { return nic_places_[nic.value].at; }
   std::uint8_t port_of(NicId nic) const { return nic_places_[nic.value].port; }
+  // Those of a group have consecutive numbers.
+  NicId first_nic(GroupId group) const;
+  std::uint32_t nics_in(GroupId group) const;
 
   GroupId group_of(SwitchId at) const { return {group_of_switch_[at.value]}; }
   SwitchId first_switch(GroupId group) const { return {groups_[group.value].first_switch}; }
