@@ -16,11 +16,10 @@
 namespace dryfly {
 namespace {
 
-constexpr unsigned slot_width_bits = 9;   // 0.5 ns: some tens of events in a slot at 1,000 busy NICs
-constexpr unsigned slot_count_bits = 14;  // 8.4 us: every event of a fabric and most of a NIC
+constexpr unsigned slot_count_bits = 14;  // 8.4 us of slots of 0.5 ns: every event of a fabric and most of a NIC
 constexpr std::uint64_t slot_count = std::uint64_t{1} << slot_count_bits;
 constexpr std::uint64_t slot_mask = slot_count - 1;
-constexpr std::uint64_t pile_count = 256;  // a slot is dealt into, of 2 ps each
+constexpr unsigned pile_count_bits = 8;  // a slot is dealt into
 // How many events before an event is handled it is announced, stage by stage.
 constexpr std::array<std::size_t, Handler::fetch_stages> ahead = {24, 14, 6};
 constexpr std::uint32_t no_chunk = 0xffffffffU;
@@ -30,11 +29,6 @@ bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.a
 struct Later {
   bool operator()(const Event& a, const Event& b) const { return b < a; }
 };
-
-constexpr std::uint64_t slot_number(std::uint64_t at_ps) { return at_ps >> slot_width_bits; }
-constexpr std::uint64_t pile(const Event& event) {
-  return event.at_ps % (std::uint64_t{1} << slot_width_bits) * pile_count >> slot_width_bits;
-}
 
 class Heap {
  public:
@@ -139,6 +133,15 @@ class Occupancy {
 }  // namespace
 
 struct Engine::Queue {
+  explicit Queue(unsigned bits) : slot_width_bits(bits) {}
+
+  std::uint64_t slot_number(std::uint64_t at_ps) const { return at_ps >> slot_width_bits; }
+  std::uint64_t pile(const Event& event) const {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << pile_count_bits) - 1;
+    return (event.at_ps >> (slot_width_bits - pile_count_bits)) & mask;
+  }
+
+  const unsigned slot_width_bits;
   LargeVector<Slot> slots = LargeVector<Slot>(slot_count);
   Occupancy occupancy;
   ChunkArena arena;
@@ -239,7 +242,7 @@ struct Engine::Queue {
   }
 
   void deal(std::uint64_t place) {
-    std::array<std::uint32_t, pile_count> next{};
+    std::array<std::uint32_t, std::size_t{1} << pile_count_bits> next{};
     each(place, [&](const Event& event) { ++next[pile(event)]; });
     std::uint32_t count = 0;
     for (std::uint32_t& first : next) first = std::exchange(count, count + first);
@@ -257,7 +260,9 @@ struct Engine::Queue {
   }
 };
 
-Engine::Engine() : queue_(std::make_unique<Queue>()) {}
+Engine::Engine(unsigned slot_width_bits) : queue_(std::make_unique<Queue>(slot_width_bits)) {
+  DRYFLY_CHECK(slot_width_bits >= pile_count_bits && slot_width_bits < 32);
+}
 
 Engine::~Engine() = default;
 

@@ -95,7 +95,6 @@ class Retry {
   bool cancelled(std::uint32_t packet);
   bool blocked(std::uint32_t packet, std::uint32_t flow) const;
   void schedule(std::uint32_t packet, std::uint64_t at_ps);
-  void flow_due(std::uint32_t packet, std::uint32_t flow);
   // One more time-out of this packet: whether there is a retry left; then it comes after a delay, perhaps none.
   bool retry_left(std::uint32_t packet, std::uint64_t& delay_ps);
   void leave_window(std::uint32_t packet);
