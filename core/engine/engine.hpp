@@ -25,15 +25,17 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual void handle(Event event) = 0;
-  // The event will be handled soon, and sooner the second time: what it needs may be fetched into the cache. Changes
+  // The event will be handled soon, and sooner with each stage: what it needs may be fetched into the cache. Changes
   // nothing. A large machine's state is far larger than any cache, and waiting for it is most of the time it takes.
-  virtual void fetch_first(Event) const {}
-  virtual void fetch_second(Event) const {}
+  static constexpr unsigned fetch_stages = 3;
+  virtual void fetch(Event, unsigned /*stage*/) const {}
 };
 
 class Engine {
  public:
-  Engine();
+  // Events are sorted a slot of 2^slot_width_bits picoseconds at a time: some tens to hundreds of them should fall into
+  // one. Without influence on any result.
+  explicit Engine(unsigned slot_width_bits = 9);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

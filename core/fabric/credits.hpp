@@ -8,27 +8,39 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "core/fabric/pool.hpp"
+#include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::fabric {
 
 class Credits {
  public:
+  struct Return {
+    std::uint64_t at_ps = never.ps;
+    std::uint32_t bytes = 0;
+    std::uint32_t next = none;
+  };
+  struct alignas(32) Line {  // of which none lies in two lines of the cache
+    Return first;
+    std::uint32_t free_bytes = 0;
+  };
+
   Credits() = default;  // without lines
-  Credits(std::size_t lines, Bytes buffer, Bytes frame_max)
-      : lines_(lines, Line{{}, static_cast<std::uint32_t>(buffer.count)}),
-        buffer_bytes_(static_cast<std::uint32_t>(buffer.count)),
-        frame_max_bytes_(static_cast<std::uint32_t>(frame_max.count)) {}
+  // Over `lines`, which it fills if they are none yet.
+  Credits(LargeVector<Line>& lines, std::size_t count, Bytes buffer, Bytes frame_max)
+      : buffer_bytes_(static_cast<std::uint32_t>(buffer.count)),
+        frame_max_bytes_(static_cast<std::uint32_t>(frame_max.count)) {
+    if (lines.empty()) lines.assign(count, Line{{}, buffer_bytes_});
+    lines_ = lines;
+  }
 
   bool empty() const { return lines_.empty(); }
 
-  void fetch(std::size_t index) const {
-    if (index < lines_.size()) __builtin_prefetch(&lines_[index]);
-  }
+  void fetch(std::size_t index) const { __builtin_prefetch(lines_.data() + index); }
 
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];
@@ -82,16 +94,6 @@ class Credits {
   }
 
  private:
-  struct Return {
-    std::uint64_t at_ps = never.ps;
-    std::uint32_t bytes = 0;
-    std::uint32_t next = none;
-  };
-  struct Line {
-    Return first;
-    std::uint32_t free_bytes = 0;
-  };
-
   void settle(Line& line, std::uint64_t now_ps) {
     while (line.first.at_ps <= now_ps) {
       line.free_bytes += line.first.bytes;
@@ -114,7 +116,7 @@ class Credits {
     *after = index;
   }
 
-  std::vector<Line> lines_;
+  std::span<Line> lines_;
   Pool<Return> returns_;
   std::uint32_t buffer_bytes_ = 0;
   std::uint32_t frame_max_bytes_ = 0;

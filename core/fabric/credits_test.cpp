@@ -11,7 +11,8 @@ namespace dryfly::fabric {
 namespace {
 
 TEST_CASE("a credit counts from the instant it is home, in whatever order returns were noted") {
-  Credits credits{1, Bytes{300}, Bytes{100}};
+  LargeVector<Credits::Line> lines;
+  Credits credits{lines, 1, Bytes{300}, Bytes{100}};
   for (int i = 0; i < 3; ++i) credits.take(0, 100);
   CHECK(!credits.ready(0, 10));
   CHECK(credits.ready_at(0, 10) == never.ps);
@@ -33,7 +34,8 @@ TEST_CASE("random takes and returns equal a plain sum over all returns") {
   std::uint64_t draws = 0;
   constexpr std::uint32_t buffer = 1'000;
   constexpr std::uint32_t frame = 100;
-  Credits credits{1, Bytes{buffer}, Bytes{frame}};
+  LargeVector<Credits::Line> lines;
+  Credits credits{lines, 1, Bytes{buffer}, Bytes{frame}};
   std::multimap<std::uint64_t, std::uint32_t> returns;
   std::uint32_t taken = 0;  // and no return noted
   std::uint64_t now = 0;

@@ -11,7 +11,11 @@ constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
 
 }  // namespace
 
-Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec)
+SharedState::SharedState() = default;
+SharedState::~SharedState() = default;
+
+Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec,
+             const Region& region)
     : engine_(engine),
       frame_max_ps_(transmission_time(fabric.frame_max(), fabric.rate).ps),
       latency_least_ps_(fabric.switch_latency.ps - fabric.latency_spread.ps),
@@ -20,9 +24,22 @@ Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabri
       input_buffer_(fabric.input_buffer),
       frame_max_(fabric.frame_max()),
       first_nic_port_(dragonfly.port_count()),
-      ports_(std::size_t{dragonfly.port_count()} + dragonfly.nic_count()),
-      told_(dragonfly.port_count()) {
-  DRYFLY_CHECK(ports_.size() < (std::size_t{1} << 24));  // bits of a port in an event's key
+      region_(region),
+      port_count_(std::size_t{dragonfly.port_count()} + dragonfly.nic_count()) {
+  DRYFLY_CHECK(port_count_ < (std::size_t{1} << 24));  // bits of a port in an event's key
+  SharedState& shared = *region.shared;
+  const bool is_first = shared.ports.empty();
+  shared.ports.resize(port_count_);
+  shared.told.resize(dragonfly.port_count());
+  ports_ = shared.ports.data();
+  told_ = shared.told.data();
+  if (!is_first) return;
+  connect_ports(dragonfly, fabric);
+  add_extra_flights(dragonfly, spec);
+}
+
+void Links::connect_ports(const Dragonfly& dragonfly, const FabricSpec& fabric) {
+  if (region_.is_part) region_.shared->group_behind.resize(dragonfly.port_count());
   for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
     const std::uint32_t first = dragonfly.first_port({at});
     for (std::uint32_t index = 0; index < dragonfly.ports_of({at}); ++index) {
@@ -39,21 +56,21 @@ Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabri
         const bool local = peer.kind == Peer::Kind::local_switch;
         port.peer = dragonfly.first_port({peer.id}) + peer.port;
         port.is_global = !local;
+        if (region_.is_part)
+          region_.shared->group_behind[first + index] = static_cast<std::uint16_t>(dragonfly.group_of({peer.id}).value);
         port.flight_ps = static_cast<std::uint32_t>((local ? fabric.local_flight : fabric.global_flight).ps);
       }
     }
   }
-  add_extra_flights(dragonfly, spec);
 }
 
 void Links::open(std::uint32_t traffic_class) {
   if (!credits_[traffic_class].empty()) return;
-  credits_[traffic_class] = Credits{ports_.size() * channel_count, input_buffer_, frame_max_};
-  if (first_class_ == none) {
-    first_class_ = traffic_class;
-  } else {
-    other_bytes_[traffic_class].resize(ports_.size());
-  }
+  SharedState& shared = *region_.shared;
+  credits_[traffic_class] =
+      Credits{shared.credit_lines[traffic_class], port_count_ * channel_count, input_buffer_, frame_max_};
+  if (shared.first_class == none) shared.first_class = traffic_class;
+  if (shared.first_class != traffic_class) shared.other_bytes[traffic_class].resize(port_count_);
 }
 
 std::uint64_t Links::credits_outstanding() {
@@ -63,11 +80,12 @@ std::uint64_t Links::credits_outstanding() {
 }
 
 std::uint64_t Links::sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const {
-  if (traffic_class != first_class_) {
-    return other_bytes_[traffic_class].empty() ? 0 : other_bytes_[traffic_class][port];
+  const SharedState& shared = *region_.shared;
+  if (traffic_class != shared.first_class) {
+    return shared.other_bytes[traffic_class].empty() ? 0 : shared.other_bytes[traffic_class][port];
   }
   std::uint64_t bytes = ports_[port].sent_bytes;
-  for (const std::vector<std::uint64_t>& other : other_bytes_) bytes -= other.empty() ? 0 : other[port];
+  for (const LargeVector<std::uint64_t>& other : shared.other_bytes) bytes -= other.empty() ? 0 : other[port];
   return bytes;
 }
 
@@ -91,7 +109,7 @@ void Links::wake(std::uint32_t port, std::uint64_t credit_ps) {
 
 std::uint64_t Links::commit_in_trouble(Port& port, std::uint32_t transmission_ps) const {
   std::uint64_t start_ps = std::max(port.busy_until_ps, now_ps());
-  start_ps += faults_->delay_ps(static_cast<std::uint32_t>(&port - ports_.data()), start_ps, transmission_ps);
+  start_ps += faults_->delay_ps(static_cast<std::uint32_t>(&port - ports_), start_ps, transmission_ps);
   port.busy_until_ps = start_ps + transmission_ps;
   return start_ps;
 }

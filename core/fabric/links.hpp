@@ -24,7 +24,9 @@
 #include "core/fabric/link_faults.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/qos.hpp"
+#include "core/fabric/region.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "core/unit/large_pages.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
@@ -71,22 +73,33 @@ struct alignas(64) Port {
   std::uint32_t peer = none;          // the port at the other end
   std::uint32_t first_port = 0;       // of the switch it belongs to
   std::uint32_t hot = none;           // of a port to a NIC: the account of a hot end-point, see congestion.hpp
-  std::uint64_t sent_bytes : 61 = 0;  // of data frames
+  std::uint64_t sent_bytes : 55 = 0;  // of data frames
+  std::uint64_t classes : 6 = 0;      // of which packets wait at a switch, as bits
   bool in_trouble : 1 = false;        // LinkFaults knows what is wrong
   bool leads_to_nic : 1 = false;
   bool is_global : 1 = false;
 };
 static_assert(sizeof(Port) == 64);
 
+// When a port would be done with all it had, at two instants at least one staleness apart.
+struct Told {
+  std::uint64_t at_ps = 0;
+  std::uint64_t done_ps = 0;
+  std::uint64_t before_at_ps = 0;
+  std::uint64_t before_done_ps = 0;
+};
+
 class Links {
  public:
-  Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec);
+  // Fills what the regions share if nobody has yet.
+  Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabric, const Spec& spec,
+        const Region& region = {});
 
   std::uint64_t now_ps() const { return engine_.now().ps; }
   Port& operator[](std::uint32_t port) { return ports_[port]; }
   const Port& operator[](std::uint32_t port) const { return ports_[port]; }
   std::uint32_t nic_port(NicId nic) const { return first_nic_port_ + nic.value; }
-  std::size_t count() const { return ports_.size(); }
+  std::size_t count() const { return port_count_; }
   bool is_nic_port(std::uint32_t port) const { return port >= first_nic_port_; }
   NicId nic_of(std::uint32_t port) const { return {port - first_nic_port_}; }
 
@@ -116,6 +129,7 @@ class Links {
   void schedule_head_at_switch(Port& from, std::uint64_t start_ps, std::uint32_t index, const Packet& packet) {
     const std::uint64_t at_ps = std::max(start_ps + from.flight_ps + latency_ps(packet), from.last_head_ps + 1);
     from.last_head_ps = at_ps;
+    if (is_far(from)) return send_far(from, {at_ps, event_key(EventKind::head_at_switch, from.peer, index)});
     schedule(at_ps, EventKind::head_at_switch, from.peer, index, from.in_trouble);
   }
   // A NIC counts a packet when its last byte is there.
@@ -153,6 +167,16 @@ class Links {
                      std::uint64_t at_ps) {
     credits_[traffic_class].give_back(line(port, channel), bytes, at_ps, now_ps());
   }
+  bool in_regions() const { return region_.is_part; }
+  // Whether the port at the other end is of another region.
+  bool is_far(const Port& port) const { return region_.is_part && port.is_global; }
+  void return_credit_far(const Port& port, std::uint32_t traffic_class, std::uint32_t channel, std::uint32_t bytes,
+                         std::uint64_t at_ps) {
+    send_far(port, {at_ps, event_key(EventKind::head_at_switch, port.peer, 0), bytes,
+                    static_cast<std::uint8_t>(traffic_class), static_cast<std::uint8_t>(channel)});
+  }
+  // An event from another region.
+  void schedule_from_far(const Crossing& crossing) { engine_.schedule(Instant{crossing.at_ps}, crossing.key); }
   std::uint64_t credit_at_ps(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
     return credits_[traffic_class].ready_at(line(port, channel), now_ps());
   }
@@ -162,7 +186,7 @@ class Links {
   // leave of the sum.
   void count(Port& port, std::uint32_t id, std::uint32_t traffic_class, std::uint32_t bytes) {
     port.sent_bytes += bytes;
-    if (traffic_class != first_class_) other_bytes_[traffic_class][id] += bytes;
+    if (traffic_class != region_.shared->first_class) region_.shared->other_bytes[traffic_class][id] += bytes;
   }
   std::uint64_t sent_bytes(std::uint32_t port, std::uint32_t traffic_class) const;
 
@@ -188,14 +212,6 @@ class Links {
   void wake(std::uint32_t port, std::uint64_t credit_ps);
 
  private:
-  // When a port would be done with all it had, at two instants at least one staleness apart.
-  struct Told {
-    std::uint64_t at_ps = 0;
-    std::uint64_t done_ps = 0;
-    std::uint64_t before_at_ps = 0;
-    std::uint64_t before_done_ps = 0;
-  };
-
   // Names the draw of a latency: by the place on the way, out and home.
   static std::uint64_t latency_stream(const Packet& packet) {
     return static_cast<std::uint64_t>(1 + packet.place + 16 * static_cast<unsigned>(packet.kind)) << 32;
@@ -207,6 +223,11 @@ class Links {
   void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t port, std::uint32_t packet, bool trouble = false) {
     engine_.schedule(Instant{at_ps}, event_key(kind, port, packet) | std::uint64_t{trouble} << trouble_shift);
   }
+  void send_far(const Port& from, const Crossing& crossing) const {
+    const auto port = static_cast<std::size_t>(&from - ports_);
+    (*region_.outbox)[region_.shared->group_behind[port]].push_back(crossing);
+  }
+  void connect_ports(const Dragonfly& dragonfly, const FabricSpec& fabric);
   void add_extra_flights(const Dragonfly& dragonfly, const Spec& spec);
 
   Engine& engine_;
@@ -218,11 +239,11 @@ class Links {
   Bytes input_buffer_;
   Bytes frame_max_;
   std::uint32_t first_nic_port_;
-  std::uint32_t first_class_ = none;
-  std::vector<Port> ports_;
+  const Region region_;
+  std::size_t port_count_;
+  Port* ports_ = nullptr;
+  Told* told_ = nullptr;
   std::array<Credits, most_classes> credits_;
-  std::array<std::vector<std::uint64_t>, most_classes> other_bytes_;  // by port
-  std::vector<Told> told_;                                            // by port of a switch
 };
 
 }  // namespace dryfly::fabric

@@ -6,13 +6,14 @@
 
 namespace dryfly::fabric {
 
-NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
-                   Transfers& transfers)
+NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric, Links& links,
+                   SharedPool<Packet>& packets, Transfers& transfers)
     : links_(links),
       packets_(packets),
       transfers_(transfers),
       qos_(fabric.qos),
       holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
+      first_nic_(first_nic.value),
       nics_(nics),
       payload_max_(fabric.payload_max),
       header_(fabric.header),
@@ -21,13 +22,14 @@ NicPorts::NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, P
       frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
       ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
   for (std::uint32_t nic = 0; nic < nics; ++nic) {
-    nics_[nic].stream = RandomStream{fabric.seed, nic, Purpose::packet}.draw(0);
+    nics_[nic].stream = RandomStream{fabric.seed, first_nic_ + nic, Purpose::packet}.draw(0);
   }
 }
 
 void NicPorts::submit(const Transfer& asked) {
-  DRYFLY_CHECK(asked.source.value < nics_.size() && asked.target.value < nics_.size());
+  DRYFLY_CHECK(asked.source.value - first_nic_ < nics_.size() && links_.nic_port(asked.target) < links_.count());
   DRYFLY_CHECK(asked.source != asked.target);
+  DRYFLY_CHECK(!asked.ordered || !links_.in_regions());
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
   const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
@@ -57,7 +59,7 @@ void NicPorts::append_turn(NicId nic, std::uint32_t index) {
   transfer.next_turn = none;
   if (line.first == none) {
     line.first = index;
-    nics_[nic.value].classes |= 1U << transfer.traffic_class;
+    egress(nic).classes |= 1U << transfer.traffic_class;
   } else {
     transfers_[line.last].next_turn = index;
   }
@@ -68,7 +70,7 @@ std::uint32_t NicPorts::take_turn(NicId nic, std::uint32_t traffic_class) {
   Turns& line = turns(nic, traffic_class);
   const std::uint32_t front = line.first;
   line.first = transfers_[front].next_turn;
-  if (line.first == none) nics_[nic.value].classes &= ~(1U << traffic_class);
+  if (line.first == none) egress(nic).classes &= ~(1U << traffic_class);
   return front;
 }
 
@@ -100,7 +102,7 @@ void NicPorts::send(NicId nic) {
   for (;;) {
     std::uint32_t open = 0;   // classes with something to send and room in their window
     std::uint32_t ready = 0;  // and credit
-    for (std::uint32_t left = nics_[nic.value].classes; left != 0; left &= left - 1) {
+    for (std::uint32_t left = egress(nic).classes; left != 0; left &= left - 1) {
       const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
       if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
       open |= 1U << traffic_class;
@@ -119,7 +121,7 @@ std::uint32_t NicPorts::choose_class(NicId nic, std::uint32_t ready) {
   const bool one_only = (ready & (ready - 1)) == 0;
   const auto first = static_cast<std::uint32_t>(std::countr_zero(ready));
   if (one_only && !qos_.classes[first].capped()) return first;
-  return arbiter(nics_[nic.value]).choose(qos_, ready, links_.now_ps());
+  return arbiter(egress(nic)).choose(qos_, ready, links_.now_ps());
 }
 
 // Until the earliest instant at which one of these classes may send by its credit and its ceiling.
@@ -130,7 +132,7 @@ void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
     const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
     std::uint64_t class_at_ps = links_.credit_at_ps(id, traffic_class, 0);
     if (qos_.classes[traffic_class].capped()) {
-      class_at_ps = std::max(class_at_ps, arbiter(nics_[nic.value]).allowed_at_ps(traffic_class));
+      class_at_ps = std::max(class_at_ps, arbiter(egress(nic)).allowed_at_ps(traffic_class));
     }
     at_ps = std::min(at_ps, class_at_ps);
   }
@@ -151,7 +153,7 @@ bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
 void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
-  Egress& egress = nics_[nic.value];
+  Egress& egress = this->egress(nic);
   Turns& line = turns(nic, traffic_class);
   const std::uint32_t transfer_index = line.first;
   OpenTransfer& transfer = transfers_[transfer_index];
@@ -193,12 +195,29 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   pass_turn(nic, traffic_class);
 }
 
-void NicPorts::fetch_for(std::uint32_t port, std::uint32_t index) const {
-  if (!packets_.has(index)) return;
+void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
+  if (packet.kind == PacketKind::data) {
+    if (stage == 1) transfers_.fetch(packet.transfer);
+    return;
+  }
+  if (stage != 1) return transfers_.fetch_neighbours(packet.transfer);
+  const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
   transfers_.fetch(packet.transfer);
-  const std::uint32_t nic = links_.nic_of(port).value;
-  if (packet.kind == PacketKind::acknowledgement) __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+  __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+  __builtin_prefetch(&nics_[nic]);
+}
+
+void NicPorts::fetch_for_wake(std::uint32_t port, unsigned stage) const {
+  const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
+  if (stage == 1) {
+    __builtin_prefetch(&nics_[nic]);
+    return;
+  }
+  if (nics_[nic].classes == 0) return;
+  const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(nics_[nic].classes));
+  __builtin_prefetch(&turns_[traffic_class][nic]);
+  links_.fetch_credit(port, traffic_class, 0);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
@@ -263,7 +282,7 @@ void NicPorts::tell(const Pair& pair, std::uint32_t interval_ps) {
 }
 
 void NicPorts::enlist(NicId nic, std::uint32_t index) {
-  std::uint32_t& first = nics_[nic.value].first_open;
+  std::uint32_t& first = egress(nic).first_open;
   transfers_[index].next_open = first;
   transfers_[index].previous_open = none;
   if (first != none) transfers_[first].previous_open = index;
@@ -274,13 +293,13 @@ void NicPorts::close(NicId nic, std::uint32_t index) {
   const std::uint32_t next = transfers_[index].next_open;
   const std::uint32_t previous = transfers_[index].previous_open;
   if (next != none) transfers_[next].previous_open = previous;
-  (previous != none ? transfers_[previous].next_open : nics_[nic.value].first_open) = next;
+  (previous != none ? transfers_[previous].next_open : egress(nic).first_open) = next;
   transfers_.close(index);
 }
 
 std::uint32_t NicPorts::outstanding(const Pair& pair) const {
   std::uint32_t packets = 0;
-  for (std::uint32_t open = nics_[pair.source.value].first_open; open != none; open = transfers_[open].next_open) {
+  for (std::uint32_t open = egress(pair.source).first_open; open != none; open = transfers_[open].next_open) {
     const OpenTransfer& transfer = transfers_[open];
     if (transfer.target == pair.target && transfer.traffic_class == pair.traffic_class) packets += transfer.in_flight();
   }
@@ -320,7 +339,7 @@ bool NicPorts::send_again(NicId nic) {
 void NicPorts::send_again(NicId nic, std::uint32_t index) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
-  Egress& egress = nics_[nic.value];
+  Egress& egress = this->egress(nic);
   Packet& packet = packets_[index];
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
   packet.path.switch_hops = 0;

@@ -22,13 +22,19 @@
 #include "core/fabric/qos.hpp"
 #include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
+#include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
 
 class NicPorts final : private RetryOutlet {
  public:
-  NicPorts(std::uint32_t nics, const FabricSpec& fabric, Links& links, Pool<Packet>& packets, Transfers& transfers);
+  // Those of `nics` from `first_nic` on; they send to any of the machine's.
+  NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
+           Transfers& transfers);
 
+  // A packet of the class may come.
+  void open_class(std::uint32_t traffic_class);
+  const QosProfile& profile() const { return qos_; }
   void connect(TransferSink& sink) { sink_ = &sink; }
   // Packets may get lost from now on.
   void retry_by(const RetrySchedule& schedule) {
@@ -40,8 +46,9 @@ class NicPorts final : private RetryOutlet {
   void deliver(std::uint32_t port, std::uint32_t packet);
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
-  // Fetches what the arrival of this packet will need into the cache.
-  void fetch_for(std::uint32_t port, std::uint32_t packet) const;
+  // Fetch what an arrival and wake() will need into the cache, as Switches does.
+  void fetch_for_arrival(std::uint32_t port, std::uint32_t packet, unsigned stage) const;
+  void fetch_for_wake(std::uint32_t port, unsigned stage) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
   // A transfer of this class to this target may have waited long enough.
@@ -65,8 +72,9 @@ class NicPorts final : private RetryOutlet {
     std::uint32_t in_flight = 0;  // packets sent and not acknowledged
   };
 
-  void open_class(std::uint32_t traffic_class);
-  Turns& turns(NicId nic, std::uint32_t traffic_class) { return turns_[traffic_class][nic.value]; }
+  Turns& turns(NicId nic, std::uint32_t traffic_class) { return turns_[traffic_class][nic.value - first_nic_]; }
+  Egress& egress(NicId nic) { return nics_[nic.value - first_nic_]; }
+  const Egress& egress(NicId nic) const { return nics_[nic.value - first_nic_]; }
   void send(NicId nic);
   std::uint32_t choose_class(NicId nic, std::uint32_t ready);
   void wait_for_class(NicId nic, std::uint32_t open);
@@ -98,14 +106,15 @@ class NicPorts final : private RetryOutlet {
   void undeliverable(std::uint32_t handle, bool delivered) override { sink_->failed(handle, delivered); }
 
   Links& links_;
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   Transfers& transfers_;
   std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
   QosProfile qos_;
   Holds holds_;
-  std::vector<Egress> nics_;
-  std::array<std::vector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
+  std::uint32_t first_nic_;
+  LargeVector<Egress> nics_;
+  std::array<LargeVector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
   std::vector<Arbiter> arbiters_;
   NetworkTotals totals_;
   Bytes payload_max_;

@@ -7,18 +7,18 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
-#include "core/fabric/pool.hpp"
 #include "core/fabric/qos.hpp"
+#include "core/fabric/shared_pool.hpp"
+#include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
 
 class OutputQueues {
  public:
-  explicit OutputQueues(Pool<Packet>& packets) : packets_(packets) {}
+  explicit OutputQueues(SharedPool<Packet>& packets) : packets_(packets) {}
 
   void push(Port& output, std::uint32_t channel, std::uint32_t input, std::uint32_t packet) {
     const std::uint32_t traffic_class = packets_[packet].traffic_class;
@@ -33,22 +33,35 @@ class OutputQueues {
       packets_[last].next = packet;
     }
     last = packet;
-    ++waiting.packets;
-    outputs_[output.queues].classes |= static_cast<std::uint8_t>(1U << traffic_class);
+    output.classes = (output.classes | (1U << traffic_class)) & all_classes;
     ++output.waiting;
     output.waiting_ps += packets_[packet].transmission_ps;
   }
 
   bool any(const Port& output, std::uint32_t traffic_class, std::uint32_t channel) const {
-    if (output.queues == none) return false;
-    const std::uint32_t place = outputs_[output.queues].waiting[traffic_class];
-    return place != none && waiting_[place].inputs[channel] != 0;
-  }
-  // The classes of which packets wait, as bits.
-  std::uint32_t classes(const Port& output) const {
-    return output.queues == none ? 0 : outputs_[output.queues].classes;
+    return ((output.classes >> traffic_class) & 1) != 0 &&
+           waiting(outputs_[output.queues], traffic_class).inputs[channel] != 0;
   }
   Arbiter& arbiter(Port& output) { return outputs_[open(output)].arbiter; }
+
+  // Fetch the queues of the port into the cache; then the tail of the one that is likely to be next.
+  void fetch(const Port& port) const {
+    if (port.queues == none) return;
+    const Output& output = outputs_[port.queues];
+    __builtin_prefetch(&output.first);
+    __builtin_prefetch(&output.arbiter);
+    __builtin_prefetch(&output.place);
+  }
+  void fetch_first_in_line(const Port& port) const {
+    if (port.queues == none) return;
+    const Waiting& waiting = outputs_[port.queues].first;
+    for (std::uint32_t channel = 0; channel < channel_count; ++channel) {
+      const std::uint64_t inputs = waiting.inputs[channel];
+      if (inputs == 0) continue;
+      const auto ahead = static_cast<std::uint32_t>(std::countr_zero(std::rotr(inputs, waiting.next_input)));
+      __builtin_prefetch(&tails_[waiting.tails[channel]][(waiting.next_input + ahead) % 64]);
+    }
+  }
 
   struct Turn {
     std::uint32_t packet = none;
@@ -58,7 +71,7 @@ class OutputQueues {
   // Takes the packet whose turn it is among the channels of a class whose bit is set in `ready`: inputs in turn,
   // packet by packet, and the channels of an input in turn. The result's packet is `none` if nothing can go.
   Turn pop(Port& output, std::uint32_t traffic_class, std::uint32_t ready) {
-    Waiting& waiting = waiting_[outputs_[output.queues].waiting[traffic_class]];
+    Waiting& waiting = this->waiting(outputs_[output.queues], traffic_class);
     std::uint64_t candidates = 0;
     for (std::uint32_t channel = 0; channel < channel_count; ++channel) {
       if ((ready >> channel) & 1) candidates |= waiting.inputs[channel];
@@ -72,24 +85,30 @@ class OutputQueues {
     }
     waiting.next_input = static_cast<std::uint8_t>((input + 1) % 64);
     waiting.next_channel = static_cast<std::uint8_t>((channel + 1) % channel_count);
-    if (--waiting.packets == 0) outputs_[output.queues].classes &= static_cast<std::uint8_t>(~(1U << traffic_class));
-    return {take(output, waiting, channel, input), input};
+    const std::uint32_t packet = take(output, waiting, channel, input);
+    if (waiting.empty()) output.classes = output.classes & ~(1U << traffic_class) & all_classes;
+    return {packet, input};
   }
 
  private:
   using Tails = std::array<std::uint32_t, Dragonfly::most_ports>;
-  struct Waiting {                                      // of one class at one output
+  struct alignas(64) Waiting {                          // of one class at one output
     std::array<std::uint64_t, channel_count> inputs{};  // bit i: packets of input i wait
     std::array<std::uint32_t, channel_count> tails{none, none, none, none, none};
-    std::uint32_t packets = 0;
     std::uint8_t next_input = 0;
     std::uint8_t next_channel = 0;
+    bool empty() const { return (inputs[0] | inputs[1] | inputs[2] | inputs[3] | inputs[4]) == 0; }
   };
+  static_assert(sizeof(Waiting) == 64 && channel_count == 5);
+  // The class that waited first has its place in the output itself, as nearly all traffic is of one.
   struct Output {
+    Waiting first;
     Arbiter arbiter;
-    std::array<std::uint32_t, most_classes> waiting{none, none, none, none, none, none};
-    std::uint8_t classes = 0;
+    std::array<std::uint32_t, most_classes> place{none, none, none, none, none, none};  // in waiting_, or `within`
+    bool first_in_use = false;
   };
+  static constexpr std::uint32_t within = none - 1;
+  static constexpr std::uint32_t all_classes = (1U << most_classes) - 1;
 
   std::uint32_t open(Port& output) {
     if (output.queues == none) {
@@ -99,18 +118,31 @@ class OutputQueues {
     return output.queues;
   }
 
-  Waiting& open(Port& output, std::uint32_t traffic_class, std::uint32_t channel) {
-    std::uint32_t& place = outputs_[open(output)].waiting[traffic_class];
-    if (place == none) {
+  Waiting& open(Port& port, std::uint32_t traffic_class, std::uint32_t channel) {
+    Output& output = outputs_[open(port)];
+    std::uint32_t& place = output.place[traffic_class];
+    if (place == none && !output.first_in_use) {
+      place = within;
+      output.first_in_use = true;
+    } else if (place == none) {
       place = static_cast<std::uint32_t>(waiting_.size());
       waiting_.emplace_back();
     }
-    Waiting& waiting = waiting_[place];
+    Waiting& waiting = this->waiting(output, traffic_class);
     if (waiting.tails[channel] == none) {
       waiting.tails[channel] = static_cast<std::uint32_t>(tails_.size());
       tails_.emplace_back();
     }
     return waiting;
+  }
+
+  const Waiting& waiting(const Output& output, std::uint32_t traffic_class) const {
+    const std::uint32_t place = output.place[traffic_class];
+    return place == within ? output.first : waiting_[place];
+  }
+  Waiting& waiting(Output& output, std::uint32_t traffic_class) {
+    const std::uint32_t place = output.place[traffic_class];
+    return place == within ? output.first : waiting_[place];
   }
 
   // A queue is a ring named by its last packet.
@@ -131,10 +163,10 @@ class OutputQueues {
     return first;
   }
 
-  Pool<Packet>& packets_;
-  std::vector<Output> outputs_;
-  std::vector<Waiting> waiting_;
-  std::vector<Tails> tails_;
+  SharedPool<Packet>& packets_;
+  LargeVector<Output> outputs_;
+  LargeVector<Waiting> waiting_;
+  LargeVector<Tails> tails_;
 };
 
 }  // namespace dryfly::fabric

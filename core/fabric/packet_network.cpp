@@ -7,6 +7,7 @@
 #include "core/fabric/links.hpp"
 #include "core/fabric/manager.hpp"
 #include "core/fabric/nic_ports.hpp"
+#include "core/fabric/region.hpp"
 #include "core/fabric/switches.hpp"
 #include "core/fabric/transfers.hpp"
 
@@ -27,7 +28,7 @@ fabric::FaultPlan plan_from(const Spec& spec, const Dragonfly& dragonfly, const 
 
 struct PacketNetwork::Parts {
   Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, std::optional<Instant> start)
-      : Parts(engine, dragonfly, text, fabric::FabricSpec::read(text)) {
+      : Parts(engine, dragonfly, text, fabric::FabricSpec::read(text), fabric::Region{}) {
     if (!fabric::FaultPlan::any_in(text)) return;
     plan = plan_from(text, dragonfly, links, start.has_value());
     faults.emplace(plan, links, start.value_or(Instant{}));
@@ -35,10 +36,20 @@ struct PacketNetwork::Parts {
     switches.managed_by(*manager);
     nics.retry_by(plan.retry);
   }
-  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec)
-      : links(engine, dragonfly, spec, text),
+  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec,
+        const fabric::Region& region)
+      : links(engine, dragonfly, spec, text, region),
+        packets(region.shared->packets),
+        transfers(region.shared->transfers),
         switches(dragonfly, spec, links, packets, transfers),
-        nics(dragonfly.nic_count(), spec, links, packets, transfers) {}
+        nics(first_nic(dragonfly, region), nic_count(dragonfly, region), spec, links, packets, transfers) {}
+
+  static NicId first_nic(const Dragonfly& dragonfly, const fabric::Region& region) {
+    return region.is_part ? dragonfly.first_nic(region.group) : NicId{0};
+  }
+  static std::uint32_t nic_count(const Dragonfly& dragonfly, const fabric::Region& region) {
+    return region.is_part ? dragonfly.nics_in(region.group) : dragonfly.nic_count();
+  }
 
   void handle(Event event) {
     const std::uint32_t port = fabric::port_of(event);
@@ -97,7 +108,7 @@ struct PacketNetwork::Parts {
   }
 
   fabric::Links links;
-  fabric::Pool<fabric::Packet> packets;
+  fabric::SharedPool<fabric::Packet> packets;
   fabric::Transfers transfers;
   fabric::Switches switches;
   fabric::NicPorts nics;
@@ -114,7 +125,27 @@ PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const S
   engine.attach(ComponentClass::fabric, *this);
 }
 
+// Every class is opened at once: later, regions would do it at the same time. The one that nearly all traffic is of
+// comes first, see Links::count.
+PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec, const fabric::Region& region)
+    : engine_(engine),
+      dragonfly_(dragonfly),
+      spec_(spec),
+      parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec), region)) {
+  engine.attach(ComponentClass::fabric, *this);
+  const fabric::QosProfile& profile = parts_->nics.profile();
+  parts_->nics.open_class(profile.of(TrafficClass::best_effort));
+  for (std::uint32_t index = 0; index < profile.classes.size(); ++index) parts_->nics.open_class(index);
+}
+
 PacketNetwork::~PacketNetwork() = default;
+
+void PacketNetwork::receive(const fabric::Crossing& crossing) {
+  if (crossing.credit_bytes != 0) return parts_->switches.credit_from_far(crossing);
+  parts_->links.schedule_from_far(crossing);
+}
+
+std::uint32_t PacketNetwork::balance() const { return parts_->packets.in_use() + parts_->transfers.in_use(); }
 
 void PacketNetwork::connect(TransferSink& sink) {
   sink_ = &sink;
@@ -165,25 +196,23 @@ void PacketNetwork::handle_observed(Event event) {
   parts_->handle(event);
 }
 
-// The packet and the port where it is; then what these lead to.
-void PacketNetwork::fetch_first(Event event) const {
+// The packet and the port where it is, then what these lead to, then what that leads to.
+void PacketNetwork::fetch(Event event, unsigned stage) const {
   const EventKind kind = fabric::kind_of(event);
-  parts_->links.fetch(fabric::port_of(event));
-  if (kind != EventKind::output_wakes && kind != EventKind::hold_over) parts_->packets.fetch(fabric::packet_of(event));
-}
-
-void PacketNetwork::fetch_second(Event event) const {
+  const std::uint32_t port = fabric::port_of(event);
   const std::uint32_t packet = fabric::packet_of(event);
-  switch (fabric::kind_of(event)) {
-    case EventKind::head_at_switch:
-      return parts_->switches.fetch_for_head(fabric::port_of(event), packet);
-    case EventKind::packet_at_nic:
-    case EventKind::acknowledgement_at_nic:
-      return parts_->nics.fetch_for(fabric::port_of(event), packet);
-    case EventKind::output_wakes:
-    case EventKind::hold_over:
-    case EventKind::retry_due:
-      return;
+  if (kind == EventKind::hold_over || kind == EventKind::retry_due) return;
+  if (stage == 0) {
+    parts_->links.fetch(port);
+    if (kind != EventKind::output_wakes) parts_->packets.fetch(packet);
+  } else if (kind == EventKind::head_at_switch) {
+    parts_->switches.fetch_for_head(port, packet, stage);
+  } else if (kind != EventKind::output_wakes) {
+    parts_->nics.fetch_for_arrival(port, packet, stage);
+  } else if (parts_->links.is_nic_port(port)) {
+    parts_->nics.fetch_for_wake(port, stage);
+  } else {
+    parts_->switches.fetch_for_wake(port, stage);
   }
 }
 

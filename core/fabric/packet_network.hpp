@@ -20,10 +20,17 @@
 
 namespace dryfly {
 
+namespace fabric {
+struct Region;
+struct Crossing;
+}  // namespace fabric
+
 class PacketNetwork final : public Network, private Handler {
  public:
   // Throws SpecError. The engine and the dragonfly must outlive it; it is the engine's handler of fabric events.
   PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec);
+  // One region of a network: the group of `region`, its NICs and its end of each link. Without faults.
+  PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec, const fabric::Region& region);
   ~PacketNetwork() override;
   PacketNetwork(const PacketNetwork&) = delete;
   PacketNetwork& operator=(const PacketNetwork&) = delete;
@@ -32,6 +39,10 @@ class PacketNetwork final : public Network, private Handler {
   void submit(const Transfer& transfer) override;
   NetworkTotals totals() const override;
   bool at_rest() const override;
+  // What another region has sent. Its instant must not lie before engine.now().
+  void receive(const fabric::Crossing& crossing);
+  // Packets and transfers taken less given back by this region, modulo 2^32; the sum over all regions counts them.
+  std::uint32_t balance() const;
   // At rest: becomes as newly built, so that what follows does not depend on what has been. Faults that the spec
   // tells of begin to count now, at `start`; before, only links that are absent for good make a difference.
   void restart(Instant start);
@@ -49,8 +60,7 @@ class PacketNetwork final : public Network, private Handler {
 
  private:
   void handle(Event event) override;
-  void fetch_first(Event event) const override;
-  void fetch_second(Event event) const override;
+  void fetch(Event event, unsigned stage) const override;
   [[gnu::noinline]] void handle_observed(Event event);
 
   struct Parts;

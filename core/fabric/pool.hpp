@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/unit/check.hpp"
+#include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
 
@@ -38,8 +38,8 @@ class Pool {
   std::uint32_t in_use() const { return in_use_; }
 
  private:
-  std::vector<Record> records_;
-  std::vector<std::uint32_t> free_;
+  LargeVector<Record> records_;
+  LargeVector<std::uint32_t> free_;
   std::uint32_t in_use_ = 0;
 };
 

@@ -93,14 +93,21 @@ void Retry::schedule(std::uint32_t packet, std::uint64_t at_ps) {
 }
 
 void Retry::due(std::uint32_t packet) {
-  if (const std::uint32_t flow = flow_of(packet); flow != none) return flow_due(packet, flow);
   const NicId nic = source_of(packet);
+  const std::uint32_t flow = flow_of(packet);
   if (!records_[packet].delayed) {
     ++timeouts_;
+    // A flow times out as a whole, by its oldest packet.
+    std::uint32_t oldest = packet;
+    if (flow != none) {
+      const auto& waiting = recoveries_.at(flow).waiting;
+      for (const auto& [sequence, other] : waiting) leave_window(other);
+      oldest = waiting.begin()->second;
+    }
     leave_window(packet);
     std::uint64_t delay_ps = 0;
-    if (cancelled(packet) || !retry_left(packet, delay_ps)) {
-      give_up({packet});
+    if ((flow == none && cancelled(packet)) || !retry_left(oldest, delay_ps)) {
+      flow == none ? give_up({packet}) : cancel_flow(flow);
       return outlet_.resume(nic);
     }
     if (delay_ps > 0) {
@@ -110,29 +117,7 @@ void Retry::due(std::uint32_t packet) {
     }
   }
   records_[packet].delayed = false;
-  queue(packet);
-  outlet_.resume(nic);
-}
-
-void Retry::flow_due(std::uint32_t packet, std::uint32_t flow) {
-  const NicId nic = source_of(packet);
-  const Recovery& recovery = recoveries_.at(flow);
-  if (!records_[packet].delayed) {
-    ++timeouts_;
-    for (const auto& [sequence, waiting] : recovery.waiting) leave_window(waiting);
-    std::uint64_t delay_ps = 0;
-    if (!retry_left(recovery.waiting.begin()->second, delay_ps)) {
-      cancel_flow(flow);
-      return outlet_.resume(nic);
-    }
-    if (delay_ps > 0) {
-      records_[packet].delayed = true;
-      schedule(packet, links_.now_ps() + delay_ps);
-      return outlet_.resume(nic);
-    }
-  }
-  records_[packet].delayed = false;
-  send_flow_again(flow);
+  flow == none ? queue(packet) : send_flow_again(flow);
   outlet_.resume(nic);
 }
 

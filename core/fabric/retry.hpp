@@ -24,7 +24,7 @@
 #include "core/fabric/fault_plan.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/packet.hpp"
-#include "core/fabric/pool.hpp"
+#include "core/fabric/shared_pool.hpp"
 #include "core/fabric/transfers.hpp"
 
 namespace dryfly::fabric {
@@ -44,7 +44,8 @@ class RetryOutlet {
 
 class Retry {
  public:
-  Retry(const RetrySchedule& schedule, Links& links, Pool<Packet>& packets, Transfers& transfers, RetryOutlet& outlet)
+  Retry(const RetrySchedule& schedule, Links& links, SharedPool<Packet>& packets, Transfers& transfers,
+        RetryOutlet& outlet)
       : schedule_(schedule), links_(links), packets_(packets), transfers_(transfers), outlet_(outlet) {}
 
   // A packet leaves its NIC, for the first time or again.
@@ -94,7 +95,6 @@ class Retry {
   bool cancelled(std::uint32_t packet);
   bool blocked(std::uint32_t packet, std::uint32_t flow) const;
   void schedule(std::uint32_t packet, std::uint64_t at_ps);
-  void flow_due(std::uint32_t packet, std::uint32_t flow);
   // One more time-out of this packet: whether there is a retry left; then it comes after a delay, perhaps none.
   bool retry_left(std::uint32_t packet, std::uint64_t& delay_ps);
   void leave_window(std::uint32_t packet);
@@ -105,7 +105,7 @@ class Retry {
 
   const RetrySchedule& schedule_;
   Links& links_;
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   Transfers& transfers_;
   RetryOutlet& outlet_;
   std::vector<Record> records_;                        // by packet

@@ -2,7 +2,7 @@
 
 namespace dryfly::fabric {
 
-Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
+Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
                    Transfers& transfers)
     : dragonfly_(dragonfly),
       links_(links),
@@ -39,21 +39,30 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
 }
 
-void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index) const {
-  if (!packets_.has(index)) return;
+void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
   const Port& in = links_[input];
-  if (packet.kind == PacketKind::data) {
-    links_.fetch(in.peer);
-    links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
-    if (packet.place == packet.path.decide_at) {
-      transfers_.fetch(packet.transfer);
-      return;
-    }
-    links_.fetch_credit(in.first_port + packet.path.ports[packet.place], packet.traffic_class,
-                        channel_out(packet.place));
+  const bool is_data = packet.kind == PacketKind::data;
+  if (is_data && packet.place == packet.path.decide_at) {
+    // The output is not known yet.
+    if (stage == 1) transfers_.fetch(packet.transfer);
+  } else if (const std::uint32_t output = in.first_port + packet.path.ports[packet.place]; stage == 1) {
+    links_.fetch(output);
+    if (is_data) links_.fetch_credit(output, packet.traffic_class, channel_out(packet.place));
+  } else if (is_data && links_[output].waiting > 0) {
+    queues_.fetch(links_[output]);
   }
-  links_.fetch(in.first_port + packet.path.ports[packet.place]);
+  if (!is_data || stage != 1 || links_.is_far(in)) return;
+  links_.fetch(in.peer);
+  links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
+}
+
+void Switches::fetch_for_wake(std::uint32_t output, unsigned stage) const {
+  if (stage == 1) {
+    queues_.fetch(links_[output]);
+  } else {
+    queues_.fetch_first_in_line(links_[output]);
+  }
 }
 
 bool Switches::may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel) {
@@ -165,8 +174,12 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
   const std::uint64_t start_ps = links_.commit(out, packet.transmission_ps);
   const std::uint64_t end_ps = start_ps + packet.transmission_ps;
 
-  links_.return_credit(in.peer, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
-  wake_sender(in.peer, traffic_class, channel_in(place));
+  if (links_.is_far(in)) {
+    links_.return_credit_far(in, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
+  } else {
+    links_.return_credit(in.peer, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
+    wake_sender(in.peer, traffic_class, channel_in(place));
+  }
   links_.count(out, output, traffic_class, packet.frame_bytes);
   links_.note_load(out, output);
   if (is_capped(traffic_class) || out.waiting > 0) {
@@ -181,6 +194,12 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
     ++packet.place;
     links_.schedule_head_at_switch(out, start_ps, index, packet);
   }
+}
+
+void Switches::credit_from_far(const Crossing& crossing) {
+  const std::uint32_t port = port_of({crossing.at_ps, crossing.key});
+  links_.return_credit(port, crossing.traffic_class, crossing.channel, crossing.credit_bytes, crossing.at_ps);
+  wake_sender(port, crossing.traffic_class, crossing.channel);
 }
 
 void Switches::wake_sender(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) {
@@ -205,7 +224,7 @@ void Switches::wake(std::uint32_t output) {
 
 OutputQueues::Turn Switches::next_turn(std::uint32_t output) {
   Port& port = links_[output];
-  const std::uint32_t present = queues_.classes(port);
+  const auto present = static_cast<std::uint32_t>(port.classes);
   std::array<std::uint32_t, most_classes> ready{};
   std::uint32_t candidates = 0;
   for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
@@ -235,7 +254,7 @@ std::uint32_t Switches::ready_channels(std::uint32_t output, std::uint32_t traff
 // its way, until the switch at the other end returns some.
 void Switches::sleep(std::uint32_t output) {
   Port& port = links_[output];
-  const std::uint32_t present = queues_.classes(port);
+  const auto present = static_cast<std::uint32_t>(port.classes);
   std::uint64_t at_ps = never.ps;
   for (std::uint32_t traffic_class = 0; traffic_class < qos_.classes.size(); ++traffic_class) {
     if (((present >> traffic_class) & 1) == 0) continue;

@@ -29,7 +29,7 @@ namespace dryfly::fabric {
 
 class Switches {
  public:
-  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, Pool<Packet>& packets,
+  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
            Transfers& transfers);
 
   // From now on ways that the manager has the routes avoid are not taken.
@@ -38,8 +38,12 @@ class Switches {
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
   std::uint32_t acknowledgement_ps() const { return ack_ps_; }
-  // Fetches what head() will need into the cache.
-  void fetch_for_head(std::uint32_t input, std::uint32_t packet) const;
+  // Fetch what head() and wake() will need into the cache: what the port and the packet lead to in the first stage,
+  // what that leads to in the second.
+  void fetch_for_head(std::uint32_t input, std::uint32_t packet, unsigned stage) const;
+  void fetch_for_wake(std::uint32_t output, unsigned stage) const;
+  // Another region returns a credit.
+  void credit_from_far(const Crossing& crossing);
   // The output may have room for more.
   void wake(std::uint32_t output);
 
@@ -66,7 +70,7 @@ class Switches {
 
   const Dragonfly& dragonfly_;
   Links& links_;
-  Pool<Packet>& packets_;
+  SharedPool<Packet>& packets_;
   Transfers& transfers_;
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "core/contract/network.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
+#include "core/fabric/shared_pool.hpp"
 
 namespace dryfly::fabric {
 
@@ -44,9 +46,17 @@ struct OpenTransfer {
 
 class Transfers {
  public:
+  using Space = SharedPool<OpenTransfer>::Space;
+  explicit Transfers(const std::shared_ptr<Space>& space = std::make_shared<Space>()) : transfers_(space) {}
+
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
   void fetch(std::uint32_t index) const { transfers_.fetch(index); }
+  // Of the open ones of its NIC, which its end will touch.
+  void fetch_neighbours(std::uint32_t index) const {
+    transfers_.fetch(transfers_[index].next_open);
+    transfers_.fetch(transfers_[index].previous_open);
+  }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
   std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
@@ -89,7 +99,7 @@ class Transfers {
     return place->second;
   }
 
-  Pool<OpenTransfer> transfers_;
+  SharedPool<OpenTransfer> transfers_;
   Pool<Flow> flows_;
   std::unordered_map<std::uint64_t, std::uint32_t> flow_numbers_;  // looked up, never iterated
 };

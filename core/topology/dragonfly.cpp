@@ -199,6 +199,16 @@ NicId Dragonfly::nic_of(NodeId node, std::uint32_t index) const {
   return {kind.first_nic + (node.value - kind.first_node) * kind.nics_per_node + index};
 }
 
+NicId Dragonfly::first_nic(GroupId group) const {
+  const auto before = [&](const NicPlace& place, GroupId of) { return group_of(place.at) < of; };
+  const auto found = std::lower_bound(nic_places_.begin(), nic_places_.end(), group, before);
+  return {static_cast<std::uint32_t>(found - nic_places_.begin())};
+}
+
+std::uint32_t Dragonfly::nics_in(GroupId group) const {
+  return first_nic({group.value + 1}).value - first_nic(group).value;
+}
+
 NodeId Dragonfly::node_of(NicId nic) const {
   DRYFLY_CHECK(nic.value < nic_count());
   const auto after = std::upper_bound(kinds_.begin(), kinds_.end(), nic.value,

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/spec/spec.hpp"
+#include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -58,6 +59,9 @@ class Dragonfly {
   NodeId node_of(NicId nic) const;
   SwitchId switch_of(NicId nic) const { return nic_places_[nic.value].at; }
   std::uint8_t port_of(NicId nic) const { return nic_places_[nic.value].port; }
+  // Those of a group have consecutive numbers.
+  NicId first_nic(GroupId group) const;
+  std::uint32_t nics_in(GroupId group) const;
 
   GroupId group_of(SwitchId at) const { return {group_of_switch_[at.value]}; }
   SwitchId first_switch(GroupId group) const { return {groups_[group.value].first_switch}; }
@@ -121,14 +125,14 @@ class Dragonfly {
 
   std::vector<Kind> kinds_;
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> group_of_switch_;
+  LargeVector<std::uint32_t> group_of_switch_;
   std::vector<std::uint32_t> global_ports_;  // of each switch
   std::vector<std::uint32_t> nic_ports_;     // of each switch
-  std::vector<NicPlace> nic_places_;
-  std::vector<std::uint32_t> first_port_;  // of each switch, and the end
-  std::vector<Peer> peers_;                // of each port
-  std::vector<std::size_t> first_end_;     // of each pair of groups, and the end
-  std::vector<GlobalEnd> ends_;
+  LargeVector<NicPlace> nic_places_;
+  LargeVector<std::uint32_t> first_port_;  // of each switch, and the end
+  LargeVector<Peer> peers_;                // of each port
+  LargeVector<std::size_t> first_end_;     // of each pair of groups, and the end
+  LargeVector<GlobalEnd> ends_;
   std::uint32_t node_count_ = 0;
   std::uint64_t local_link_count_ = 0;
 };
