@@ -55,6 +55,7 @@ inline constexpr std::size_t endpoints = wire::endpoint_count_max;  // the machi
 inline constexpr std::size_t counters = 16;
 inline constexpr std::size_t memory_regions = 100;
 inline constexpr std::size_t queue_depth = 1024;
+inline constexpr std::size_t least_queue_depth = 16;
 inline constexpr std::size_t transmit_depth_max = 16384;
 inline constexpr std::size_t receive_depth_max = 15360;
 inline constexpr std::size_t min_multi_receive = 64;

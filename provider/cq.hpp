@@ -23,6 +23,8 @@ struct Completion {
   std::uint32_t source;
   int error;                    // 0, or a positive libfabric error number: an error entry
   std::uint64_t missing_bytes;  // truncated
+  bool by_software;             // its message was matched by software, which whoever takes it has to pay for
+  bool is_work;                 // no completion, but work that the NIC asks for (see work.hpp)
 };
 
 struct CompletionQueue {
@@ -36,6 +38,7 @@ struct CompletionQueue {
   std::uint64_t head;       // entries written, ever
   std::uint64_t tail;       // entries taken, ever
   std::uint32_t signalled;  // by fi_cq_signal, atomically
+  std::size_t size_asked;   // by its attributes or the environment: what the hardware's event queue has to hold
 
   std::uint64_t size() const { return head - tail; }
   // Makes room for one more; false without memory.

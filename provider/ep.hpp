@@ -36,6 +36,7 @@ struct Endpoint {
   std::uint64_t transmit_flags;  // of calls that carry no flags of their own
   std::uint64_t receive_flags;
   std::size_t min_multi_receive;
+  std::size_t receive_size;  // of its attributes
   std::uint32_t index;  // within the rank
   std::uint8_t traffic_class;
   bool enabled;
