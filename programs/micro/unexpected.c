@@ -1,8 +1,9 @@
-// Messages that nobody waits for: `unexpected [messages=1000] [receives=0] [bytes=8] [order=1]`. Rank 0 posts
-// `receives` receives that are never matched until the end; the last rank sends it `messages` messages and then a last
-// one, which rank 0 waits for while the others lie in its unexpected list. Then it receives all of them, in the order
-// of sending (order=1) or backwards (order=0), checks each, and prints how long that took. What the list needs of the
-// NIC is what dryfly's result says of `matching`; with too few list entries the run ends as it would on the machine.
+// Messages that nobody waits for: `unexpected [messages=1000] [receives=0] [bytes=8] [order=1] [away=0]`.
+// Rank 0 posts `receives` receives that are not matched until the end; then the last rank sends it `messages` messages
+// and a last one. Rank 0 works for `away` us without calling MPI, waits for the last one while the others lie in its
+// unexpected list, and then receives all of them, in the order of sending (order=1) or backwards (order=0), checks
+// each, and prints how long that took. What this needs of the NIC is in `matching` of dryfly's result; with too few
+// list entries the run ends as it would on the machine.
 #include <time.h>
 
 #include "micro.h"
@@ -28,11 +29,13 @@ int main(int argc, char** argv) {
   micro_begin(&argc, &argv);
   int messages = argument(argc, argv, "messages", 1000, 0), receives = argument(argc, argv, "receives", 0, 0);
   int bytes = argument(argc, argv, "bytes", 8, 0), in_order = argument(argc, argv, "order", 1, 0);
+  int away = argument(argc, argv, "away", 0, 0);
   int sender = rank_count - 1;
   char* buffer = buffer_of((size_t)bytes + 4);
   MPI_Request* posted = (MPI_Request*)buffer_of((size_t)receives * sizeof(MPI_Request));
   MPI_Barrier(MPI_COMM_WORLD);
   double seconds = 0;
+  if (my_rank != 0) MPI_Barrier(MPI_COMM_WORLD);
   if (my_rank == sender) {
     for (int i = 0; i < messages; ++i) {
       memcpy(buffer, &i, 4);
@@ -43,6 +46,9 @@ int main(int argc, char** argv) {
   } else if (my_rank == 0) {
     for (int i = 0; i < receives; ++i)
       MPI_Irecv(NULL, 0, MPI_CHAR, sender, posted_tag, MPI_COMM_WORLD, &posted[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    struct timespec work = {away / 1000000, away % 1000000 * 1000L};
+    if (away > 0) nanosleep(&work, NULL);
     MPI_Recv(buffer, 0, MPI_CHAR, sender, last_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     seconds = MPI_Wtime();
     receive_all(messages, bytes, in_order, buffer);
