@@ -89,7 +89,7 @@ void Portal::fill(BufferList& buffers, Bytes bytes) {
 }
 
 Portal::Append Portal::append() {
-  if (in_software()) return Append::software;
+  if (in_software() || resumes_as_ == State::software) return Append::software;
   const bool hybrid = settings_.match_mode == MatchMode::hybrid;
   const bool looks = hybrid && settings_.preempt_on_pool && ++appends_ % pool_check_interval == 0;
   if (looks && !refuses() && pool_->in_use() > pool_->capacity() / 2) {
@@ -97,7 +97,7 @@ Portal::Append Portal::append() {
     return Append::software;
   }
   if (pool_->take()) return Append::entry;
-  if (hybrid && !refuses()) {
+  if (hybrid) {
     hand_over(&MatchingTotals::software_by_append);
     return Append::software;
   }
@@ -138,24 +138,30 @@ Portal::Admission Portal::refuse(std::uint64_t MatchingTotals::* reason, bool ne
 
 void Portal::begin_flow_control(std::uint64_t MatchingTotals::* reason, bool needs_entries) {
   ++(totals_->*reason);
-  resumes_as_ = state_ == State::enabled ? State::enabled : State::software;
   state_ = State::disabled;
   needs_entries_ = needs_entries;
   ask(WorkKind::onload);
 }
 
+// In the middle of flow control it only decides as what the portal is enabled again.
 void Portal::hand_over(std::uint64_t MatchingTotals::* reason) {
   ++(totals_->*reason);
+  resumes_as_ = State::software;
+  if (refuses()) return;
   state_ = State::to_software;
   ask(WorkKind::onload);
+}
+
+void Portal::become_software() {
+  state_ = State::software;
+  overflow_.remove_all(*pool_);
+  requests_.replenish(*pool_);
 }
 
 bool Portal::onloaded(std::uint32_t headers) {
   totals_->headers_onloaded += headers;
   if (state_ == State::to_software) {
-    state_ = State::software;
-    overflow_.remove_all(*pool_);
-    requests_.replenish(*pool_);
+    become_software();
     return true;
   }
   if (state_ != State::disabled) return true;  // asked for twice: on the way to software, then by a full request list
@@ -168,8 +174,12 @@ bool Portal::onloaded(std::uint32_t headers) {
 
 bool Portal::enable() {
   if (state_ != State::draining || told_ != dropped_) return false;
-  state_ = resumes_as_;
   told_ = dropped_ = 0;
+  if (resumes_as_ == State::software) {
+    become_software();
+  } else {
+    state_ = State::enabled;
+  }
   if (fails_again_) {
     fails_again_ = false;
     begin_flow_control(&MatchingTotals::append_failed, true);

@@ -176,6 +176,7 @@ class Portal {
   Admission refuse(std::uint64_t MatchingTotals::* reason, bool needs_entries);
   void begin_flow_control(std::uint64_t MatchingTotals::* reason, bool needs_entries);
   void hand_over(std::uint64_t MatchingTotals::* reason);
+  void become_software();
   Admission admit_to_software(Bytes bytes);
   void fill(BufferList& buffers, Bytes bytes);
   void add_events(std::uint32_t events);

@@ -165,3 +165,29 @@ TEST_CASE("hybrid mode can turn to software before anything fails") {
     CHECK(stand.portal.append() == Portal::Append::software);
   }
 }
+
+TEST_CASE("a hybrid portal that lacks entries in the middle of flow control is enabled as software's") {
+  EndpointSettings settings{.match_mode = MatchMode::hybrid};
+  settings.event_slots = 1;
+  Stand stand(10, settings);  // nine are buffers
+  CHECK(stand.portal.admit(false, false, Bytes{8}) == Portal::Admission::unexpected);
+  CHECK(stand.portal.admit(false, false, Bytes{8}) == Portal::Admission::refused);
+  stand.portal.dropped();
+  CHECK(stand.portal.append() == Portal::Append::software);
+  CHECK(stand.totals.software_by_append == 1);
+  CHECK(stand.work() == WorkKind::onload);
+  stand.portal.give_back();
+  CHECK(stand.portal.onloaded(1));
+  stand.portal.drops_told(1);
+  CHECK(stand.portal.enable());
+  CHECK(stand.portal.state() == Portal::State::software);
+}
+
+TEST_CASE("a software portal takes no list entries for receives while it is in flow control either") {
+  EndpointSettings settings{.match_mode = MatchMode::software};
+  settings.event_slots = 0;
+  Stand stand(10, settings);
+  CHECK(stand.portal.admit(false, false, Bytes{8}) == Portal::Admission::refused);
+  CHECK(stand.portal.append() == Portal::Append::software);
+  CHECK(stand.pool.in_use() == 6);
+}
