@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "conductor/atomics.hpp"
 
@@ -69,58 +68,6 @@ void Translator::drain(Rank& rank) {
   if (was_idle && !rank.commands.empty()) schedule_head(rank);
 }
 
-// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
-void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
-  const NodeId node = ranks_[operation.rank.value].node;
-  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node,
-                       settings_of(operation));
-  operations_.release(slot);
-}
-
-// The driver gives each process's portals to its matching engines in turn, and each process another one first.
-EndpointSettings Translator::settings_of(const Operation& operation) {
-  constexpr std::uint32_t engines = 4;
-  EndpointSettings settings;
-  settings.engine = (place_on_nic(operation.rank) + operation.command.endpoint) % engines;
-  if ((operation.command.flags & command_flag::payload_inline) == 0) return settings;
-  wire::EndpointSettings asked{};
-  std::memcpy(&asked, operations_.inline_bytes(operation), sizeof asked);
-  settings.match_mode = static_cast<MatchMode>(asked.match_mode);
-  if (asked.eager_max != wire::far_future) settings.eager_max = Bytes{asked.eager_max};
-  if (asked.rendezvous_head != wire::far_future) settings.rendezvous_head = Bytes{asked.rendezvous_head};
-  settings.overflow_buffer = Bytes{asked.overflow_buffer};
-  settings.overflow_buffers = asked.overflow_buffers;
-  settings.request_buffer = Bytes{asked.request_buffer};
-  settings.request_buffers = asked.request_buffers;
-  settings.event_slots = asked.event_slots;
-  settings.event_batch = asked.event_batch;
-  settings.receive_size = asked.receive_size;
-  settings.preempt_on_pool = (asked.flags & wire::endpoint_flag::preempt_on_pool) != 0;
-  settings.preempt_on_posted = (asked.flags & wire::endpoint_flag::preempt_on_posted) != 0;
-  settings.preempt_on_unexpected = (asked.flags & wire::endpoint_flag::preempt_on_unexpected) != 0;
-  return settings;
-}
-
-std::uint32_t Translator::place_on_nic(RankId rank) {
-  if (places_on_nic_.empty()) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
-    for (const Rank& each : ranks_) places_on_nic_.push_back(counts[{each.node.value, each.nic_index}]++);
-  }
-  return places_on_nic_[rank.value];
-}
-
-void Translator::needs_processor(EndpointId at, const Work& work) {
-  PendingEvent pending;
-  pending.event = {};
-  pending.event.kind = EventKind::work;
-  pending.event.endpoint = wire::address_endpoint(at.value);
-  pending.event.tag = static_cast<std::uint64_t>(work.kind);
-  pending.event.data = work.item;
-  pending.event.aux = work.life;
-  pending.event.length = work.count;
-  emit(rank_of(at).id, std::move(pending));
-}
-
 void Translator::schedule_head(Rank& rank) {
   // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
   const Instant stamped{operations_[rank.commands.front()].command.at_ps};
@@ -169,10 +116,7 @@ void Translator::execute(std::uint32_t slot) {
       regions_[operation.endpoint().value].clear();
       break;
     case CommandKind::work_done:
-      nics_->worked(operation.endpoint(), {.kind = static_cast<WorkKind>(command.tag),
-                                           .item = static_cast<std::uint32_t>(command.data),
-                                           .life = static_cast<std::uint32_t>(command.aux),
-                                           .count = static_cast<std::uint32_t>(command.length)});
+      execute_work_done(operation);
       break;
     case CommandKind::memory_region:
       regions_[operation.endpoint().value][command.key] = Region{command.buffer, command.length};

@@ -77,6 +77,7 @@ class Translator final : public Handler, public Host {
   void open_endpoint(std::uint32_t slot, const Operation& operation);
   EndpointSettings settings_of(const Operation& operation);
   std::uint32_t place_on_nic(RankId rank);
+  void execute_work_done(const Operation& operation);
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   void execute_send(std::uint32_t slot, Operation& operation);

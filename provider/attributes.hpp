@@ -43,6 +43,7 @@ inline constexpr std::uint64_t receive_flags = FI_COMPLETION | FI_MULTI_RECV;
 inline constexpr int region_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED;  // FI_MR_PROV_KEY is the application's choice
 inline constexpr std::size_t client_key_bytes = 4;
 inline constexpr std::size_t provider_key_bytes = 8;
+inline constexpr std::uint64_t optimized_keys = 100;  // client keys below are those of optimized regions
 
 inline constexpr std::size_t message_bytes_max = 0xffffffffU;
 inline constexpr unsigned tag_bits = 48;

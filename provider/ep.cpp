@@ -309,6 +309,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->fid.atomic = &atomic_calls;
   endpoint->domain = object_of<Domain>(domain);
   endpoint->capabilities = info->caps;
+  endpoint->order = info->tx_attr != nullptr ? info->tx_attr->msg_order : 0;
   endpoint->transmit_flags = info->tx_attr != nullptr ? info->tx_attr->op_flags : 0;
   endpoint->receive_flags = info->rx_attr != nullptr ? info->rx_attr->op_flags : 0;
   endpoint->traffic_class = traffic_class_of(info->tx_attr != nullptr ? info->tx_attr->tclass : 0);

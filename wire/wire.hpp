@@ -242,8 +242,8 @@ inline constexpr std::uint32_t payload_inline = 1U << 7;
 inline constexpr std::uint32_t payload_arena = 1U << 8;  // copy from arena_offset, then free it
 inline constexpr std::uint32_t payload_memory =
     1U << 9;  // copy from source_buffer of process source_pid, then count it in copies_done
-inline constexpr std::uint32_t no_completion = 1U << 10;  // place the payload only
-inline constexpr std::uint32_t dropped_free = 1U << 11;   // nothing to report: free arena_offset
+inline constexpr std::uint32_t no_completion = 1U << 10;        // place the payload only
+inline constexpr std::uint32_t dropped_free = 1U << 11;         // nothing to report: free arena_offset
 inline constexpr std::uint32_t matched_in_software = 1U << 12;  // which costs the CPU that takes it match_ps
 }  // namespace event_flag
 

@@ -11,7 +11,8 @@ namespace dryfly::nic {
 
 void Messages::worked(EndpointId endpoint, const Work& work) {
   Inbox& at = inbox(endpoint);
-  const bool of_peer = work.kind == WorkKind::hold || work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
+  const bool of_peer =
+      work.kind == WorkKind::hold || work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
   if (of_peer && peers_[work.item].life != work.life) return;
   if (!of_peer && !at.open) return;
   switch (work.kind) {

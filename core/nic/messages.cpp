@@ -226,14 +226,13 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
     case Step::drop_notice: {
       const Peer& peer = peers_[parcel.operation];
       if (!inbox(peer.target).open) return resume(parcel.operation);
-      return ask_processor(peer.target,
-                           {.kind = WorkKind::count_drops, .item = parcel.operation, .life = peer.life});
+      return ask_processor(peer.target, {.kind = WorkKind::count_drops, .item = parcel.operation, .life = peer.life});
     }
     case Step::resume: {
       const Peer& peer = peers_[parcel.operation];
       const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.held.size());
-      return ask_processor(
-          peer.source, {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
+      return ask_processor(peer.source,
+                           {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
     }
     case Step::done: {
       const SendCommand& command = messages_[parcel.operation].command;
@@ -393,8 +392,7 @@ void Messages::get(std::uint32_t index) {
 void Messages::answer_get(std::uint32_t index) {
   Message& message = messages_[index];
   if (!message.on_node) ++message.unacknowledged;
-  transport_.fetch_and_send(to_target(message, message.command.size - message.head, false),
-                            {Step::get_data, index});
+  transport_.fetch_and_send(to_target(message, message.command.size - message.head, false), {Step::get_data, index});
 }
 
 void Messages::placed(std::uint32_t index) {

@@ -15,8 +15,8 @@
 
 #include "core/nic/matching.hpp"
 #include "core/nic/nic.hpp"
-#include "core/nic/portal.hpp"
 #include "core/nic/pool.hpp"
+#include "core/nic/portal.hpp"
 #include "core/nic/transport.hpp"
 
 namespace dryfly::nic {
@@ -49,11 +49,11 @@ class Messages {
     SendCommand command;
     Protocol protocol = Protocol::eager;
     bool on_node = false;
-    bool over = false;         // nothing follows but acknowledgements
-    bool source_told = false;  // on-node: sent() has been reported
-    bool holds_entry = false;  // an unexpected header on the hardware's list
-    bool in_software = false;  // came by the request list
-    bool onloaded = false;     // its header was taken to the host
+    bool over = false;              // nothing follows but acknowledgements
+    bool source_told = false;       // on-node: sent() has been reported
+    bool holds_entry = false;       // an unexpected header on the hardware's list
+    bool in_software = false;       // came by the request list
+    bool onloaded = false;          // its header was taken to the host
     bool awaits_processor = false;  // a rendezvous request that the target's CPU has not seen yet
     bool listed = false;            // among the unexpected ones, and counted there
     bool refused = false;           // dropped by a disabled portal
@@ -100,7 +100,7 @@ class Messages {
     Bytes rendezvous_head;
     std::uint32_t posted_entries = 0;
     std::uint32_t unexpected_entries = 0;
-    std::uint32_t in_software = 0;           // unexpected ones of the request list
+    std::uint32_t in_software = 0;          // unexpected ones of the request list
     std::vector<std::uint32_t> told_drops;  // peers that wait for the portal
     PostedReceives posted;
     UnexpectedMessages unexpected;
@@ -158,8 +158,8 @@ class Messages {
   Host& host_;
   const NicSpec& spec_;
   NicTotals& totals_;
-  std::vector<std::unique_ptr<Inbox>> inboxes_;  // by end-point
-  std::map<std::pair<std::uint32_t, std::uint32_t>, EntryPool> pools_;       // by NIC and engine
+  std::vector<std::unique_ptr<Inbox>> inboxes_;                               // by end-point
+  std::map<std::pair<std::uint32_t, std::uint32_t>, EntryPool> pools_;        // by NIC and engine
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer_of_;  // by source and target; in flow control
   Pool<Peer> peers_;
   std::uint32_t lives_ = 0;

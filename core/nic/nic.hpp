@@ -25,16 +25,16 @@ using Token = std::uint64_t;
 enum class Protocol : std::uint8_t { inlined, eager, rendezvous, put, get, atomic, count };
 
 struct NicSpec {
-  Bytes inline_max;           // largest payload inside the command
-  Bytes eager_max;            // largest eager message; longer ones use rendezvous
-  Bytes rendezvous_head;      // bytes that travel with the rendezvous request
-  Duration egress_latency;    // command at the NIC until its first packet is ready, inline payload
-  Duration dma_read_latency;  // added once where the payload has to be fetched from host memory
-  Duration ingress_latency;   // last byte at the NIC until matched and placed
-  Duration command_interval;  // shortest time between two commands of one NIC (its message rate)
-  Duration local_latency;     // on-node link: start to first byte
-  Rate local_rate;            // on-node link: one direction of one source end-point
-  Framing framing{};          // for the counters only
+  Bytes inline_max;                     // largest payload inside the command
+  Bytes eager_max;                      // largest eager message; longer ones use rendezvous
+  Bytes rendezvous_head;                // bytes that travel with the rendezvous request
+  Duration egress_latency;              // command at the NIC until its first packet is ready, inline payload
+  Duration dma_read_latency;            // added once where the payload has to be fetched from host memory
+  Duration ingress_latency;             // last byte at the NIC until matched and placed
+  Duration command_interval;            // shortest time between two commands of one NIC (its message rate)
+  Duration local_latency;               // on-node link: start to first byte
+  Rate local_rate;                      // on-node link: one direction of one source end-point
+  Framing framing{};                    // for the counters only
   std::uint32_t list_entries = 16'384;  // of each matching engine, what this job may use
 };
 

@@ -39,12 +39,12 @@ struct EndpointSettings {
 };
 
 enum class WorkKind : std::uint8_t {
-  onload,       // the portal is disabled or becomes software's: take the unexpected headers
-  drain,        // take events from the queue
-  replenish,    // post a buffer again
-  hold,         // messages were dropped at their target: keep back what follows them, tell the target
-  count_drops,  // a source has told how many
-  replay,       // the target takes messages again
+  onload,        // the portal is disabled or becomes software's: take the unexpected headers
+  drain,         // take events from the queue
+  replenish,     // post a buffer again
+  hold,          // messages were dropped at their target: keep back what follows them, tell the target
+  count_drops,   // a source has told how many
+  replay,        // the target takes messages again
   software_get,  // a rendezvous request has come: match it and ask for the rest
   fatal_entries,
   fatal_events,
@@ -53,8 +53,8 @@ enum class WorkKind : std::uint8_t {
 // What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.
 struct Work {
   WorkKind kind = WorkKind::drain;
-  std::uint32_t item = 0;  // message, or peer
-  std::uint32_t life = 0;  // of that item: it may be another by then
+  std::uint32_t item = 0;   // message, or peer
+  std::uint32_t life = 0;   // of that item: it may be another by then
   std::uint32_t count = 0;  // messages or headers that the CPU handles one by one
 };
 

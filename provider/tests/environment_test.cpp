@@ -91,7 +91,8 @@ TEST_CASE("what libfabric would not take is refused in its words") {
   CHECK(refused("RDZV_GET_MIN", "12582912") == "FI_CXI_RDZV_GET_MIN=12582912: Invalid rdzv_get_min: 12582912");
   CHECK(refused("DEFAULT_CQ_SIZE", "0") == "FI_CXI_DEFAULT_CQ_SIZE=0: Default CQ size invalid. Setting to 131072");
   CHECK(refused("DEFAULT_TX_SIZE", "15") == "FI_CXI_DEFAULT_TX_SIZE=15: Default TX size invalid. Setting to 1024");
-  CHECK(refused("DEFAULT_RX_SIZE", "16000") == "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
+  CHECK(refused("DEFAULT_RX_SIZE", "16000") ==
+        "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
   CHECK(refused("CQ_FILL_PERCENT", "101") == "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid. Setting to 50.");
   CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
   CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
@@ -111,6 +112,20 @@ TEST_CASE("fi_getinfo refuses them too, and shows the queue depths that are set"
     CHECK(info->rx_attr->size == 512);
     test::release(info);
   }
+}
+
+TEST_CASE("writes to optimized regions go without order where the end-point asks for none") {
+  const auto is_restricted = [](std::uint64_t order, std::uint64_t key) {
+    test::Rig rig;
+    reinterpret_cast<Endpoint*>(rig.endpoint)->order = order;
+    REQUIRE(fi_write(rig.endpoint, "a", 1, nullptr, 1, 0, key, nullptr) == 0);
+    return (rig.last().flags & wire::command_flag::unordered) != 0;
+  };
+  CHECK(is_restricted(FI_ORDER_SAS, 5));
+  CHECK(!is_restricted(FI_ORDER_SAS, 100));
+  CHECK(!is_restricted(FI_ORDER_SAS | FI_ORDER_WAW, 5));
+  const Settings set{{"OPTIMIZED_MRS", "0"}};
+  CHECK(!is_restricted(FI_ORDER_SAS, 5));
 }
 
 TEST_CASE("without inline commands only injected payloads are inside them") {
