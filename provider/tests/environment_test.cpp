@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "provider/ep.hpp"
+#include "provider/memory.hpp"
 #include "provider/tests/rig.hpp"
 
 using namespace dryfly;
@@ -117,7 +119,7 @@ TEST_CASE("fi_getinfo refuses them too, and shows the queue depths that are set"
 TEST_CASE("writes to optimized regions go without order where the end-point asks for none") {
   const auto is_restricted = [](std::uint64_t order, std::uint64_t key) {
     test::Rig rig;
-    reinterpret_cast<Endpoint*>(rig.endpoint)->order = order;
+    object_of<Endpoint>(rig.endpoint)->order = order;
     REQUIRE(fi_write(rig.endpoint, "a", 1, nullptr, 1, 0, key, nullptr) == 0);
     return (rig.last().flags & wire::command_flag::unordered) != 0;
   };
