@@ -32,15 +32,19 @@ class Measured:
         return float(self.result["simulator"]["wall_ns"]) / 1e9
 
 
+def mpi_prefix(family: str) -> Path:
+    """Of the MPI library that a run without --mpi uses, or of the last one of another family."""
+    listed = subprocess.run(["dryfly", "mpi", "list"], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in listed.splitlines() if line.startswith("*") or family != "mpich"]
+    return Path(next(row[-1] for row in reversed(rows) if row[-2] == family))
+
+
 @contextmanager
 def compiled(name: str, *, family: str = "mpich") -> Iterator[str]:
     """A microbenchmark as an executable, so that no round measures the compiler."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / name
-        listed = subprocess.run(["dryfly", "mpi", "list"], check=True, capture_output=True, text=True).stdout
-        rows = [line.split() for line in listed.splitlines() if line.startswith("*") or family != "mpich"]
-        prefix = next(row[-1] for row in reversed(rows) if row[-2] == family)
-        compiler = Path(prefix) / "bin" / "mpicc"
+        compiler = mpi_prefix(family) / "bin" / "mpicc"
         subprocess.run([str(compiler), "-O2", str(MICRO / f"{name}.c"), "-o", str(program)], check=True)
         yield str(program)
 

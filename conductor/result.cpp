@@ -39,6 +39,27 @@ void write_protocols(JsonWriter& json, const NicTotals& totals) {
   json.end_array();
 }
 
+void write_matching(JsonWriter& json, const MatchingTotals& matching) {
+  json.key("matching");
+  json.begin_object();
+  json.member("priority_list_max", matching.priority_list_max);
+  json.member("overflow_list_max", matching.overflow_list_max);
+  json.member("request_list_max", matching.request_list_max);
+  json.member("engine_entries_max", matching.engine_entries_max);
+  json.member("flow_control_events_full", matching.events_full);
+  json.member("flow_control_append_failed", matching.append_failed);
+  json.member("flow_control_no_match", matching.no_overflow_buffer);
+  json.member("flow_control_request_full", matching.request_full);
+  json.member("flow_control_unexpected", matching.unexpected_failed);
+  json.member("to_software_append_failed", matching.software_by_append);
+  json.member("to_software_unexpected", matching.software_by_unexpected);
+  json.member("to_software_preemptive", matching.software_by_choice);
+  json.member("headers_onloaded", matching.headers_onloaded);
+  json.member("messages_refused", matching.messages_refused);
+  json.member("messages_replayed", matching.messages_replayed);
+  json.end_object();
+}
+
 // Counters that are zero are left out: most are, and a large job has many NICs.
 void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dragonfly& topology) {
   json.key("nics");
@@ -141,6 +162,7 @@ void Conductor::write_result() {
   json.end_object();
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);
+  write_matching(json, nics.matching);
   json.member("fingerprint", translator_.fingerprint().text());
   write_protocols(json, nics);
   write_nics(json, nics_.counters(), topology_);

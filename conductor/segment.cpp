@@ -22,7 +22,8 @@ wire::HostCosts host_costs(const Spec& spec) {
           .rma_ps = spec.number("host.rma_ps"),
           .completion_ps = spec.number("host.completion_ps"),
           .poll_ps = spec.number("host.poll_ps"),
-          .clock_read_ps = spec.number("host.clock_read_ps")};
+          .clock_read_ps = spec.number("host.clock_read_ps"),
+          .match_ps = spec.number("host.match_ps")};
 }
 
 wire::ComputeMode compute_mode(const Spec& spec) {

@@ -68,13 +68,6 @@ void Translator::drain(Rank& rank) {
   if (was_idle && !rank.commands.empty()) schedule_head(rank);
 }
 
-// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
-void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
-  const NodeId node = ranks_[operation.rank.value].node;
-  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
-  operations_.release(slot);
-}
-
 void Translator::schedule_head(Rank& rank) {
   // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
   const Instant stamped{operations_[rank.commands.front()].command.at_ps};
@@ -122,6 +115,9 @@ void Translator::execute(std::uint32_t slot) {
       nics_->close_endpoint(operation.endpoint());
       regions_[operation.endpoint().value].clear();
       break;
+    case CommandKind::work_done:
+      execute_work_done(operation);
+      break;
     case CommandKind::memory_region:
       regions_[operation.endpoint().value][command.key] = Region{command.buffer, command.length};
       break;
@@ -145,7 +141,8 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                             .data = command.data},
                .size = Bytes{command.length},
                .token = slot,
-               .traffic_class = static_cast<TrafficClass>(command.traffic_class)});
+               .traffic_class = static_cast<TrafficClass>(command.traffic_class),
+               .by_dma = (command.flags & command_flag::by_dma) != 0});
 }
 
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
@@ -213,7 +210,8 @@ void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
               .size = Bytes{command.length},
               .token = slot,
               .ordered = (command.flags & command_flag::unordered) == 0,
-              .traffic_class = static_cast<TrafficClass>(command.traffic_class)});
+              .traffic_class = static_cast<TrafficClass>(command.traffic_class),
+              .by_dma = (command.flags & command_flag::by_dma) != 0});
 }
 
 PendingEvent Translator::event_for(const Operation& operation, EventKind kind) const {
@@ -292,6 +290,7 @@ void Translator::received(const Received& received) {
   if (received.envelope.tagged) event.flags |= event_flag::tagged;
   if (multi_receive) event.flags |= event_flag::multi_receive;
   if (received.buffer_released) event.flags |= event_flag::released;
+  if (received.matched_in_software) event.flags |= event_flag::matched_in_software;
   event.peer = received.source.value;
   event.tag = received.envelope.tag;
   event.data = received.envelope.data;

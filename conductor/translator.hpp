@@ -65,6 +65,7 @@ class Translator final : public Handler, public Host {
   void dropped(Token send) override;
   int apply(Token rma) override;
   void rma_done(EndpointId source, Token rma, int error) override;
+  void needs_processor(EndpointId at, const Work& work) override;
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override;
 
  private:
@@ -74,6 +75,9 @@ class Translator final : public Handler, public Host {
   };
 
   void open_endpoint(std::uint32_t slot, const Operation& operation);
+  EndpointSettings settings_of(const Operation& operation);
+  std::uint32_t place_on_nic(RankId rank);
+  void execute_work_done(const Operation& operation);
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   void execute_send(std::uint32_t slot, Operation& operation);
@@ -108,6 +112,7 @@ class Translator final : public Handler, public Host {
   RankMemory memory_;
   Operations operations_;
   std::vector<std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
+  std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   Fingerprint fingerprint_;
   DeliveryTotals totals_;
   Instant start_{};

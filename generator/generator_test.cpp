@@ -12,7 +12,8 @@ Spec sample() {
   fabric::SampleMachine machine;
   machine.more +=
       "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 200000\n"
-      "nic.dma_read_latency_ps 400000\nnic.ingress_latency_ps 300000\nnic.command_interval_ps 10000\n"
+      "nic.dma_read_latency_ps 400000\nnic.ingress_latency_ps 300000\nnic.command_interval_ps 10000\nnic.list_entries "
+      "16384\nnic.list_entries_share_ppm 1000000\n"
       "nic.command_latency_ps 100000\nnic.completion_latency_ps 50000\nnode.local_latency_ps 1000\n"
       "node.local_rate_bytes_per_s 1000000000\n";
   return machine.spec();

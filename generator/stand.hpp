@@ -49,6 +49,7 @@ class Stand final : private Handler, private Host {
   void dropped(Token) override {}
   int apply(Token) override { return 0; }
   void rma_done(EndpointId, Token rma, int) override { visible(rma); }
+  void needs_processor(EndpointId, const Work&) override { DRYFLY_CHECK(false && "no pattern exhausts a NIC"); }
   void rma_delivered(const RmaCommand&, bool, std::uint32_t) override {}
 
   Token keep(Action action);

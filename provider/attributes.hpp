@@ -53,6 +53,7 @@ inline constexpr std::uint64_t receive_flags = FI_COMPLETION | FI_MULTI_RECV;
 inline constexpr int region_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED;  // FI_MR_PROV_KEY is the application's choice
 inline constexpr std::size_t client_key_bytes = 4;
 inline constexpr std::size_t provider_key_bytes = 8;
+inline constexpr std::uint64_t optimized_keys = 100;  // client keys below are those of optimized regions
 
 inline constexpr std::size_t message_bytes_max = 0xffffffffU;
 inline constexpr unsigned tag_bits = 48;
@@ -65,6 +66,7 @@ inline constexpr std::size_t endpoints = wire::endpoint_count_max;  // the machi
 inline constexpr std::size_t counters = 16;
 inline constexpr std::size_t memory_regions = 100;
 inline constexpr std::size_t queue_depth = 1024;
+inline constexpr std::size_t least_queue_depth = 16;
 inline constexpr std::size_t transmit_depth_max = 16384;
 inline constexpr std::size_t receive_depth_max = 15360;
 inline constexpr std::size_t min_multi_receive = 64;

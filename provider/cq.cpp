@@ -13,6 +13,7 @@
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
 #include "provider/unsupported.hpp"
+#include "provider/work.hpp"
 
 namespace dryfly::provider {
 
@@ -50,7 +51,14 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
   if (queue.size() == 0) return -FI_EAGAIN;
   const Completion& completion = queue.ring[queue.tail & (queue.capacity - 1)];
   if (completion.error != 0) return -FI_EAVAIL;
+  if (completion.is_work) {
+    const Completion work = completion;
+    take_one(queue);
+    do_work(session, work);
+    return -FI_EAGAIN;
+  }
   if (count == 0) return 0;
+  const bool by_software = completion.by_software;
   write_entry(completion, queue.format, static_cast<char*>(buffer));
   if (sources != nullptr) {
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
@@ -58,7 +66,8 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
   }
   take_one(queue);
   session.channel().begin_turns();
-  session.channel().charge(session.channel().costs().completion_ps);
+  const wire::HostCosts& costs = session.channel().costs();
+  session.channel().charge(costs.completion_ps + (by_software ? costs.match_ps : 0));
   return 1;
 }
 
@@ -126,7 +135,7 @@ ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr
     const ssize_t got = take(session, queue, buffer, count, sources);
     const bool signalled = __atomic_exchange_n(&queue.signalled, 0U, __ATOMIC_ACQ_REL) != 0;
     if (got != -FI_EAGAIN || signalled || deadline.passed(session)) return got;
-    deadline.wait(session);
+    if (queue.size() == 0) deadline.wait(session);
   }
 }
 
@@ -232,6 +241,8 @@ int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** f
   if (attributes != nullptr && attributes->format != FI_CQ_FORMAT_UNSPEC) queue->format = attributes->format;
   queue->one = queue;
   const Session session;
+  queue->size_asked = session.state().environment.queue_size;
+  if (attributes != nullptr && attributes->size != 0) queue->size_asked = attributes->size;
   ++queue->domain->users;
   if (attributes != nullptr && (attributes->flags & FI_PEER) != 0) {
     join_owner(session.state(), *queue, static_cast<peer::QueueContext*>(context)->queue);

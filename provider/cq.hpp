@@ -30,6 +30,8 @@ struct Completion {
   int error;                    // 0, or a positive libfabric error number: an error entry
   std::uint64_t missing_bytes;  // truncated
   Token arrived;                // a message whose arrival this is (provider/peer.hpp); 0: a completion
+  bool by_software;             // its message was matched by software, which whoever takes it has to pay for
+  bool is_work;                 // no completion, but work that the NIC asks for (see work.hpp)
 };
 
 struct CompletionQueue {
@@ -47,7 +49,8 @@ struct CompletionQueue {
   // Of several queues with one owner the first one opened is the one queue that all their end-points use: an owner
   // reads them all each time, and is given one completion.
   CompletionQueue* one;
-  CompletionQueue* next;  // with an owner
+  CompletionQueue* next;   // with an owner
+  std::size_t size_asked;  // by its attributes or the environment: what the hardware's event queue has to hold
 
   std::uint64_t size() const { return head - tail; }
   // Makes room for one more; false without memory.

@@ -141,7 +141,14 @@ int enable(const Session& session, Endpoint& endpoint) {
   if (endpoint.addresses == nullptr) return -FI_ENOAV;
   auto command = endpoint.command(wire::CommandKind::open_endpoint);
   command.peer = endpoint.domain->nic;
-  session.channel().push(command, nullptr);
+  const Environment& environment = session.state().environment;
+  const CompletionQueue* queue = endpoint.receive.queue;
+  const wire::EndpointSettings settings =
+      environment.settings(endpoint.receive_size, queue != nullptr ? queue->size_asked : environment.queue_size);
+  command.flags |= wire::command_flag::payload_inline;
+  command.length = sizeof settings;
+  if (environment.rendezvous_given) session.channel().stage_up_to(environment.eager_max());
+  session.channel().push(command, &settings);
   // The application may tell its peers the address by a way that the simulator does not see; it has to know the
   // end-point before their first message.
   session.channel().gate(wire::GateKind::drain);
@@ -306,10 +313,13 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->fid.atomic = &atomic_calls;
   endpoint->domain = object_of<Domain>(domain);
   endpoint->capabilities = info->caps;
+  endpoint->order = info->tx_attr != nullptr ? info->tx_attr->msg_order : 0;
   endpoint->transmit_flags = info->tx_attr != nullptr ? info->tx_attr->op_flags : 0;
   endpoint->receive_flags = info->rx_attr != nullptr ? info->rx_attr->op_flags : 0;
   endpoint->traffic_class = traffic_class_of(info->tx_attr != nullptr ? info->tx_attr->tclass : 0);
   endpoint->min_multi_receive = min_multi_receive;
+  endpoint->receive_size = session.state().environment.receive_size;
+  if (info->rx_attr != nullptr && info->rx_attr->size != 0) endpoint->receive_size = info->rx_attr->size;
   ++endpoint->domain->users;
   *fid = &endpoint->fid;
   return 0;

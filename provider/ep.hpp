@@ -34,10 +34,12 @@ struct Endpoint {
   Counter* writes;
   Counter* reads;
   std::uint64_t capabilities;
+  std::uint64_t order;           // FI_ORDER_*, of what it sends
   std::uint64_t transmit_flags;  // of calls that carry no flags of their own
   std::uint64_t receive_flags;
   std::size_t min_multi_receive;
   peer::SharedReceive* shared;  // another provider's receive queue, or null
+  std::size_t receive_size;     // of its attributes
   std::uint32_t index;          // within the rank
   std::uint8_t traffic_class;
   bool enabled;

@@ -64,7 +64,7 @@ void fill_transmit(fi_tx_attr& transmit, std::uint64_t capabilities, std::size_t
   transmit.caps = capabilities & transmit_capabilities;
   transmit.msg_order = message_orders;
   transmit.inject_size = inject_bytes;
-  transmit.size = queue_depth;
+  transmit.size = process().environment.transmit_size;
   transmit.iov_limit = 1;
   transmit.rma_iov_limit = 1;
   if (hints == nullptr) return;
@@ -78,7 +78,7 @@ void fill_transmit(fi_tx_attr& transmit, std::uint64_t capabilities, std::size_t
 void fill_receive(fi_rx_attr& receive, std::uint64_t capabilities, const fi_rx_attr* hints) {
   receive.caps = capabilities & receive_capabilities;
   receive.msg_order = message_orders;
-  receive.size = queue_depth;
+  receive.size = process().environment.receive_size;
   receive.iov_limit = 1;
   if (hints == nullptr) return;
   if (hints->caps != 0) receive.caps &= hints->caps;
@@ -194,6 +194,11 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
              fi_info** infos) {
   const wire::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
+  char reason[256];
+  if (!read_environment(process().environment, reason, sizeof reason)) {
+    fprintf(stderr, "dryfly: %s\n", reason);
+    return -FI_EINVAL;
+  }
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }

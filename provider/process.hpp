@@ -3,6 +3,7 @@
 // fork does not, whatever it inherited.
 #pragma once
 
+#include "provider/environment.hpp"
 #include "provider/lock.hpp"
 #include "provider/news.hpp"
 #include "provider/operation.hpp"
@@ -15,6 +16,7 @@ struct Process {
   bool detached = false;  // a child after fork
   News news;
   Operations operations;
+  Environment environment = {};  // complete before there is a domain
   Endpoint* endpoints[wire::endpoint_count_max] = {};
   CompletionQueue* owned_queues = nullptr;  // list: those that pass on to another provider's queue
 };

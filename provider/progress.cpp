@@ -8,6 +8,7 @@
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
 #include "provider/peer.hpp"
+#include "provider/work.hpp"
 
 namespace dryfly::provider {
 
@@ -71,6 +72,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
   Completion completion = completion_of(operation, event, error);
   name_source(operation, event, completion);
   completion.tag = event.tag;
+  completion.by_software = (event.flags & wire::event_flag::matched_in_software) != 0;
   completion.buffer = operation.multi_receive ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
   const bool truncated = event.length > event.place_length && (error == 0 || error == FI_ETRUNC);
   if (operation.discards) {
@@ -154,6 +156,8 @@ void handle(const Session& session, Operation& operation, const Event& event) {
       return released(state, operation);
     case EventKind::cancelled:
       return failed(state, operation, event, FI_ECANCELED);
+    case EventKind::work:
+      return;  // has no operation
     case EventKind::sent:
     case EventKind::rma_done:
       if (error != 0) return failed(state, operation, event, error);
@@ -181,7 +185,9 @@ bool progress(const Session& session) {
   bool delivered = false;
   while (const Event* event = channel.peek()) {
     Operation* operation = session.state().operations.find(event->context);
-    if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
+    if (event->kind == EventKind::work) {
+      delivered |= accept_work(session, *event);
+    } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (operation == nullptr && event->kind == EventKind::sent && event->error != 0) {
         failed_unseen(session.state(), *event);

@@ -3,6 +3,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "provider/attributes.hpp"
+#include "provider/environment.hpp"
 #include "provider/fabric.hpp"
 #include "provider/info.hpp"
 
@@ -32,6 +33,13 @@ fi_provider node_description = {
 };
 
 }  // namespace
+
+// For whoever starts ranks with this process's environment: the setting that they would refuse, or null.
+extern "C" __attribute__((visibility("default"))) const char* dryfly_refused_setting(void) {
+  static char reason[256];
+  dryfly::provider::Environment environment;
+  return dryfly::provider::read_environment(environment, reason, sizeof reason) ? nullptr : reason;
+}
 
 extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini(void) { return &description; }
 

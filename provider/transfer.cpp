@@ -29,6 +29,23 @@ bool try_push(wire::Channel& channel, wire::Command& command, const void* payloa
   return true;
 }
 
+// FI_CXI_DISABLE_NON_INJECT_*_IDC: the NIC fetches even the shortest payload, unless its buffer was given up.
+bool fetched(const Environment& environment, wire::CommandKind kind) {
+  switch (kind) {
+    case wire::CommandKind::send:
+    case wire::CommandKind::tagged_send:
+      return environment.no_message_inline;
+    case wire::CommandKind::write:
+      return environment.no_memory_inline;
+    case wire::CommandKind::atomic:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      return environment.no_atomic_inline;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
@@ -39,6 +56,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     command.flags |= wire::command_flag::wants_completion;
     command.context = state.operations.token_of(operation);
   }
+  if (stable && fetched(state.environment, command.kind)) command.flags |= wire::command_flag::by_dma;
   session.channel().charge(cost_ps);
   bool pushed = try_push(session.channel(), command, payload, length, stable);
   if (!pushed) {

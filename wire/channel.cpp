@@ -239,7 +239,7 @@ bool Channel::push_with_payload(Command& command, const void* payload, std::uint
   command.flags &= ~(command_flag::payload_inline | command_flag::payload_arena | command_flag::payload_memory);
   if (length <= header_->inline_max) {
     command.flags |= command_flag::payload_inline;
-  } else if (length <= header_->eager_max || !stable || header_->cross_memory_allowed == 0) {
+  } else if (length <= header_->eager_max || length <= staged_max_ || !stable || header_->cross_memory_allowed == 0) {
     const std::uint64_t offset = arena_.allocate(length);
     if (offset == 0) return false;
     memcpy(base_ + offset, payload, length);

@@ -26,6 +26,10 @@ class Channel {
   const SegmentHeader& header() const { return *header_; }
   const HostCosts& costs() const { return header_->costs; }
   std::uint32_t rank() const { return rank_; }
+  // Messages up to here are complete at their source before their target has copied them: they go by the arena.
+  void stage_up_to(std::uint64_t bytes) {
+    if (bytes > staged_max_) staged_max_ = bytes;
+  }
 
   std::uint64_t now() const { return self_->now_ps.load(std::memory_order_relaxed); }
   // Moves the rank's clock forward by what a call costs.
@@ -87,6 +91,7 @@ class Channel {
 
   Welcome welcome_{};
   std::uint32_t rank_ = 0;
+  std::uint64_t staged_max_ = 0;
   int socket_ = -1;
   char* base_ = nullptr;
   SegmentHeader* header_ = nullptr;

@@ -28,6 +28,7 @@ struct HostCosts {
   std::uint64_t completion_ps = 0;  // one completion read
   std::uint64_t poll_ps = 0;        // one poll that finds nothing
   std::uint64_t clock_read_ps = 0;  // one reading of a clock by the program
+  std::uint64_t match_ps = 0;       // one message matched, or one header taken over, by software
 };
 
 enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2 };
@@ -130,7 +131,7 @@ struct alignas(64) RankPage {
 };
 
 enum class CommandKind : std::uint32_t {
-  open_endpoint = 1,  // endpoint; address: nic index on the node
+  open_endpoint = 1,  // endpoint; peer: NIC index on the node; inline payload: EndpointSettings
   close_endpoint,
   send,  // untagged; flags
   tagged_send,
@@ -147,7 +148,30 @@ enum class CommandKind : std::uint32_t {
   compare_atomic,
   memory_region,  // registers (key, base, length, access)
   close_memory_region,
+  work_done,  // what an event `work` asked for; the same fields
 };
+
+// Behind an open_endpoint: how the provider wants the end-point, from its process's environment.
+struct EndpointSettings {
+  std::uint32_t match_mode;  // dryfly::MatchMode
+  std::uint32_t flags;
+  std::uint64_t eager_max;        // far_future: the machine's
+  std::uint64_t rendezvous_head;  // far_future: the machine's
+  std::uint64_t overflow_buffer;
+  std::uint64_t request_buffer;
+  std::uint32_t overflow_buffers;
+  std::uint32_t request_buffers;
+  std::uint32_t event_slots;
+  std::uint32_t event_batch;
+  std::uint32_t receive_size;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(EndpointSettings) <= inline_bytes_max);
+namespace endpoint_flag {
+inline constexpr std::uint32_t preempt_on_pool = 1U << 0;
+inline constexpr std::uint32_t preempt_on_posted = 1U << 1;
+inline constexpr std::uint32_t preempt_on_unexpected = 1U << 2;
+}  // namespace endpoint_flag
 
 namespace command_flag {
 inline constexpr std::uint32_t wants_completion = 1U << 0;  // an event `sent`/`rma_done` is delivered
@@ -161,7 +185,8 @@ inline constexpr std::uint32_t payload_inline = 1U << 7;  // payload follows the
 inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at arena_offset
 inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
-inline constexpr std::uint32_t waits = 1U << 11;  // peek: answered when there is a message
+inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
+inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
 }  // namespace command_flag
 
 // An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.
@@ -205,6 +230,7 @@ enum class EventKind : std::uint32_t {
   cancelled,
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
+  work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
 };
 
 namespace event_flag {
@@ -217,8 +243,9 @@ inline constexpr std::uint32_t payload_inline = 1U << 7;
 inline constexpr std::uint32_t payload_arena = 1U << 8;  // copy from arena_offset, then free it
 inline constexpr std::uint32_t payload_memory =
     1U << 9;  // copy from source_buffer of process source_pid, then count it in copies_done
-inline constexpr std::uint32_t no_completion = 1U << 10;  // place the payload only
-inline constexpr std::uint32_t dropped_free = 1U << 11;   // nothing to report: free arena_offset
+inline constexpr std::uint32_t no_completion = 1U << 10;        // place the payload only
+inline constexpr std::uint32_t dropped_free = 1U << 11;         // nothing to report: free arena_offset
+inline constexpr std::uint32_t matched_in_software = 1U << 12;  // which costs the CPU that takes it match_ps
 }  // namespace event_flag
 
 struct Event {

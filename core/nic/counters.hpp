@@ -33,6 +33,7 @@ enum class Counter : std::uint8_t {
   lpe_net_match_requests,                         // messages and RMA requests that came in
   lpe_net_match_priority,                         // found a posted receive, or memory
   lpe_net_match_overflow,                         // had to wait
+  lpe_net_match_request,                          // went to software
   lpe_rndzv_puts,                                 // rendezvous requests that came in
   lpe_rndzv_puts_offloaded,                       // for which this NIC asked for the rest
   lpe_amo_cmds,                                   // atomics carried out here

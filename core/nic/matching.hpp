@@ -5,7 +5,7 @@
 //
 // The hardware searches lists; here each kind of pattern (tagged?, any source?, ignored tag bits) has a hash index,
 // because 20,000 unexpected messages must not cost 20,000 squared. What is left out: the time a long search takes
-// in the hardware, and list-entry exhaustion.
+// in the hardware. What the entries are taken from: portal.hpp.
 #pragma once
 
 #include <cstdint>
@@ -100,6 +100,8 @@ class UnexpectedMessages {
   std::uint32_t oldest_for(const Pattern& pattern);
   // The slot that arrived first of all, or no_match.
   std::uint32_t oldest() const { return first_; }
+  // The one that arrived after it, or no_match.
+  std::uint32_t next(std::uint32_t slot) const { return entries_[slot].next; }
   std::uint32_t value(std::uint32_t slot) const { return entries_[slot].value; }
   void remove(std::uint32_t slot);
   std::size_t size() const { return entries_.in_use(); }

@@ -1,6 +1,7 @@
 #include "core/nic/messages.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/nic/totals.hpp"
 
@@ -33,13 +34,26 @@ Messages::Inbox& Messages::inbox(EndpointId endpoint) {
   return *inboxes_[endpoint.value];
 }
 
-void Messages::open(EndpointId endpoint) {
+void Messages::open(EndpointId endpoint, NicId nic, const EndpointSettings& settings) {
   if (endpoint.value >= inboxes_.size()) inboxes_.resize(endpoint.value + std::size_t{1});
   auto& opened = inboxes_[endpoint.value];
   if (!opened) opened = std::make_unique<Inbox>();
   DRYFLY_CHECK(!opened->open);
   opened->open = true;
   ++opened->life;
+  opened->eager_max = settings.eager_max.value_or(spec_.eager_max);
+  opened->rendezvous_head = settings.rendezvous_head.value_or(spec_.rendezvous_head);
+  opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
+  const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
+  if (is_new) pool->second.open(spec_.list_entries);
+  opened->portal.open(settings, opened->eager_max, spec_.framing.header, pool->second, totals_.matching);
+}
+
+void Messages::restart() {
+  messages_.restart();
+  for (const auto& at : inboxes_) {
+    if (at && at->open) at->portal.restart();
+  }
 }
 
 // A receive that is still in progress is found to be from an earlier life when its payload is there.
@@ -57,24 +71,37 @@ void Messages::close(EndpointId endpoint) {
   closed.claimed.clear();
   closed.waiting.clear();
   for (const std::uint32_t message : gone) drop(message);
+  closed.portal.close();
+  for (const std::uint32_t peer : std::exchange(closed.told_drops, {})) resume(peer);
 }
 
 void Messages::send(const SendCommand& command) {
   const std::uint32_t index = messages_.acquire();
+  const Inbox& source = inbox(command.source);
   Message& message = messages_[index];
   message.command = command;
+  message.life = ++lives_;
+  message.number = ++sends_;
   message.on_node = transport_.on_node(command.source, command.target);
-  message.protocol = command.size <= spec_.inline_max  ? Protocol::inlined
-                     : command.size <= spec_.eager_max ? Protocol::eager
-                                                       : Protocol::rendezvous;
+  const bool fits = command.size <= spec_.inline_max;
+  message.protocol = fits && !command.by_dma                    ? Protocol::inlined
+                     : fits || command.size <= source.eager_max ? Protocol::eager
+                                                                : Protocol::rendezvous;
+  message.head = message.protocol == Protocol::rendezvous ? source.rendezvous_head : command.size;
+  if (!message.on_node && held_back(index)) return;
+  launch(index);
+}
+
+void Messages::launch(std::uint32_t index) {
+  Message& message = messages_[index];
   if (!message.on_node) {
     ++message.unacknowledged;
-    transport_.counters_of(command.source)
+    message.under_way = true;
+    transport_.counters_of(message.command.source)
         .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
   }
-  const bool whole = message.protocol != Protocol::rendezvous;
-  transport_.send_command(to_target(message, whole ? command.size : spec_.rendezvous_head, true),
-                          {Step::message, index}, message.protocol == Protocol::inlined);
+  transport_.send_command(to_target(message, message.head, true), {Step::message, index},
+                          message.protocol == Protocol::inlined);
 }
 
 std::uint32_t Messages::new_receive(const ReceiveCommand& command, const Inbox& at) {
@@ -96,13 +123,26 @@ void Messages::receive(const ReceiveCommand& command) {
     if (slot == no_match) {
       receive.slot = at.posted.post(pattern, index);
       receive.posted = true;
+      append(at, index);
       note_list_entries(at);
+      ask_processor(command.at);
       return;
     }
     const std::uint32_t message = at.unexpected.value(slot);
     at.unexpected.remove(slot);
     match_unexpected(at, index, message);
   }
+}
+
+// What only a peer on the node can send to is the shared memory's, and is not on the NIC's list.
+void Messages::append(Inbox& at, std::uint32_t index) {
+  Receive& receive = receives_[index];
+  const ReceiveCommand& command = receive.command;
+  if (!command.any_source && transport_.on_node(command.at, command.source)) return;
+  const Portal::Append appended = at.portal.append();
+  receive.waits = appended == Portal::Append::waits;
+  receive.holds_entry = appended == Portal::Append::entry;
+  if (receive.holds_entry) ++at.posted_entries;
 }
 
 void Messages::receive_claimed(const ReceiveCommand& command, Token claim) {
@@ -176,7 +216,11 @@ void Messages::cancel(EndpointId endpoint, Token token) {
 void Messages::unpost(Inbox& at, std::uint32_t index) {
   Receive& receive = receives_[index];
   at.posted.remove(receive.slot);
-  receive.posted = false;
+  receive.posted = receive.waits = false;
+  if (std::exchange(receive.holds_entry, false)) {
+    --at.posted_entries;
+    at.portal.give_back();
+  }
   if (receive.in_progress == 0) receives_.release(index);
 }
 
@@ -200,6 +244,17 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
       return placed(parcel.operation);
     case Step::placement:
       return placed(parcel.operation);
+    case Step::drop_notice: {
+      const Peer& peer = peers_[parcel.operation];
+      if (!inbox(peer.target).open) return resume(parcel.operation);
+      return ask_processor(peer.target, {.kind = WorkKind::count_drops, .item = parcel.operation, .life = peer.life});
+    }
+    case Step::resume: {
+      const Peer& peer = peers_[parcel.operation];
+      const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.held.size());
+      return ask_processor(peer.source,
+                           {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
+    }
     case Step::done: {
       const SendCommand& command = messages_[parcel.operation].command;
       const EndpointId source = command.source;
@@ -213,11 +268,18 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
 }
 
 void Messages::acknowledged(Parcel parcel) {
+  if (parcel.step == Step::drop_notice || parcel.step == Step::resume) return;
   Message& message = messages_[parcel.operation];
   --message.unacknowledged;
+  if (parcel.step == Step::message) {
+    message.answered = true;
+    settle_request(parcel.operation);
+    if (message.refused) return;
+  }
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
-  const bool is_sent = parcel.step == Step::message && message.protocol != Protocol::rendezvous;
+  const bool is_sent = parcel.step == Step::message && message.protocol != Protocol::rendezvous && !message.source_told;
+  if (is_sent) message.source_told = true;
   retire_if_idle(parcel.operation);
   if (is_sent) host_.sent(source, token);
 }
@@ -225,26 +287,51 @@ void Messages::acknowledged(Parcel parcel) {
 void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Message& message = messages_[index];
   message.switch_hops = switch_hops;
+  message.arrived = true;
   Inbox& target = inbox(message.command.target);
-  if (!target.open) return drop(index);
-  const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
-  if (!message.on_node) count_match(message, slot != no_match);
-  if (slot == no_match) {
-    target.unexpected.add(label_of(message.command), index);
-    ++totals_.unexpected_messages;
-    note_list_entries(target);
-    if (message.on_node && message.protocol != Protocol::rendezvous) {
-      message.source_told = true;
-      host_.sent(message.command.source, message.command.token);
-    }
-    answer_waiting(target);
-    return;
+  if (!target.open) {
+    settle_request(index);
+    return drop(index);
   }
-  match(target, target.posted.value(slot), index);
-  if (message.protocol == Protocol::rendezvous) {
-    get(index);
+  const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
+  if (!message.on_node) {
+    const bool by_entry = slot != no_match && receives_[target.posted.value(slot)].holds_entry;
+    const Portal::Admission admission = target.portal.admit(by_entry, slot != no_match, message.head);
+    if (admission == Portal::Admission::refused) return refuse(index);
+    settle_request(index);
+    message.holds_entry = admission == Portal::Admission::unexpected;
+    message.in_software = admission == Portal::Admission::software;
+    count_match(message, by_entry);
+    ask_processor(message.command.target);
+  }
+  const bool rendezvous = message.protocol == Protocol::rendezvous;
+  if (slot == no_match) {
+    add_unexpected(target, index);
   } else {
-    placed(index);
+    match(target, target.posted.value(slot), index);
+    if (!rendezvous) return placed(index);
+    if (!message.in_software) return get(index);
+  }
+  if (rendezvous && message.in_software) {
+    message.awaits_processor = true;
+    ask_processor(message.command.target,
+                  {.kind = WorkKind::software_get, .item = index, .life = message.life, .count = 1});
+  }
+  if (slot == no_match) answer_waiting(target);
+}
+
+void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
+  Message& message = messages_[index];
+  target.unexpected.add(label_of(message.command), index);
+  ++totals_.unexpected_messages;
+  message.listed = true;
+  if (message.holds_entry) ++target.unexpected_entries;
+  if (message.in_software) ++target.in_software;
+  if (!message.on_node) target.portal.waiting(message.in_software ? target.in_software : target.unexpected_entries);
+  note_list_entries(target);
+  if (message.on_node && message.protocol != Protocol::rendezvous) {
+    message.source_told = true;
+    host_.sent(message.command.source, message.command.token);
   }
 }
 
@@ -253,6 +340,7 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
   Receive& receive = receives_[receive_index];
   Message& message = messages_[message_index];
   message.receive = receive_index;
+  leave_list(message);
   message.offset = receive.used;
   receive.used = receive.used + std::min(message.command.size, receive.command.capacity - receive.used);
   ++receive.in_progress;
@@ -266,17 +354,51 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
 void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message_index) {
   match(at, receive, message_index);
   const Message& message = messages_[message_index];
-  if (message.protocol == Protocol::rendezvous) {
+  const bool by_software = message.in_software || message.onloaded;
+  if (message.protocol != Protocol::rendezvous) {
+    // What software has matched lies in the host's memory already.
+    transport_.place({Step::placement, message_index}, message.on_node || by_software);
+  } else if (!by_software) {
     get(message_index);
-  } else {
-    transport_.place({Step::placement, message_index}, message.on_node);
+  } else if (!message.awaits_processor) {
+    software_get(message_index);
+  }
+}
+
+// No longer waiting, in whatever list: the entry of an unexpected header is free.
+void Messages::leave_list(Message& message) {
+  if (!std::exchange(message.listed, false)) return;
+  Inbox& target = inbox(message.command.target);
+  if (message.in_software) --target.in_software;
+  if (std::exchange(message.holds_entry, false)) {
+    --target.unexpected_entries;
+    target.portal.give_back();
+    target.portal.event();  // the header's second event, with the receive that has taken it
+  }
+}
+
+// The Get of a rendezvous as a command of the target's CPU.
+void Messages::software_get(std::uint32_t index) {
+  Message& message = messages_[index];
+  ++message.unacknowledged;
+  transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
+  transport_.send_command(to_source(message), {Step::get_request, index}, true);
+}
+
+void Messages::ask_processor(EndpointId endpoint) {
+  Inbox& at = inbox(endpoint);
+  while (std::optional<Work> work = at.portal.next_work()) {
+    if (work->kind == WorkKind::onload) work->count = at.unexpected_entries;
+    host_.needs_processor(endpoint, *work);
   }
 }
 
 void Messages::count_match(const Message& message, bool expected) {
   NicCounters& counters = transport_.counters_of(message.command.target);
   counters.add(Counter::lpe_net_match_requests);
-  counters.add(expected ? Counter::lpe_net_match_priority : Counter::lpe_net_match_overflow);
+  counters.add(message.in_software ? Counter::lpe_net_match_request
+               : expected          ? Counter::lpe_net_match_priority
+                                   : Counter::lpe_net_match_overflow);
   if (message.protocol == Protocol::rendezvous) counters.add(Counter::lpe_rndzv_puts);
 }
 
@@ -292,8 +414,7 @@ void Messages::get(std::uint32_t index) {
 void Messages::answer_get(std::uint32_t index) {
   Message& message = messages_[index];
   if (!message.on_node) ++message.unacknowledged;
-  transport_.fetch_and_send(to_target(message, message.command.size - spec_.rendezvous_head, false),
-                            {Step::get_data, index});
+  transport_.fetch_and_send(to_target(message, message.command.size - message.head, false), {Step::get_data, index});
 }
 
 void Messages::placed(std::uint32_t index) {
@@ -319,17 +440,25 @@ Received Messages::report_of(const Message& message) const {
           .offset = message.offset,
           .protocol = message.protocol,
           .on_node = message.on_node,
-          .switch_hops = message.switch_hops};
+          .switch_hops = message.switch_hops,
+          .matched_in_software = message.in_software && message.protocol != Protocol::rendezvous};
 }
 
 // What was delivered takes its course, although its source does not know it. A request that was not is an error at
 // the source; an eager one also when only its acknowledgements were lost, since the source cannot tell.
 void Messages::failed(Parcel parcel, bool delivered) {
+  if (parcel.step == Step::drop_notice || parcel.step == Step::resume) {
+    if (!delivered) peer_lost(parcel.operation);
+    return;
+  }
   Message& message = messages_[parcel.operation];
   --message.unacknowledged;
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool to_target = parcel.step == Step::message;
+  if (to_target) message.answered = true;
+  if (to_target && delivered) settle_request(parcel.operation);
+  if (to_target && message.refused) return;  // its answer was lost, but it was refused: it waits for the target
   if (delivered) {
     const bool is_sent = to_target && message.protocol != Protocol::rendezvous;
     retire_if_idle(parcel.operation);
@@ -364,6 +493,7 @@ void Messages::drop(std::uint32_t index) {
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   if (message.receive != none) settle(message.receive);
+  leave_list(messages_[index]);
   const bool tell_source = finish(index);
   host_.dropped(token);
   if (tell_source) host_.sent(source, token);
@@ -398,7 +528,8 @@ Journey Messages::to_source(const Message& message) const {
   return {message.command.target, message.command.source, Bytes{0}, message.command.traffic_class, false};
 }
 
-void Messages::note_list_entries(const Inbox& at) {
+void Messages::note_list_entries(Inbox& at) {
+  at.portal.posted(at.posted_entries);
   const std::uint64_t entries = at.posted.size() + at.unexpected.size() + at.claimed.size();
   totals_.list_entries_max = std::max(totals_.list_entries_max, entries);
 }

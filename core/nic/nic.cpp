@@ -46,9 +46,9 @@ Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
     : implementation_(std::make_unique<Implementation>(engine, network, host, spec)) {}
 Nics::~Nics() = default;
 
-void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node) {
+void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings) {
   implementation_->transport.open(endpoint, nic, node);
-  implementation_->messages.open(endpoint);
+  implementation_->messages.open(endpoint, nic, settings);
 }
 
 void Nics::close_endpoint(EndpointId endpoint) { implementation_->messages.close(endpoint); }
@@ -59,6 +59,7 @@ void Nics::receive_claimed(const ReceiveCommand& command, Token claim) {
   implementation_->messages.receive_claimed(command, claim);
 }
 void Nics::cancel(EndpointId at, Token receive) { implementation_->messages.cancel(at, receive); }
+void Nics::worked(EndpointId at, const Work& work) { implementation_->messages.worked(at, work); }
 void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start(command); }
 
 void Nics::restart() {

@@ -3,7 +3,7 @@
 // matches, and executes RMA and atomics at their instant. It moves no bytes: payloads are tokens, and the Host
 // (the conductor, or a skeleton) knows what they stand for. Below it stands a Network; messages between two
 // end-points of one node take the node's local link instead.
-// Models sections C1, C2 and A7 of the fact sheet (data/facts), see data/machines for the numbers.
+// Models sections C1, C2, C4 and A7 of the fact sheet (data/facts), see data/machines for the numbers.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/counters.hpp"
+#include "core/nic/portal.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -24,16 +25,17 @@ using Token = std::uint64_t;
 enum class Protocol : std::uint8_t { inlined, eager, rendezvous, put, get, atomic, count };
 
 struct NicSpec {
-  Bytes inline_max;           // largest payload inside the command
-  Bytes eager_max;            // largest eager message; longer ones use rendezvous
-  Bytes rendezvous_head;      // bytes that travel with the rendezvous request
-  Duration egress_latency;    // command at the NIC until its first packet is ready, inline payload
-  Duration dma_read_latency;  // added once where the payload has to be fetched from host memory
-  Duration ingress_latency;   // last byte at the NIC until matched and placed
-  Duration command_interval;  // shortest time between two commands of one NIC (its message rate)
-  Duration local_latency;     // on-node link: start to first byte
-  Rate local_rate;            // on-node link: one direction of one source end-point
-  Framing framing{};          // for the counters only
+  Bytes inline_max;                     // largest payload inside the command
+  Bytes eager_max;                      // largest eager message; longer ones use rendezvous
+  Bytes rendezvous_head;                // bytes that travel with the rendezvous request
+  Duration egress_latency;              // command at the NIC until its first packet is ready, inline payload
+  Duration dma_read_latency;            // added once where the payload has to be fetched from host memory
+  Duration ingress_latency;             // last byte at the NIC until matched and placed
+  Duration command_interval;            // shortest time between two commands of one NIC (its message rate)
+  Duration local_latency;               // on-node link: start to first byte
+  Rate local_rate;                      // on-node link: one direction of one source end-point
+  Framing framing{};                    // for the counters only
+  std::uint32_t list_entries = 16'384;  // of each matching engine, what this job may use
 };
 
 struct Envelope {
@@ -50,6 +52,7 @@ struct SendCommand {
   Bytes size;
   Token token = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
+  bool by_dma = false;  // the payload is not in the command, however short it is
 };
 
 struct ReceiveCommand {
@@ -92,6 +95,7 @@ struct RmaCommand {
   Token token = 0;
   bool ordered = true;
   TrafficClass traffic_class = TrafficClass::best_effort;
+  bool by_dma = false;  // the operands are not in the command, however short they are
 };
 
 struct Received {
@@ -106,6 +110,7 @@ struct Received {
   Protocol protocol = Protocol::eager;
   bool on_node = false;
   std::uint32_t switch_hops = 0;
+  bool matched_in_software = false;  // the CPU that takes the completion has the matching still to do
 };
 
 struct Peeked {
@@ -144,6 +149,8 @@ class Host {
   virtual int apply(Token rma) = 0;
   // The operation is complete at its source: acknowledged, or the data is there.
   virtual void rma_done(EndpointId source, Token rma, int error) = 0;
+  // The end-point's provider has work to do; when its CPU has done it, Nics::worked() is told.
+  virtual void needs_processor(EndpointId at, const Work& work) = 0;
   // Information for records: an RMA operation reached its target (a message does so with received()).
   virtual void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) = 0;
 };
@@ -156,6 +163,7 @@ struct NicTotals {
   std::array<std::array<std::uint64_t, hop_columns>, static_cast<std::size_t>(Protocol::count)> bytes{};
   std::uint64_t unexpected_messages = 0;
   std::uint64_t list_entries_max = 0;  // most list entries in use on one end-point
+  MatchingTotals matching;
 };
 
 // All NICs of a run.
@@ -167,7 +175,7 @@ class Nics final {
   Nics& operator=(const Nics&) = delete;
 
   // End-point ids are chosen by the caller, dense from 0.
-  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node);
+  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings = {});
   // Posted receives vanish without a word; messages that arrive from now on are acknowledged and dropped.
   void close_endpoint(EndpointId endpoint);
 
@@ -180,6 +188,8 @@ class Nics final {
   // Takes back a posted receive that nothing has matched; otherwise does nothing.
   void cancel(EndpointId at, Token receive);
   void rma(const RmaCommand& command);
+  // The CPU has done what needs_processor() asked for, and its commands are at the NIC now.
+  void worked(EndpointId at, const Work& work);
 
   // At rest: totals begin at zero, and what follows does not depend on what has been, but for posted receives.
   void restart();

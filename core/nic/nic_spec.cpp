@@ -24,6 +24,9 @@ NicSpec nic_spec(const Spec& spec) {
   result.command_interval = latency(spec, "nic.command_interval_ps");
   result.local_latency = latency(spec, "node.local_latency_ps");
   result.local_rate = Rate{spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX)};
+  const std::uint64_t entries = spec.number_in("nic.list_entries", 1, UINT32_MAX);
+  const std::uint64_t share_ppm = spec.number_in("nic.list_entries_share_ppm", 1, 1'000'000);
+  result.list_entries = static_cast<std::uint32_t>(entries * share_ppm / 1'000'000);
   result.framing.payload_max = Bytes{spec.number_in("fabric.packet.payload_bytes", 1, largest_message)};
   result.framing.header = Bytes{spec.number("fabric.packet.header_bytes")};
   result.framing.acknowledgement = Bytes{spec.number("fabric.packet.ack_bytes")};

@@ -17,6 +17,8 @@ enum class Step : std::uint8_t {
   done,          // to the source: the rendezvous is over
   rma_request,   // to the target: a write or atomic with its operands, or the request of a read
   rma_response,  // to the source: data read or fetched
+  drop_notice,   // to the target: how many of the source's messages it has dropped while it was disabled
+  resume,        // to the source: the target takes messages again
   count
 };
 
@@ -24,7 +26,7 @@ struct Parcel {
   Step step = Step::message;
   std::uint32_t operation = 0;  // index of the message, or of the RMA operation
 
-  static constexpr unsigned step_bits = 3;
+  static constexpr unsigned step_bits = 4;
   static constexpr std::uint32_t operation_limit = 1U << (32 - step_bits);
 
   static Parcel of_handle(std::uint32_t handle) {

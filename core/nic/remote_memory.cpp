@@ -36,12 +36,12 @@ void RemoteMemory::start(const RmaCommand& command) {
   if (!operation.on_node) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
-                          {Step::rma_request, index}, payload <= spec_.inline_max);
+                          {Step::rma_request, index}, payload <= spec_.inline_max && !command.by_dma);
 }
 
 // Only what carries its operands itself is an inline command; a read is one for the DMA engine.
 void RemoteMemory::count_command(const RmaCommand& command) {
-  const bool inlined = command.kind != RmaKind::read && command.size <= spec_.inline_max;
+  const bool inlined = command.kind != RmaKind::read && command.size <= spec_.inline_max && !command.by_dma;
   transport_.counters_of(command.source).add(inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
 }
 

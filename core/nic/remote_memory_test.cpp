@@ -125,7 +125,8 @@ TEST_CASE("RMA is counted as put, get and atomic, with the bytes moved") {
 
 constexpr const char* spec_text =
     "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 1\n"
-    "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnode.local_latency_ps 5\n"
+    "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnic.list_entries "
+    "1000\nnic.list_entries_share_ppm 250000\nnode.local_latency_ps 5\n"
     "node.local_rate_bytes_per_s 6\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
     "fabric.packet.ack_bytes 9\n";
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/nic/nic.hpp"
@@ -121,6 +122,7 @@ class TestStand final : public Host, public Handler {
     note("rma_done " + std::to_string(rma) + " from " + std::to_string(source.value) + " error " +
          std::to_string(error));
   }
+  void needs_processor(EndpointId at, const Work& work) override { all_work.emplace_back(at, work); }
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override {
     note("rma_delivered " + std::to_string(command.token) + (on_node ? " on-node" : ""));
     CHECK(switch_hops == (on_node ? 0 : 3));
@@ -134,6 +136,7 @@ class TestStand final : public Host, public Handler {
   Log log;
   std::vector<Received> all_received;
   std::vector<Peeked> all_peeked;
+  std::vector<std::pair<EndpointId, Work>> all_work;
   int apply_error = 0;
 
  private:

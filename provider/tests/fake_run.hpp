@@ -36,6 +36,6 @@ struct FakeRun {
 FakeRun& fake_run();
 
 // Send 10, receive 20, RMA 30, completion 40 and poll 50 ps, so that sums tell the calls apart.
-inline constexpr wire::HostCosts costs{10, 20, 30, 40, 50, 0};
+inline constexpr wire::HostCosts costs{10, 20, 30, 40, 50, 0, 7};
 
 }  // namespace dryfly::test

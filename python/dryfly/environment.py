@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,15 @@ _MPICH = {
     "MPIR_CVAR_NOLOCAL": "1",
 }
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
+
+
+def check_provider_settings() -> None:
+    """Ranks inherit this process's FI_CXI_* settings: asks the provider itself whether it would take them."""
+    check = ctypes.CDLL(str(native(PROVIDER))).dryfly_refused_setting
+    check.restype = ctypes.c_char_p
+    refused = check()
+    if refused is not None:
+        raise UserError(refused.decode(errors="replace"))
 
 
 def variables(

@@ -63,6 +63,8 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "packet_hops": counted.get("packet_hops", 0),
         "network_timeouts": counted.get("network_timeouts", 0),
         "faults": dict(counted.get("faults", {})),
+        "unexpected_messages": counted.get("unexpected_messages", 0),
+        "matching": dict(counted.get("matching", {})),
         "seed": run.seed,
         "fingerprint": counted.get("fingerprint", ""),
         "repeatable": run.compute.mode in ("none", "replay") and not spoiled,
@@ -160,6 +162,11 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if mismatched:
         text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
         rows.append(_finding("replay_mismatch", text, count=mismatched))
+    matching = counted.get("matching", {})
+    disabled = sum(count for name, count in matching.items() if name.startswith("flow_control_"))
+    if disabled:
+        text = f"a NIC has refused messages, {matching['messages_refused']} in all (see `matching` in the result)"
+        rows.append(_finding("flow_control", text, count=disabled))
     timeouts = counted.get("network_timeouts", 0)
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))

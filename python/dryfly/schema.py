@@ -103,6 +103,8 @@ FIELDS: dict[str, Field] = {
     "nic.dma_read_latency": _time("nic.dma_read_latency_ps"),
     "nic.ingress_latency": _time("nic.ingress_latency_ps"),
     "nic.command_interval": _time("nic.command_interval_ps"),
+    "nic.list_entries": _count("nic.list_entries", least=1, most=2**24),
+    "nic.list_entries_share": Field(dimension=RATIO, least=1, most=10**6, resolved="nic.list_entries_share_ppm"),
     "nic.command_latency": _time("nic.command_latency_ps", least=1),
     "nic.completion_latency": _time("nic.completion_latency_ps", least=1),
     "node.local_latency": _time("node.local_latency_ps"),
@@ -114,6 +116,7 @@ FIELDS: dict[str, Field] = {
     # Nothing may be free that a program can do in an endless loop, or virtual time would stand still.
     "host.poll": _time("host.poll_ps", least=1),
     "host.clock_read": _time("host.clock_read_ps", least=1),
+    "host.match": _time("host.match_ps"),
     "host.compute_factor": Field(dimension=RATIO, least=1, most=2**32 - 1, resolved="host.compute_factor_ppm"),
     "host.compute_threshold": _time("host.compute_threshold_ns", divisor=1000),
     "run.arena": Field(dimension=SIZE, least=2**20, most=2**44, required=False),

@@ -1,0 +1,70 @@
+// How the provider wants its end-points, and the work that their NICs ask of it: both are handed through.
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "conductor/translator.hpp"
+
+namespace dryfly {
+
+// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
+void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
+  const NodeId node = ranks_[operation.rank.value].node;
+  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node,
+                       settings_of(operation));
+  operations_.release(slot);
+}
+
+// The driver gives each process's portals to its matching engines in turn, and each process another one first.
+EndpointSettings Translator::settings_of(const Operation& operation) {
+  constexpr std::uint32_t engines = 4;
+  EndpointSettings settings;
+  settings.engine = (place_on_nic(operation.rank) + operation.command.endpoint) % engines;
+  if ((operation.command.flags & wire::command_flag::payload_inline) == 0) return settings;
+  wire::EndpointSettings asked{};
+  std::memcpy(&asked, operations_.inline_bytes(operation), sizeof asked);
+  settings.match_mode = static_cast<MatchMode>(asked.match_mode);
+  if (asked.eager_max != wire::far_future) settings.eager_max = Bytes{asked.eager_max};
+  if (asked.rendezvous_head != wire::far_future) settings.rendezvous_head = Bytes{asked.rendezvous_head};
+  settings.overflow_buffer = Bytes{asked.overflow_buffer};
+  settings.overflow_buffers = asked.overflow_buffers;
+  settings.request_buffer = Bytes{asked.request_buffer};
+  settings.request_buffers = asked.request_buffers;
+  settings.event_slots = asked.event_slots;
+  settings.event_batch = asked.event_batch;
+  settings.receive_size = asked.receive_size;
+  settings.preempt_on_pool = (asked.flags & wire::endpoint_flag::preempt_on_pool) != 0;
+  settings.preempt_on_posted = (asked.flags & wire::endpoint_flag::preempt_on_posted) != 0;
+  settings.preempt_on_unexpected = (asked.flags & wire::endpoint_flag::preempt_on_unexpected) != 0;
+  return settings;
+}
+
+std::uint32_t Translator::place_on_nic(RankId rank) {
+  if (places_on_nic_.empty()) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
+    for (const Rank& each : ranks_) places_on_nic_.push_back(counts[{each.node.value, each.nic_index}]++);
+  }
+  return places_on_nic_[rank.value];
+}
+
+void Translator::needs_processor(EndpointId at, const Work& work) {
+  PendingEvent pending;
+  pending.event = {};
+  pending.event.kind = wire::EventKind::work;
+  pending.event.endpoint = wire::address_endpoint(at.value);
+  pending.event.tag = static_cast<std::uint64_t>(work.kind);
+  pending.event.data = work.item;
+  pending.event.aux = work.life;
+  pending.event.length = work.count;
+  emit(rank_of(at).id, std::move(pending));
+}
+
+void Translator::execute_work_done(const Operation& operation) {
+  const wire::Command& command = operation.command;
+  nics_->worked(operation.endpoint(), {.kind = static_cast<WorkKind>(command.tag),
+                                       .item = static_cast<std::uint32_t>(command.data),
+                                       .life = static_cast<std::uint32_t>(command.aux),
+                                       .count = static_cast<std::uint32_t>(command.length)});
+}
+
+}  // namespace dryfly

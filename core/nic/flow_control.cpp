@@ -1,0 +1,201 @@
+// Flow control between the two ends, as section C4 of the fact sheet has it. A disabled portal drops what comes; each
+// answer tells its source so. The source's CPU keeps back what it would send next, and when nothing of it is under way
+// to that target any more it tells how much was dropped. The target's CPU has meanwhile onloaded; when the drops of all
+// sources add up to what the portal has dropped it enables the portal and tells them, and they send again in order.
+#include <algorithm>
+#include <utility>
+
+#include "core/nic/messages.hpp"
+
+namespace dryfly::nic {
+
+void Messages::worked(EndpointId endpoint, const Work& work) {
+  Inbox& at = inbox(endpoint);
+  const bool of_peer =
+      work.kind == WorkKind::hold || work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
+  if (of_peer && peers_[work.item].life != work.life) return;
+  if (!of_peer && !at.open) return;
+  switch (work.kind) {
+    case WorkKind::onload:
+      return onload(endpoint);
+    case WorkKind::drain:
+      return at.portal.drained(work.count);
+    case WorkKind::replenish:
+      return at.portal.replenish();
+    case WorkKind::hold:
+      return hold(work.item);
+    case WorkKind::count_drops:
+      at.portal.drops_told(static_cast<std::uint32_t>(peers_[work.item].refused.size()));
+      at.told_drops.push_back(work.item);
+      return enable(endpoint);
+    case WorkKind::replay:
+      return replay(work.item);
+    case WorkKind::software_get: {
+      Message& message = messages_[work.item];
+      if (message.life != work.life || message.over) return;
+      message.awaits_processor = false;
+      if (message.receive != none) software_get(work.item);
+      return;
+    }
+    case WorkKind::fatal_entries:
+    case WorkKind::fatal_events:
+      return;  // the process has ended
+  }
+}
+
+// --- at the target ------------------------------------------------------------------------------------------------
+
+void Messages::refuse(std::uint32_t index) {
+  Message& message = messages_[index];
+  Inbox& target = inbox(message.command.target);
+  message.refused = true;
+  target.portal.dropped();
+  ++totals_.matching.messages_refused;
+  ask_processor(message.command.target);
+  settle_request(index);
+}
+
+// The CPU takes every unexpected header into the host's memory and frees its entry; then it appends the receives for
+// which there was none.
+void Messages::onload(EndpointId endpoint) {
+  Inbox& at = inbox(endpoint);
+  std::uint32_t headers = 0;
+  const auto take = [&](std::uint32_t index) {
+    Message& message = messages_[index];
+    if (!std::exchange(message.holds_entry, false)) return;
+    message.onloaded = true;
+    at.portal.give_back();
+    ++headers;
+  };
+  for (std::uint32_t slot = at.unexpected.oldest(); slot != no_match; slot = at.unexpected.next(slot)) {
+    take(at.unexpected.value(slot));
+  }
+  for (const auto& [claim, message] : at.claimed) take(message);
+  at.unexpected_entries = 0;
+  if (!at.portal.onloaded(headers)) return ask_processor(endpoint, {.kind = WorkKind::fatal_entries});
+  for (const std::uint32_t slot : at.posted.slots()) {
+    Receive& receive = receives_[at.posted.value(slot)];
+    if (!receive.waits) continue;
+    if (!at.portal.append_again()) {
+      at.portal.append_failed_again();
+      break;
+    }
+    receive.waits = false;
+    receive.holds_entry = true;
+    ++at.posted_entries;
+  }
+  note_list_entries(at);
+  enable(endpoint);
+}
+
+void Messages::enable(EndpointId endpoint) {
+  Inbox& at = inbox(endpoint);
+  if (at.portal.enable()) {
+    for (const std::uint32_t peer : std::exchange(at.told_drops, {})) resume(peer);
+  }
+  ask_processor(endpoint);
+}
+
+void Messages::resume(std::uint32_t index) {
+  const Peer& peer = peers_[index];
+  transport_.send_command({.from = peer.target, .to = peer.source}, {Step::resume, index}, true);
+}
+
+// --- at the source ------------------------------------------------------------------------------------------------
+
+std::uint32_t Messages::new_peer(const Message& message) {
+  const std::uint32_t index = peers_.acquire();
+  Peer& peer = peers_[index];
+  peer.source = message.command.source;
+  peer.target = message.command.target;
+  peer.life = ++lives_;
+  for (std::uint32_t other = 0; other < messages_.size(); ++other) {
+    const Message& candidate = messages_[other];
+    const bool same = candidate.command.source == peer.source && candidate.command.target == peer.target;
+    if (candidate.under_way && same) ++peer.under_way;
+  }
+  return index;
+}
+
+// Told of each message whose fate is decided at the target and known at its source.
+void Messages::settle_request(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.under_way || !message.arrived || !message.answered) return;
+  message.under_way = false;
+  if (!message.refused && peer_of_.empty()) return;
+  const std::pair key{message.command.source.value, message.command.target.value};
+  const auto found = peer_of_.find(key);
+  if (!message.refused && found == peer_of_.end()) return;
+  if (found == peer_of_.end()) {
+    peer_of_[key] = new_peer(message);
+  } else {
+    --peers_[found->second].under_way;
+  }
+  const std::uint32_t peer = peer_of_[key];
+  if (message.refused) peers_[peer].refused.push_back(index);
+  if (!peers_[peer].holding || peers_[peer].under_way == 0) ask_to_hold(peer);
+}
+
+void Messages::ask_to_hold(std::uint32_t index) {
+  Peer& peer = peers_[index];
+  if (std::exchange(peer.asked, true)) return;
+  ask_processor(peer.source, {.kind = WorkKind::hold, .item = index, .life = peer.life, .count = 1});
+}
+
+void Messages::hold(std::uint32_t index) {
+  Peer& peer = peers_[index];
+  peer.asked = false;
+  peer.holding = true;
+  if (peer.under_way > 0 || std::exchange(peer.noticed, true)) return;
+  transport_.send_command({.from = peer.source, .to = peer.target}, {Step::drop_notice, index}, true);
+}
+
+bool Messages::held_back(std::uint32_t index) {
+  if (peer_of_.empty()) return false;
+  const SendCommand& command = messages_[index].command;
+  const auto found = peer_of_.find({command.source.value, command.target.value});
+  if (found == peer_of_.end()) return false;
+  Peer& peer = peers_[found->second];
+  if (peer.holding) {
+    peer.held.push_back(index);
+  } else {
+    ++peer.under_way;
+  }
+  return peer.holding;
+}
+
+void Messages::replay(std::uint32_t index) {
+  std::vector<std::uint32_t> refused = std::move(peers_[index].refused);
+  const std::vector<std::uint32_t> held = std::move(peers_[index].held);
+  forget(index);
+  std::sort(refused.begin(), refused.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return messages_[a].number < messages_[b].number; });
+  totals_.matching.messages_replayed += refused.size();
+  for (const std::uint32_t message : refused) {
+    messages_[message].refused = messages_[message].arrived = messages_[message].answered = false;
+    launch(message);
+  }
+  for (const std::uint32_t message : held) launch(message);
+}
+
+void Messages::forget(std::uint32_t index) {
+  Peer& peer = peers_[index];
+  peer_of_.erase({peer.source.value, peer.target.value});
+  peer.life = 0;
+  peers_.release(index);
+}
+
+// The network has given up what the two had to tell each other: the messages that wait for it fail.
+void Messages::peer_lost(std::uint32_t index) {
+  std::vector<std::uint32_t> waiting = std::move(peers_[index].refused);
+  waiting.insert(waiting.end(), peers_[index].held.begin(), peers_[index].held.end());
+  forget(index);
+  for (const std::uint32_t message : waiting) {
+    const SendCommand command = messages_[message].command;
+    end(message);
+    host_.dropped(command.token);
+    host_.send_failed(command.source, command.token, error_unreachable);
+  }
+}
+
+}  // namespace dryfly::nic

@@ -1,0 +1,236 @@
+// Figures: see test_stand.hpp. A control message between two nodes takes 100 (egress) + 1,000 + 200 (ingress) ns; the
+// processor of these tests does its work 50 ns after it is asked.
+#include <map>
+#include <vector>
+
+#include "core/nic/test_stand.hpp"
+
+using namespace dryfly;
+using namespace dryfly::nic;
+
+namespace {
+
+constexpr std::uint64_t reaction = 50 * ns;
+
+// Does all work that comes up, and keeps a list of it.
+struct Working {
+  TestStand stand;
+  std::vector<WorkKind> done;
+
+  explicit Working(std::uint32_t entries) : stand(with_entries(entries)) {}
+  static NicSpec with_entries(std::uint32_t entries) {
+    NicSpec spec = TestStand::round_figures();
+    spec.list_entries = entries;
+    return spec;
+  }
+  void reopen(std::uint32_t endpoint, const EndpointSettings& settings) {
+    stand.nics.close_endpoint(EndpointId{endpoint});
+    stand.nics.open_endpoint(EndpointId{endpoint}, NicId{endpoint == 2 ? 1U : 2U}, NodeId{1}, settings);
+  }
+  // `until`: the processor does nothing before.
+  void run(std::uint64_t until = 0) {
+    stand.run();
+    while (!stand.all_work.empty()) {
+      const auto work = std::exchange(stand.all_work, {});
+      for (const auto& [at, item] : work) {
+        done.push_back(item.kind);
+        const std::uint64_t when = std::max(stand.engine.now().ps + reaction, until);
+        stand.at(when, [this, at = at, item = item] { stand.nics.worked(at, item); });
+      }
+      stand.run();
+    }
+  }
+  std::vector<std::uint64_t> received_sends() const {
+    std::vector<std::uint64_t> sends;
+    for (const Received& received : stand.all_received) sends.push_back(received.send);
+    return sends;
+  }
+  MatchingTotals totals() const { return stand.nics.totals().matching; }
+};
+
+EndpointSettings mode(MatchMode mode) { return {.match_mode = mode}; }
+
+}  // namespace
+
+TEST_CASE("messages that find no list entry are dropped, and sent again in order when the headers are onloaded") {
+  Working run(5);  // two besides the overflow buffers
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    run.stand.at(0, [&run, i] { run.stand.nics.send(message(0, 2, 8, i)); });
+  }
+  run.run();
+  CHECK(run.totals().unexpected_failed >= 1);
+  CHECK(run.totals().messages_refused >= 4);
+  CHECK(run.totals().messages_refused == run.totals().messages_replayed);
+  for (std::uint64_t i = 0; i < 6; ++i) run.stand.nics.receive(receive_of(2, 100 + i));
+  run.run();
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5});
+  CHECK(run.stand.nics.at_rest());
+  // Each send is complete once.
+  std::map<std::string, int> lines;
+  for (const std::string& line : run.stand.log) {
+    if (line.find(" sent ") != std::string::npos) ++lines[line.substr(line.find(' '))];
+  }
+  CHECK(lines.size() == 6);
+  for (const auto& [line, count] : lines) CHECK_MESSAGE(count == 1, line);
+}
+
+TEST_CASE("the steps of flow control, one after the other") {
+  Working run(4);  // one besides the overflow buffers
+  run.stand.at(0, [&] { run.stand.nics.send(message(0, 2, 8, 1)); });
+  run.stand.at(0, [&] { run.stand.nics.send(message(0, 2, 8, 2)); });
+  run.run();
+  CHECK(run.done == std::vector<WorkKind>{WorkKind::onload, WorkKind::hold, WorkKind::count_drops, WorkKind::replay});
+  CHECK(run.totals().headers_onloaded == 1);
+  CHECK(run.totals().messages_refused == 1);
+  CHECK(run.totals().overflow_list_max == 1);
+  CHECK(run.totals().engine_entries_max == 4);
+}
+
+TEST_CASE("sources that did not drop anything are not held up by those that did") {
+  Working run(4);
+  run.stand.at(0, [&] { run.stand.nics.send(message(0, 2, 8, 1)); });
+  run.stand.at(0, [&] { run.stand.nics.send(message(1, 2, 8, 2)); });
+  run.stand.at(0, [&] { run.stand.nics.send(message(0, 3, 8, 3)); });
+  run.run();
+  CHECK(run.totals().messages_refused == 1);
+  run.stand.nics.receive(receive_of(3, 100));
+  run.stand.nics.receive(receive_of(2, 101));
+  run.stand.nics.receive(receive_of(2, 102));
+  run.run();
+  // The first was onloaded and needs nothing of the NIC any more.
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{1, 3, 2});
+}
+
+TEST_CASE("in hardware mode the job ends at exactly the receive that is one too many") {
+  for (const std::uint32_t receives : {97U, 98U}) {
+    Working run(100);  // three are overflow buffers
+    for (std::uint32_t i = 0; i < receives; ++i) run.stand.nics.receive(receive_of(2, i, i));
+    run.run();
+    const bool fatal = !run.done.empty() && run.done.back() == WorkKind::fatal_entries;
+    CHECK(fatal == (receives == 98));
+    CHECK(run.totals().priority_list_max == 97);
+  }
+}
+
+TEST_CASE("a receive for which there was no entry is appended when an onload has freed one") {
+  Working run(5);
+  run.stand.nics.send(message(0, 2, 8, 1, 7));
+  run.run();
+  run.stand.nics.receive(receive_of(2, 10, 1));
+  run.stand.nics.receive(receive_of(2, 11, 2));  // one too many, but the unexpected header can go
+  run.run();
+  CHECK(run.totals().append_failed == 1);
+  CHECK(run.done == std::vector<WorkKind>{WorkKind::onload});
+  run.stand.nics.send(message(0, 2, 8, 2, 2));
+  run.stand.nics.receive(receive_of(2, 12, 7));
+  run.run();
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("in hybrid mode the same messages arrive without a drop, matched by software") {
+  Working run(11);
+  run.reopen(2, mode(MatchMode::hybrid));  // nine entries for buffers
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    run.stand.at(0, [&run, i] { run.stand.nics.send(message(0, 2, 8, i)); });
+  }
+  run.run();
+  CHECK(run.totals().messages_refused == 0);
+  CHECK(run.totals().software_by_unexpected == 1);
+  CHECK(run.totals().headers_onloaded == 2);
+  CHECK(run.totals().request_list_max == 4);
+  for (std::uint64_t i = 0; i < 6; ++i) run.stand.nics.receive(receive_of(2, 100 + i));
+  run.run();
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5});
+  CHECK(!run.stand.all_received.front().matched_in_software);
+  CHECK(run.stand.all_received.back().matched_in_software);
+}
+
+TEST_CASE("the Get of a rendezvous waits for the target's processor in software mode only") {
+  for (const MatchMode mode_used : {MatchMode::hardware, MatchMode::software}) {
+    Working run(100);
+    run.reopen(2, mode(mode_used));
+    run.stand.nics.receive(receive_of(2, 10));
+    run.stand.nics.send(message(0, 2, 100'000, 1));
+    constexpr std::uint64_t busy_until = 50'000 * ns;
+    run.run(busy_until);
+    CHECK(run.received_sends() == std::vector<std::uint64_t>{1});
+    const bool late = run.stand.engine.now().ps > busy_until;
+    CHECK(late == (mode_used == MatchMode::software));
+  }
+}
+
+TEST_CASE("a rendezvous request that the processor has seen is answered as soon as its receive is posted") {
+  Working run(100);
+  run.reopen(2, mode(MatchMode::software));
+  run.stand.nics.send(message(0, 2, 100'000, 1));
+  run.run();
+  CHECK(run.done == std::vector<WorkKind>{WorkKind::software_get});
+  run.stand.nics.receive(receive_of(2, 10));
+  run.run();
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{1});
+  CHECK(run.done.size() == 1);
+}
+
+TEST_CASE("a full event queue refuses messages until the processor has come to its events") {
+  Working run(1000);
+  EndpointSettings settings;
+  settings.event_slots = 40;
+  run.reopen(2, settings);
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    run.stand.at(0, [&run, i] { run.stand.nics.send(message(0, 2, 8, i)); });
+  }
+  run.run(20'000 * ns);
+  CHECK(run.totals().events_full == 1);
+  CHECK(run.totals().messages_refused == 20);
+  for (std::uint64_t i = 0; i < 60; ++i) run.stand.nics.receive(receive_of(2, 100 + i));
+  run.run();
+  CHECK(run.stand.all_received.size() == 60);
+}
+
+TEST_CASE("a target that closes while it is disabled lets its sources go on") {
+  Working run(4);
+  for (std::uint64_t i = 0; i < 3; ++i) run.stand.nics.send(message(0, 2, 8, i));
+  run.stand.run();
+  run.stand.nics.close_endpoint(EndpointId{2});
+  run.run();
+  CHECK(run.stand.nics.at_rest());
+}
+
+TEST_CASE("end-points on one engine of a NIC share its entries, those on another do not") {
+  Working run(10);
+  run.reopen(3, {.engine = 0});
+  run.stand.nics.open_endpoint(EndpointId{4}, NicId{2}, NodeId{1}, {.engine = 0});
+  run.stand.nics.open_endpoint(EndpointId{5}, NicId{2}, NodeId{1}, {.engine = 1});
+  // Six of ten are overflow buffers of 3 and 4.
+  for (std::uint64_t i = 0; i < 4; ++i) run.stand.nics.receive(receive_of(3, i, i));
+  for (std::uint64_t i = 0; i < 7; ++i) run.stand.nics.receive(receive_of(5, i, i));
+  CHECK(run.stand.all_work.empty());
+  run.stand.nics.receive(receive_of(4, 0));
+  CHECK(run.stand.all_work.size() == 1);
+}
+
+TEST_CASE("messages within a node use no list entries and are never refused") {
+  Working run(3);  // overflow buffers only
+  run.stand.nics.send(message(2, 3, 8, 1));
+  run.run();
+  ReceiveCommand command = receive_of(3, 10);
+  command.any_source = false;
+  command.source = EndpointId{2};
+  run.stand.nics.receive(command);
+  run.run();
+  CHECK(run.received_sends() == std::vector<std::uint64_t>{1});
+  CHECK(run.done.empty());
+}
+
+TEST_CASE("a short message that may not be in its command is fetched from memory") {
+  Working run(100);
+  SendCommand command = message(0, 2, 8, 1);
+  command.by_dma = true;
+  run.stand.nics.receive(receive_of(2, 10));
+  run.stand.nics.send(command);
+  run.run();
+  REQUIRE(run.stand.all_received.size() == 1);
+  CHECK(run.stand.all_received.front().protocol == Protocol::eager);
+  // 100 egress + 300 DMA read + 1,000 + 200 ingress.
+  CHECK(run.stand.log.front() == "1600 received 1 in 10 at 2");
+}

@@ -1,0 +1,45 @@
+// The FI_CXI_* settings of the process that change what the provider or the NIC does, with the names, defaults and
+// limits of libfabric's cxi provider (fact sheet C3; cxip_info.c). What that provider warns of and replaces by its
+// default is refused here, in its words. docs/provider-settings.md lists those that are not modelled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/wire.hpp"
+
+namespace dryfly::provider {
+
+enum class MatchMode : std::uint32_t { hardware = 0, software, hybrid };  // as dryfly::MatchMode
+
+struct Environment {
+  MatchMode match_mode;
+  bool rendezvous_given;  // one of the next three; else the machine's sizes hold
+  std::uint64_t rendezvous_threshold;
+  std::uint64_t rendezvous_get_min;
+  std::uint64_t rendezvous_eager_size;
+  bool no_message_inline;  // unless injected
+  bool no_memory_inline;
+  bool no_atomic_inline;
+  bool optimized_regions;
+  std::uint64_t overflow_buffer;
+  std::uint64_t overflow_buffers;
+  std::uint64_t request_buffer;
+  std::uint64_t request_buffers;
+  std::uint64_t event_batch;
+  std::uint64_t queue_size;
+  std::uint64_t transmit_size;
+  std::uint64_t receive_size;
+  bool preempt_on_pool;
+  bool preempt_on_posted;
+  bool preempt_on_unexpected;
+
+  std::uint64_t eager_max() const { return rendezvous_threshold + rendezvous_get_min; }
+  // For an end-point with these attributes.
+  wire::EndpointSettings settings(std::size_t receive_attribute, std::size_t queue_attribute) const;
+};
+
+// False: a setting is refused, and `reason` says so in one line.
+bool read_environment(Environment& environment, char* reason, std::size_t room);
+
+}  // namespace dryfly::provider

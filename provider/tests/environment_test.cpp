@@ -1,0 +1,140 @@
+#include "provider/environment.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "provider/ep.hpp"
+#include "provider/memory.hpp"
+#include "provider/tests/rig.hpp"
+
+using namespace dryfly;
+using namespace dryfly::provider;
+
+namespace {
+
+// Variables for as long as it lives.
+class Settings {
+ public:
+  Settings(std::initializer_list<std::pair<std::string, std::string>> settings) {
+    for (const auto& [name, value] : settings) {
+      names_.push_back("FI_CXI_" + name);
+      setenv(names_.back().c_str(), value.c_str(), 1);
+    }
+  }
+  ~Settings() {
+    for (const std::string& name : names_) unsetenv(name.c_str());
+  }
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+std::string refusal() {
+  Environment environment;
+  char reason[256] = "";
+  return read_environment(environment, reason, sizeof reason) ? "" : reason;
+}
+
+Environment accepted() {
+  Environment environment;
+  char reason[256] = "";
+  CHECK_MESSAGE(read_environment(environment, reason, sizeof reason), reason);
+  return environment;
+}
+
+}  // namespace
+
+TEST_CASE("without settings the defaults are libfabric's, and the machine's sizes hold") {
+  const Environment environment = accepted();
+  CHECK(environment.match_mode == MatchMode::hardware);
+  const wire::EndpointSettings settings = environment.settings(1024, environment.queue_size);
+  CHECK(settings.eager_max == wire::far_future);
+  CHECK(settings.rendezvous_head == wire::far_future);
+  CHECK(settings.event_slots == 131'072);
+  CHECK(settings.overflow_buffers == 3);
+  CHECK(settings.request_buffers == 6);
+}
+
+TEST_CASE("the eager limit is the threshold and the smallest Get together") {
+  const Settings set{{"RDZV_THRESHOLD", "4096"}, {"RDZV_GET_MIN", "0"}, {"RDZV_EAGER_SIZE", "0x400"}};
+  const wire::EndpointSettings settings = accepted().settings(1024, 1024);
+  CHECK(settings.eager_max == 4096);
+  CHECK(settings.rendezvous_head == 1024);
+}
+
+TEST_CASE("thresholds of zero, as libraries for accelerators set them, are raised to the inline size") {
+  const Settings set{{"RDZV_THRESHOLD", "0"}, {"RDZV_GET_MIN", "0"}, {"RDZV_EAGER_SIZE", "0"}};
+  CHECK(accepted().eager_max() == 192);
+  CHECK(accepted().rendezvous_eager_size == 0);
+}
+
+TEST_CASE("the event queue holds twice the receives, or what the completion queue asks for") {
+  const Settings set{{"DEFAULT_RX_SIZE", "16"}, {"DEFAULT_CQ_SIZE", "1"}};
+  const Environment environment = accepted();
+  CHECK(environment.settings(environment.receive_size, environment.queue_size).event_slots == 2 * 16 + 2 + 32 + 2);
+  CHECK(environment.settings(environment.receive_size, 5000).event_slots == 5000);
+}
+
+TEST_CASE("what libfabric would not take is refused in its words") {
+  const auto refused = [](const char* name, const char* value) {
+    const Settings set{{name, value}};
+    return refusal();
+  };
+  CHECK(refused("RX_MATCH_MODE", "firmware") == "FI_CXI_RX_MATCH_MODE=firmware: Unrecognized rx_match_mode: firmware");
+  CHECK(refused("RX_MATCH_MODE", "HYBRID").empty());
+  CHECK(refused("RDZV_PROTO", "tcp") == "FI_CXI_RDZV_PROTO=tcp: Unrecognized rendezvous protocol: tcp");
+  CHECK(refused("RDZV_THRESHOLD", "20M") == "FI_CXI_RDZV_THRESHOLD=20M: accepted is a number of at least 0");
+  CHECK(refused("RDZV_THRESHOLD", "20000000") == "FI_CXI_RDZV_THRESHOLD=20000000: Invalid rdzv_threshold: 20000000");
+  CHECK(refused("RDZV_GET_MIN", "12582912") == "FI_CXI_RDZV_GET_MIN=12582912: Invalid rdzv_get_min: 12582912");
+  CHECK(refused("DEFAULT_CQ_SIZE", "0") == "FI_CXI_DEFAULT_CQ_SIZE=0: Default CQ size invalid. Setting to 131072");
+  CHECK(refused("DEFAULT_TX_SIZE", "15") == "FI_CXI_DEFAULT_TX_SIZE=15: Default TX size invalid. Setting to 1024");
+  CHECK(refused("DEFAULT_RX_SIZE", "16000") ==
+        "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
+  CHECK(refused("CQ_FILL_PERCENT", "101") == "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid. Setting to 50.");
+  CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
+  CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
+        "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe");
+}
+
+TEST_CASE("fi_getinfo refuses them too, and shows the queue depths that are set") {
+  fi_info* info = nullptr;
+  {
+    const Settings set{{"RX_MATCH_MODE", "firmware"}};
+    CHECK(test::get_info(nullptr, &info) == -FI_EINVAL);
+  }
+  {
+    const Settings set{{"DEFAULT_TX_SIZE", "2048"}, {"DEFAULT_RX_SIZE", "512"}};
+    REQUIRE(test::get_info(nullptr, &info) == 0);
+    CHECK(info->tx_attr->size == 2048);
+    CHECK(info->rx_attr->size == 512);
+    test::release(info);
+  }
+}
+
+TEST_CASE("writes to optimized regions go without order where the end-point asks for none") {
+  const auto is_restricted = [](std::uint64_t order, std::uint64_t key) {
+    test::Rig rig;
+    object_of<Endpoint>(rig.endpoint)->order = order;
+    REQUIRE(fi_write(rig.endpoint, "a", 1, nullptr, 1, 0, key, nullptr) == 0);
+    return (rig.last().flags & wire::command_flag::unordered) != 0;
+  };
+  CHECK(is_restricted(FI_ORDER_SAS, 5));
+  CHECK(!is_restricted(FI_ORDER_SAS, 100));
+  CHECK(!is_restricted(FI_ORDER_SAS | FI_ORDER_WAW, 5));
+  const Settings set{{"OPTIMIZED_MRS", "0"}};
+  CHECK(!is_restricted(FI_ORDER_SAS, 5));
+}
+
+TEST_CASE("without inline commands only injected payloads are inside them") {
+  const Settings set{{"DISABLE_NON_INJECT_MSG_IDC", "1"}};
+  test::Rig rig;
+  REQUIRE(fi_tsend(rig.endpoint, "a", 1, nullptr, 1, 0, nullptr) == 0);
+  CHECK((rig.last().flags & wire::command_flag::by_dma) != 0);
+  REQUIRE(fi_tinject(rig.endpoint, "a", 1, 1, 0) == 0);
+  CHECK((rig.last().flags & wire::command_flag::by_dma) == 0);
+}

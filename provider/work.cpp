@@ -1,0 +1,69 @@
+#include "provider/work.hpp"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "provider/ep.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+// As in dryfly::WorkKind, which the provider cannot include.
+constexpr std::uint64_t drain_events = 1;
+constexpr std::uint64_t fatal_entries = 7;
+constexpr std::uint64_t fatal_events = 8;
+
+// libfabric's words and its end; the address is ours.
+[[noreturn]] void give_up(const Session& session, std::uint32_t endpoint, const char* why) {
+  fprintf(stderr, "libfabric: cxi: RXC (%#x:%u):[Fatal] %s\n", session.channel().rank(), endpoint, why);
+  abort();
+}
+
+Completion entry_of(const wire::Event& event) {
+  Completion entry{};
+  entry.is_work = true;
+  entry.tag = event.tag;
+  entry.data = event.data;
+  entry.length = event.length;
+  entry.context = reinterpret_cast<void*>(event.aux);
+  entry.source = event.endpoint;
+  return entry;
+}
+
+}  // namespace
+
+bool accept_work(const Session& session, const wire::Event& event) {
+  Process& state = session.state();
+  Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
+  if (endpoint == nullptr) return false;
+  CompletionQueue* queue = endpoint->receive.queue != nullptr ? endpoint->receive.queue : endpoint->transmit.queue;
+  if (queue == nullptr || !queue->reserve()) {
+    do_work(session, entry_of(event));
+    return false;
+  }
+  queue->put(entry_of(event));
+  state.news.delivered(queue->outlet);
+  return true;
+}
+
+void do_work(const Session& session, const Completion& work) {
+  wire::Channel& channel = session.channel();
+  Endpoint* endpoint = session.state().endpoints[work.source];
+  if (work.tag == fatal_entries) {
+    give_up(session, work.source,
+            "LE resources not recovered during flow control. FI_CXI_RX_MATCH_MODE=[hybrid or software] is required");
+  }
+  if (work.tag == fatal_events) give_up(session, work.source, "H/W Event Queue overflow detected.");
+  if (endpoint == nullptr) return;
+  // Work that comes message by message; taking events from the queue is part of reading it.
+  channel.charge(channel.costs().match_ps * work.length * (work.tag == drain_events ? 0 : 1));
+  auto command = endpoint->command(wire::CommandKind::work_done);
+  command.tag = work.tag;
+  command.data = work.data;
+  command.length = work.length;
+  command.aux = reinterpret_cast<std::uint64_t>(work.context);
+  channel.push(command, nullptr);
+}
+
+}  // namespace dryfly::provider
