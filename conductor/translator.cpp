@@ -70,7 +70,9 @@ void Translator::drain(Rank& rank) {
 
 // Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
 void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
-  const NodeId node = ranks_[operation.rank.value].node;
+  Rank& rank = ranks_[operation.rank.value];
+  const NodeId node = rank.node;
+  if (operation.command.endpoint == 0) rank.nic_index = operation.command.peer;
   nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
   operations_.release(slot);
 }

@@ -10,6 +10,7 @@
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/nic_info.hpp"
+#include "provider/nic_order.hpp"
 #include "provider/process.hpp"
 
 namespace dryfly::provider {
@@ -199,10 +200,12 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
 
   const std::uint32_t nics = channel->welcome().nics_per_node;
+  std::uint32_t own = 0;
+  if (const int error = first_nic(*channel, own); error != 0) return error;
   fi_info* first = nullptr;
   fi_info** end = &first;
   for (std::uint32_t i = 0; i < nics; ++i) {
-    const std::uint32_t nic = (channel->welcome().nic_index + i) % nics;
+    const std::uint32_t nic = (own + i) % nics;
     if (!any && nic != wanted) continue;
     *end = make_info(*channel, nic, hints);
     if (*end == nullptr) {

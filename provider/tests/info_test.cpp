@@ -161,7 +161,8 @@ TEST_CASE("the NIC description can be copied, as fi_dupinfo does") {
   CHECK(copy->device_attr->name != info->nic->device_attr->name);
   CHECK(std::string(copy->device_attr->name) == "cxi2");
   CHECK(copy->link_attr->state == FI_LINK_UP);
-  CHECK(copy->bus_attr->bus_type == FI_BUS_UNKNOWN);
+  CHECK(copy->bus_attr->bus_type == FI_BUS_PCI);
+  CHECK(copy->bus_attr->attr.pci.bus_id == 3);
   CHECK(fi_close(&copy->fid) == 0);
   release(info);
 }
