@@ -12,6 +12,7 @@
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
 #include "provider/process.hpp"
+#include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
@@ -55,6 +56,9 @@ fi_ops_domain domain_calls = {
 int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* context) {
   std::uint32_t nic = 0;
   if (info->domain_attr == nullptr || !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
+  const std::uint32_t label = info->domain_attr->tclass;
+  std::uint8_t traffic_class = 0;
+  if (!traffic_class_of(FI_TC_UNSPEC, label, traffic_class)) return -FI_EINVAL;
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   if (nic >= session.channel().welcome().nics_per_node) return -FI_EINVAL;
@@ -67,6 +71,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->fid.mr = &region_calls;
   domain->fabric = object_of<Fabric>(fid);
   domain->nic = nic;
+  domain->traffic_class = label;
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
   ++domain->fabric->users;
   *domain_fid = &domain->fid;

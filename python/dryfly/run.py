@@ -23,6 +23,7 @@ from dryfly import (
     recording,
     result,
     summary,
+    traffic_class,
 )
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
@@ -68,6 +69,7 @@ def run(options: RunOptions) -> int:
         machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
     )
     nics.check(os.environ, machine, placement)
+    class_warning = traffic_class.check(os.environ, machine)
     scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
     compute = ComputeSpec.parse(options.compute, record_file=options.compute_record)
     if compute.record_file is not None:
@@ -105,6 +107,8 @@ def run(options: RunOptions) -> int:
         )
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, inputs, prepared, need)
+        if class_warning is not None:
+            printer.say(f"warning: {class_warning}")
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         names = NodeNames(machine)
