@@ -73,7 +73,9 @@ void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
   Rank& rank = ranks_[operation.rank.value];
   const NodeId node = rank.node;
   if (operation.command.endpoint == 0) rank.nic_index = operation.command.peer;
-  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
+  const std::uint32_t nic = operation.command.peer;
+  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, nic), node,
+                       {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
   operations_.release(slot);
 }
 

@@ -31,6 +31,7 @@ class Messages {
   void cancel(EndpointId at, Token receive);
 
   void arrived(Parcel parcel, std::uint32_t switch_hops);
+  Landing landing_of(Parcel parcel) const;
   void acknowledged(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
 

@@ -34,6 +34,9 @@ struct NicSpec {
   Duration local_latency;     // on-node link: start to first byte
   Rate local_rate;            // on-node link: one direction of one source end-point
   Framing framing{};          // for the counters only
+  Duration socket_latency{};  // to a NIC or memory on another socket, each time
+  Rate pcie_rate{};           // that the NICs of a socket share, each way; 0: as much as their links
+  Rate link_rate{};           // of a NIC; used with pcie_rate
 };
 
 struct Envelope {
@@ -156,6 +159,12 @@ struct NicTotals {
   std::uint64_t list_entries_max = 0;  // most list entries in use on one end-point
 };
 
+// Where in its node an end-point's process runs, and where its NIC is.
+struct HostPlace {
+  std::uint32_t socket = 0;
+  std::uint32_t nic_socket = 0;
+};
+
 // All NICs of a run.
 class Nics final {
  public:
@@ -165,7 +174,7 @@ class Nics final {
   Nics& operator=(const Nics&) = delete;
 
   // End-point ids are chosen by the caller, dense from 0.
-  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node);
+  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
   // Posted receives vanish without a word; messages that arrive from now on are acknowledged and dropped.
   void close_endpoint(EndpointId endpoint);
 

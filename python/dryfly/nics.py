@@ -42,8 +42,8 @@ def hardware(machine: Machine, *, nics: int) -> NodeHardware:
     domains, sockets = _number(machine, "node.numa"), _number(machine, "node.sockets")
     if domains % sockets:
         raise UserError(f"machine {machine.name}: node.numa = {domains}: accepted is a multiple of node.sockets")
-    listed = _domain_list(machine, "node.nic_numa", domains)
-    if listed and len(listed) != nics:
+    listed = _domain_list(machine, "node.nic_numa", domains, most=nics)
+    if listed and len(listed) < nics:
         count = f"{len(listed)} NUMA domains, but a node has {nics} NICs"
         raise UserError(f"machine {machine.name}: node.nic_numa lists {count}")
     return NodeHardware(
@@ -59,11 +59,12 @@ def _number(machine: Machine, path: str) -> int:
     return value if isinstance(value, int) else 1
 
 
-def _domain_list(machine: Machine, path: str, domains: int) -> tuple[int, ...]:
+def _domain_list(machine: Machine, path: str, domains: int, *, most: int | None = None) -> tuple[int, ...]:
+    """A list may be longer than `most`, as when a node is tried with fewer NICs; the rest is not looked at."""
     text = machine.optional(path)
     if text is None:
         return ()
-    words = [word.strip() for word in str(text).split(",")]
+    words = [word.strip() for word in str(text).split(",")][:most]
     if not all(word.isdecimal() and int(word) < domains for word in words):
         raise UserError(
             f'machine {machine.name}: {path} = "{text}": accepted is a list of NUMA domains, each 0 to {domains - 1}'
@@ -95,7 +96,16 @@ def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | 
     per_node = Counter(place.node for place in placement.ranks)
     nics = max((names.nics(node) for node in per_node), default=1)
     node = hardware(machine, nics=nics)
+    if node.sockets == 1 and machine.optional("node.pcie_rate") is None:
+        return []  # every way in the node is like any other
     lines: list[tuple[str, int | str]] = [("node.nics", nics)]
+    for path, name in (
+        ("node.socket_latency", "node.socket_latency_ps"),
+        ("node.pcie_rate", "node.pcie_rate_bytes_per_s"),
+    ):
+        value = machine.optional(path)
+        if value is not None:
+            lines.append((name, value))
     lines += [(f"node.nic.{nic}.socket", node.socket(domain)) for nic, domain in enumerate(node.nic_domains)]
     for place in placement.ranks:
         domain = node.domain_of_rank(place.local, per_node[place.node])

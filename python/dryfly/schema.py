@@ -112,6 +112,8 @@ FIELDS: dict[str, Field] = {
     "node.sockets": Field(dimension=COUNT, least=1, most=16, required=False),
     "node.nic_numa": Field(required=False),
     "node.gpu_numa": Field(required=False),
+    "node.socket_latency": Field(dimension=TIME, most=_SECOND, required=False),
+    "node.pcie_rate": Field(dimension=RATE, least=10**6, most=10**13, required=False),
     "host.send": _time("host.send_ps"),
     "host.receive": _time("host.receive_ps"),
     "host.rma": _time("host.rma_ps"),

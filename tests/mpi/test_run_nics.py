@@ -114,6 +114,21 @@ def test_striping_shares_a_message_among_the_nics(job: tuple[str, ...], dryfly: 
     assert sum(packets.values()) >= 4 * _MEGABYTE_PACKETS
 
 
+def test_a_nic_on_the_other_socket_is_further_away(tmp_path: Path, dryfly: Dryfly, programs: Programs) -> None:
+    machine = tmp_path / "nics.toml"
+    machine.write_text(_MACHINE)
+    job = ("run", "--machine", str(machine), "-n", "2", "--compute", "none", "--set", "node.socket_latency=1 us")
+    program = (programs.micro("latency.c"), "largest=8")
+
+    def latency_us(policy: str) -> float:
+        environment = {"MPICH_OFI_NIC_POLICY": policy}
+        lines = dryfly(*job, "--", *program, environment=environment).succeeded().stdout.splitlines()
+        return float(next(line.split()[1] for line in lines if line.split()[:1] == ["8"]))
+
+    # The ranks are on socket 0. NIC 0 is on socket 1, NIC 2 on socket 0: one crossing at each end.
+    assert latency_us("BLOCK") - latency_us("NUMA") == pytest.approx(2.0, abs=0.1)
+
+
 def test_settings_that_name_no_nic_are_refused_before_the_start(job: tuple[str, ...], dryfly: Dryfly) -> None:
     ended = dryfly(*job, "--", "true", environment={"MPICH_OFI_NIC_POLICY": "NEAREST"})
     assert ended.exit_status == 2
