@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "provider/atomic.hpp"
 #include "provider/av.hpp"
@@ -56,6 +57,7 @@ fi_ops_domain domain_calls = {
 int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* context) {
   std::uint32_t nic = 0;
   if (info->domain_attr == nullptr || !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
+  if (!auth_key_accepted(info->domain_attr->auth_key, info->domain_attr->auth_key_size)) return -FI_EINVAL;
   const std::uint32_t label = info->domain_attr->tclass;
   std::uint8_t traffic_class = 0;
   if (!traffic_class_of(FI_TC_UNSPEC, label, traffic_class)) return -FI_EINVAL;
@@ -72,6 +74,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->fabric = object_of<Fabric>(fid);
   domain->nic = nic;
   domain->traffic_class = label;
+  if (info->domain_attr->auth_key != nullptr) memcpy(&domain->auth_key, info->domain_attr->auth_key, sizeof(AuthKey));
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
   ++domain->fabric->users;
   *domain_fid = &domain->fid;

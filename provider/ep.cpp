@@ -268,6 +268,10 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   if (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT || info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
     return -FI_ENOSYS;
   }
+  if (!auth_key_accepted(info->ep_attr->auth_key, info->ep_attr->auth_key_size) ||
+      !same_auth_key(object_of<Domain>(domain)->auth_key, info->ep_attr->auth_key)) {
+    return -FI_EINVAL;
+  }
   std::uint8_t traffic_class = 0;
   const std::uint32_t label = info->tx_attr != nullptr ? info->tx_attr->tclass : std::uint32_t{FI_TC_UNSPEC};
   if (!traffic_class_of(label, object_of<Domain>(domain)->traffic_class, traffic_class)) return -FI_EINVAL;
