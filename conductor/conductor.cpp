@@ -74,6 +74,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       processors_(processors_allowed()),
       stalls_(segment_.rank_count()) {
   translator_.connect(nics_);
+  translator_.place_nics(nic_sockets(spec));
   for (std::uint32_t index = 0; index < ranks_.size(); ++index) {
     Rank& rank = ranks_[index];
     const std::string name = "run.rank." + std::to_string(index);
@@ -84,6 +85,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     rank.node = NodeId{static_cast<std::uint32_t>(spec.number_in(name + ".node", 0, topology_.node_count() - 1))};
     rank.nic_index =
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
+    if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
   }
   require_routes();
   last_check_ = WallClock::now();

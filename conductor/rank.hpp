@@ -41,7 +41,8 @@ struct Rank {
   RankState state = RankState::absent;
   std::uint32_t pid = 0;
   NodeId node;
-  std::uint32_t nic_index = 0;
+  std::uint32_t nic_index = 0;    // of its first end-point
+  std::uint32_t socket = 0;       // of its node, where it runs
   std::uint32_t gate_ticket = 0;  // last gate request seen
   std::uint64_t gate_at_ps = 0;
   std::uint64_t deadline_ps = 0;

@@ -83,6 +83,21 @@ void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dr
   json.end_array();
 }
 
+// What each class of the machine's profile has carried, whatever class was asked for.
+void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const Spec& spec) {
+  json.key("traffic_classes");
+  json.begin_array();
+  const std::uint64_t classes = spec.number("fabric.qos.classes");
+  for (std::uint64_t index = 0; index < classes; ++index) {
+    json.begin_object();
+    json.member("class", spec.text("fabric.qos.class." + std::to_string(index) + ".name"));
+    json.member("packets", totals.packets_of.at(index));
+    json.member("bytes", totals.bytes_of.at(index));
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t start_ps) {
   json.key("ranks");
   json.begin_array();
@@ -166,6 +181,7 @@ void Conductor::write_result() {
   json.member("fingerprint", translator_.fingerprint().text());
   write_protocols(json, nics);
   write_nics(json, nics_.counters(), topology_);
+  write_traffic_classes(json, network, spec_);
   write_ranks(json, ranks_, start_.ps);
   write_profile(json, ranks_);
   json.key("simulator");

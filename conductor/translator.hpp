@@ -42,6 +42,9 @@ class Translator final : public Handler, public Host {
   // Two-step construction: the NICs need their host, the host needs its NICs.
   void connect(Nics& nics) { nics_ = &nics; }
 
+  // By the NIC's number on its node.
+  void place_nics(std::vector<std::uint32_t> sockets) { nic_sockets_ = std::move(sockets); }
+
   // Takes every command out of the rank's ring; each reaches the NIC command_latency after its stamp, or now if
   // that has passed (only outside virtual time).
   void drain(Rank& rank);
@@ -108,6 +111,7 @@ class Translator final : public Handler, public Host {
   Duration command_latency_;
   Duration completion_latency_;
   Nics* nics_ = nullptr;
+  std::vector<std::uint32_t> nic_sockets_;
   wire::Arena arena_;
   RankMemory memory_;
   Operations operations_;

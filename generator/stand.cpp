@@ -11,6 +11,7 @@ Stand::Stand(const Spec& spec)
       topology_(spec),
       network_(engine_, topology_, spec),
       nics_(engine_, network_, *this, nic_spec(spec)),
+      nic_sockets_(nic_sockets(spec)),
       command_latency_{spec.number("nic.command_latency_ps")},
       completion_latency_{spec.number("nic.completion_latency_ps")} {
   engine_.attach(ComponentClass::host, *this);
@@ -18,7 +19,12 @@ Stand::Stand(const Spec& spec)
 
 EndpointId Stand::open(NicId nic) {
   const EndpointId endpoint{endpoints_++};
-  nics_.open_endpoint(endpoint, nic, topology_.node_of(nic));
+  // Who gives the commands is on the NIC's own socket.
+  const NodeId node = topology_.node_of(nic);
+  std::uint32_t index = 0;
+  while (topology_.nic_of(node, index) != nic) ++index;
+  const std::uint32_t socket = index < nic_sockets_.size() ? nic_sockets_[index] : 0;
+  nics_.open_endpoint(endpoint, nic, node, {}, {.socket = socket, .nic_socket = socket});
   return endpoint;
 }
 

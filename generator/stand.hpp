@@ -60,6 +60,7 @@ class Stand final : private Handler, private Host {
   Dragonfly topology_;
   PacketNetwork network_;
   Nics nics_;
+  std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
   Duration command_latency_;
   Duration completion_latency_;
   std::vector<Action> actions_;

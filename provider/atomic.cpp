@@ -24,6 +24,8 @@ constexpr std::uint32_t integers = bits(FI_INT8, FI_UINT64);
 constexpr std::uint32_t reals = bits(FI_FLOAT, FI_DOUBLE);
 constexpr std::uint32_t complexes = bits(FI_FLOAT_COMPLEX, FI_DOUBLE_COMPLEX);
 constexpr int int128 = 14;  // FI_INT128 and FI_UINT128, which libfabric 1.17 and 2 declare differently
+constexpr int types_end = int128 + 2;
+constexpr int operations_end = FI_MSWAP + 1;
 constexpr std::uint32_t wide_integers = bits(int128, int128 + 1);
 
 // The types that an operation takes in a form, one bit each.
@@ -94,6 +96,7 @@ std::size_t bytes_of(int type) {
 }
 
 int valid(Form form, int type, int operation, std::size_t* count) {
+  if (type < 0 || type >= types_end || operation < 0 || operation >= operations_end) return -FI_EINVAL;
   if (bytes_of(type) == 0 || (types_of(form, operation) >> type & 1) == 0) return -FI_EOPNOTSUPP;
   if (count != nullptr) *count = elements_max;
   return 0;

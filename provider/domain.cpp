@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "provider/atomic.hpp"
 #include "provider/av.hpp"
@@ -13,6 +14,7 @@
 #include "provider/mr.hpp"
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
+#include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
@@ -58,6 +60,10 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   if (!session) return -FI_EOPBADSTATE;
   if (info->domain_attr == nullptr) return -FI_EINVAL;
   std::uint32_t nic = session.channel().welcome().nic_index;
+  if (!auth_key_accepted(info->domain_attr->auth_key, info->domain_attr->auth_key_size)) return -FI_EINVAL;
+  const std::uint32_t label = info->domain_attr->tclass;
+  std::uint8_t traffic_class = 0;
+  if (!traffic_class_of(FI_TC_UNSPEC, label, traffic_class)) return -FI_EINVAL;
   const bool has_nics = object_of<Fabric>(fid)->face->domain == nullptr;
   if (has_nics && !nic_index_of(info->domain_attr->name, nic)) return -FI_EINVAL;
   if (nic >= session.channel().welcome().nics_per_node) return -FI_EINVAL;
@@ -70,6 +76,8 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->fid.mr = &region_calls;
   domain->fabric = object_of<Fabric>(fid);
   domain->nic = nic;
+  domain->traffic_class = label;
+  if (info->domain_attr->auth_key != nullptr) memcpy(&domain->auth_key, info->domain_attr->auth_key, sizeof(AuthKey));
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
   ++domain->fabric->users;
   *domain_fid = &domain->fid;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "provider/auth_key.hpp"
 #include "provider/fabric.hpp"
 
 namespace dryfly::provider {
@@ -15,7 +16,9 @@ struct Domain {
   fid_domain fid;
   Fabric* fabric;
   std::uint32_t nic;
-  std::uint32_t users;       // objects of this domain that are open
+  std::uint32_t traffic_class;  // libfabric's label, for end-points that ask for none
+  std::uint32_t users;          // objects of this domain that are open
+  AuthKey auth_key;
   bool provider_keys;        // FI_MR_PROV_KEY
   std::uint64_t keys_given;  // by the provider, so far
   Region* regions;           // list

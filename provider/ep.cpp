@@ -17,27 +17,12 @@
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
 #include "provider/tagged.hpp"
+#include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
 
 namespace {
-
-// The number of the class on the wire: dedicated, low latency, bulk data, best effort, scavenger, ethernet.
-std::uint8_t traffic_class_of(std::uint32_t label) {
-  switch (label) {
-    case FI_TC_DEDICATED_ACCESS:
-      return 0;
-    case FI_TC_LOW_LATENCY:
-      return 1;
-    case FI_TC_BULK_DATA:
-      return 2;
-    case FI_TC_SCAVENGER:
-      return 4;
-    default:
-      return 3;
-  }
-}
 
 void unbind(Endpoint& endpoint) {
   if (endpoint.addresses != nullptr) --endpoint.addresses->users;
@@ -294,6 +279,13 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   if (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT || info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
     return -FI_ENOSYS;
   }
+  if (!auth_key_accepted(info->ep_attr->auth_key, info->ep_attr->auth_key_size) ||
+      !same_auth_key(object_of<Domain>(domain)->auth_key, info->ep_attr->auth_key)) {
+    return -FI_EINVAL;
+  }
+  std::uint8_t traffic_class = 0;
+  const std::uint32_t label = info->tx_attr != nullptr ? info->tx_attr->tclass : std::uint32_t{FI_TC_UNSPEC};
+  if (!traffic_class_of(label, object_of<Domain>(domain)->traffic_class, traffic_class)) return -FI_EINVAL;
   auto* endpoint = allocate<Endpoint>();
   if (endpoint == nullptr) return -FI_ENOMEM;
   const Session session;
@@ -316,7 +308,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->order = info->tx_attr != nullptr ? info->tx_attr->msg_order : 0;
   endpoint->transmit_flags = info->tx_attr != nullptr ? info->tx_attr->op_flags : 0;
   endpoint->receive_flags = info->rx_attr != nullptr ? info->rx_attr->op_flags : 0;
-  endpoint->traffic_class = traffic_class_of(info->tx_attr != nullptr ? info->tx_attr->tclass : 0);
+  endpoint->traffic_class = traffic_class;
   endpoint->min_multi_receive = min_multi_receive;
   endpoint->receive_size = session.state().environment.receive_size;
   if (info->rx_attr != nullptr && info->rx_attr->size != 0) endpoint->receive_size = info->rx_attr->size;

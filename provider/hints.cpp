@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "provider/attributes.hpp"
+#include "provider/auth_key.hpp"
 #include "provider/log.hpp"
 
 namespace dryfly::provider {
@@ -51,7 +52,8 @@ bool endpoint_accepted(const fi_ep_attr* endpoint) {
          at_most("ep_attr.max_order_war_size", endpoint->max_order_war_size, 0) &&
          at_most("ep_attr.mem_tag_format", endpoint->mem_tag_format, format_limit) &&
          at_most("ep_attr.tx_ctx_cnt", endpoint->tx_ctx_cnt, 1) &&
-         at_most("ep_attr.rx_ctx_cnt", endpoint->rx_ctx_cnt, 1);
+         at_most("ep_attr.rx_ctx_cnt", endpoint->rx_ctx_cnt, 1) &&
+         auth_key_accepted(endpoint->auth_key, endpoint->auth_key_size);
 }
 
 bool domain_accepted(std::uint32_t version, std::uint64_t capabilities, const fi_domain_attr* domain) {
@@ -83,7 +85,8 @@ bool domain_accepted(std::uint32_t version, std::uint64_t capabilities, const fi
          at_most("domain_attr.max_ep_tx_ctx", domain->max_ep_tx_ctx, 1) &&
          at_most("domain_attr.max_ep_rx_ctx", domain->max_ep_rx_ctx, 1) &&
          at_most("domain_attr.max_ep_stx_ctx", domain->max_ep_stx_ctx, 0) &&
-         at_most("domain_attr.max_ep_srx_ctx", domain->max_ep_srx_ctx, 0);
+         at_most("domain_attr.max_ep_srx_ctx", domain->max_ep_srx_ctx, 0) &&
+         auth_key_accepted(domain->auth_key, domain->auth_key_size);
 }
 
 bool transmit_accepted(const fi_tx_attr* transmit, std::size_t inject_bytes) {

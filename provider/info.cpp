@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "provider/attributes.hpp"
+#include "provider/auth_key.hpp"
 #include "provider/hints.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/nic_info.hpp"
+#include "provider/nic_order.hpp"
 #include "provider/process.hpp"
 
 namespace dryfly::provider {
@@ -37,7 +39,11 @@ void free_info(fi_info* info) {
   while (info != nullptr) {
     fi_info* next = info->next;
     if (info->nic != nullptr) fi_close(&info->nic->fid);
-    if (info->domain_attr != nullptr) free(info->domain_attr->name);
+    if (info->domain_attr != nullptr) {
+      free(info->domain_attr->name);
+      free(info->domain_attr->auth_key);
+    }
+    if (info->ep_attr != nullptr) free(info->ep_attr->auth_key);
     if (info->fabric_attr != nullptr) free(info->fabric_attr->name);
     free(info->tx_attr);
     free(info->rx_attr);
@@ -132,6 +138,19 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.tclass = hints->tclass;
 }
 
+// False without memory.
+bool fill_auth_keys(fi_info& info, const fi_info* hints) {
+  const fi_domain_attr* domain = hints != nullptr ? hints->domain_attr : nullptr;
+  const fi_ep_attr* endpoint = hints != nullptr ? hints->ep_attr : nullptr;
+  const void* wanted = domain != nullptr ? domain->auth_key : nullptr;
+  info.domain_attr->auth_key = copy_auth_key(wanted);
+  info.ep_attr->auth_key =
+      copy_auth_key(endpoint != nullptr && endpoint->auth_key != nullptr ? endpoint->auth_key : wanted);
+  info.domain_attr->auth_key_size = sizeof(AuthKey);
+  info.ep_attr->auth_key_size = sizeof(AuthKey);
+  return info.domain_attr->auth_key != nullptr && info.ep_attr->auth_key != nullptr;
+}
+
 fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
   auto* info = allocate_growable<fi_info>();
   if (info == nullptr) return nullptr;
@@ -148,7 +167,7 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(face.name);
   if (info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr || info->nic == nullptr ||
       info->domain_attr == nullptr || info->domain_attr->name == nullptr || info->fabric_attr == nullptr ||
-      info->fabric_attr->name == nullptr) {
+      info->fabric_attr->name == nullptr || !fill_auth_keys(*info, hints)) {
     free_info(info);
     return nullptr;
   }
@@ -207,17 +226,19 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
 
   const std::uint32_t nics = channel->welcome().nics_per_node;
+  std::uint32_t own = 0;
+  if (const int error = first_nic(*channel, own); error != 0) return error;
   const bool linked = hints != nullptr && (hints->caps & FI_PEER) != 0;
   if (any && linked) {
     // LINKx spreads its messages over every NIC that it is given, by the time of the day; without a word of the user's
     // it gets the rank's own.
     any = false;
-    wanted = channel->welcome().nic_index;
+    wanted = own;
   }
   fi_info* first = nullptr;
   fi_info** end = &first;
   for (std::uint32_t i = 0; i < nics; ++i) {
-    const std::uint32_t nic = (channel->welcome().nic_index + i) % nics;
+    const std::uint32_t nic = (own + i) % nics;
     if (!any && nic != wanted) continue;
     *end = make_info(network_face, *channel, nic, hints);
     if (*end == nullptr) {

@@ -81,12 +81,12 @@ int control_nic(fid* fid, int command, void* argument) {
 fid_nic* describe_nic(const char* name, std::uint32_t index, const char* node_name) {
   fid_nic* nic = empty_nic();
   if (nic == nullptr) return nullptr;
-  const char* bus = getenv("DRYFLY_NIC_BUS");
-  if (bus != nullptr && strcmp(bus, "pci") == 0) {
-    // Nothing but an identity: bus numbers from 1, so that none is all zeros.
-    nic->bus_attr->bus_type = FI_BUS_PCI;
-    nic->bus_attr->attr.pci.bus_id = static_cast<std::uint8_t>(index + 1);
-  }
+  const PciAddress pci = pci_address(index);
+  nic->bus_attr->bus_type = FI_BUS_PCI;
+  nic->bus_attr->attr.pci.domain_id = pci.domain;
+  nic->bus_attr->attr.pci.bus_id = pci.bus;
+  nic->bus_attr->attr.pci.device_id = pci.device;
+  nic->bus_attr->attr.pci.function_id = pci.function;
   nic->link_attr->state = FI_LINK_UP;
   if (!copy_text(name, nic->device_attr->name) || !copy_text("dryfly", nic->device_attr->driver) ||
       !copy_text(node_name, nic->link_attr->address) || !copy_text("Slingshot", nic->link_attr->network_type)) {

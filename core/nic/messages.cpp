@@ -267,6 +267,14 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
   }
 }
 
+Landing Messages::landing_of(Parcel parcel) const {
+  const Message& message = messages_[parcel.operation];
+  const Bytes size = message.command.size;
+  if (message.protocol != Protocol::rendezvous) return {message.command.target, size};
+  const Bytes head = spec_.rendezvous_head;
+  return {message.command.target, parcel.step == Step::get_data ? size - head : head};
+}
+
 void Messages::acknowledged(Parcel parcel) {
   if (parcel.step == Step::drop_notice || parcel.step == Step::resume) return;
   Message& message = messages_[parcel.operation];

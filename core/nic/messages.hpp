@@ -37,6 +37,7 @@ class Messages {
 
   void worked(EndpointId at, const Work& work);
   void arrived(Parcel parcel, std::uint32_t switch_hops);
+  Landing landing_of(Parcel parcel) const;
   void acknowledged(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
 

@@ -25,6 +25,10 @@ struct Nics::Implementation final : nic::Recipient {
     messages.arrived(parcel, switch_hops);
   }
 
+  nic::Landing landing_of(nic::Parcel parcel) const override {
+    return is_one_sided(parcel) ? remote_memory.landing_of(parcel) : messages.landing_of(parcel);
+  }
+
   void acknowledged(nic::Parcel parcel) override {
     if (is_one_sided(parcel)) return remote_memory.acknowledged(parcel);
     messages.acknowledged(parcel);
@@ -46,8 +50,9 @@ Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
     : implementation_(std::make_unique<Implementation>(engine, network, host, spec)) {}
 Nics::~Nics() = default;
 
-void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings) {
-  implementation_->transport.open(endpoint, nic, node);
+void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings,
+                         const HostPlace& place) {
+  implementation_->transport.open(endpoint, nic, node, place);
   implementation_->messages.open(endpoint, nic, settings);
 }
 

@@ -36,6 +36,9 @@ struct NicSpec {
   Rate local_rate;                      // on-node link: one direction of one source end-point
   Framing framing{};                    // for the counters only
   std::uint32_t list_entries = 16'384;  // of each matching engine, what this job may use
+  Duration socket_latency{};            // to a NIC or memory on another socket, each time
+  Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
+  Rate link_rate{};                     // of a NIC; used with pcie_rate
 };
 
 struct Envelope {
@@ -166,6 +169,12 @@ struct NicTotals {
   MatchingTotals matching;
 };
 
+// Where in its node an end-point's process runs, and where its NIC is.
+struct HostPlace {
+  std::uint32_t socket = 0;
+  std::uint32_t nic_socket = 0;
+};
+
 // All NICs of a run.
 class Nics final {
  public:
@@ -175,7 +184,8 @@ class Nics final {
   Nics& operator=(const Nics&) = delete;
 
   // End-point ids are chosen by the caller, dense from 0.
-  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings = {});
+  void open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings = {},
+                     const HostPlace& place = {});
   // Posted receives vanish without a word; messages that arrive from now on are acknowledged and dropped.
   void close_endpoint(EndpointId endpoint);
 

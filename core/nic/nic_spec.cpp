@@ -9,6 +9,9 @@ constexpr std::uint64_t one_second_ps = 1'000'000'000'000;
 // The largest message of the provider (fact sheet, C1).
 constexpr std::uint64_t largest_message = 4'294'967'295;
 
+constexpr std::uint64_t most_nics = 64;
+constexpr std::uint64_t most_sockets = 15;
+
 Duration latency(const Spec& spec, std::string_view name) { return {spec.number_in(name, 0, one_second_ps)}; }
 
 }  // namespace
@@ -30,7 +33,22 @@ NicSpec nic_spec(const Spec& spec) {
   result.framing.payload_max = Bytes{spec.number_in("fabric.packet.payload_bytes", 1, largest_message)};
   result.framing.header = Bytes{spec.number("fabric.packet.header_bytes")};
   result.framing.acknowledgement = Bytes{spec.number("fabric.packet.ack_bytes")};
+  if (spec.has("node.socket_latency_ps")) result.socket_latency = latency(spec, "node.socket_latency_ps");
+  if (spec.has("node.pcie_rate_bytes_per_s")) {
+    result.pcie_rate = Rate{spec.number_in("node.pcie_rate_bytes_per_s", 0, UINT64_MAX)};
+    result.link_rate = Rate{spec.number_in("fabric.link.rate_bytes_per_s", 1, UINT64_MAX)};
+  }
   return result;
+}
+
+std::vector<std::uint32_t> nic_sockets(const Spec& spec) {
+  std::vector<std::uint32_t> sockets;
+  const std::uint64_t nics = spec.has("node.nics") ? spec.number_in("node.nics", 0, most_nics) : 0;
+  for (std::uint64_t nic = 0; nic < nics; ++nic) {
+    const std::string name = "node.nic." + std::to_string(nic) + ".socket";
+    sockets.push_back(static_cast<std::uint32_t>(spec.number_in(name, 0, most_sockets)));
+  }
+  return sockets;
 }
 
 }  // namespace dryfly

@@ -47,11 +47,19 @@ struct Journey {
   bool ordered = true;
 };
 
+// Whose memory a parcel ends in, and how much of it is payload.
+struct Landing {
+  EndpointId at;
+  Bytes size;
+};
+
 // Who is told when a parcel is there.
 class Recipient {
  public:
   virtual ~Recipient() = default;
   virtual void arrived(Parcel parcel, std::uint32_t switch_hops) = 0;
+  // Asked only of parcels that end in memory.
+  virtual Landing landing_of(Parcel parcel) const = 0;
   // Once for each parcel that went through the network, some time after the network had delivered it; not
   // necessarily after arrived(). On-node parcels have no acknowledgement.
   virtual void acknowledged(Parcel parcel) = 0;

@@ -59,6 +59,12 @@ void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
   response_arrived(parcel.operation);
 }
 
+Landing RemoteMemory::landing_of(Parcel parcel) const {
+  const RmaCommand& command = operations_[parcel.operation].command;
+  if (parcel.step == Step::rma_response) return {command.source, command.size};
+  return {command.target, command.kind == RmaKind::read ? Bytes{0} : command.size};
+}
+
 void RemoteMemory::acknowledged(Parcel parcel) {
   --operations_[parcel.operation].unacknowledged;
   complete_if_idle(parcel.operation);

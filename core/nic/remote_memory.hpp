@@ -19,6 +19,7 @@ class RemoteMemory {
 
   void start(const RmaCommand& command);
   void arrived(Parcel parcel, std::uint32_t switch_hops);
+  Landing landing_of(Parcel parcel) const;
   void acknowledged(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
 

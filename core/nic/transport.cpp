@@ -14,12 +14,12 @@ constexpr unsigned stage_shift = 32;
 }  // namespace
 
 Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient)
-    : engine_(engine), network_(network), spec_(spec), recipient_(recipient) {
+    : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_) {
   engine_.attach(ComponentClass::nic, *this);
   network_.connect(*this);
 }
 
-void Transport::open(EndpointId endpoint, NicId nic, NodeId node) {
+void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
   if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
   Port& opened = ports_[endpoint.value];
@@ -28,6 +28,8 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node) {
   opened.node = node;
   opened.known = true;
   opened.counters = place_of_counters(nic);
+  opened.place = paths_.place(nic, node, place);
+  paths_differ_ |= !opened.place.plain;
 }
 
 std::uint32_t Transport::place_of_counters(NicId nic) {
@@ -65,7 +67,11 @@ void Transport::send_command(const Journey& journey, Parcel parcel, bool payload
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
   next_command = taken + spec_.command_interval;
-  const Instant ready = taken + spec_.egress_latency + (payload_in_command ? Duration{} : spec_.dma_read_latency);
+  Instant ready = taken + spec_.egress_latency + (payload_in_command ? Duration{} : spec_.dma_read_latency);
+  if (!source.place.plain) {
+    const Duration crossing = source.place.crossing;
+    ready = ready + (payload_in_command ? crossing : crossing + crossing + crossing);
+  }
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);
@@ -78,6 +84,13 @@ void Transport::send(const Journey& journey, Parcel parcel) {
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  Port& source = port(journey.from);
+  if (!source.place.plain) {
+    const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+    source.own_fetch_until = std::max(source.own_fetch_until, ready);
+    source.own_fetch.push(transfer(journey, parcel));
+    return schedule(source.own_fetch_until, Stage::own_fetch, journey.from);
+  }
   fetch_.push(transfer(journey, parcel));
   schedule(engine_.now() + spec_.dma_read_latency, Stage::fetch);
 }
@@ -105,8 +118,35 @@ void Transport::send_on_node(const Journey& journey, Parcel parcel) {
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   const Arrival arrival{Parcel::of_handle(handle), switch_hops};
   if (!ends_in_memory(arrival.parcel.step)) return arrive(arrival);
+  if (paths_differ_) {
+    const Landing landing = recipient_.landing_of(arrival.parcel);
+    Port& target = port(landing.at);
+    if (!target.place.plain) return arrive_by_own_way(target, arrival, landing);
+  }
   ingress_.push(arrival);
   schedule(engine_.now() + spec_.ingress_latency, Stage::ingress);
+}
+
+void Transport::fetch_by_own_way(Port& source) {
+  const Transfer fetch = source.own_fetch.pop();
+  if (!paths_.shares_bus()) return submit(fetch);
+  if (paths_.queue(source.place.lane, fetch, engine_.now())) take_bus(source.place.lane);
+}
+
+// The NIC sends while it fetches.
+void Transport::take_bus(std::uint32_t lane) {
+  const HostPaths::Turn turn = paths_.take(lane, engine_.now());
+  schedule(turn.until, Stage::bus, EndpointId{lane});
+  submit(turn.fetch);
+}
+
+// In the order in which they came off the link.
+void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
+  const Instant there = engine_.now() + spec_.ingress_latency + target.place.crossing +
+                        paths_.arrival_lag(target.place.lane, engine_.now(), landing.size);
+  target.own_ingress_until = std::max(target.own_ingress_until, there);
+  target.own_ingress.push(arrival);
+  schedule(target.own_ingress_until, Stage::own_ingress, landing.at);
 }
 
 void Transport::acknowledged(std::uint32_t handle) { recipient_.acknowledged(Parcel::of_handle(handle)); }
@@ -129,6 +169,12 @@ void Transport::handle(Event event) {
       return submit(fetch_.pop());
     case Stage::egress:
       return submit(port(endpoint).egress.pop());
+    case Stage::own_fetch:
+      return fetch_by_own_way(port(endpoint));
+    case Stage::bus:  // the lane's number stands in for an end-point's
+      return paths_.has_turn(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
+    case Stage::own_ingress:
+      return arrive(port(endpoint).own_ingress.pop());
   }
 }
 

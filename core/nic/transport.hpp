@@ -5,7 +5,8 @@
 //
 // An end-point's commands leave in the order given, although an inline command is ready sooner than a DMA one
 // before it: together with the network's order per pair of NICs this is what matching in the order sent rests on.
-// Left out: shared PCIe bandwidth, doorbells, command-queue depth, several command queues of one end-point.
+// What differs by where in the node a NIC is stands in HostPaths. Left out: doorbells, command-queue depth, several
+// command queues of one end-point.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "core/engine/engine.hpp"
 #include "core/nic/counters.hpp"
 #include "core/nic/fifo.hpp"
+#include "core/nic/host_path.hpp"
 #include "core/nic/nic.hpp"
 #include "core/nic/parcel.hpp"
 
@@ -25,7 +27,7 @@ class Transport final : public Handler, public TransferSink {
   Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient);
 
   // An end-point that is opened again stays on its node.
-  void open(EndpointId endpoint, NicId nic, NodeId node);
+  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
   // Both must have been opened; it does not matter whether they are open still.
   bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
 
@@ -51,8 +53,12 @@ class Transport final : public Handler, public TransferSink {
  private:
   // The stages in the order in which they run at one instant. An event names the stage and, where each end-point
   // has its own queue, the end-point. It stands for the head of that queue: equal events are interchangeable.
-  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress };
+  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress, own_fetch, own_ingress, bus };
 
+  struct Arrival {
+    Parcel parcel;
+    std::uint32_t switch_hops = 0;
+  };
   struct Port {
     NicId nic;
     NodeId node;
@@ -62,10 +68,12 @@ class Transport final : public Handler, public TransferSink {
     Instant egress_until;      // when the last of it is ready
     Fifo<Parcel> local_link;   // transmitted or flying
     Instant local_link_until;  // when its last byte has been transmitted
-  };
-  struct Arrival {
-    Parcel parcel;
-    std::uint32_t switch_hops = 0;
+    // Where the way to memory is not the plain one, the end-point has these stages of its own.
+    HostPaths::Place place;
+    Fifo<Transfer> own_fetch;
+    Instant own_fetch_until;
+    Fifo<Arrival> own_ingress;
+    Instant own_ingress_until;
   };
 
   const Port& port(EndpointId endpoint) const;
@@ -76,6 +84,9 @@ class Transport final : public Handler, public TransferSink {
   std::uint32_t place_of_counters(NicId nic);
   void submit(const Transfer& transfer);
   NicCounters& counters_of(NicId nic) { return counters_[counters_of_nic_.at(nic.value)]; }
+  void fetch_by_own_way(Port& source);
+  void take_bus(std::uint32_t lane);
+  void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
@@ -84,6 +95,8 @@ class Transport final : public Handler, public TransferSink {
   Network& network_;
   NicSpec spec_;
   Recipient& recipient_;
+  HostPaths paths_;
+  bool paths_differ_ = false;                   // some end-point's way is not the plain one
   std::vector<Port> ports_;                     // by end-point
   std::vector<NicCounters> counters_;           // of NICs that have had an end-point
   std::vector<std::uint32_t> counters_of_nic_;  // by NIC: where its are

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "provider/attributes.hpp"
+#include "provider/auth_key.hpp"
 #include "provider/tests/rig.hpp"
 
 using namespace dryfly;
@@ -161,7 +162,67 @@ TEST_CASE("the NIC description can be copied, as fi_dupinfo does") {
   CHECK(copy->device_attr->name != info->nic->device_attr->name);
   CHECK(std::string(copy->device_attr->name) == "cxi2");
   CHECK(copy->link_attr->state == FI_LINK_UP);
-  CHECK(copy->bus_attr->bus_type == FI_BUS_UNKNOWN);
+  CHECK(copy->bus_attr->bus_type == FI_BUS_PCI);
+  CHECK(copy->bus_attr->attr.pci.bus_id == 3);
   CHECK(fi_close(&copy->fid) == 0);
   release(info);
+}
+
+TEST_CASE("each fi_info carries the job's auth key, and a hint's key in its place") {
+  fi_info* info = nullptr;
+  REQUIRE(get_info(nullptr, &info) == 0);
+  REQUIRE(info->domain_attr->auth_key_size == sizeof(provider::AuthKey));
+  REQUIRE(info->ep_attr->auth_key_size == sizeof(provider::AuthKey));
+  provider::AuthKey key{};
+  std::memcpy(&key, info->domain_attr->auth_key, sizeof key);
+  CHECK(key.service == 1);
+  CHECK(key.vni == 10);
+  release(info);
+
+  Hints hints;
+  key = {.service = 5, .vni = 2000};
+  hints.domain.auth_key = reinterpret_cast<std::uint8_t*>(&key);
+  hints.domain.auth_key_size = sizeof key;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  provider::AuthKey given{};
+  std::memcpy(&given, info->ep_attr->auth_key, sizeof given);
+  CHECK(given.service == 5);
+  CHECK(given.vni == 2000);
+  release(info);
+
+  hints.domain.auth_key_size = 4;
+  CHECK(get_info(&hints.info, &info) == -FI_ENODATA);
+  hints.domain.auth_key_size = sizeof key;
+  key.vni = 0;
+  CHECK(get_info(&hints.info, &info) == -FI_ENODATA);
+}
+
+TEST_CASE("an end-point is on the virtual network of its domain") {
+  Rig rig;
+  fi_info* info = nullptr;
+  REQUIRE(get_info(nullptr, &info) == 0);
+  auto* vni = reinterpret_cast<std::uint16_t*>(info->ep_attr->auth_key + offsetof(provider::AuthKey, vni));
+  *vni = 11;
+  fid_ep* endpoint = nullptr;
+  CHECK(fi_endpoint(rig.domain, info, &endpoint, nullptr) == -FI_EINVAL);
+  *vni = 10;
+  REQUIRE(fi_endpoint(rig.domain, info, &endpoint, nullptr) == 0);
+  CHECK(fi_close(&endpoint->fid) == 0);
+  release(info);
+}
+
+TEST_CASE("capabilities, modes and orders that the provider lacks are no match, each by itself") {
+  const std::vector<std::uint64_t> capabilities{FI_HMEM,    FI_COLLECTIVE, FI_FENCE,
+                                                FI_TRIGGER, FI_RMA_EVENT,  FI_NAMED_RX_CTX};
+  for (const std::uint64_t capability : capabilities) {
+    CHECK_FALSE(accepted([&](Hints& h) { h.info.caps = FI_MSG | capability; }));
+  }
+  const std::vector<std::uint64_t> orders{FI_ORDER_RAW, FI_ORDER_WAR, FI_ORDER_RAS, FI_ORDER_SAR, FI_ORDER_SAW};
+  for (const std::uint64_t order : orders) {
+    CHECK_FALSE(accepted([&](Hints& h) { h.transmit.msg_order = order; }));
+  }
+  CHECK_FALSE(accepted([](Hints& h) { h.transmit.comp_order = FI_ORDER_STRICT; }));
+  CHECK_FALSE(accepted([](Hints& h) { h.domain.mr_mode = FI_MR_ENDPOINT; }));
+  CHECK_FALSE(accepted([](Hints& h) { h.domain.control_progress = FI_PROGRESS_AUTO; }));
+  CHECK_FALSE(accepted([](Hints& h) { h.domain.ep_cnt = provider::endpoints + 1; }));
 }

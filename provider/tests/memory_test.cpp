@@ -86,6 +86,7 @@ TEST_CASE("the NIC's atomics: one element, sums of complex numbers, no products"
   CHECK(count == 1);
   CHECK(fi_atomicvalid(rig.endpoint, FI_INT32, FI_PROD, &count) == -FI_EOPNOTSUPP);
   CHECK(fi_atomicvalid(rig.endpoint, FI_DOUBLE, FI_BOR, &count) == -FI_EOPNOTSUPP);
+  CHECK(fi_atomicvalid(rig.endpoint, static_cast<fi_datatype>(16), FI_SUM, &count) == -FI_EINVAL);
   CHECK(fi_atomicvalid(rig.endpoint, FI_INT32, FI_ATOMIC_READ, &count) == -FI_EOPNOTSUPP);
   CHECK(fi_fetch_atomicvalid(rig.endpoint, FI_INT32, FI_ATOMIC_READ, &count) == 0);
   CHECK(fi_compare_atomicvalid(rig.endpoint, static_cast<fi_datatype>(14), FI_CSWAP, &count) == 0);  // FI_INT128

@@ -27,6 +27,8 @@ inline void release(fi_info* info) {
     fi_info* next = info->next;
     fi_close(&info->nic->fid);
     free(info->domain_attr->name);
+    free(info->domain_attr->auth_key);
+    free(info->ep_attr->auth_key);
     free(info->fabric_attr->name);
     free(info->tx_attr);
     free(info->rx_attr);

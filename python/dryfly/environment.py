@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import linkx, openmpi
+from dryfly import linkx, nics, openmpi
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -23,6 +23,7 @@ _MPICH = {
     # Its own shared memory would take no virtual time: on-node messages go through the provider.
     "MPIR_CVAR_NOLOCAL": "1",
 }
+_TREE = "HWLOC_XMLFILE"  # the node's hardware, for hwloc
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
 
@@ -59,6 +60,8 @@ def variables(
         values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
     else:
         values |= _MPICH
+        if _TREE not in inherited:
+            values[_TREE] = str(folder / "node.xml")
         if _CELLS not in inherited:
             # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
             values[_CELLS] = "4"
@@ -94,6 +97,8 @@ def plan(
     lines += [f"node {names.number(node)} {names.name(node)}" for node in sorted({p.node for p in placement.ranks})]
     if mpi.family == "openmpi":
         lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
+    told = nics.rank_variables(machine, placement)
+    lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")

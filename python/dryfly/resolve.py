@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly import faults, qos, units
+from dryfly import faults, nics, qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -76,6 +76,7 @@ def resolve(
     lines += faults.resolved(machine, scenario, seed=seed)
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
+    lines += nics.spec_lines(machine, placement)
     lines += _run(machine, placement, seed=seed)
     return "".join(f"{name} {value}\n" for name, value in lines)
 

@@ -86,6 +86,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
             for row in counted.get("profile", [])
         ],
         "protocols": list(counted.get("protocols", [])),
+        "traffic_classes": list(counted.get("traffic_classes", [])),
         "nics": _nics(run, names, counted.get("nics", [])),
         "simulator": dict(counted.get("simulator", {})),
         "health": health,

@@ -9,7 +9,22 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import capture, counters, environment, faults, job, memory, mpi, program, recording, result, summary
+from dryfly import (
+    capture,
+    counters,
+    environment,
+    faults,
+    job,
+    memory,
+    mpi,
+    nics,
+    node_tree,
+    program,
+    recording,
+    result,
+    summary,
+    traffic_class,
+)
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -54,6 +69,8 @@ def run(options: RunOptions) -> int:
     placement = place(
         machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
     )
+    nics.check(os.environ, machine, placement)
+    class_warning = traffic_class.check(os.environ, machine)
     scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
     compute = ComputeSpec.parse(options.compute, record_file=options.compute_record)
     if compute.record_file is not None:
@@ -92,9 +109,13 @@ def run(options: RunOptions) -> int:
         )
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, inputs, prepared, need)
+        if class_warning is not None:
+            printer.say(f"warning: {class_warning}")
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         names = NodeNames(machine)
+        nodes = nics.hardware(machine, nics=max(names.nics(node) for node in placement.nodes))
+        (folder.path / "node.xml").write_text(node_tree.xml(nodes, cores=machine.cores_per_node), encoding="utf-8")
         channel = job.new_channel()
         values = environment.variables(
             channel=channel,

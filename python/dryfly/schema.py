@@ -109,6 +109,13 @@ FIELDS: dict[str, Field] = {
     "nic.completion_latency": _time("nic.completion_latency_ps", least=1),
     "node.local_latency": _time("node.local_latency_ps"),
     "node.local_rate": _rate("node.local_rate_bytes_per_s"),
+    # Where things are in a node: NUMA domains, on sockets in equal blocks; that of each NIC and GPU, "0, 0, 1, 1".
+    "node.numa": Field(dimension=COUNT, least=1, most=64, required=False),
+    "node.sockets": Field(dimension=COUNT, least=1, most=16, required=False),
+    "node.nic_numa": Field(required=False),
+    "node.gpu_numa": Field(required=False),
+    "node.socket_latency": Field(dimension=TIME, most=_SECOND, required=False),
+    "node.pcie_rate": Field(dimension=RATE, least=10**6, most=10**13, required=False),
     "host.send": _time("host.send_ps"),
     "host.receive": _time("host.receive_ps"),
     "host.rma": _time("host.rma_ps"),

@@ -96,6 +96,10 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
         f"  messages {result['messages']:,}   bytes {result['bytes']:,}   packet-hops {result['packet_hops']:,}   "
         f"network time-outs {result['network_timeouts']}"
     )
+    classes = [row for row in result["traffic_classes"] if row["packets"]]
+    if len(classes) > 1:
+        carried = (f"{row['class']} {row['packets']:,} packets, {row['bytes']:,} bytes" for row in classes)
+        printer.line(f"  classes  {'; '.join(carried)}")
     printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
     if result["compute"]["mode"] == "measured":
         share = result["compute"]["dropped_share"]

@@ -1,0 +1,66 @@
+// The way between a NIC and the memory of its end-points, as far as it differs from end-point to end-point: the NICs of
+// a socket share what its PCIe gets from and to memory, and a NIC on another socket is further away.
+//
+// Models section A2 of the fact sheet: the four NICs of one socket of an Aurora node move 90 GB/s of host buffers
+// together, less than their links. Each of the n NICs at work gets an n-th of the shared rate. What a NIC fetches for a
+// Get (rendezvous payloads, reads) it fetches one after the other at that rate, if that is less than its link, whatever
+// their traffic classes; what arrives is there when its share has carried it. A way across sockets takes a latency each
+// time: once for a command with its payload and for what arrives, three times where a payload is fetched for a command
+// (doorbell, request, data), twice where it is for a Get. Left out: puts and eager messages do not wait for the bus;
+// the rate of the link between sockets; completions, which take the latency of the near NIC.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/nic/fifo.hpp"
+#include "core/nic/nic.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly::nic {
+
+class HostPaths {
+ public:
+  explicit HostPaths(const NicSpec& spec) : spec_(spec) {}
+
+  // Where an end-point is; the answer is its place here.
+  struct Place {
+    Duration crossing;       // to the NIC: zero on the same socket
+    std::uint32_t lane = 0;  // of its NIC, on the bus of its socket
+    bool plain = true;       // the NIC has all it wants: nothing below changes any instant
+  };
+  Place place(NicId nic, NodeId node, const HostPlace& host);
+  bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
+
+  // A fetch waits for its turn. True: it is the turn of the next one, which is to be taken.
+  bool queue(std::uint32_t lane, const Transfer& fetch, Instant now);
+  bool has_turn(std::uint32_t lane, Instant now) const;
+  struct Turn {
+    Transfer fetch;
+    Instant until;  // then the next one may have its turn
+  };
+  Turn take(std::uint32_t lane, Instant now);
+
+  // By how much a payload whose last byte came off the link now is late in memory.
+  Duration arrival_lag(std::uint32_t lane, Instant now, Bytes size);
+
+ private:
+  enum Direction : std::uint8_t { from_memory, to_memory };
+  struct Lane {
+    std::uint32_t bus = 0;
+    std::array<Instant, 2> busy_until{};  // by direction
+    Fifo<Transfer> fetches;
+  };
+  Duration time_of(const Lane& lane, Direction way, Instant at, Bytes size) const;
+
+  const NicSpec& spec_;
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<std::uint32_t>> buses_;                     // the lanes of each
+  std::map<std::pair<NodeId, std::uint32_t>, std::uint32_t> bus_of_;  // by node and socket
+  std::map<NicId, std::uint32_t> lane_of_;
+};
+
+}  // namespace dryfly::nic

@@ -1,0 +1,65 @@
+#include "provider/auth_key.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/log.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+constexpr std::uint16_t default_vni = 10;
+constexpr std::uint32_t default_service = 1;
+constexpr unsigned long most_vni = 0xffff;
+
+unsigned long first_number(const char* name, unsigned long otherwise, unsigned long most) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+  const unsigned long value = strtoul(text, nullptr, 10);
+  return value >= 1 && value <= most ? value : otherwise;
+}
+
+}  // namespace
+
+bool auth_key_accepted(const void* key, std::size_t size) {
+  if (size == 0 && key == nullptr) return true;
+  if (size != sizeof(AuthKey)) {
+    log("fi_getinfo: an auth_key of %zu bytes is not accepted; a service and a VNI are %zu", size, sizeof(AuthKey));
+    return false;
+  }
+  if (key == nullptr) return true;
+  AuthKey asked{};
+  memcpy(&asked, key, sizeof asked);
+  if (asked.vni != 0) return true;
+  log("fi_getinfo: an auth_key with VNI 0 is not accepted");
+  return false;
+}
+
+std::uint8_t* copy_auth_key(const void* key) {
+  auto* copy = static_cast<std::uint8_t*>(calloc(1, sizeof(AuthKey)));
+  if (copy == nullptr) return nullptr;
+  if (key != nullptr) {
+    memcpy(copy, key, sizeof(AuthKey));
+    return copy;
+  }
+  const unsigned long vni = first_number("FI_CXI_DEFAULT_VNI", default_vni, most_vni);
+  const AuthKey job{
+      .service = static_cast<std::uint32_t>(first_number("SLINGSHOT_SVC_IDS", default_service, UINT32_MAX)),
+      .vni = static_cast<std::uint16_t>(first_number("SLINGSHOT_VNIS", vni, most_vni))};
+  memcpy(copy, &job.service, sizeof job.service);
+  memcpy(copy + offsetof(AuthKey, vni), &job.vni, sizeof job.vni);
+  return copy;
+}
+
+bool same_auth_key(const AuthKey& domain, const void* endpoint_key) {
+  if (endpoint_key == nullptr) return true;
+  AuthKey asked{};
+  memcpy(&asked, endpoint_key, sizeof asked);
+  if (asked.service == domain.service && asked.vni == domain.vni) return true;
+  log("fi_endpoint: its auth_key (service %u, VNI %u) is not its domain's (%u, %u)", asked.service, asked.vni,
+      domain.service, domain.vni);
+  return false;
+}
+
+}  // namespace dryfly::provider

@@ -1,0 +1,28 @@
+// The key by which the machine's provider keeps jobs apart: the CXI service and the virtual network (VNI) of a domain
+// and its end-points (fi_cxi(7)). Accepted, filled in and checked as there; since a run is one job on a network of its
+// own, end-points of different VNIs can talk to each other here, which the machine's NICs do not let them.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dryfly::provider {
+
+// As in the provider's public header.
+struct AuthKey {
+  std::uint32_t service;
+  std::uint16_t vni;
+};
+static_assert(sizeof(AuthKey) == 8);
+
+// Whether the hint can be met: no key, or one of the right size with a valid VNI.
+bool auth_key_accepted(const void* key, std::size_t size);
+// A copy of the hint, or the job's key: the first of SLINGSHOT_SVC_IDS and SLINGSHOT_VNIS, as the launcher of a real
+// machine sets them, or service 1 and FI_CXI_DEFAULT_VNI. nullptr without memory.
+std::uint8_t* copy_auth_key(const void* key);
+// An end-point's key has to be its domain's; one that has none takes that.
+bool same_auth_key(const AuthKey& domain, const void* endpoint_key);
+
+}  // namespace dryfly::provider

@@ -1,0 +1,13 @@
+// Which traffic class an end-point's messages travel in. As in the cxi provider the end-point's own label counts, then
+// its domain's; who asks for none gets what MPICH_OFI_DEFAULT_TCLASS names, as under Cray MPICH (fact sheet D2), or
+// best effort. What the machine's QoS profile lacks travels in its default class (core/fabric/qos.hpp).
+#pragma once
+
+#include <cstdint>
+
+namespace dryfly::provider {
+
+// The number on the wire, that of dryfly::TrafficClass; false for a label that libfabric does not define.
+bool traffic_class_of(std::uint32_t endpoint_label, std::uint32_t domain_label, std::uint8_t& traffic_class);
+
+}  // namespace dryfly::provider

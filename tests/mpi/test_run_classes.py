@@ -1,0 +1,76 @@
+"""Traffic classes by MPICH_OFI_DEFAULT_TCLASS, with the real library."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import Ended
+
+# Eight nodes in each of two groups: the storm of 8 NICs takes the two global links between them.
+_JOB = ("run", "-N", "16", "--ppn", "2", "--compute", "none", "--set", "fabric.routing.algorithm=minimal")
+_WRAPPER = """#!/bin/sh
+[ $((PMI_RANK % 2)) -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_BULK_DATA || export MPICH_OFI_DEFAULT_TCLASS=$QUICK
+exec "$@"
+"""
+
+
+@pytest.fixture
+def wrapper(tmp_path: Path) -> Path:
+    file = tmp_path / "wrapper.sh"
+    file.write_text(_WRAPPER)
+    file.chmod(0o755)
+    return file
+
+
+def _allreduce_us(ended: Ended) -> float:
+    found = re.search(r"allreduce ([\d.]+) us", ended.succeeded().stdout)
+    assert found is not None
+    return float(found.group(1))
+
+
+def _carried(ended: Ended) -> dict[str, int]:
+    return {row["class"]: row["bytes"] for row in ended.results["traffic_classes"] if row["packets"] > 0}
+
+
+def test_a_low_latency_allreduce_beside_a_bulk_data_storm_is_quicker_than_in_the_same_class(
+    dryfly: Dryfly, programs: Programs, wrapper: Path
+) -> None:
+    program = programs.check("classes.c")
+    apart = dryfly(*_JOB, "--", wrapper, program, environment={"QUICK": "TC_LOW_LATENCY"})
+    together = dryfly(*_JOB, "--", wrapper, program, environment={"QUICK": "TC_BULK_DATA"})
+    assert 3 * _allreduce_us(apart) < _allreduce_us(together)
+
+    storm = 16 * 8 * 4 * (256 << 10)  # ranks, rounds, messages, bytes
+    carried = _carried(apart)
+    assert set(carried) == {"low_latency", "bulk_data"}
+    assert carried["bulk_data"] >= storm > 1000 * carried["low_latency"] > 0
+    assert "classes  low_latency" in apart.stderr
+    assert list(_carried(together)) == ["bulk_data"]
+
+
+def test_a_class_that_the_profile_lacks_is_warned_of(dryfly: Dryfly, programs: Programs) -> None:
+    environment = {"MPICH_OFI_DEFAULT_TCLASS": "TC_DEDICATED_ACCESS"}
+    job = ("run", "-n", "2", "--compute", "none", "--", programs.check("p2p.c"))
+    ended = dryfly(*job, environment=environment).succeeded()
+    assert "the QoS profile LLBeBdEt of testbed has low_latency, bulk_data, best_effort, ethernet only" in ended.stderr
+    assert list(_carried(ended)) == ["best_effort"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({"MPICH_OFI_DEFAULT_TCLASS": "TC_FAST"}, "MPICH_OFI_DEFAULT_TCLASS=TC_FAST: accepted is TC_BEST_EFFORT, "),
+        ({"MPICH_OFI_DEFAULT_TCLASS": "TC_DEDICATED_ACCESS", "MPICH_OFI_TCLASS_ERRORS": "error"}, "the QoS profile"),
+        ({"MPICH_OFI_TCLASS_ERRORS": "maybe"}, "MPICH_OFI_TCLASS_ERRORS=maybe: accepted is warn, silent or error"),
+    ],
+)
+def test_what_is_no_class_is_refused_before_the_start(
+    environment: dict[str, str], sentence: str, dryfly: Dryfly
+) -> None:
+    ended = dryfly("run", "-n", "2", "--", "true", environment=environment)
+    assert ended.exit_status == 2
+    assert sentence in ended.stderr
+    assert ended.stderr.count("\n") == 1

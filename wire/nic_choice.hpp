@@ -1,0 +1,47 @@
+// Which NIC of its node a rank uses first. Models how Cray MPICH assigns NICs (intro_mpi: MPICH_OFI_NIC_POLICY,
+// MPICH_OFI_NIC_MAPPING, MPICH_OFI_NUM_NICS, quoted in the fact sheet D2):
+//
+//   BLOCK (default)  local ranks in equal consecutive blocks       ROUND-ROBIN  one after the other
+//   NUMA             the nearest NIC; ranks of one domain take those that are equally near in turn
+//   GPU              as NUMA, for the domain of the rank's GPU; GPUs are given out in blocks, as no rank has any here
+//   USER             as MPICH_OFI_NIC_MAPPING says: "0:0-3; 1:4,5"
+//
+// A choice changes the order in which fi_getinfo lists the NICs and takes none away. The variables are read in the
+// rank: a wrapper script may set them. What the rank knows of its node comes in DRYFLY_NODE, written by
+// python/dryfly/nics.py. Loaded into user programs: libc only.
+#pragma once
+
+#include <cstdint>
+
+namespace dryfly::wire {
+
+inline constexpr std::uint32_t node_nics_max = 64;
+
+struct NodeNics {
+  std::uint32_t nics = 0;
+  std::uint32_t local_rank = 0;
+  std::uint32_t local_ranks = 1;
+  std::uint32_t domains = 1;  // NUMA domains with cores, in equal blocks on the sockets; ranks are spread over them
+  std::uint32_t sockets = 1;
+  std::uint32_t nic_domain[node_nics_max] = {};
+  std::uint32_t gpus = 0;
+  std::uint32_t gpu_domain[node_nics_max] = {};
+};
+
+// From DRYFLY_NODE's text; false if it is none.
+bool read_node_nics(const char* text, NodeNics& node);
+
+struct NicSettings {
+  const char* policy = nullptr;  // each may be null: not set
+  const char* mapping = nullptr;
+  const char* number = nullptr;
+};
+NicSettings nic_settings_of_environment();
+
+enum class NicChoice : std::uint8_t { chosen, unknown_policy, bad_mapping, not_mapped, bad_number, no_gpus };
+
+NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uint32_t& nic);
+// What is wrong, for a sentence that begins with the variable's name and value.
+const char* reason_of(NicChoice choice);
+
+}  // namespace dryfly::wire
