@@ -87,6 +87,19 @@ class Conductor final : private EventOutlet {
   void finish_recording();
   void write_result();
 
+  // A served fabric: served.cpp.
+  bool served() const { return segment_.header().served != 0; }
+  void open_fabric();
+  Rank* seat_on(NodeId node);
+  void prepare_seat(Rank& rank);
+  void seat_ended(Rank& rank);
+  void drop(const PendingEvent& pending);
+  void wake_sleeper(Rank& rank);
+  Instant paced(Instant limit);
+  long served_nap_ns();
+  void look_at_holders();
+  void let_go(Rank& rank);
+
   Engine engine_;
   Dragonfly topology_;
   PacketNetwork network_;
@@ -128,6 +141,7 @@ class Conductor final : private EventOutlet {
   WallClock::time_point started_at_{};
   WallClock::time_point last_progress_{};
   WallClock::time_point last_check_{};
+  WallClock::time_point paced_at_{};
   struct Stall {
     std::uint64_t cpu_ticks = 0;
     std::uint64_t call_count = 0;

@@ -28,6 +28,7 @@ class Session {
   Session() : process_(process()) {
     process_.lock.acquire();
     channel_ = process_.detached ? nullptr : wire::Channel::get();
+    if (channel_ != nullptr) channel_->enter();
   }
   ~Session() { process_.lock.release(); }
   Session(const Session&) = delete;
