@@ -20,30 +20,24 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto look_interval = 1ms;
 constexpr auto asleep_for = 5ms;
-constexpr double cpu_seconds_max = 1.0;
+constexpr std::uint64_t cpu_ns_max = 50'000'000;
 constexpr auto pace_credit_max = 1ms;
 
 struct Threads {
   bool all_asleep = true;
-  std::uint64_t cpu_ticks = 0;
+  std::uint64_t cpu_ns = 0;
 };
 
-// Of a thread's line in /proc: the command name is in parentheses and may hold anything.
-void add_thread(const std::string& path, Threads& threads) {
-  std::ifstream file(path);
+// From a thread's folder in /proc: the command name is in parentheses and may hold anything; behind it is the state.
+void add_thread(const std::string& folder, Threads& threads) {
   std::string text;
-  std::getline(file, text);
+  std::getline(std::ifstream(folder + "/stat"), text);
   const std::size_t name_end = text.rfind(')');
-  char letter = '?';
-  unsigned long user = 0;
-  unsigned long system = 0;
-  if (name_end == std::string::npos ||
-      std::sscanf(text.c_str() + name_end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &letter, &user,
-                  &system) != 3) {
-    return;  // it has ended
-  }
-  threads.cpu_ticks += user + system;
-  if (std::strchr("STtZX", letter) == nullptr) threads.all_asleep = false;
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return;  // it has ended
+  if (std::strchr("STtZX", text[name_end + 2]) == nullptr) threads.all_asleep = false;
+  std::uint64_t cpu_ns = 0;
+  std::ifstream(folder + "/schedstat") >> cpu_ns;
+  threads.cpu_ns += cpu_ns;
 }
 
 Threads threads_of(std::uint32_t pid) {
@@ -52,7 +46,7 @@ Threads threads_of(std::uint32_t pid) {
   DIR* entries = opendir(folder.c_str());
   if (entries == nullptr) return threads;
   while (const dirent* entry = readdir(entries)) {
-    if (entry->d_name[0] != '.') add_thread(folder + "/" + entry->d_name + "/stat", threads);
+    if (entry->d_name[0] != '.') add_thread(folder + "/" + entry->d_name, threads);
   }
   closedir(entries);
   return threads;
@@ -138,7 +132,7 @@ Instant Conductor::paced(Instant limit) {
   const auto now = WallClock::now();
   const auto credit = std::min<WallClock::duration>(now - paced_at_, pace_credit_max);
   paced_at_ = now;
-  if (engine_.next() < limit || limit == never) return limit;
+  if (engine_.next() != never || limit == never) return limit;
   const auto credit_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(credit).count();
   const Instant allowed = processed_until_ + Duration{static_cast<std::uint64_t>(credit_ns) * 1000};
   return std::min(limit, allowed);
@@ -159,12 +153,12 @@ long Conductor::served_nap_ns() {
 }
 
 // Who holds virtual time and does not come to the provider is let go: one that has slept in the kernel for a while, all
-// of its threads, and one that has computed for long.
+// of its threads, and one that has computed for long (or asks a
+// socket again and again).
 void Conductor::look_at_holders() {
   const auto now = WallClock::now();
   if (now - last_check_ < look_interval) return;
   last_check_ = now;
-  const auto ticks_max = static_cast<std::uint64_t>(cpu_seconds_max * static_cast<double>(sysconf(_SC_CLK_TCK)));
   for (Rank& rank : ranks_) {
     if (rank.state != RankState::running) continue;
     Stall& stall = stalls_[rank.id.value];
@@ -172,10 +166,10 @@ void Conductor::look_at_holders() {
     const std::uint64_t mark = page.gate_request.load() + page.command_head.load() + page.clock_ps.load();
     const Threads threads = threads_of(rank.pid);
     if (mark != stall.call_count || stall.since == WallClock::time_point{}) {
-      stall = {.cpu_ticks = threads.cpu_ticks, .call_count = mark, .since = now, .named = false};
+      stall = {.cpu_ticks = threads.cpu_ns, .call_count = mark, .since = now, .named = false};
       continue;
     }
-    const bool computes = threads.cpu_ticks - stall.cpu_ticks >= ticks_max;
+    const bool computes = threads.cpu_ns - stall.cpu_ticks >= cpu_ns_max;
     if ((threads.all_asleep && now - stall.since >= asleep_for) || computes) let_go(rank);
   }
 }

@@ -9,6 +9,7 @@
 #include "provider/av.hpp"
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
+#include "provider/wait.hpp"
 
 namespace dryfly::provider {
 
@@ -29,6 +30,7 @@ struct CompletionQueue {
   fid_cq fid;
   Domain* domain;
   Outlet outlet;
+  WaitObject wait;
   std::uint32_t users;  // end-points that are bound to it
   fi_cq_format format;
   Completion* ring;

@@ -32,6 +32,7 @@ constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
 constexpr std::uint32_t served_doublings = 13;       // up to 0.8 ms
+constexpr std::uint32_t crowded_doublings = 3;       // up to 0.8 us
 
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
@@ -469,10 +470,10 @@ bool Channel::wait_outside() {
 }
 
 // A program that only polls may do anything between two polls, and other programs may come at any time. So a poll that
-// finds nothing waits, but not for long: in steps that grow.
-bool Channel::wait_a_step() {
-  const std::uint32_t doublings = empty_polls_ < served_doublings ? empty_polls_ : served_doublings;
-  return wait_until(GateKind::wait_until, now() + (threaded_step_ps << doublings));
+// finds nothing waits, but not for long: in steps that grow, and hardly at all where another thread wants the provider.
+std::uint64_t Channel::step_ps() const {
+  const std::uint32_t most = crowded_ ? crowded_doublings : served_doublings;
+  return threaded_step_ps << (empty_polls_ < most ? empty_polls_ : most);
 }
 
 bool Channel::may_sleep() {
@@ -508,7 +509,7 @@ bool Channel::idle() {
     const std::uint32_t doublings = empty_polls_ < threaded_doublings ? empty_polls_ : threaded_doublings;
     return wait_until(GateKind::wait_until, now() + (threaded_step_ps << doublings));
   }
-  if (served() && mode == CallMode::unmarked) return wait_a_step();
+  if (served() && mode == CallMode::unmarked) return wait_until(GateKind::wait_until, now() + step_ps());
   if (mode == CallMode::testing) {
     if (empty_polls_ <= polls_before_stepping) return poll_exactly();
     return wait_until(GateKind::wait_until, now() + step_ps_max);
@@ -520,7 +521,7 @@ bool Channel::idle_until(std::uint64_t deadline_ps) {
   if (peek() != nullptr) return true;
   if (deadline_ps <= now()) return poll_exactly();
   if (served()) {  // another thread of this process may want the provider meanwhile
-    const std::uint64_t step = threaded_step_ps << (empty_polls_ < served_doublings ? empty_polls_ : served_doublings);
+    const std::uint64_t step = step_ps();
     ++empty_polls_;
     if (step < deadline_ps - now()) deadline_ps = now() + step;
   }

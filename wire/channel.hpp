@@ -64,7 +64,9 @@ class Channel {
   // The library has taken an event: its turns before the next one begin.
   void begin_turns() { turns_taken_ = 0; }
   // On a served fabric the process may be outside virtual time; each call of the provider begins by coming back.
-  void enter() {
+  // `alone`: no other thread was in the provider just now.
+  void enter(bool alone) {
+    if (!alone) crowded_ = true;
     if (page_ != nullptr && page_->away.load(std::memory_order_relaxed) != 0) gate(GateKind::inside);
   }
   bool served() const { return header_->served != 0; }
@@ -87,7 +89,7 @@ class Channel {
   bool poll_exactly();
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
   bool wait_outside();
-  bool wait_a_step();
+  std::uint64_t step_ps() const;
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   int copy_from_sender(const Event& event, char* target);
@@ -112,6 +114,7 @@ class Channel {
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
   std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
+  bool crowded_ = false;           // several threads have met in the provider
 };
 
 }  // namespace dryfly::wire
