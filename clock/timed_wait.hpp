@@ -29,7 +29,9 @@ class TimedWait {
   // The real time for which the next attempt may wait.
   std::uint64_t slice_ns() const { return slice_ns_; }
   int slice_ms() const { return static_cast<int>(slice_ns_ / 1'000'000); }
-  timespec slice() const { return {0, static_cast<long>(slice_ns_)}; }
+  timespec slice() const {
+    return {static_cast<time_t>(slice_ns_ / 1'000'000'000U), static_cast<long>(slice_ns_ % 1'000'000'000U)};
+  }
   // The end of the next attempt on a real clock.
   timespec slice_end(clockid_t clock) const;
 

@@ -104,7 +104,9 @@ class _Server:
                 start_new_session=True,  # so that Ctrl-C reaches us, and not the conductor
             )
         except OSError as error:
-            raise RunError(f"{command[0]} cannot be started: {error.strerror}", exit_status=job.EXIT_SIMULATOR) from None
+            raise RunError(
+                f"{command[0]} cannot be started: {error.strerror}", exit_status=job.EXIT_SIMULATOR
+            ) from None
         for descriptor in (spec_file, status_write, lifetime_read):
             os.close(descriptor)
         self._selector.register(status_read, selectors.EVENT_READ, lambda: self._read_status(status_read))
