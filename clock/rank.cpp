@@ -14,7 +14,7 @@
 
 extern "C" {
 __attribute__((visibility("default"))) constinit dryfly::wire::Self dryfly_self{
-    dryfly::wire::version, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr};
+    dryfly::wire::version, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr};
 }
 
 namespace dryfly::preload {
@@ -83,6 +83,10 @@ void become_rank() {
   go_virtual();
   set_phase(Phase::before);
   tie_to_parent();
+}
+
+bool on_served_fabric() {
+  return phase() == Phase::running && dryfly_self.header != nullptr && dryfly_self.header->served != 0;
 }
 
 bool on_main_thread() { return thread_id() == main_thread.load(std::memory_order_relaxed); }
@@ -160,9 +164,19 @@ std::uint64_t instant_of(clockid_t clock, const timespec& at) {
 
 namespace {
 
+// Whoever joins a served fabric is a rank from now on and until it ends. It is nobody's child in particular, so it does
+// not die with its parent.
+void join_served_fabric() {
+  main_thread.store(thread_id(), std::memory_order_relaxed);
+  go_virtual();
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  set_phase(Phase::running);
+}
+
 __attribute__((constructor)) void start() {
   real::resolve();
   main_thread.store(getpid(), std::memory_order_relaxed);
+  dryfly_self.joined = join_served_fabric;
   if (!belongs_to_run()) return;
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   if (clock_is_virtual()) tie_to_parent();

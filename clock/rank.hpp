@@ -25,7 +25,7 @@ inline constexpr std::uint64_t wtime_base_s = 1000;
 inline constexpr std::uint64_t clock_read_before_run_ps = 1000;
 
 enum class Phase : std::uint32_t {
-  real,     // a bystander: every clock is real
+  real,     // a bystander, or not yet on its served fabric: every clock is real
   before,   // the clock is virtual, the run has not begun
   running,  // between the start gate and the end gate
   ended,    // after the end gate: the clock goes on, nobody looks
@@ -40,6 +40,8 @@ bool belongs_to_run();
 // Called when MPI is initialised: the calling thread is the rank's main thread from now on, its clock is virtual.
 void become_rank();
 bool on_main_thread();
+// Has this process joined a served fabric? Then its clock is virtual from that moment on, and its sleeps are real.
+bool on_served_fabric();
 
 // The rank's virtual clock, in picoseconds since virtual time began.
 std::uint64_t instant();

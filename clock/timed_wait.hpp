@@ -9,6 +9,7 @@
 //  - A helper thread does not own the clock. Its wait is over when the rank's clock has come to the deadline, or when
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.
+// On a served fabric (dryfly serve) every wait lasts as long as asked, for real, and then the clock moves by as much.
 // A deadline that no run lives to see (far_future) never comes: such a wait ends by what it waits for. Waits of the MPI
 // library are not touched, and neither are system calls made without the C library, pthread_timedjoin_np and
 // message queues.
@@ -28,7 +29,9 @@ class TimedWait {
   // The real time for which the next attempt may wait.
   std::uint64_t slice_ns() const { return slice_ns_; }
   int slice_ms() const { return static_cast<int>(slice_ns_ / 1'000'000); }
-  timespec slice() const { return {0, static_cast<long>(slice_ns_)}; }
+  timespec slice() const {
+    return {static_cast<time_t>(slice_ns_ / 1'000'000'000U), static_cast<long>(slice_ns_ % 1'000'000'000U)};
+  }
   // The end of the next attempt on a real clock.
   timespec slice_end(clockid_t clock) const;
 

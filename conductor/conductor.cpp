@@ -87,8 +87,12 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
     if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
   }
-  require_routes();
   last_check_ = WallClock::now();
+  if (served()) {
+    open_fabric();
+  } else {
+    require_routes();
+  }
   status_.say("ready");
 }
 
@@ -148,11 +152,21 @@ void Conductor::admit(const Visit& visit) {
     door_.welcome(visit.socket, welcome, segment_.descriptor());
   };
   if (hello.version != wire::version) return refuse("the provider is of another version of dryfly");
-  if (hello.rank >= ranks_.size()) {
+  if (served() != (hello.rank == wire::any_rank))
+    return refuse("a served fabric has no ranks, and a run has only these");
+  if (served() && !spec_.has("run.node." + std::to_string(hello.node) + ".name")) {
+    return refuse("node " + std::to_string(hello.node) + " is none of the nodes that this fabric serves");
+  }
+  if (!served() && hello.rank >= ranks_.size()) {
     return refuse("the run has " + std::to_string(ranks_.size()) + " ranks, numbered from 0");
   }
-  Rank& rank = ranks_[hello.rank];
-  if (rank.state != RankState::absent) {
+  Rank* const seat = served() ? seat_on(NodeId{hello.node}) : &ranks_[hello.rank];
+  if (seat == nullptr)
+    return refuse("the fabric has room for " + std::to_string(ranks_.size()) + " processes, all taken");
+  Rank& rank = *seat;
+  if (served()) {
+    prepare_seat(rank);
+  } else if (rank.state != RankState::absent) {
     return refuse("process " + std::to_string(rank.pid) + " is this rank already");
   }
   if (!may_reach_memory_of(hello.pid)) segment_.header().cross_memory_allowed = 0;
@@ -160,29 +174,33 @@ void Conductor::admit(const Visit& visit) {
   rank.libmpi = hello.libmpi_path;
   rank.libfabric = hello.libfabric_path;
   rank.program = hello.program_path;
-  set_state(rank, RankState::starting, never.ps);
+  rank.socket = visit.socket;
+  set_state(rank, served() ? RankState::away : RankState::starting, never.ps);
 
   welcome.accepted = 1;
+  welcome.rank = rank.id.value;
   welcome.node = rank.node.value;
   welcome.nics_per_node = topology_.nics_per_node(rank.node);
   welcome.nic_index = rank.nic_index;
   for (const Rank& other : ranks_) {
-    if (other.node != rank.node) continue;
+    if (other.node != rank.node || (served() && other.tenancy == 0)) continue;
     if (other.id < rank.id) ++welcome.rank_on_node;
     ++welcome.ranks_on_node;
   }
   const std::string name = spec_.text("run.node." + std::to_string(rank.node.value) + ".name");
   std::strncpy(welcome.node_name, name.c_str(), sizeof welcome.node_name - 1);
   door_.welcome(visit.socket, welcome, segment_.descriptor());
-  door_.watch(hello.rank, hello.pid);
-  const std::string line = "attached " + std::to_string(hello.rank) + " " + std::to_string(hello.pid);
+  door_.watch(rank.id.value, hello.pid);
+  const std::string line = "attached " + std::to_string(rank.id.value) + " " + std::to_string(hello.pid);
   status_.say(line);
   attach_line_.say(line);
+  if (served()) status_.say("joined " + line.substr(line.find(' ') + 1) + " " + name);
 }
 
 void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {
   Rank& rank = ranks_[index];
   if (rank.pid != pid) return;
+  if (served()) return seat_ended(rank);
   const bool early = !ended_;
   set_state(rank, RankState::gone, never.ps);
   flush_waiters(rank);
@@ -311,7 +329,7 @@ void Conductor::finish_recording() {
 }
 
 void Conductor::gate_end(Rank& rank) {
-  if (ended_) {
+  if (ended_ || served()) {
     rank.page->all_ended.store(1);
     return release(rank, rank.gate_at_ps);
   }
@@ -348,6 +366,7 @@ void Conductor::set_state(Rank& rank, RankState state, std::uint64_t bound) {
   if (rank.state == RankState::polling) by_instant_.erase({rank.gate_at_ps, rank.id.value});
   if (rank.state == RankState::timed) by_instant_.erase({rank.deadline_ps, rank.id.value});
   rank.state = state;
+  if (served()) rank.page->away.store(state == RankState::away ? 1 : 0, std::memory_order_seq_cst);
   if (state == RankState::running) ++running_;
   if (state == RankState::polling) by_instant_.insert({rank.gate_at_ps, rank.id.value});
   if (state == RankState::timed) by_instant_.insert({rank.deadline_ps, rank.id.value});
@@ -370,6 +389,7 @@ std::uint64_t Conductor::settle_bounds() {
 bool Conductor::advance() {
   const std::uint64_t bound = settle_bounds();
   limit_ = bound == never.ps ? never : Instant{bound + command_latency_.ps};
+  if (served()) limit_ = paced(limit_);
   const std::uint64_t before = engine_.events_run();
   if (engine_.next() < limit_) engine_.run(limit_);
   const bool ran = engine_.events_run() != before;
@@ -468,10 +488,10 @@ void Conductor::wait_for_work() {
   header.conductor_asleep.store(1, std::memory_order_seq_cst);
   if (!work_is_there() && !clock_moved()) {
     ++gates_.sleeps;
-    wire::futex_wait(header.doorbell, seen, nap_ns);
+    wire::futex_wait(header.doorbell, seen, served() ? served_nap_ns() : nap_ns);
   }
   header.conductor_asleep.store(0, std::memory_order_seq_cst);
-  check_stalls();
+  served() ? look_at_holders() : check_stalls();
 }
 
 }  // namespace dryfly

@@ -89,6 +89,19 @@ class Conductor final : private EventOutlet {
   void finish_recording();
   void write_result();
 
+  // A served fabric: served.cpp.
+  bool served() const { return segment_.header().served != 0; }
+  void open_fabric();
+  Rank* seat_on(NodeId node);
+  void prepare_seat(Rank& rank);
+  void seat_ended(Rank& rank);
+  void drop(const PendingEvent& pending);
+  void wake_sleeper(Rank& rank);
+  Instant paced(Instant limit);
+  long served_nap_ns();
+  void look_at_holders();
+  void let_go(Rank& rank);
+
   Engine engine_;
   Dragonfly topology_;
   PacketNetwork network_;
@@ -133,6 +146,7 @@ class Conductor final : private EventOutlet {
   WallClock::duration watched_{};
   WallClock::duration last_progress_{};  // when, in watched time
   WallClock::time_point last_check_{};
+  WallClock::time_point paced_at_{};
   struct Stall {
     std::uint64_t cpu_ticks = 0;
     std::uint64_t call_count = 0;

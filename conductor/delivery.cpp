@@ -8,17 +8,13 @@ namespace dryfly {
 
 void Conductor::emit(RankId id, PendingEvent&& pending) {
   Rank& rank = ranks_[id.value];
-  if (rank.state == RankState::gone) {
-    if ((pending.event.flags & wire::event_flag::payload_arena) != 0) {
-      wire::Arena::free(segment_.base(), pending.event.arena_offset);
-    }
-    return;
-  }
+  if (rank.state == RankState::gone || pending.tenancy != rank.tenancy) return drop(pending);
   const std::uint64_t at = pending.event.at_ps;
   DRYFLY_CHECK(at >= rank.last_event_ps);
   rank.last_event_ps = at;
   rank.overflow.push_back(std::move(pending));
   if (rank.overflow.size() == 1) flush(rank);
+  if (rank.state == RankState::away) wake_sleeper(rank);
 
   const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
                      (rank.state == RankState::timed && at <= rank.deadline_ps);

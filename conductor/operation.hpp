@@ -18,6 +18,7 @@ inline constexpr std::uint32_t no_slot = 0xffffffffU;
 struct Operation {
   wire::Command command{};
   RankId rank;
+  std::uint32_t tenancy = 0;            // of the rank, when it was issued
   std::uint32_t inline_slot = no_slot;  // payload that came with the record, or a small result
   std::uint64_t result_offset = 0;      // arena: what a read or a fetching atomic brings back
   std::uint64_t result_bytes = 0;
@@ -81,6 +82,7 @@ class Operations {
     return no_slot;
   }
   std::size_t in_use() const { return operations_.in_use(); }
+  std::uint32_t size() const { return operations_.size(); }
 
  private:
   SlotPool<Operation> operations_;

@@ -28,6 +28,7 @@ enum class RankState : std::uint8_t {
 struct PendingEvent {
   wire::Event event;
   std::vector<std::byte> inline_payload;
+  std::uint32_t tenancy = 0;  // for whom: the process that is the rank, or one that was it before
   // Not to be shown before `copier` has executed its copy order number `copy_number` (0: no condition).
   RankId copier;
   std::uint64_t copy_number = 0;
@@ -40,6 +41,8 @@ struct Rank {
   char* event_ring = nullptr;
   RankState state = RankState::absent;
   std::uint32_t pid = 0;
+  int socket = -1;            // to the process
+  std::uint32_t tenancy = 0;  // served: counts the processes that have been this rank
   NodeId node;
   std::uint32_t nic_index = 0;    // of its first end-point
   std::uint32_t socket = 0;       // of its node, where it runs
@@ -60,6 +63,7 @@ struct Rank {
   std::vector<std::uint32_t> claims;  // peeks that have claimed a message
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
+  std::uint32_t endpoints_open = 0;  // one bit each
   std::string libmpi;
   std::string libfabric;
   std::string program;

@@ -70,6 +70,7 @@ Segment::Segment(const Spec& spec) {
   head->inline_max = static_cast<std::uint32_t>(spec.number_in("nic.inline_bytes", 0, wire::inline_bytes_max));
   head->eager_max = static_cast<std::uint32_t>(spec.number_in("nic.eager_bytes", 0, 0xffffffffU));
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
+  head->served = spec.has("run.served") ? 1 : 0;
   head->arena_top.store(arena_offset);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them

@@ -32,7 +32,8 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       command_latency_(command_latency),
       completion_latency_(completion_latency),
       memory_(segment, arena_),
-      regions_(ranks.size() * wire::endpoint_count_max) {
+      regions_(ranks.size() * wire::endpoint_count_max),
+      known_(ranks.size() * wire::endpoint_count_max) {
   arena_.open(segment.base(), &segment.header());
   engine.attach(ComponentClass::host, *this);
 }
@@ -53,6 +54,7 @@ void Translator::drain(Rank& rank) {
     Operation& operation = operations_[slot];
     std::memcpy(&operation.command, &command, sizeof command);
     operation.rank = rank.id;
+    operation.tenancy = rank.tenancy;
     if ((command.flags & command_flag::payload_inline) != 0 && command.length > 0) {
       std::memcpy(operations_.attach_inline(operation), record + wire::command_bytes,
                   std::min<std::uint64_t>(command.length, wire::inline_bytes_max));
@@ -112,8 +114,7 @@ void Translator::execute(std::uint32_t slot) {
     case CommandKind::open_endpoint:
       break;  // done by drain()
     case CommandKind::close_endpoint:
-      nics_->close_endpoint(operation.endpoint());
-      regions_[operation.endpoint().value].clear();
+      close_endpoint(operation.endpoint());
       break;
     case CommandKind::work_done:
       execute_work_done(operation);
@@ -131,6 +132,7 @@ void Translator::execute(std::uint32_t slot) {
 void Translator::execute_send(std::uint32_t slot, Operation& operation) {
   const wire::Command& command = operation.command;
   Rank& rank = ranks_[operation.rank.value];
+  if (!reachable(command.peer)) return refuse_send(slot);
   ++rank.messages_sent;
   rank.bytes_sent += command.length;
   nics_->send({.source = operation.endpoint(),
@@ -143,6 +145,13 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                .token = slot,
                .traffic_class = static_cast<TrafficClass>(command.traffic_class),
                .by_dma = (command.flags & command_flag::by_dma) != 0});
+}
+
+// Nobody has ever had that address.
+void Translator::refuse_send(std::uint32_t slot) {
+  const EndpointId source = operations_[slot].endpoint();
+  dropped(slot);
+  send_failed(source, slot, error_unreachable);
 }
 
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
@@ -200,6 +209,7 @@ void Translator::execute_cancel(std::uint32_t slot, Operation& operation) {
 
 void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
   const wire::Command& command = operation.command;
+  if (!reachable(command.peer)) return rma_done(operation.endpoint(), slot, error_unreachable);
   RmaKind kind = RmaKind::fetching_atomic;
   if (command.kind == CommandKind::write) kind = RmaKind::write;
   if (command.kind == CommandKind::read) kind = RmaKind::read;
@@ -218,6 +228,7 @@ PendingEvent Translator::event_for(const Operation& operation, EventKind kind) c
   PendingEvent pending;
   pending.event = {};
   pending.event.kind = kind;
+  pending.tenancy = operation.tenancy;
   pending.event.endpoint = operation.command.endpoint;
   pending.event.context = operation.command.context;
   return pending;

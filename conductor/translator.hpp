@@ -49,6 +49,10 @@ class Translator final : public Handler, public Host {
   // that has passed (only outside virtual time).
   void drain(Rank& rank);
 
+  // The process that was this rank has ended: what it had issued takes its course, then its end-points close.
+  // Its place can be taken again when it has no commands left.
+  void abandon(Rank& rank);
+
   // Deliveries from here on are counted and enter the fingerprint, with instants relative to `start`.
   void start_recording(Instant start);
   void stop_recording() { recording_ = false; }
@@ -81,9 +85,14 @@ class Translator final : public Handler, public Host {
   EndpointSettings settings_of(const Operation& operation);
   std::uint32_t place_on_nic(RankId rank);
   void execute_work_done(const Operation& operation);
+  void close_endpoint(EndpointId endpoint);
+  void forget_receives(Rank& rank, EndpointId endpoint);
+  void end_first_life(Rank& rank, EndpointId endpoint);
+  bool reachable(std::uint32_t address) const { return address < known_.size() && known_[address]; }
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   void execute_send(std::uint32_t slot, Operation& operation);
+  void refuse_send(std::uint32_t slot);
   void execute_receive(std::uint32_t slot, Operation& operation);
   void execute_peek(std::uint32_t slot, Operation& operation);
   void execute_cancel(std::uint32_t slot, Operation& operation);
@@ -117,6 +126,7 @@ class Translator final : public Handler, public Host {
   Operations operations_;
   std::vector<std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
+  std::vector<bool> known_;                   // end-points that have ever been opened
   Fingerprint fingerprint_;
   DeliveryTotals totals_;
   Instant start_{};

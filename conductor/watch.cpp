@@ -58,7 +58,7 @@ std::string call_name(const Rank& rank) {
 }  // namespace
 
 void Conductor::check_deadlock() {
-  if (!started_ || ended_ || broken_ || running_ != 0 || !by_instant_.empty() || !ready_.empty()) return;
+  if (served() || !started_ || ended_ || broken_ || running_ != 0 || !by_instant_.empty() || !ready_.empty()) return;
   if (engine_.next() != never || work_is_there()) return;
   for (const Rank& rank : ranks_) {
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;

@@ -1,6 +1,7 @@
 // What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot
 // as libfabric ships it (fact sheet C1). Left out, and therefore not offered: FI_HMEM, FI_COLLECTIVE, FI_TRIGGER,
-// FI_FENCE, FI_RMA_EVENT, FI_NAMED_RX_CTX, scalable end-points, shared contexts and wait objects.
+// FI_FENCE, FI_RMA_EVENT, FI_NAMED_RX_CTX, scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist
+// on a served fabric only, see wait.hpp.
 #pragma once
 
 #include <rdma/fabric.h>

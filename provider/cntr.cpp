@@ -88,15 +88,20 @@ int close_counter(fid* fid) {
   if (counter->users != 0) return -FI_EBUSY;
   session.state().news.remove(counter->outlet);
   --counter->domain->users;
+  close_wait_object(counter->wait);
   free(counter);
   return 0;
+}
+
+int control(fid* fid, int command, void* argument) {
+  return control_wait_object(object_of<Counter>(fid)->wait, command, argument);
 }
 
 fi_ops object_calls = {
     .size = sizeof(fi_ops),
     .close = close_counter,
     .bind = unsupported,
-    .control = unsupported,
+    .control = control,
     .ops_open = unsupported,
 };
 
@@ -114,14 +119,21 @@ fi_ops_cntr counter_calls = {
 }  // namespace
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, void* context) {
-  if (attributes != nullptr &&
-      (attributes->events != FI_CNTR_EVENTS_COMP || !wait_object_accepted(attributes->wait_obj))) {
+  WaitObject wait{};
+  const bool counts = attributes == nullptr || attributes->events == FI_CNTR_EVENTS_COMP;
+  const int error = open_wait_object(attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE, wait);
+  if (!counts || error != 0) {
     log("fi_cntr_open: events %d with wait object %d are not offered", static_cast<int>(attributes->events),
         static_cast<int>(attributes->wait_obj));
-    return -FI_ENOSYS;
+    close_wait_object(wait);
+    return error != 0 ? error : -FI_ENOSYS;
   }
   auto* counter = allocate<Counter>();
-  if (counter == nullptr) return -FI_ENOMEM;
+  if (counter == nullptr) {
+    close_wait_object(wait);
+    return -FI_ENOMEM;
+  }
+  counter->wait = wait;
   counter->fid.fid.fclass = FI_CLASS_CNTR;
   counter->fid.fid.context = context;
   counter->fid.fid.ops = &object_calls;

@@ -7,6 +7,7 @@
 
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
+#include "provider/wait.hpp"
 
 namespace dryfly::provider {
 
@@ -14,6 +15,7 @@ struct Counter {
   fid_cntr fid;
   Domain* domain;
   Outlet outlet;
+  WaitObject wait;
   std::uint32_t users;  // end-points that are bound to it
   std::uint64_t value;
   std::uint64_t errors;

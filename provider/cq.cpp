@@ -183,16 +183,21 @@ int close_completion_queue(fid* fid) {
   if (queue->owner != nullptr) remove_from_list(session.state().owned_queues, *queue);
   if (queue->one == queue) session.state().news.remove(queue->outlet);
   --queue->domain->users;
+  close_wait_object(queue->wait);
   free(queue->ring);
   free(queue);
   return 0;
+}
+
+int control(fid* fid, int command, void* argument) {
+  return control_wait_object(object_of<CompletionQueue>(fid)->wait, command, argument);
 }
 
 fi_ops object_calls = {
     .size = sizeof(fi_ops),
     .close = close_completion_queue,
     .bind = unsupported,
-    .control = unsupported,
+    .control = control,
     .ops_open = unsupported,
 };
 
@@ -223,15 +228,18 @@ bool CompletionQueue::reserve() {
 }
 
 int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** fid, void* context) {
-  if (attributes != nullptr && !wait_object_accepted(attributes->wait_obj)) {
+  WaitObject wait{};
+  if (const int error = open_wait_object(attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE, wait)) {
     log("fi_cq_open: wait object %d is not offered", static_cast<int>(attributes->wait_obj));
-    return -FI_ENOSYS;
+    return error;
   }
   auto* queue = allocate<CompletionQueue>();
   if (queue == nullptr || !queue->reserve()) {
+    close_wait_object(wait);
     free(queue);
     return -FI_ENOMEM;
   }
+  queue->wait = wait;
   queue->fid.fid.fclass = FI_CLASS_CQ;
   queue->fid.fid.context = context;
   queue->fid.fid.ops = &object_calls;

@@ -10,6 +10,7 @@
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
 #include "provider/operation.hpp"
+#include "provider/wait.hpp"
 
 namespace dryfly::provider {
 
@@ -38,6 +39,7 @@ struct CompletionQueue {
   fid_cq fid;
   Domain* domain;
   Outlet outlet;
+  WaitObject wait;
   std::uint32_t users;  // end-points that are bound to it
   fi_cq_format format;
   Completion* ring;

@@ -1,6 +1,5 @@
 // Blocking calls (fi_cq_sread, fi_cntr_wait, fi_eq_sread): they wait in virtual time, whatever MPI call the rank is
-// in, until an event or until their time-out has passed on the rank's clock. There are no wait objects: nothing
-// here can be given to poll().
+// in, until an event or until their time-out has passed on the rank's clock. What can be given to poll(): wait.hpp.
 #pragma once
 
 #include <rdma/fi_eq.h>

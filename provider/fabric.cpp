@@ -9,6 +9,7 @@
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
 #include "provider/unsupported.hpp"
+#include "provider/wait.hpp"
 
 namespace dryfly::provider {
 
@@ -36,7 +37,7 @@ fi_ops_fabric fabric_calls = {
     .passive_ep = unsupported,
     .eq_open = open_event_queue,
     .wait_open = unsupported,
-    .trywait = unsupported,
+    .trywait = try_wait,
     .domain2 = open_domain_with_flags,
 };
 

@@ -7,6 +7,7 @@
 
 #include "provider/attributes.hpp"
 #include "provider/auth_key.hpp"
+#include "provider/av.hpp"
 #include "provider/hints.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
@@ -45,6 +46,7 @@ void free_info(fi_info* info) {
     }
     if (info->ep_attr != nullptr) free(info->ep_attr->auth_key);
     if (info->fabric_attr != nullptr) free(info->fabric_attr->name);
+    free(info->src_addr);
     free(info->tx_attr);
     free(info->rx_attr);
     free(info->ep_attr);
@@ -159,20 +161,25 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   info->ep_attr = allocate_growable<fi_ep_attr>();
   info->domain_attr = allocate_growable<fi_domain_attr>();
   info->fabric_attr = allocate_growable<fi_fabric_attr>();
+  auto* source = allocate<Address>();
+  info->src_addr = source;
   char name[16];
   snprintf(name, sizeof name, "%s%u", domain_prefix, nic);
   if (face.domain != nullptr) snprintf(name, sizeof name, "%s", face.domain);
   info->nic = describe_nic(name, nic, channel.welcome().node_name);
   if (info->domain_attr != nullptr) info->domain_attr->name = strdup(name);
   if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(face.name);
-  if (info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr || info->nic == nullptr ||
-      info->domain_attr == nullptr || info->domain_attr->name == nullptr || info->fabric_attr == nullptr ||
-      info->fabric_attr->name == nullptr || !fill_auth_keys(*info, hints)) {
+  if (source == nullptr || info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr ||
+      info->nic == nullptr || info->domain_attr == nullptr || info->domain_attr->name == nullptr ||
+      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr || !fill_auth_keys(*info, hints)) {
     free_info(info);
     return nullptr;
   }
   info->caps = granted(hints != nullptr ? hints->caps : 0);
   info->addr_format = FI_ADDR_CXI;
+  // The NIC; which end-point of it is known when there is one (fi_getname).
+  *source = {wire::make_address(channel.rank(), 0), nic};
+  info->src_addrlen = sizeof *source;
   // prov_name stays null: libfabric puts the name in, and would append it to one that is there.
   info->fabric_attr->prov_version = provider_version;
   fill_transmit(*info->tx_attr, info->caps, channel.header().inline_max, hints != nullptr ? hints->tx_attr : nullptr);

@@ -13,11 +13,12 @@ namespace dryfly::provider {
 
 class Lock {
  public:
-  void acquire() {
+  // False: another thread had it, or stood before us.
+  bool acquire() {
     const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     for (int round = 0;; ++round) {
       const std::uint32_t serving = serving_.load(std::memory_order_seq_cst);
-      if (serving == ticket) return;
+      if (serving == ticket) return round == 0;
       if (round < yields_before_sleep) {
         sched_yield();
       } else {

@@ -29,8 +29,9 @@ wire::Channel* attach();
 class Session {
  public:
   Session() : process_(process()) {
-    process_.lock.acquire();
+    const bool alone = process_.lock.acquire();
     channel_ = process_.detached ? nullptr : wire::Channel::get();
+    if (channel_ != nullptr) channel_->enter(alone);
   }
   ~Session() { process_.lock.release(); }
   Session(const Session&) = delete;

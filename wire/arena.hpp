@@ -12,15 +12,17 @@ namespace dryfly::wire {
 
 class Arena {
  public:
-  void open(char* base, SegmentHeader* header) {
+  // `hands`: where the lists begin, if whoever comes after this process is to go on with them.
+  void open(char* base, SegmentHeader* header, std::uint64_t* hands = nullptr) {
     base_ = base;
     header_ = header;
+    hands_ = hands != nullptr ? hands : own_hands_;
   }
 
   // Offset of `bytes` usable bytes, or 0 when the arena is full.
   std::uint64_t allocate(std::uint64_t bytes) {
     const std::uint32_t size_class = class_of(bytes);
-    std::uint64_t& hand = hand_[size_class];
+    std::uint64_t& hand = hands_[size_class];
     if (hand != 0) {
       constexpr int looks = 8;
       for (int look = 0; look < looks; ++look) {
@@ -55,7 +57,6 @@ class Arena {
 
  private:
   static constexpr std::uint32_t smallest_shift = 8;
-  static constexpr std::uint32_t size_classes = 40;
 
   static constexpr std::uint32_t class_of(std::uint64_t bytes) {
     std::uint32_t size_class = 0;
@@ -70,7 +71,8 @@ class Arena {
 
   char* base_ = nullptr;
   SegmentHeader* header_ = nullptr;
-  std::uint64_t hand_[size_classes] = {};
+  std::uint64_t own_hands_[arena_size_classes] = {};
+  std::uint64_t* hands_ = own_hands_;
 };
 
 }  // namespace dryfly::wire

@@ -31,6 +31,8 @@ constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
+constexpr std::uint32_t served_doublings = 13;       // up to 0.8 ms
+constexpr std::uint32_t crowded_doublings = 3;       // up to 0.8 us
 
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
@@ -41,15 +43,18 @@ alignas(Channel) char channel_memory[sizeof(Channel)];
 
 void after_fork_in_child();
 
-bool read_rank(std::uint32_t& rank) {
-  const char* text = getenv("DRYFLY_RANK");
-  if (text == nullptr) text = getenv("PMI_RANK");
+bool read_number(const char* variable, unsigned long limit, std::uint32_t& number) {
+  const char* text = getenv(variable);
   if (text == nullptr || *text == 0) return false;
   char* end = nullptr;
   const unsigned long value = strtoul(text, &end, 10);
-  if (*end != 0 || value >= rank_count_max) return false;
-  rank = static_cast<std::uint32_t>(value);
+  if (*end != 0 || value >= limit) return false;
+  number = static_cast<std::uint32_t>(value);
   return true;
+}
+
+bool read_rank(std::uint32_t& rank) {
+  return read_number(getenv("DRYFLY_RANK") != nullptr ? "DRYFLY_RANK" : "PMI_RANK", rank_count_max, rank);
 }
 
 int note_library(dl_phdr_info* info, std::size_t, void* data) {
@@ -90,19 +95,27 @@ Channel* Channel::get() { return reinterpret_cast<Channel*>(channel_memory_owner
 Channel* Channel::attach() {
   if (get() != nullptr) return get();
   const char* name = getenv("DRYFLY_CHANNEL");
-  std::uint32_t rank = 0;
-  if (name == nullptr || *name == 0 || !read_rank(rank)) return nullptr;
+  std::uint32_t rank = any_rank;
+  std::uint32_t node = 0;
+  if (name != nullptr && *name != 0) {
+    if (!read_rank(rank)) return nullptr;
+  } else {
+    name = getenv("DRYFLY_FABRIC");
+    if (name == nullptr || *name == 0 || !read_number("DRYFLY_NODE", 0xffffffffU, node)) return nullptr;
+  }
   // The memory is zero and Channel's members start as zeros; a constructor call would need operator new.
   auto* channel = reinterpret_cast<Channel*>(channel_memory);
-  if (!channel->connect(name, rank)) return nullptr;
+  if (!channel->connect(name, rank, node)) return nullptr;
   channel_memory_owner = channel_memory;
   channel->join();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   return channel;
 }
 
-bool Channel::connect(const char* name, std::uint32_t rank) {
-  rank_ = rank;
+bool Channel::connect(const char* name, std::uint32_t rank, std::uint32_t node) {
+  char who[32] = "this process";
+  if (rank != any_rank) snprintf(who, sizeof who, "rank %u", rank);
+  const char* where = rank != any_rank ? "run" : "fabric; is its \"dryfly serve\" still there?";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t length = strlen(name);
@@ -113,6 +126,7 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
   hello.magic = segment_magic;
   hello.version = version;
   hello.rank = rank;
+  hello.node = node;
   hello.pid = static_cast<std::uint32_t>(getpid());
   dl_iterate_phdr(note_library, &hello);
   const ssize_t got = readlink("/proc/self/exe", hello.program_path, sizeof hello.program_path - 1);
@@ -120,21 +134,21 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
   socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto address_bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (socket_ < 0 || ::connect(socket_, reinterpret_cast<sockaddr*>(&address), address_bytes) != 0) {
-    fprintf(stderr, "dryfly: rank %u cannot reach its run (channel %s: %s)\n", rank, name, strerror(errno));
+    fprintf(stderr, "dryfly: %s cannot reach its %s (channel %s: %s)\n", who, where, name, strerror(errno));
     if (socket_ >= 0) close(socket_);
     return false;
   }
   // Lets the conductor and the other ranks reach large payloads where the Yama module restricts that to relatives.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (send(socket_, &hello, sizeof hello, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof hello)) {
-    fprintf(stderr, "dryfly: rank %u cannot greet its run (%s)\n", rank, strerror(errno));
+    fprintf(stderr, "dryfly: %s cannot greet its %s (%s)\n", who, where, strerror(errno));
     close(socket_);
     return false;
   }
   const int segment = receive_welcome(socket_, welcome_);
   if (segment < 0 || welcome_.magic != segment_magic || welcome_.version != version || welcome_.accepted == 0) {
-    fprintf(stderr, "dryfly: rank %u was not accepted: %s\n", rank,
-            welcome_.reason[0] != 0 ? welcome_.reason : "the run has another version of the wire");
+    fprintf(stderr, "dryfly: %s was not accepted: %s\n", who,
+            welcome_.reason[0] != 0 ? welcome_.reason : "dryfly there is of another version");
     if (segment >= 0) close(segment);
     close(socket_);
     return false;
@@ -142,12 +156,13 @@ bool Channel::connect(const char* name, std::uint32_t rank) {
   void* mapped = mmap(nullptr, welcome_.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment, 0);
   close(segment);
   if (mapped == MAP_FAILED) {
-    fprintf(stderr, "dryfly: rank %u cannot map the run's segment of %llu bytes: %s\n", rank,
+    fprintf(stderr, "dryfly: %s cannot map the segment of %llu bytes: %s\n", who,
             static_cast<unsigned long long>(welcome_.segment_bytes), strerror(errno));
     close(socket_);
     return false;
   }
   base_ = static_cast<char*>(mapped);
+  rank_ = welcome_.rank;
   return true;
 }
 
@@ -157,7 +172,7 @@ void Channel::join() {
   page_ = reinterpret_cast<RankPage*>(area);
   command_ring_ = area + sizeof(RankPage);
   event_ring_ = command_ring_ + header_->command_ring_bytes;
-  arena_.open(base_, header_);
+  arena_.open(base_, header_, page_->arena_hands);
   self_ = &dryfly_self != nullptr ? &dryfly_self : static_cast<Self*>(dlsym(RTLD_DEFAULT, "dryfly_self"));
   if (self_ == nullptr) self_ = &own_self_;
   self_->version = version;
@@ -166,6 +181,7 @@ void Channel::join() {
   self_->publish = [] { get()->publish(); };
   self_->gate = [](GateKind kind) { return get()->gate(kind); };
   self_->attached.store(1, std::memory_order_release);
+  if (served() && self_->joined != nullptr) self_->joined();
 }
 
 namespace {
@@ -181,6 +197,7 @@ void Channel::leave_if_job_is_over() {
   pollfd watched{socket_, POLLRDHUP, 0};
   const bool conductor_gone = ::poll(&watched, 1, 0) > 0;
   // The launcher says why the job ends; a rank that is still here only has to go.
+  if (conductor_gone && served()) fprintf(stderr, "dryfly: the fabric is no longer served; this process ends\n");
   if (conductor_gone || header_->job_over.load(std::memory_order_relaxed) != 0) _exit(70);
 }
 
@@ -203,6 +220,8 @@ void Channel::publish() {
   if (self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::outside)) {
     raise_attention();
   }
+  // Let go between this call's beginning and now: what it has just pushed is to be taken all the same.
+  if (page_->away.load(std::memory_order_seq_cst) != 0) raise_attention();
   serve();
 }
 
@@ -450,6 +469,26 @@ bool Channel::wait_outside() {
   return jump_to_head();
 }
 
+// A program that only polls may do anything between two polls, and other programs may come at any time. So a poll that
+// finds nothing waits, but not for long: in steps that grow, and hardly at all where another thread wants the provider.
+std::uint64_t Channel::step_ps() const {
+  const std::uint32_t most = crowded_ ? crowded_doublings : served_doublings;
+  return threaded_step_ps << (empty_polls_ < most ? empty_polls_ : most);
+}
+
+bool Channel::may_sleep() {
+  char bytes[64];
+  while (recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+  }
+  if (jump_to_head()) return false;
+  page_->wants_byte.store(1, std::memory_order_seq_cst);
+  gate(GateKind::outside);
+  if (head() == nullptr) return true;
+  page_->wants_byte.store(0, std::memory_order_relaxed);
+  gate(GateKind::inside);
+  return !jump_to_head();
+}
+
 bool Channel::take_turn() {
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
@@ -470,6 +509,7 @@ bool Channel::idle() {
     const std::uint32_t doublings = empty_polls_ < threaded_doublings ? empty_polls_ : threaded_doublings;
     return wait_until(GateKind::wait_until, now() + (threaded_step_ps << doublings));
   }
+  if (served() && mode == CallMode::unmarked) return wait_until(GateKind::wait_until, now() + step_ps());
   if (mode == CallMode::testing) {
     if (empty_polls_ <= polls_before_stepping) return poll_exactly();
     return wait_until(GateKind::wait_until, now() + step_ps_max);
@@ -480,6 +520,11 @@ bool Channel::idle() {
 bool Channel::idle_until(std::uint64_t deadline_ps) {
   if (peek() != nullptr) return true;
   if (deadline_ps <= now()) return poll_exactly();
+  if (served()) {  // another thread of this process may want the provider meanwhile
+    const std::uint64_t step = step_ps();
+    ++empty_polls_;
+    if (step < deadline_ps - now()) deadline_ps = now() + step;
+  }
   return wait_until(GateKind::wait_until, deadline_ps);
 }
 

@@ -15,9 +15,10 @@ namespace dryfly::wire {
 
 class Channel {
  public:
-  // Attaches this process as rank `rank` (environment: DRYFLY_CHANNEL, and PMI_RANK or DRYFLY_RANK). Returns the
-  // one channel of the process, also on later calls; nullptr when the environment names no run, when this process
-  // is a child of an attached one, or when the conductor refused (the reason is on stderr).
+  // Attaches this process as rank `rank` (environment: DRYFLY_CHANNEL, and PMI_RANK or DRYFLY_RANK), or to a served
+  // fabric as the next process of a node (DRYFLY_FABRIC, DRYFLY_NODE). Returns the one channel of the process, also on
+  // later calls; nullptr when the environment names no run, when this process is a child of an attached one, or when
+  // the conductor refused (the reason is on stderr).
   static Channel* attach();
   // The channel if already attached.
   static Channel* get();
@@ -56,7 +57,8 @@ class Channel {
   // one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if an
   // event is now visible.
   bool idle();
-  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode.
+  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode. On a
+  // served fabric it may come back sooner, with neither.
   bool idle_until(std::uint64_t deadline_ps);
   // Comes back when every event visible at now() is in the ring.
   void settle();
@@ -66,6 +68,16 @@ class Channel {
   bool take_turn();
   // The library has taken an event: its turns before the next one begin.
   void begin_turns() { turns_taken_ = 0; }
+  // On a served fabric the process may be outside virtual time; each call of the provider begins by coming back.
+  // `alone`: no other thread was in the provider just now.
+  void enter(bool alone) {
+    if (!alone) crowded_ = true;
+    if (page_ != nullptr && page_->away.load(std::memory_order_relaxed) != 0) gate(GateKind::inside);
+  }
+  bool served() const { return header_->served != 0; }
+  // The process is about to sleep until wake_descriptor() can be read. False: something has come, look first.
+  bool may_sleep();
+  int wake_descriptor() const { return socket_; }
   // The call must come back with "nothing" rather than wait (MPI_Test and its like).
   bool must_not_wait() const {
     return self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::testing);
@@ -75,13 +87,14 @@ class Channel {
 
  private:
   Channel() = default;
-  bool connect(const char* name, std::uint32_t rank);
+  bool connect(const char* name, std::uint32_t rank, std::uint32_t node);
   void join();
   const Event* head();
   bool jump_to_head();
   bool poll_exactly();
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
   bool wait_outside();
+  std::uint64_t step_ps() const;
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   int copy_from_sender(const Event& event, char* target);
@@ -107,6 +120,7 @@ class Channel {
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
   std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
+  bool crowded_ = false;           // several threads have met in the provider
 };
 
 }  // namespace dryfly::wire

@@ -32,6 +32,8 @@ struct Self {
   void (*publish)();
   // Passes a gate: `start`, `end`, `outside`, `inside`. Returns 1 when every rank has ended, else 0.
   int (*gate)(GateKind kind);
+  // Filled in by the preload: this process has joined a served fabric, its clock is virtual from now on.
+  void (*joined)();
 };
 
 }  // namespace dryfly::wire

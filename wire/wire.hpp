@@ -13,11 +13,13 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
 inline constexpr std::uint32_t endpoint_count_max = 16;  // per rank
+inline constexpr std::uint32_t any_rank = 0xffffffffU;   // Hello: the served fabric gives one
+inline constexpr std::uint32_t arena_size_classes = 40;
 inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
@@ -46,13 +48,13 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeMode compute_mode;
-  std::uint32_t compute_factor_ppm;    // measured CPU time times this, in millionths
-  std::uint64_t compute_threshold_ns;  // shorter gaps count as nothing
-  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
-  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
-  std::uint32_t reserved;
+  std::uint32_t compute_factor_ppm;                  // measured CPU time times this, in millionths
+  std::uint64_t compute_threshold_ns;                // shorter gaps count as nothing
+  std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
+  std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
+  std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
@@ -108,11 +110,13 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
   std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever
+  std::atomic<std::uint32_t> wants_byte;  // send a byte through the socket when an event is there
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
   alignas(64) std::atomic<std::uint32_t> released;
   std::atomic<std::uint32_t> all_ended;         // every rank is in MPI_Finalize: virtual time is over
+  std::atomic<std::uint32_t> away;              // served: does not hold virtual time, has to pass `inside` first
   std::atomic<std::uint64_t> horizon_ps;        // every event visible up to here is in the ring
   std::atomic<std::uint64_t> notify_at_ps;      // ring the doorbell when clock_ps reaches this
   std::atomic<std::uint64_t> notify_copies;     // ring the doorbell when copies_done reaches this
@@ -127,6 +131,7 @@ struct alignas(64) RankPage {
   std::uint64_t service_bytes;
   std::uint64_t service_arena_offset;
   alignas(64) RankTimes times;
+  std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
 };
 
@@ -282,15 +287,16 @@ struct ArenaBlock {
 };
 static_assert(sizeof(ArenaBlock) == 64);
 
-// Attach: the rank connects to the abstract unix socket named in DRYFLY_CHANNEL and sends Hello; the conductor
-// answers Welcome with the segment's descriptor as ancillary data. The socket stays open for the life of the
-// process: its end tells each side that the other is gone.
+// Attach: the rank connects to the abstract unix socket named in DRYFLY_CHANNEL (a served fabric: DRYFLY_FABRIC) and
+// sends Hello; the conductor answers Welcome with the segment's descriptor as ancillary data. The socket stays open for
+// the life of the process: its end tells each side that the other is gone. A byte through it wakes a process that
+// sleeps on it in poll() (wants_byte).
 struct Hello {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t rank;
   std::uint32_t pid;
-  std::uint32_t thread_multiple;
+  std::uint32_t node;      // with any_rank: where it wants to run
   char libmpi_path[1024];  // as mapped; empty if none
   char libfabric_path[1024];
   char program_path[1024];
@@ -301,6 +307,7 @@ struct Welcome {
   std::uint32_t version;
   std::uint32_t accepted;  // 0: refused, reason says why
   std::uint64_t segment_bytes;
+  std::uint32_t rank;
   std::uint32_t rank_count;
   std::uint32_t node;  // the rank's node
   std::uint32_t nics_per_node;

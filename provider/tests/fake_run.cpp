@@ -82,6 +82,8 @@ int Channel::place(const Event& event, void* to) {
 
 int Channel::gate(GateKind) { return 0; }
 
+bool Channel::may_sleep() { return fake_run().events.empty(); }
+
 // The events of a test are all there from the beginning.
 void Channel::settle() { ++fake_run().settle_calls; }
 

@@ -183,6 +183,35 @@ def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> Non
 
 
 @cli.command(context_settings=_CONTEXT)
+@click.option("--machine", default="testbed", show_default=True, metavar="NAME|FILE", help="Which machine to simulate.")
+@click.option("--name", default="default", show_default=True, help="What it is called, where there are several.")
+@click.option("--processes", type=int, default=512, show_default=True, metavar="P", help="How many at once, at most.")
+@click.option("--seed", type=int, default=1, show_default=True, help="For every random choice.")
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
+@click.option("--quiet", is_flag=True, help="Do not tell who joins and leaves.")
+def serve(machine: str, name: str, processes: int, seed: int, sets: tuple[str, ...], quiet: bool) -> None:
+    """Keep a simulated fabric up for any program that uses libfabric: see dryfly env."""
+    from dryfly.serve import ServeOptions
+    from dryfly.serve import serve as serve_fabric
+
+    options = ServeOptions(machine=machine, name=name, processes=processes, seed=seed, sets=sets, quiet=quiet)
+    sys.exit(serve_fabric(options))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.option("--node", required=True, metavar="NUMBER|NAME", help="Where programs of this terminal run.")
+@click.option("--name", metavar="NAME", help="Which fabric, where several are served.")
+def env(node: str, name: str | None) -> None:
+    """Print what puts the programs of a shell on a node of a served fabric: eval "$(dryfly env --node 3)"."""
+    import shlex
+
+    from dryfly import fabrics
+
+    for variable, value in fabrics.environment(fabrics.find(name), node).items():
+        click.echo(f"export {variable}={shlex.quote(value)}")
+
+
+@cli.command(context_settings=_CONTEXT)
 @click.argument("run_folder", metavar="RUN")
 @click.option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.")
 def report(run_folder: str, target: str) -> None:

@@ -82,7 +82,7 @@ def run(spec: JobSpec, *, say: Callable[[str], None]) -> Outcome:
     return _Job(spec, say).run()
 
 
-def _memory_file(name: str, text: str) -> int:
+def memory_file(name: str, text: str) -> int:
     descriptor = os.memfd_create(name)
     with os.fdopen(os.dup(descriptor), "w", encoding="utf-8") as file:
         file.write(text)
@@ -171,8 +171,8 @@ class _Job:
         lifetime_read, _ = self._pipe()  # this process holds the other end
         conductor_read, conductor_write = self._pipe()
         launcher_read, launcher_write = self._pipe()
-        spec_file = self._keep(_memory_file("dryfly-spec", self._spec.spec))
-        plan_file = self._keep(_memory_file("dryfly-plan", self._spec.plan))
+        spec_file = self._keep(memory_file("dryfly-spec", self._spec.spec))
+        plan_file = self._keep(memory_file("dryfly-plan", self._spec.plan))
         command = [str(native(CONDUCTOR)), "--spec", f"/proc/self/fd/{spec_file}", "--channel", self._spec.channel]
         command += ["--result", str(self._spec.result_file), "--status-fd", str(conductor_write)]
         command += ["--attach-fd", str(attach_write), "--lifetime-fd", str(lifetime_read)]

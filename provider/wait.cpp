@@ -1,0 +1,64 @@
+#include "provider/wait.hpp"
+
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <unistd.h>
+
+#include "provider/cntr.hpp"
+#include "provider/cq.hpp"
+#include "provider/deadline.hpp"
+#include "provider/log.hpp"
+#include "provider/memory.hpp"
+#include "provider/process.hpp"
+#include "provider/progress.hpp"
+
+namespace dryfly::provider {
+
+namespace {
+
+bool has_something(const fid* object) {
+  if (object->fclass == FI_CLASS_CQ) return object_of<const CompletionQueue>(object)->size() != 0;
+  if (object->fclass != FI_CLASS_CNTR) return false;
+  const auto* counter = object_of<const Counter>(object);
+  return counter->value != counter->last_read;
+}
+
+}  // namespace
+
+int open_wait_object(fi_wait_obj asked, WaitObject& made) {
+  made = {asked, -1};
+  if (asked != FI_WAIT_FD) return wait_object_accepted(asked) ? 0 : -FI_ENOSYS;
+  const Session session;
+  if (!session || !session.channel().served()) {
+    log("FI_WAIT_FD is offered on a served fabric only");
+    return -FI_ENOSYS;
+  }
+  made.descriptor = fcntl(session.channel().wake_descriptor(), F_DUPFD_CLOEXEC, 0);
+  return made.descriptor >= 0 ? 0 : -FI_ENOMEM;
+}
+
+void close_wait_object(const WaitObject& object) {
+  if (object.descriptor >= 0) close(object.descriptor);
+}
+
+int control_wait_object(const WaitObject& object, int command, void* argument) {
+  if (command == FI_GETWAITOBJ) {
+    *static_cast<fi_wait_obj*>(argument) = object.kind;
+    return 0;
+  }
+  if (command != FI_GETWAIT || object.descriptor < 0) return -FI_ENOSYS;
+  *static_cast<int*>(argument) = object.descriptor;
+  return 0;
+}
+
+int try_wait(fid_fabric*, fid** objects, int count) {
+  const Session session;
+  if (!session || !session.channel().served()) return -FI_ENOSYS;
+  progress(session);
+  for (int i = 0; i < count; ++i) {
+    if (has_something(objects[i])) return -FI_EAGAIN;
+  }
+  return session.channel().may_sleep() ? 0 : -FI_EAGAIN;
+}
+
+}  // namespace dryfly::provider
