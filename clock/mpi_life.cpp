@@ -12,6 +12,7 @@
 #include "clock/ledger.hpp"
 #include "clock/mpi_calls.hpp"
 #include "clock/mpi_library.hpp"
+#include "clock/node_memory.hpp"
 #include "clock/rank.hpp"
 
 namespace dryfly::preload {
@@ -50,6 +51,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   const Nesting nesting;
   if (!nesting.outermost() || phase() == Phase::running) return initialise();
   become_rank();
+  watch_node_memory();
   set_mode(CallMode::outside);
   const int status = initialise();
   set_mode(CallMode::unmarked);

@@ -30,6 +30,8 @@ def cli() -> None:
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
 @click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file.")
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
+@click.option("--on-node", default="provider", show_default=True, metavar="HOW",
+              help="How ranks of a node talk: provider, or shared (MPI's own shared memory).")  # fmt: skip
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
@@ -50,6 +52,7 @@ def run(
     sets: tuple[str, ...],
     faults: str | None,
     mpi: str | None,
+    on_node: str,
     compute: str,
     compute_record: str | None,
     trace: str | None,
@@ -78,6 +81,7 @@ def run(
         sets=sets,
         faults=faults,
         mpi=mpi,
+        on_node=on_node,
         compute=compute,
         compute_record=compute_record,
         trace=trace,

@@ -13,15 +13,18 @@ from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
 from dryfly.paths import PRELOAD, PROVIDER, native
 from dryfly.placement import Placement
-from dryfly.resolve import ComputeSpec
+from dryfly.resolve import ComputeSpec, OnNode
 
 _MPICH = {
     # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
-    # Its own shared memory would take no virtual time: on-node messages go through the provider.
-    "MPIR_CVAR_NOLOCAL": "1",
 }
+# Each rank counts as alone on a node: on-node messages go through the provider, and what MPICH keeps for its shared
+# memory, 64 cells of 16 KiB a rank, is hardly wanted: 1 GiB in a run of 1,024 ranks.
+_MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
+# Its collectives through shared memory look at a flag 1,000 times before they let anything else happen.
+_MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
 
@@ -33,6 +36,7 @@ def variables(
     folder: Path,
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
+    on_node: OnNode = OnNode.PROVIDER,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
@@ -47,10 +51,13 @@ def variables(
     if mpi.family == "openmpi":
         values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
     else:
-        values |= _MPICH
-        if _CELLS not in inherited:
-            # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
+        values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
+        if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
+    if on_node is OnNode.SHARED:
+        segments = folder / "segments"
+        segments.mkdir(exist_ok=True)
+        values["DRYFLY_SEGMENTS"] = str(segments)
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:

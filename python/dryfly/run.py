@@ -16,7 +16,7 @@ from dryfly.machine import load
 from dryfly.names import NodeNames
 from dryfly.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.resolve import ComputeSpec, OnNode, resolve
 from dryfly.result import RunInput
 
 SEED_MAX = 2**63 - 1
@@ -43,6 +43,7 @@ class RunOptions:
     debug: str | None = None
     quiet: bool = False
     faults: str | None = None
+    on_node: str = OnNode.PROVIDER.value
 
 
 def run(options: RunOptions) -> int:
@@ -59,6 +60,7 @@ def run(options: RunOptions) -> int:
         recording.check_target(compute.record_file)
     if compute.replay_file is not None:
         recording.check_source(compute.replay_file, ranks=len(placement.ranks))
+    on_node = OnNode.parse(options.on_node)
     debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
     _check_json(options.json)
     _check_recording(options)
@@ -68,7 +70,7 @@ def run(options: RunOptions) -> int:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
-    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario)
+    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
@@ -101,6 +103,7 @@ def run(options: RunOptions) -> int:
             folder=folder.path,
             inherited=os.environ,
             record_folder=record_folder,
+            on_node=on_node,
         )
         outcome = job.run(
             job.JobSpec(
