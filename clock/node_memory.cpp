@@ -40,9 +40,10 @@ bool lies_in_node_memory(const void* address) {
 }
 
 void charge(std::size_t bytes) {
-  if (phase() != Phase::running || dryfly_self.header == nullptr) return;
+  if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
-  dryfly_self.now_ps.fetch_add(bytes * dryfly_self.header->copy_ps_per_kib / 1024, std::memory_order_relaxed);
+  const wire::SegmentHeader& header = *dryfly_self.header;
+  dryfly_self.now_ps.fetch_add(header.copy_ps + bytes * header.copy_ps_per_kib / 1024, std::memory_order_relaxed);
 }
 
 void* watched_memcpy(void* target, const void* source, std::size_t bytes) {

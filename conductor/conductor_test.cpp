@@ -42,7 +42,7 @@ std::string spec_text(const std::string& more = "") {
          "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 200000\n"
          "nic.dma_read_latency_ps 300000\nnic.ingress_latency_ps 200000\nnic.command_interval_ps 10000\n"
          "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 100000\n"
-         "node.local_rate_bytes_per_s 20000000000\nhost.send_ps 100000\nhost.receive_ps 50000\nhost.rma_ps 100000\n"
+         "node.local_rate_bytes_per_s 20000000000\nnode.copy_ps 80000\nhost.send_ps 100000\nhost.receive_ps 50000\nhost.rma_ps 100000\n"
          "host.completion_ps 50000\nhost.poll_ps 20000\nhost.clock_read_ps 20000\nhost.compute_mode none\n"
          "host.compute_factor_ppm 1000000\nhost.compute_threshold_ns 1000\nrun.seed 1\nrun.ranks 2\n"
          "run.rank.0.node 0\nrun.rank.0.nic 0\nrun.rank.1.node 1\nrun.rank.1.nic 0\nrun.node.0.name n0\n"

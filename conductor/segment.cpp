@@ -78,6 +78,7 @@ Segment::Segment(const Spec& spec) {
     throw SpecError("run.on_node = `" + on_node + "`: accepted are provider and shared");
   }
   head->nodes_share_memory = on_node == "shared" ? 1 : 0;
+  head->copy_ps = spec.number("node.copy_ps");
   head->copy_ps_per_kib = picoseconds_per_kib(spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX));
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
   head->arena_top.store(arena_offset);

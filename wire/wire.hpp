@@ -52,7 +52,8 @@ struct SegmentHeader {
   std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
   std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
   std::uint32_t nodes_share_memory;    // 1: ranks of a node talk through memory, and take turns in MPI for it (baton)
-  std::uint64_t copy_ps_per_kib;       // what copying to or from such memory costs a rank
+  std::uint64_t copy_ps;               // what copying to or from such memory costs a rank: each time
+  std::uint64_t copy_ps_per_kib;       // and for each KiB
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;

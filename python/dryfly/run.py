@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly import capture, counters, environment, faults, job, memory, mpi, program, recording, result, summary
+from dryfly import capture, counters, environment, faults, hwloc, job, memory, mpi, program, recording, result, summary
 from dryfly.errors import UserError
 from dryfly.folder import RunFolder
 from dryfly.machine import load
@@ -104,7 +104,7 @@ def run(options: RunOptions) -> int:
             inherited=os.environ,
             record_folder=record_folder,
             on_node=on_node,
-        )
+        ) | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,

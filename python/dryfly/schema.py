@@ -107,6 +107,7 @@ FIELDS: dict[str, Field] = {
     "nic.completion_latency": _time("nic.completion_latency_ps", least=1),
     "node.local_latency": _time("node.local_latency_ps"),
     "node.local_rate": _rate("node.local_rate_bytes_per_s"),
+    "node.copy": _time("node.copy_ps"),
     "host.send": _time("host.send_ps"),
     "host.receive": _time("host.receive_ps"),
     "host.rma": _time("host.rma_ps"),
@@ -121,6 +122,9 @@ FIELDS: dict[str, Field] = {
     "job.kinds": Field(),
     "job.nodes_max": _count(least=1),
     "job.cores_per_node": _count(least=1, most=2**16),
+    # What hwloc shows of a node; a file of one's own may leave them out.
+    "job.sockets_per_node": Field(dimension=COUNT, least=1, most=1024, required=False),
+    "job.numa_per_socket": Field(dimension=COUNT, least=1, most=1024, required=False),
     "names.style": Field(choices=("numbered", "xname")),
     "names.prefix": Field(required=False),
     "names.digits": Field(dimension=COUNT, least=1, most=12, required=False),
