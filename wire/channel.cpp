@@ -410,6 +410,7 @@ bool Channel::jump_to_head() {
 }
 
 void Channel::settle() {
+  renew_baton();  // with it, a rank must not wait for instants that its node has not reached
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   if (page_->horizon_ps.load(std::memory_order_acquire) < now() && head() == nullptr) request(GateKind::poll, 0);
 }

@@ -57,8 +57,8 @@ static void collectives(MPI_Comm communicator, int elements) {
   int me, size;
   MPI_Comm_rank(communicator, &me);
   MPI_Comm_size(communicator, &size);
-  double* in = malloc(elements * sizeof(double));
-  double* out = malloc((size_t)elements * size * sizeof(double));
+  double* in = malloc((size_t)elements * sizeof(double));
+  double* out = malloc((size_t)elements * (size_t)size * sizeof(double));
   for (int round = 0; round < 8; ++round) {
     for (int i = 0; i < elements; ++i) in[i] = me + i + round;
     MPI_Allreduce(in, out, elements, MPI_DOUBLE, MPI_SUM, communicator);
@@ -80,19 +80,22 @@ static void collectives(MPI_Comm communicator, int elements) {
 
 /* Everyone exchanges with everyone, wherever it is, in sizes from eager cells to copies between processes. */
 static void exchange(int bytes) {
-  char* out = malloc(bytes);
-  char* in = malloc((size_t)bytes * ranks);
-  MPI_Request* requests = malloc(2 * ranks * sizeof(MPI_Request));
-  memset(out, rank + 1, bytes);
+  const size_t size = (size_t)bytes;
+  char* out = malloc(size);
+  char* in = malloc(size * (size_t)ranks);
+  MPI_Request* requests = malloc(2 * (size_t)ranks * sizeof(MPI_Request));
+  memset(out, rank + 1, size);
   for (int other = 0; other < ranks; ++other)
-    MPI_Irecv(in + (size_t)bytes * other, bytes, MPI_CHAR, other, 5, MPI_COMM_WORLD, &requests[other]);
+    MPI_Irecv(in + size * (size_t)other, bytes, MPI_CHAR, other, 5, MPI_COMM_WORLD, &requests[other]);
   for (int i = 0; i < ranks; ++i) {
     const int other = (rank + i) % ranks;
     MPI_Isend(out, bytes, MPI_CHAR, other, 5, MPI_COMM_WORLD, &requests[ranks + i]);
   }
   MPI_Waitall(2 * ranks, requests, MPI_STATUSES_IGNORE);
-  for (int other = 0; other < ranks; ++other)
-    CHECK(in[(size_t)bytes * other] == (char)(other + 1) && in[(size_t)bytes * (other + 1) - 1] == (char)(other + 1));
+  for (int other = 0; other < ranks; ++other) {
+    const char* from = in + size * (size_t)other;
+    CHECK(from[0] == (char)(other + 1) && from[size - 1] == (char)(other + 1));
+  }
   int sum = 0;
   for (int i = 1; i < ranks; ++i) {
     int value = rank, got;
