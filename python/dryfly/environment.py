@@ -49,7 +49,7 @@ def variables(
         "FI_PROVIDER": "cxi",
     }
     if mpi.family == "openmpi":
-        values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
     else:
         values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
