@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +27,15 @@ _MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
 # Its collectives through shared memory look at a flag 1,000 times before they let anything else happen.
 _MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
+
+# MPICH 4.1.3 comes to a halt on several nodes; nothing between was tried.
+_MPICH_THAT_SHARES = (4, 3)
+
+
+def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:
+    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
+    if on_node is OnNode.SHARED and mpi.family == "mpich" and version and version < _MPICH_THAT_SHARES:
+        raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
 
 
 def variables(

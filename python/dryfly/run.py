@@ -70,6 +70,7 @@ def run(options: RunOptions) -> int:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
+    environment.check_on_node(library, on_node)
     spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
