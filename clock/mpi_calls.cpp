@@ -48,6 +48,25 @@ int forward(void* function, [[maybe_unused]] const long* words, std::index_seque
   return reinterpret_cast<int (*)(Word<I>...)>(function)(words[I]...);
 }
 
+// Calls that talk to the process manager take no virtual time. Any other takes its turn among the ranks of its node, if
+// these talk through memory; the order of threads is the host's anyway.
+void begin_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::outside);
+  } else if (dryfly_self.header->nodes_share_memory != 0 &&
+             dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0) {
+    dryfly_self.gate(GateKind::baton);
+  }
+}
+
+void end_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::inside);
+  } else if (dryfly_self.header->nodes_share_memory != 0) {
+    dryfly_self.gate(GateKind::baton_back);
+  }
+}
+
 template <std::size_t count>
 int call(Row& row, const long* words) {
   void* function = pmpi(row);
@@ -58,9 +77,9 @@ int call(Row& row, const long* words) {
   const auto index = static_cast<std::uint32_t>(row.call);
   observe_compute(Observation::end_of_gap);
   const std::uint64_t entered = enter_call(index, row.mode);
-  if (row.mode == CallMode::outside) dryfly_self.gate(GateKind::outside);
+  begin_call(row.mode);
   const int status = forward(function, words, std::make_index_sequence<count>{});
-  if (row.mode == CallMode::outside) dryfly_self.gate(GateKind::inside);
+  end_call(row.mode);
   leave_call(index, row.mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
   begin_gap();
   return status;

@@ -13,6 +13,7 @@
 #include "clock/mpi_calls.hpp"
 #include "clock/mpi_library.hpp"
 #include "clock/nic_wish.hpp"
+#include "clock/node_memory.hpp"
 #include "clock/rank.hpp"
 
 namespace dryfly::preload {
@@ -52,6 +53,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   if (!nesting.outermost() || phase() == Phase::running) return initialise();
   become_rank();
   wish_for_nic();
+  watch_node_memory();
   set_mode(CallMode::outside);
   const int status = initialise();
   set_mode(CallMode::unmarked);

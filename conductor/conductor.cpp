@@ -61,6 +61,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
       nics_(engine_, network_, translator_, nic_spec(spec)),
       bounds_(segment_.rank_count()),
+      batons_(ranks_, bounds_, Duration{spec.number("node.local_latency_ps")}),
       spec_(spec),
       result_path_(result_path),
       record_folder_(record_folder),
@@ -86,6 +87,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     rank.nic_index =
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
     if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
+    batons_.seat(rank);
   }
   last_check_ = WallClock::now();
   if (served()) {
@@ -204,6 +206,7 @@ void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {
   const bool early = !ended_;
   set_state(rank, RankState::gone, never.ps);
   flush_waiters(rank);
+  batons_.forget(rank);
   if (early) broken_ = true;  // the launcher ends the job and says why
 }
 
@@ -229,6 +232,10 @@ void Conductor::look(Rank& rank) {
   const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
   translator_.drain(rank);
   if (!rank.copy_waiters.empty()) flush_waiters(rank);
+  if (const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire); ends != rank.baton_ends) {
+    rank.baton_ends = ends;
+    batons_.give_back(rank, rank.page->baton_end_ps, true);
+  }
   if (ticket == rank.gate_ticket) return;
   rank.gate_ticket = ticket;
   open_gate(rank);
@@ -246,11 +253,13 @@ void Conductor::open_gate(Rank& rank) {
       return gate_wait(rank, RankState::polling, rank.gate_at_ps);
     case wire::GateKind::wait:
       ++gates_.waits;
+      if (takes_turns(rank)) return gate_wait_in_turn(rank, RankState::waiting);
       return gate_wait(rank, RankState::waiting, never.ps);
     case wire::GateKind::wait_until:
       ++gates_.waits;
       rank.deadline_ps = rank.page->gate_deadline_ps;
       if (!started_ || ended_) return release(rank, rank.gate_at_ps);
+      if (takes_turns(rank)) return gate_wait_in_turn(rank, RankState::waiting);
       return gate_wait(rank, RankState::timed, rank.deadline_ps);
     case wire::GateKind::start:
       return gate_start(rank);
@@ -262,6 +271,11 @@ void Conductor::open_gate(Rank& rank) {
     case wire::GateKind::inside:
       rank.outside = false;
       return release(rank, rank.gate_at_ps);
+    case wire::GateKind::baton:
+      if (!takes_turns(rank)) return release(rank, rank.gate_at_ps);
+      set_state(rank, RankState::queued, rank.gate_at_ps);
+      return batons_.give_back(rank, rank.gate_at_ps, rank.page->gate_has_acted != 0);
+    case wire::GateKind::baton_back:
     case wire::GateKind::drain:
     case wire::GateKind::none:
       return release(rank, rank.gate_at_ps);
@@ -338,7 +352,11 @@ void Conductor::gate_end(Rank& rank) {
     rank.end_ps = rank.gate_at_ps;
     ++ending_;
   }
-  gate_wait(rank, RankState::ending, never.ps);
+  if (takes_turns(rank)) {
+    gate_wait_in_turn(rank, RankState::ending);
+  } else {
+    gate_wait(rank, RankState::ending, never.ps);
+  }
   if (ending_ == ranks_.size()) end_all();
 }
 
@@ -353,7 +371,8 @@ void Conductor::end_all() {
     if (rank.state == RankState::gone) continue;
     rank.page->all_ended.store(1);
     flush(rank);
-    const bool at_gate = rank.state == RankState::ending;
+    // A rank that has come to MPI_Finalize may be at another gate: it serves the others' messages meanwhile.
+    const bool at_gate = rank.state != RankState::running && rank.state != RankState::away;
     if (at_gate) release(rank, rank.gate_at_ps);
     set_state(rank, RankState::ended, never.ps);
   }
@@ -400,9 +419,10 @@ bool Conductor::advance() {
 }
 
 bool Conductor::release_ready() {
-  bool any = false;
+  bool any = pass_batons();
   for (const RankId id : std::exchange(ready_, {})) {
     Rank& rank = ranks_[id.value];
+    if (takes_turns(rank)) continue;
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
     if (!waits || rank.event_head == rank.page->event_tail.load(std::memory_order_acquire)) continue;
@@ -427,10 +447,12 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
   std::uint64_t horizon = visible_until() - 1;
   if (!rank.overflow.empty()) horizon = std::min(horizon, rank.overflow.front().event.at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
+  const bool is_told_instant = takes_turns(rank);
   const bool event_moves_clock =
       rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
-  rank.page->release_clock_ps.store(std::max(event_moves_clock ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
-                                    std::memory_order_relaxed);
+  rank.page->release_clock_ps.store(
+      std::max(event_moves_clock && !is_told_instant ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
+      std::memory_order_relaxed);
   if (recorder_ && event_moves_clock && clock > rank.gate_at_ps)
     recorder_->wait({rank.gate_at_ps, clock, rank.id.value});
   if (started_ && !ended_) {
@@ -451,12 +473,15 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
 std::uint64_t Conductor::needed_bound() {
   std::uint64_t needed = never.ps;
   if (const Instant next = engine_.next(); next != never) needed = next.ps + 1 - std::min(next.ps, command_latency_.ps);
+  const std::uint64_t latency = command_latency_.ps + completion_latency_.ps;
   if (!by_instant_.empty()) {
-    const std::uint64_t latency = command_latency_.ps + completion_latency_.ps;
     const std::uint64_t instant = by_instant_.begin()->first;
     needed = std::min(needed, instant + 1 - std::min(instant, latency));
   }
-  return needed;
+  if (const std::uint64_t instant = batons_.visible_needed(); instant != never.ps) {
+    needed = std::min(needed, instant + 1 - std::min(instant, latency));
+  }
+  return std::min(needed, batons_.clock_needed());
 }
 
 bool Conductor::work_is_there() const {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "conductor/batons.hpp"
 #include "conductor/bound_heap.hpp"
 #include "conductor/door.hpp"
 #include "conductor/rank.hpp"
@@ -65,6 +66,10 @@ class Conductor final : private EventOutlet {
   void open_gate(Rank& rank);
   void rejoin(Rank& rank);
   void gate_wait(Rank& rank, RankState state, std::uint64_t bound);
+  bool takes_turns(const Rank& rank) const;
+  void gate_wait_in_turn(Rank& rank, RankState state);
+  std::uint64_t next_event_ps(const Rank& rank) const;
+  bool pass_batons();
   void gate_start(Rank& rank);
   void gate_end(Rank& rank);
   void start_all();
@@ -112,6 +117,7 @@ class Conductor final : private EventOutlet {
   Translator translator_;
   Nics nics_;
   BoundHeap bounds_;
+  Batons batons_;
   // Ranks that wait for an instant (polling, timed), by that instant.
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;
   std::vector<RankId> ready_;  // have an event and are still waiting to be released
@@ -136,6 +142,7 @@ class Conductor final : private EventOutlet {
   bool ended_ = false;
   bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left
   std::uint64_t events_at_last_round_ = 0;
+  std::uint64_t writes_at_last_round_ = 0;
   std::uint32_t fruitless_rounds_ = 0;
   GateTotals gates_;
   std::vector<std::string> health_;

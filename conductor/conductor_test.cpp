@@ -43,12 +43,13 @@ std::string spec_text(const std::string& more = "") {
          "nic.dma_read_latency_ps 300000\nnic.ingress_latency_ps 200000\nnic.command_interval_ps "
          "10000\nnic.list_entries 16384\nnic.list_entries_share_ppm 1000000\n"
          "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 100000\n"
-         "node.local_rate_bytes_per_s 20000000000\nhost.send_ps 100000\nhost.receive_ps 50000\nhost.rma_ps 100000\n"
+         "node.local_rate_bytes_per_s 20000000000\nnode.copy_ps 80000\nhost.send_ps 100000\nhost.receive_ps "
+         "50000\nhost.rma_ps 100000\n"
          "host.completion_ps 50000\nhost.poll_ps 20000\nhost.clock_read_ps 20000\nhost.match_ps "
          "100000\nhost.compute_mode none\n"
          "host.compute_factor_ppm 1000000\nhost.compute_threshold_ns 1000\nrun.seed 1\nrun.ranks 2\n"
          "run.rank.0.node 0\nrun.rank.0.nic 0\nrun.rank.1.node 1\nrun.rank.1.nic 0\nrun.node.0.name n0\n"
-         "run.node.1.name n1\nrun.arena_bytes 67108864\n" +
+         "run.node.1.name n1\nrun.arena_bytes 67108864\nrun.on_node provider\n" +
          (more.empty() ? "run.cross_memory 1\n" : more);
 }
 

@@ -27,6 +27,7 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
     engine_.lower_limit(limit_);
   }
   ready_.push_back(id);
+  if (takes_turns(rank)) batons_.waits(rank);
 }
 
 void Conductor::unreachable(RankId rank, RankId other) {

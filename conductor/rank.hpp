@@ -16,6 +16,7 @@ enum class RankState : std::uint8_t {
   absent,    // no process yet
   starting,  // attached, inside MPI_Init: does not hold virtual time
   running,   // may act from its bound on
+  queued,    // is at an MPI call and waits for its node's baton
   polling,   // waits until everything visible at its instant is there
   waiting,   // waits for an event
   timed,     // waits for an event or a deadline
@@ -51,6 +52,11 @@ struct Rank {
   std::uint64_t deadline_ps = 0;
   std::uint64_t end_ps = 0;     // when it entered MPI_Finalize
   std::uint64_t rejoin_ps = 0;  // coming back from outside virtual time: the clock to go on with
+  // Of `Batons`, where ranks of a node talk through memory.
+  std::uint32_t baton_ends = 0;      // times it has given its node's baton back, as seen
+  std::uint32_t chain = 0;           // looks in a row, up to this one, of which none is known to have written
+  std::uint64_t look_ps = never.ps;  // when it has to look at memory again
+  std::uint32_t look_chain = 0;      // the chain then
   bool in_finalize = false;
   bool outside = false;  // inside a marked call: does not hold virtual time
   std::uint64_t command_tail = 0;

@@ -26,6 +26,11 @@ wire::HostCosts host_costs(const Spec& spec) {
           .match_ps = spec.number("host.match_ps")};
 }
 
+std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
+  constexpr std::uint64_t kib_ps = 1024 * 1'000'000'000'000;
+  return kib_ps / bytes_per_s;
+}
+
 wire::ComputeMode compute_mode(const Spec& spec) {
   const auto& text = spec.text("host.compute_mode");
   if (text == "none") return wire::ComputeMode::none;
@@ -69,6 +74,13 @@ Segment::Segment(const Spec& spec) {
   head->compute_threshold_ns = spec.number("host.compute_threshold_ns");
   head->inline_max = static_cast<std::uint32_t>(spec.number_in("nic.inline_bytes", 0, wire::inline_bytes_max));
   head->eager_max = static_cast<std::uint32_t>(spec.number_in("nic.eager_bytes", 0, 0xffffffffU));
+  const std::string& on_node = spec.text("run.on_node");
+  if (on_node != "shared" && on_node != "provider") {
+    throw SpecError("run.on_node = `" + on_node + "`: accepted are provider and shared");
+  }
+  head->nodes_share_memory = on_node == "shared" ? 1 : 0;
+  head->copy_ps = spec.number("node.copy_ps");
+  head->copy_ps_per_kib = picoseconds_per_kib(spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX));
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
   head->served = spec.has("run.served") ? 1 : 0;
   head->arena_top.store(arena_offset);

@@ -183,6 +183,7 @@ void failed_unseen(Process& state, const Event& event) {
 bool progress(const Session& session) {
   wire::Channel& channel = session.channel();
   bool delivered = false;
+  channel.renew_baton();
   while (const Event* event = channel.peek()) {
     Operation* operation = session.state().operations.find(event->context);
     if (event->kind == EventKind::work) {

@@ -248,6 +248,7 @@ void Channel::push(Command& command, const void* payload) {
   page_->command_head.store(command_head_, std::memory_order_release);
   empty_polls_ = 0;
   turns_taken_ = 0;
+  self_->has_acted.store(1, std::memory_order_relaxed);
   publish();
   // Its owner tells others of the end-point by means outside virtual time: it must be there when this returns.
   if (command.kind == CommandKind::open_endpoint) request(GateKind::drain, 0);
@@ -379,6 +380,7 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
   page_->gate_kind = kind;
   page_->gate_at_ps = now();
   page_->gate_deadline_ps = deadline_ps;
+  page_->gate_has_acted = self_->has_acted.load(std::memory_order_relaxed);
   const std::uint32_t ticket = page_->gate_request.load(std::memory_order_relaxed) + 1;
   page_->gate_request.store(ticket, std::memory_order_seq_cst);
   raise_attention();
@@ -411,6 +413,7 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
   }
   const std::uint64_t at_least = page_->release_clock_ps.load(std::memory_order_relaxed);
   if (at_least > now()) self_->now_ps.store(at_least, std::memory_order_relaxed);
+  baton_ps_ = now();
 }
 
 bool Channel::jump_to_head() {
@@ -426,6 +429,7 @@ bool Channel::jump_to_head() {
 }
 
 void Channel::settle() {
+  renew_baton();  // with it, a rank must not wait for instants that its node has not reached
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   if (page_->horizon_ps.load(std::memory_order_acquire) < now() && head() == nullptr) request(GateKind::poll, 0);
 }
@@ -438,6 +442,7 @@ bool Channel::poll_exactly() {
 }
 
 bool Channel::wait_until(GateKind kind, std::uint64_t deadline_ps) {
+  if (header_->nodes_share_memory != 0) return wait_with_node(kind, deadline_ps);
   if (head() == nullptr) request(kind, deadline_ps);
   const Event* event = head();
   // What was visible all along is found by the poll itself, whether or not it had reached the ring when we looked.
@@ -529,14 +534,18 @@ bool Channel::idle_until(std::uint64_t deadline_ps) {
 }
 
 int Channel::gate(GateKind kind) {
-  if (kind == GateKind::end && head() != nullptr) {
+  if (kind == GateKind::baton_back) {
+    give_baton_back();
+    return 0;
+  }
+  if (kind == GateKind::end && head() != nullptr && header_->nodes_share_memory == 0) {
     jump_to_head();
     return 0;
   }
   request(kind, far_future);
   if (kind == GateKind::end) {
     if (page_->all_ended.load(std::memory_order_acquire) != 0) return 1;
-    jump_to_head();
+    if (header_->nodes_share_memory == 0) jump_to_head();
   }
   if (kind == GateKind::start) page_->clock_ps.store(now(), std::memory_order_seq_cst);
   return 0;

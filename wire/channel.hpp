@@ -66,6 +66,9 @@ class Channel {
   // the library has its own turns in between (schedules of nonblocking collectives, messages to itself), and what it
   // does in them must not depend on whether the simulator happens to be ahead. True: this poll is one of them.
   bool take_turn();
+  // Where the ranks of a node talk through memory: before the library looks for events at an instant later than the one
+  // at which this rank got its node's baton, the others of the node have their turns up to there.
+  void renew_baton();
   // The library has taken an event: its turns before the next one begin.
   void begin_turns() { turns_taken_ = 0; }
   // On a served fabric the process may be outside virtual time; each call of the provider begins by coming back.
@@ -93,6 +96,8 @@ class Channel {
   bool jump_to_head();
   bool poll_exactly();
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
+  bool wait_with_node(GateKind kind, std::uint64_t deadline_ps);
+  void give_baton_back();
   bool wait_outside();
   std::uint64_t step_ps() const;
   void request(GateKind kind, std::uint64_t deadline_ps);
@@ -117,6 +122,7 @@ class Channel {
   Spinner spinner_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
+  std::uint64_t baton_ps_ = 0;     // the clock when the last gate was passed
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
   std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between

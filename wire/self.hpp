@@ -25,6 +25,7 @@ struct Self {
   std::atomic<std::uint32_t> call_mode;  // CallMode
   std::atomic<std::uint32_t> thread_multiple;
   std::atomic<std::uint64_t> waited_ps;  // total by which waiting has moved the clock, for the interposer's split
+  std::atomic<std::uint32_t> has_acted;  // since the last wait: sent, or copied to or from memory that the node shares
   // Filled in by the provider on attach; null before.
   RankPage* page;
   const SegmentHeader* header;

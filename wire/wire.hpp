@@ -54,6 +54,9 @@ struct SegmentHeader {
   std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
   std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
   std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
+  std::uint32_t nodes_share_memory;                  // 1: ranks of a node talk through memory, taking turns (baton)
+  std::uint64_t copy_ps;                             // what copying to or from such memory costs a rank: each time
+  std::uint64_t copy_ps_per_kib;                     // and for each KiB
   std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
@@ -73,6 +76,8 @@ enum class GateKind : std::uint32_t {
   outside,     // from now on this rank does not hold virtual time (Init, Finalize, spawn, connect); never waits
   inside,      // back: release with a clock that is not in anybody's past
   drain,       // release when the command ring is empty
+  baton,       // begins an MPI call; release when no rank of the node may come before it (conductor/batons.hpp)
+  baton_back,  // has left the call; never waits
 };
 
 // One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.
@@ -107,6 +112,9 @@ struct alignas(64) RankPage {
   GateKind gate_kind;
   std::uint64_t gate_at_ps;
   std::uint64_t gate_deadline_ps;
+  std::uint32_t gate_has_acted;           // since it got the baton: may have written to memory that the node shares
+  std::uint64_t baton_end_ps;             // when it gave the baton back last
+  std::atomic<std::uint32_t> baton_ends;  // counts that
   std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
   std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever

@@ -89,6 +89,7 @@ void Channel::settle() { ++fake_run().settle_calls; }
 
 // Which polls find nothing is the channel's own affair.
 bool Channel::take_turn() { return false; }
+void Channel::renew_baton() {}
 
 // As in a blocking call: an empty poll, and then time goes to the next event.
 bool Channel::idle() {

@@ -32,6 +32,8 @@ def cli() -> None:
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
 @click.option("--provider", type=click.Choice(["cxi", "linkx"]), default="cxi", show_default=True,
               help="What Open MPI 5 talks through: linkx joins cxi with the node's shared memory.")  # fmt: skip
+@click.option("--on-node", default="provider", show_default=True, metavar="HOW",
+              help="How ranks of a node talk: provider, or shared (MPI's own shared memory).")  # fmt: skip
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
               help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
@@ -53,6 +55,7 @@ def run(
     faults: str | None,
     mpi: str | None,
     provider: str,
+    on_node: str,
     compute: str,
     compute_record: str | None,
     trace: str | None,
@@ -82,6 +85,7 @@ def run(
         faults=faults,
         mpi=mpi,
         provider=provider,
+        on_node=on_node,
         compute=compute,
         compute_record=compute_record,
         trace=trace,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,17 +15,28 @@ from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
 from dryfly.paths import PRELOAD, PROVIDER, native
 from dryfly.placement import Placement
-from dryfly.resolve import ComputeSpec
+from dryfly.resolve import ComputeSpec, OnNode
 
 _MPICH = {
     # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
-    # Its own shared memory would take no virtual time: on-node messages go through the provider.
-    "MPIR_CVAR_NOLOCAL": "1",
 }
-_TREE = "HWLOC_XMLFILE"  # the node's hardware, for hwloc
+# Each rank counts as alone on a node: on-node messages go through the provider, and what MPICH keeps for its shared
+# memory, 64 cells of 16 KiB a rank, is hardly wanted: 1 GiB in a run of 1,024 ranks.
+_MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
+# Its collectives through shared memory look at a flag 1,000 times before they let anything else happen.
+_MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
+
+# MPICH 4.1.3 comes to a halt on several nodes; nothing between was tried.
+_MPICH_THAT_SHARES = (4, 3)
+
+
+def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:
+    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
+    if on_node is OnNode.SHARED and mpi.family == "mpich" and version and version < _MPICH_THAT_SHARES:
+        raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
 
 
 def check_provider_settings() -> None:
@@ -45,6 +57,7 @@ def variables(
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
     provider: str = "cxi",
+    on_node: OnNode = OnNode.PROVIDER,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
@@ -57,16 +70,17 @@ def variables(
         "FI_PROVIDER": "cxi",
     }
     if mpi.family == "openmpi":
-        values |= openmpi.settings(mpi, folder=folder, inherited=inherited)
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
     else:
-        values |= _MPICH
-        if _TREE not in inherited:
-            values[_TREE] = str(folder / "node.xml")
-        if _CELLS not in inherited:
-            # MPICH prepares 64 cells of 16 KiB a rank for the shared memory that is off: 1 GiB in a run of 1,024 ranks.
+        values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
+        if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
     if provider == "linkx":
         values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited)
+    if on_node is OnNode.SHARED:
+        segments = folder / "segments"
+        segments.mkdir(exist_ok=True)
+        values["DRYFLY_SEGMENTS"] = str(segments)
     if "PYTHONHASHSEED" not in inherited:
         values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
     if "OPENBLAS_NUM_THREADS" not in inherited:

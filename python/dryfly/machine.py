@@ -299,6 +299,12 @@ def _check_together(machine: Machine) -> None:
     room = sum(machine.kinds[index].nodes_in_all for index in machine.job_kinds)
     if machine.nodes_max > room:
         raise UserError(f"machine {name}: job.nodes_max = {machine.nodes_max}: the groups have room for {room}")
+    domains = int(machine.optional("node.numa") or 1)
+    if domains > machine.cores_per_node:
+        raise UserError(
+            f"machine {name}: job.cores_per_node = {machine.cores_per_node}: accepted is at least a core for each of "
+            f"the {domains} NUMA domains (node.numa)"
+        )
     head, eager = machine.number("nic.rendezvous_head"), machine.number("nic.eager")
     if not machine.number("nic.inline") <= eager or not head <= eager:
         raise UserError(

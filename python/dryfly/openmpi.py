@@ -30,7 +30,9 @@ def pmix_server(mpi: MpiLibrary) -> Path:
     )
 
 
-def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> dict[str, str]:
+def settings(
+    mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str], shares_memory: bool = False
+) -> dict[str, str]:
     """`folder` is for the files that Open MPI makes while it runs."""
     parameters = {
         # Two-sided: matching is the NIC's, through the ofi MTL. One-sided: the ofi BTL.
@@ -43,6 +45,9 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
         # Collectives through shared memory would take no virtual time.
         "coll": "^sm,han",
     }
+    if shares_memory:
+        # Windows and collectives of a node through its memory; messages stay with the MTL.
+        parameters |= {"osc": "rdma,sm", "coll": "^ucc"}
     if pmix_server(mpi).name == _PMIX_4:
         # Its ofi BTL lacks FI_MR_ENDPOINT, which the provider wants; it has one-sided communication over two-sided.
         parameters |= {"btl": "self", "osc": "pt2pt"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
 from dryfly import faults, nics, qos, units
 from dryfly.errors import UserError
@@ -17,6 +18,20 @@ _EXTRA_FLIGHT = re.compile(r"([sn]\d+)\s*>\s*([sn]\d+)\s+(.+)")
 # Payloads on their way. The memory is sparse: only what is used at once takes pages.
 _ARENA_BASE = 2**30
 _ARENA_PER_RANK = 64 * 2**20
+
+
+class OnNode(Enum):
+    """How ranks of a node talk to one another: docs/decision/0005-node-aware-mpi.md."""
+
+    PROVIDER = "provider"
+    SHARED = "shared"
+
+    @classmethod
+    def parse(cls, text: str) -> OnNode:
+        try:
+            return cls(text)
+        except ValueError:
+            raise UserError(f'--on-node "{text}": accepted is provider or shared') from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +78,7 @@ def resolve(
     seed: int,
     compute: ComputeSpec,
     scenario: faults.Scenario | None = None,
+    on_node: OnNode = OnNode.PROVIDER,
 ) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
@@ -78,6 +94,7 @@ def resolve(
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
     lines += nics.spec_lines(machine, placement)
     lines += _run(machine, placement, seed=seed)
+    lines.append(("run.on_node", on_node.value))
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 

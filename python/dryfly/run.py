@@ -14,11 +14,11 @@ from dryfly import (
     counters,
     environment,
     faults,
+    hwloc,
     job,
     memory,
     mpi,
     nics,
-    node_tree,
     program,
     recording,
     result,
@@ -31,7 +31,7 @@ from dryfly.machine import load
 from dryfly.names import NodeNames
 from dryfly.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.resolve import ComputeSpec, OnNode, resolve
 from dryfly.result import RunInput
 
 SEED_MAX = 2**63 - 1
@@ -59,6 +59,7 @@ class RunOptions:
     quiet: bool = False
     faults: str | None = None
     provider: str = "cxi"
+    on_node: str = OnNode.PROVIDER.value
 
 
 def run(options: RunOptions) -> int:
@@ -77,6 +78,7 @@ def run(options: RunOptions) -> int:
         recording.check_target(compute.record_file)
     if compute.replay_file is not None:
         recording.check_source(compute.replay_file, ranks=len(placement.ranks))
+    on_node = OnNode.parse(options.on_node)
     debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
     _check_json(options.json)
     _check_recording(options)
@@ -87,7 +89,8 @@ def run(options: RunOptions) -> int:
         native(part)
     environment.check_provider_settings()
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
-    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario)
+    environment.check_on_node(library, on_node)
+    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
@@ -114,8 +117,6 @@ def run(options: RunOptions) -> int:
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         names = NodeNames(machine)
-        nodes = nics.hardware(machine, nics=max(names.nics(node) for node in placement.nodes))
-        (folder.path / "node.xml").write_text(node_tree.xml(nodes, cores=machine.cores_per_node), encoding="utf-8")
         channel = job.new_channel()
         values = environment.variables(
             channel=channel,
@@ -125,7 +126,8 @@ def run(options: RunOptions) -> int:
             inherited=os.environ,
             record_folder=record_folder,
             provider=options.provider,
-        )
+            on_node=on_node,
+        ) | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,

@@ -116,6 +116,7 @@ FIELDS: dict[str, Field] = {
     "node.gpu_numa": Field(required=False),
     "node.socket_latency": Field(dimension=TIME, most=_SECOND, required=False),
     "node.pcie_rate": Field(dimension=RATE, least=10**6, most=10**13, required=False),
+    "node.copy": _time("node.copy_ps"),
     "host.send": _time("host.send_ps"),
     "host.receive": _time("host.receive_ps"),
     "host.rma": _time("host.rma_ps"),
@@ -131,6 +132,7 @@ FIELDS: dict[str, Field] = {
     "job.kinds": Field(),
     "job.nodes_max": _count(least=1),
     "job.cores_per_node": _count(least=1, most=2**16),
+    # What hwloc shows of a node; a file of one's own may leave them out.
     "names.style": Field(choices=("numbered", "xname")),
     "names.prefix": Field(required=False),
     "names.digits": Field(dimension=COUNT, least=1, most=12, required=False),

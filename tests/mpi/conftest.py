@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -72,6 +73,16 @@ def dryfly(start: Start) -> Dryfly:
         return ended
 
     return run
+
+
+@pytest.fixture
+def hogs() -> Iterator[None]:
+    """Two processes for each processor that do nothing but run."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 class Programs:

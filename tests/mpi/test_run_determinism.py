@@ -3,10 +3,6 @@ not."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +11,6 @@ from harness import Ended
 
 _COLLECTIVES = ("run", "--machine", "testbed", "-n", "16", "--compute", "none", "--")
 _PINGPONG = ("run", "--machine", "testbed", "-N", "4", "--compute", "none")
-
-
-@pytest.fixture
-def hogs() -> Iterator[None]:
-    """Two processes for each processor that do nothing but run."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
-    yield
-    for process in processes:
-        process.kill()
-        process.wait()
 
 
 def _collectives(dryfly: Dryfly, programs: Programs) -> Ended:

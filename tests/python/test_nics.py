@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import nics, node_tree
+from dryfly import hwloc, nics
 from dryfly.errors import UserError
 from dryfly.machine import Machine, load
 from dryfly.placement import place
@@ -20,6 +20,8 @@ nics_per_node = 4
 numa = 4
 sockets = 2
 nic_numa = "3, 1, 0, 2"
+[job]
+cores_per_node = 130
 """
 
 
@@ -87,7 +89,7 @@ def test_each_rank_is_told_of_its_node(machine: Machine) -> None:
 
 
 def test_hwloc_finds_every_nic_in_its_domain(machine: Machine) -> None:
-    tree = ElementTree.fromstring(node_tree.xml(nics.hardware(machine, nics=4), cores=130))
+    tree = ElementTree.fromstring(hwloc.xml(machine))
     packages = tree.findall("./object[@type='Machine']/object[@type='Package']")
     assert [package.get("nodeset") for package in packages] == ["0x00000003", "0x0000000c"]
     assert len(tree.findall(".//object[@type='PU']")) == 130

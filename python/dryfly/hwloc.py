@@ -1,25 +1,41 @@
-"""The hardware of a simulated node as hwloc reads it from HWLOC_XMLFILE: sockets, NUMA domains, cores, NICs.
+"""What hwloc sees of a simulated node (HWLOC_XMLFILE): sockets, NUMA domains, cores, and NICs as PCI devices.
 
-MPICH looks up each NIC's PCI address there and ends the job when it is absent. The addresses are those that the
-provider gives (provider/nic_info.hpp): 1000:NN:00.0 with NN counting from 1. One thread a core; GPUs are left out.
+The wheels of MPICH and Open MPI have hwloc in them, and so have many programs; without this they see the computer that
+the simulation runs on. MPICH looks up each NIC's PCI address there and ends the job when it is absent: the addresses
+are those that the provider gives (provider/nic_info.hpp), 1000:NN:00.0 with NN counting from 1. The file is hwloc's own
+format of version 2. Left out: caches, memory sizes, GPUs, simultaneous multithreading. Nothing can be bound to such a
+processor: hwloc knows from HWLOC_THISSYSTEM that it is not this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
+from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from dryfly.nics import NodeHardware
+from dryfly.machine import Machine
+from dryfly.nics import NodeHardware, hardware
 
 PCI_DOMAIN = 0x1000
 _ETHERNET = "0200 [17db:0501] [17db:0501] 00"  # class, vendor and device, as HPE's NIC has them
 _WORD = 32
 
 
-def xml(node: NodeHardware, *, cores: int) -> str:
+def settings(machine: Machine, *, folder: Path, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Writes the file into the run's folder, unless the user has one, and names it to the ranks."""
+    if "HWLOC_XMLFILE" in inherited:
+        return {}
+    path = folder / "hwloc.xml"
+    path.write_text(xml(machine), encoding="utf-8")
+    return {"HWLOC_XMLFILE": str(path)}
+
+
+def xml(machine: Machine) -> str:
+    nics = max(machine.kinds[kind].nics_per_node for kind in machine.job_kinds)
     head = ['<?xml version="1.0" encoding="UTF-8"?>', '<topology version="2.0">']
-    return "\n".join([*head, *_Tree(node, cores).lines(), "</topology>", ""])
+    lines = _Tree(hardware(machine, nics=nics), machine.cores_per_node).lines()
+    return "\n".join([*head, *lines, "</topology>", ""])
 
 
 def _bits(first: int, end: int) -> str:

@@ -1,0 +1,56 @@
+"""`--on-node shared`: MPI sees the simulated nodes, its shared memory takes virtual time, and every run is the same."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import Ended
+
+# 2 nodes of 4 ranks; the program checks all of its data and the size of a node.
+_COMMAND = ("run", "--machine", "testbed", "-N", "2", "--ppn", "4", "--compute", "none")
+
+
+def node_aware(dryfly: Dryfly, programs: Programs, *options: str, ranks_on_node: int) -> Ended:
+    program = programs.check("node_aware.c")
+    run = dryfly(*_COMMAND, *options, "--", program, str(ranks_on_node), environment={"NODE_AWARE_PRINT": "1"})
+    return run.succeeded()
+
+
+def everything_virtual(run: Ended) -> tuple[object, ...]:
+    """All that a run gives, but what belongs to the host."""
+    results = run.results
+    parts = ("fingerprint", "virtual_time_s", "time", "profile", "protocols", "nics")
+    # Which rank got which number from the shared counter is part of the output.
+    return (*(results[part] for part in parts), sorted(run.stdout.splitlines()))
+
+
+def test_shared_memory_of_a_node_gives_the_same_run_each_time(dryfly: Dryfly, programs: Programs) -> None:
+    runs = [node_aware(dryfly, programs, "--on-node", "shared", ranks_on_node=4) for _ in range(3)]
+    assert everything_virtual(runs[0]) == everything_virtual(runs[1]) == everything_virtual(runs[2])
+    # No message to a rank of the same node went over the simulated network.
+    assert [row["messages_on_node"] for row in runs[0].results["protocols"] if row["messages_on_node"]] == []
+
+
+@pytest.mark.slow
+def test_other_load_does_not_change_what_shared_memory_gives(
+    dryfly: Dryfly, programs: Programs, request: pytest.FixtureRequest
+) -> None:
+    alone = node_aware(dryfly, programs, "--on-node", "shared", ranks_on_node=4)
+    request.getfixturevalue("hogs")
+    beside_hogs = node_aware(dryfly, programs, "--on-node", "shared", ranks_on_node=4)
+    assert everything_virtual(beside_hogs) == everything_virtual(alone)
+
+
+def test_over_the_provider_each_rank_counts_as_alone(dryfly: Dryfly, programs: Programs) -> None:
+    node_aware(dryfly, programs, ranks_on_node=1)
+
+
+def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, programs: Programs) -> None:
+    for name in ("rma_contended.c", "p2p.c"):
+        dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
+
+
+def test_another_word_is_refused(dryfly: Dryfly, programs: Programs) -> None:
+    run = dryfly(*_COMMAND, "--on-node", "magic", "--", programs.check("node_aware.c"))
+    assert run.exit_status == 2
+    assert '--on-node "magic": accepted is provider or shared' in run.stderr
