@@ -32,6 +32,8 @@ struct Self {
   void (*publish)();
   // Passes a gate: `start`, `end`, `outside`, `inside`. Returns 1 when every rank has ended, else 0.
   int (*gate)(GateKind kind);
+  // 1: as RankPage::watches_memory, for the provider.
+  std::atomic<std::uint32_t> watches_memory;
 };
 
 }  // namespace dryfly::wire

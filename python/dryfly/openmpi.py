@@ -55,6 +55,8 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
         parameters[f"{name}_backing_directory"] = str(folder)
     parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
     values = {"OPAL_PREFIX": mpi.prefix}
+    if parameters["osc"] == "rdma":
+        values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:
             values[f"OMPI_MCA_{name}"] = value
