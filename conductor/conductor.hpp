@@ -79,10 +79,9 @@ class Conductor final : private EventOutlet {
   void set_state(Rank& rank, RankState state, std::uint64_t bound);
   // How far the network may be ahead of the ranks: not at all where one watches memory that NICs change.
   std::uint64_t lookahead_ps() const { return memory_watched_ ? 0 : command_latency_.ps; }
-  // A rank at an earlier instant than this has all that it can see there. Memory shows changes up to the instant itself.
-  std::uint64_t visible_until() const {
-    return processed_until_.ps + (memory_watched_ ? 1 : completion_latency_.ps);
-  }
+  // A rank at an earlier instant than this has all that it can see there. Memory shows changes up to the instant
+  // itself.
+  std::uint64_t visible_until() const { return processed_until_.ps + (memory_watched_ ? 1 : completion_latency_.ps); }
 
   void wait_for_work();
   std::uint64_t needed_bound();
