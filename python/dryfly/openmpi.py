@@ -54,7 +54,7 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
     for name in ("btl_sm", "btl_vader", "osc_sm", "osc_rdma"):
         parameters[f"{name}_backing_directory"] = str(folder)
     parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
-    values = {"OPAL_PREFIX": mpi.prefix}
+    values = {"OPAL_PREFIX": mpi.prefix, "DRYFLY_MODEX": str(folder / "modex")}
     if parameters["osc"] == "rdma":
         values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
     for name, value in parameters.items():
