@@ -121,6 +121,24 @@ def test_64_ranks_start_and_end_within_seconds(dryfly: Dryfly, where: Path) -> N
     assert run.results["wall_time_s"] < 10  # 1.7 s on two idle processors; without patience in MPI_Init 20 s
 
 
+# Started by srun, or by hand inside an allocation: what a batch system says of its own task is not meant for our ranks.
+def test_a_run_inside_a_slurm_task_is_not_taken_for_that_task(dryfly: Dryfly, where: Path) -> None:
+    task = {"JOB_ID": "77", "NTASKS": "1", "NPROCS": "1", "PROCID": "0", "LOCALID": "0", "NODEID": "0", "NNODES": "1"}
+    task |= {"STEP_ID": "0", "STEPID": "0", "JOB_NODELIST": "n7", "NODELIST": "n7", "TASKS_PER_NODE": "1"}
+    environment = {f"SLURM_{name}": value for name, value in task.items()}
+    environment |= {
+        "PMI_RANK": "0",
+        "PMI_SIZE": "1",
+        "PMI_FD": "9",
+        "PMIX_RANK": "0",
+        "PMIX_NAMESPACE": "slurm.pmix.77.0",
+    }
+    for library in ("mpich", "openmpi"):
+        command = ("run", "--mpi", library, "-N", "2", *_NONE, "--", where)
+        run = dryfly(*command, environment=environment).succeeded()
+        assert sorted(line.split(",")[0] for line in run.stdout.splitlines()) == ["rank 0 on t0", "rank 1 on t1"]
+
+
 @pytest.mark.parametrize(
     ("way", "rank", "status", "says"),
     [
