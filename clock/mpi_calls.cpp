@@ -10,6 +10,7 @@
 #include "clock/ledger.hpp"
 #include "clock/mpi_library.hpp"
 #include "clock/rank.hpp"
+#include "clock/windows.hpp"
 
 namespace dryfly::preload {
 
@@ -76,11 +77,14 @@ int call(Row& row, const long* words) {
   }
   const auto index = static_cast<std::uint32_t>(row.call);
   observe_compute(Observation::end_of_gap);
-  const std::uint64_t entered = enter_call(index, row.mode);
+  const CallMode mode = mode_with_windows(row.call, row.mode);
+  const std::uint64_t entered = enter_call(index, mode);
+  settle_windows(row.call);
   begin_call(row.mode);
   const int status = forward(function, words, std::make_index_sequence<count>{});
   end_call(row.mode);
-  leave_call(index, row.mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
+  leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
+  leave_windows();
   begin_gap();
   return status;
 }

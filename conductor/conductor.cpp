@@ -88,6 +88,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
     if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
     batons_.seat(rank);
+    ranks_of_node_[rank.node].push_back(rank.id);
   }
   last_check_ = WallClock::now();
   if (served()) {
@@ -230,6 +231,7 @@ bool Conductor::look_at_attention() {
 
 void Conductor::look(Rank& rank) {
   const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
+  if (rank.page->watches_memory.load(std::memory_order_relaxed) != 0) memory_watched_ = true;
   translator_.drain(rank);
   if (!rank.copy_waiters.empty()) flush_waiters(rank);
   if (const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire); ends != rank.baton_ends) {
@@ -284,7 +286,7 @@ void Conductor::open_gate(Rank& rank) {
 
 // A rank that was outside virtual time goes on where nothing it does can reach its NIC in the network's past.
 void Conductor::rejoin(Rank& rank) {
-  const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, command_latency_.ps);
+  const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, lookahead_ps());
   if (rank.gate_at_ps >= least) return;
   rank.gate_at_ps = least;
   rank.rejoin_ps = least;
@@ -407,7 +409,7 @@ std::uint64_t Conductor::settle_bounds() {
 
 bool Conductor::advance() {
   const std::uint64_t bound = settle_bounds();
-  limit_ = bound == never.ps ? never : Instant{bound + command_latency_.ps};
+  limit_ = bound == never.ps ? never : Instant{bound + lookahead_ps()};
   if (served()) limit_ = paced(limit_);
   const std::uint64_t before = engine_.events_run();
   if (engine_.next() < limit_) engine_.run(limit_);
@@ -426,6 +428,10 @@ bool Conductor::release_ready() {
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
     if (!waits || rank.event_head == rank.page->event_tail.load(std::memory_order_acquire)) continue;
+    if (memory_watched_ && bounds_.bound(id) > processed_until_.ps) {
+      ready_.push_back(id);  // memory has yet to come to that instant
+      continue;
+    }
     release(rank, std::max(rank.gate_at_ps, bounds_.bound(id)));
     any = true;
   }
@@ -472,8 +478,8 @@ void Conductor::release(Rank& rank, std::uint64_t clock) {
 // The bound that the slowest rank has to reach before anything more can be done.
 std::uint64_t Conductor::needed_bound() {
   std::uint64_t needed = never.ps;
-  if (const Instant next = engine_.next(); next != never) needed = next.ps + 1 - std::min(next.ps, command_latency_.ps);
-  const std::uint64_t latency = command_latency_.ps + completion_latency_.ps;
+  if (const Instant next = engine_.next(); next != never) needed = next.ps + 1 - std::min(next.ps, lookahead_ps());
+  const std::uint64_t latency = memory_watched_ ? 1 : command_latency_.ps + completion_latency_.ps;
   if (!by_instant_.empty()) {
     const std::uint64_t instant = by_instant_.begin()->first;
     needed = std::min(needed, instant + 1 - std::min(instant, latency));
@@ -481,6 +487,7 @@ std::uint64_t Conductor::needed_bound() {
   if (const std::uint64_t instant = batons_.visible_needed(); instant != never.ps) {
     needed = std::min(needed, instant + 1 - std::min(instant, latency));
   }
+  for (const RankId id : ready_) needed = std::min(needed, bounds_.bound(id));
   return std::min(needed, batons_.clock_needed());
 }
 

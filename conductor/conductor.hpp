@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -55,6 +56,7 @@ class Conductor final : private EventOutlet {
 
   void emit(RankId rank, PendingEvent&& pending) override;
   void unreachable(RankId rank, RankId other) override;
+  void memory_changed(RankId rank) override;
   bool flush(Rank& rank);
   void flush_waiters(Rank& copier);
 
@@ -80,7 +82,11 @@ class Conductor final : private EventOutlet {
   bool release_ready();
   void release(Rank& rank, std::uint64_t clock);
   void set_state(Rank& rank, RankState state, std::uint64_t bound);
-  std::uint64_t visible_until() const { return processed_until_.ps + completion_latency_.ps; }
+  // How far the network may be ahead of the ranks: not at all where one watches memory that NICs change.
+  std::uint64_t lookahead_ps() const { return memory_watched_ ? 0 : command_latency_.ps; }
+  // A rank at an earlier instant than this has all that it can see there. Memory shows changes up to the instant
+  // itself.
+  std::uint64_t visible_until() const { return processed_until_.ps + (memory_watched_ ? 1 : completion_latency_.ps); }
 
   void wait_for_work();
   std::uint64_t needed_bound();
@@ -120,6 +126,7 @@ class Conductor final : private EventOutlet {
   Batons batons_;
   // Ranks that wait for an instant (polling, timed), by that instant.
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;
+  std::map<NodeId, std::vector<RankId>> ranks_of_node_;
   std::vector<RankId> ready_;  // have an event and are still waiting to be released
 
   Spec spec_;
@@ -139,6 +146,7 @@ class Conductor final : private EventOutlet {
   std::uint32_t processors_ = 1;
   wire::Spinner spinner_;
   bool started_ = false;
+  bool memory_watched_ = false;  // a rank watches memory (RankPage::watches_memory)
   bool ended_ = false;
   bool broken_ = false;  // a deadlock was reported or a process is gone: only the end is left
   std::uint64_t events_at_last_round_ = 0;

@@ -18,6 +18,11 @@
 
 #include "wire/channel.hpp"
 
+// As the preload's: the provider's side of the wire then looks here.
+extern "C" {
+dryfly::wire::Self dryfly_self{};
+}
+
 namespace {
 
 using namespace dryfly;
@@ -245,6 +250,56 @@ TEST_CASE("a rank that polls finds a completion at its instant however long the 
   const auto at_once = run_with(0);
   const auto late = run_with(50'000);
   CHECK(field(at_once.result, "virtual_time_ps") == field(late.result, "virtual_time_ps"));
+}
+
+// Rank 1 shows a word and asks for it to change twice. The first time it waits, and learns how long that takes. The
+// second time it stops just before, closer than commands take to a NIC: the network may not have run ahead of it.
+bool watch_a_word(wire::Channel& channel) {
+  static std::int64_t word = 0;
+  wire::Command region{};
+  region.kind = wire::CommandKind::memory_region;
+  region.key = 5;
+  region.buffer = reinterpret_cast<std::uint64_t>(&word);
+  region.length = sizeof word;
+  channel.push(region, nullptr);
+  dryfly_self.page->watches_memory.store(1);
+  dryfly_self.watches_memory.store(1);
+  channel.gate(wire::GateKind::drain);
+
+  const std::uint64_t first_asked = channel.now();
+  send(channel, 0, nullptr, 0, false);
+  while (channel.peek() == nullptr) channel.idle();
+  const wire::Event change = *channel.peek();
+  channel.pop();
+  if (change.kind != wire::EventKind::memory_changed || word != 1) return false;
+
+  const std::uint64_t to_change = change.at_ps - 300'000 - first_asked;  // without the completion latency
+  const std::uint64_t second_asked = channel.now();
+  send(channel, 0, nullptr, 0, false);
+  channel.charge(second_asked + to_change - 150'000 - channel.now());
+  channel.gate(wire::GateKind::poll);
+  usleep(50'000);
+  const bool unchanged = word == 1;
+  channel.charge(300'000);
+  channel.gate(wire::GateKind::poll);
+  return unchanged && word == 2 && channel.peek() == nullptr;
+}
+
+TEST_CASE("memory that a rank watches changes at its instant: not before, and a waiting rank wakes") {
+  run_ranks(spec_text(), [](wire::Channel& channel, std::uint32_t rank) {
+    open_endpoint(channel);
+    if (rank == 1) return watch_a_word(channel);
+    for (std::int64_t value = 1; value <= 2; ++value) {
+      post_receive(channel, nullptr, 0, 1);
+      if (next_event(channel) != wire::EventKind::received) return false;
+      wire::Command write{};
+      write.kind = wire::CommandKind::write;
+      write.peer = wire::make_address(1, 0);
+      write.key = 5;
+      channel.push_with_payload(write, &value, sizeof value, true);
+    }
+    return true;
+  });
 }
 
 TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {

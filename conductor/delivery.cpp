@@ -22,8 +22,8 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
   const std::uint64_t bound = std::max(at, rank.gate_at_ps);
   if (bound >= bounds_.bound(id)) return;
   bounds_.set(id, bound);
-  if (bound + command_latency_.ps < limit_.ps) {
-    limit_ = Instant{bound + command_latency_.ps};
+  if (bound + lookahead_ps() < limit_.ps) {
+    limit_ = Instant{bound + lookahead_ps()};
     engine_.lower_limit(limit_);
   }
   ready_.push_back(id);
@@ -32,6 +32,25 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
 
 void Conductor::unreachable(RankId rank, RankId other) {
   status_.say("unreachable " + std::to_string(rank.value) + " " + std::to_string(other.value));
+}
+
+// A rank that waits may wait for just this, so it gets to look: others look before they wait. One that has an event
+// coming looks then.
+void Conductor::memory_changed(RankId changed) {
+  if (!memory_watched_ || !started_ || ended_) return;
+  for (const RankId id : ranks_of_node_.at(ranks_[changed.value].node)) {
+    Rank& rank = ranks_[id.value];
+    const bool waits = rank.state == RankState::waiting || rank.state == RankState::timed;
+    const bool watches = rank.page->watches_memory.load(std::memory_order_relaxed) != 0;
+    const bool has_event =
+        !rank.overflow.empty() || rank.event_head != rank.page->event_tail.load(std::memory_order_acquire);
+    if (!waits || !watches || has_event) continue;
+    PendingEvent pending;
+    pending.event = {};
+    pending.event.kind = wire::EventKind::memory_changed;
+    pending.event.at_ps = (engine_.now() + completion_latency_).ps;
+    emit(id, std::move(pending));
+  }
 }
 
 // Moves pending events into the ring as far as they may be shown; true if at least one went.

@@ -410,9 +410,11 @@ int Translator::apply(Token token) {
   const RankId target{wire::address_rank(command.peer)};
   const std::uint64_t address = region->second.base + command.remote_offset;
   if (bytes == 0) return 0;
-  if (command.kind == CommandKind::write) return apply_write(operation, target, address);
   if (command.kind == CommandKind::read) return apply_read(operation, target, address);
-  return apply_atomic_on(operation, target, address);
+  const bool writes = command.kind == CommandKind::write;
+  const int error = writes ? apply_write(operation, target, address) : apply_atomic_on(operation, target, address);
+  outlet_.memory_changed(target);
+  return error;
 }
 
 int Translator::apply_write(Operation& operation, RankId target, std::uint64_t address) {

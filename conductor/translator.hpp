@@ -27,6 +27,8 @@ class EventOutlet {
   virtual void emit(RankId rank, PendingEvent&& pending) = 0;
   // A rank's operation has ended in an error because nothing gets through to the other.
   virtual void unreachable(RankId rank, RankId other) = 0;
+  // A NIC has just changed memory of the rank's node.
+  virtual void memory_changed(RankId rank) = 0;
 };
 
 struct DeliveryTotals {

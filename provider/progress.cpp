@@ -158,6 +158,8 @@ void handle(const Session& session, Operation& operation, const Event& event) {
       return failed(state, operation, event, FI_ECANCELED);
     case EventKind::work:
       return;  // has no operation
+    case EventKind::memory_changed:
+      return;  // belongs to no operation
     case EventKind::sent:
     case EventKind::rma_done:
       if (error != 0) return failed(state, operation, event, error);
@@ -190,6 +192,7 @@ bool progress(const Session& session) {
       delivered |= accept_work(session, *event);
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
+      if (event->kind == EventKind::memory_changed) channel.begin_turns();
       if (operation == nullptr && event->kind == EventKind::sent && event->error != 0) {
         failed_unseen(session.state(), *event);
         delivered = true;

@@ -211,7 +211,8 @@ void Channel::raise_attention() {
 
 void Channel::publish() {
   const std::uint64_t at = now();
-  page_->clock_ps.store(at, std::memory_order_seq_cst);
+  // A rank that watches memory sees it as it was at its last gate: until the next one the network stays there.
+  if (!watches_memory()) page_->clock_ps.store(at, std::memory_order_seq_cst);
   if (at >= page_->notify_at_ps.load(std::memory_order_seq_cst)) {
     page_->notify_at_ps.store(far_future, std::memory_order_relaxed);
     raise_attention();
@@ -431,7 +432,9 @@ bool Channel::jump_to_head() {
 void Channel::settle() {
   renew_baton();  // with it, a rank must not wait for instants that its node has not reached
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
-  if (page_->horizon_ps.load(std::memory_order_acquire) < now() && head() == nullptr) request(GateKind::poll, 0);
+  // Changes of memory are no events, so there it proves nothing.
+  const bool proven = head() != nullptr && !watches_memory();
+  if (page_->horizon_ps.load(std::memory_order_acquire) < now() && !proven) request(GateKind::poll, 0);
 }
 
 bool Channel::poll_exactly() {

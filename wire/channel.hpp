@@ -106,6 +106,7 @@ class Channel {
   void copy_early();
   void serve();
   void leave_if_job_is_over();
+  bool watches_memory() const { return self_->watches_memory.load(std::memory_order_relaxed) != 0; }
 
   Welcome welcome_{};
   std::uint32_t rank_ = 0;

@@ -35,6 +35,8 @@ struct Self {
   int (*gate)(GateKind kind);
   // Filled in by the preload: this process has joined a served fabric, its clock is virtual from now on.
   void (*joined)();
+  // 1: as RankPage::watches_memory, for the provider.
+  std::atomic<std::uint32_t> watches_memory;
 };
 
 }  // namespace dryfly::wire

@@ -119,6 +119,8 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever
   std::atomic<std::uint32_t> wants_byte;  // send a byte through the socket when an event is there
+  // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0005).
+  std::atomic<std::uint32_t> watches_memory;
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
@@ -244,6 +246,7 @@ enum class EventKind : std::uint32_t {
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
+  memory_changed,   // nothing to report: a NIC has written to memory that a waiting rank may be watching
 };
 
 namespace event_flag {

@@ -59,7 +59,9 @@ def settings(
     for name in ("btl_sm", "btl_vader", "osc_sm", "osc_rdma"):
         parameters[f"{name}_backing_directory"] = str(folder)
     parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
-    values = {"OPAL_PREFIX": mpi.prefix}
+    values = {"OPAL_PREFIX": mpi.prefix, "DRYFLY_MODEX": str(folder / "modex")}
+    if parameters["osc"] == "rdma":
+        values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:
             values[f"OMPI_MCA_{name}"] = value

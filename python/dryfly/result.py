@@ -175,15 +175,14 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
 
 
 def _one_sided_health(run: RunInput, counted: Mapping[str, Any]) -> list[Json]:
-    """Open MPI 5 keeps locks and counters of windows in their memory and looks at it directly; 4 sends messages."""
+    """Open MPI 5 with all its ranks on one node uses locks and counters in their shared memory; 4 sends messages."""
     profile = counted.get("profile", [])
     calls = sum(row.get("count", 0) for row in profile if row.get("call", "").startswith(("MPI_Win_c", "MPI_Win_a")))
-    if run.mpi.family != "openmpi" or run.mpi.version.startswith("4.") or calls == 0:
+    several_on_one_node = len(run.placement.nodes) == 1 and len(run.placement.ranks) > 1
+    if run.mpi.family != "openmpi" or run.mpi.version.startswith("4.") or calls == 0 or not several_on_one_node:
         return []
-    text = (
-        "Open MPI reads the memory of windows outside libfabric: not repeatable, and wrong where ranks contend for one"
-    )
-    return [_finding("one_sided", text, count=calls)]
+    text = "on a single node Open MPI locks windows through shared memory, outside virtual time: not repeatable"
+    return [_finding("one_sided", text, severity="note", count=calls)]
 
 
 def _compute_health(compute: Json) -> list[Json]:

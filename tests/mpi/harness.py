@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import queue
+import random
 import re
 import signal
 import subprocess
@@ -158,6 +159,21 @@ class Started:
         pids = [process.pid for process in self.processes() if process.name == name]
         assert pids, f"no process {name} among {self.processes()}"
         return max(pids)
+
+    def pause_ranks(self, name: str, *, times: int) -> None:
+        """Stops a rank for 10 ms `times` times, as a busy host may; `name` is the ranks' executable."""
+        draw = random.Random(1)
+        for _ in range(times):
+            pids = [process.pid for process in self.processes() if process.name == name]
+            if not pids and self.process.poll() is not None:
+                return
+            for pid in draw.sample(pids, min(len(pids), 2)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.01)
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def kill(self) -> None:
         for process in self.processes():
