@@ -30,7 +30,15 @@ struct HostCosts {
   std::uint64_t clock_read_ps = 0;  // one reading of a clock by the program
 };
 
-enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2 };
+enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2, model = 3 };
+
+// What a node computes with, for ComputeMode::model: its processors, or its GPUs; all zero if it has none.
+inline constexpr std::uint32_t precision_count = 3;  // FP64, FP32, and the two of 16 bits
+struct ComputePlace {
+  std::uint64_t latency_ps;
+  std::uint64_t memory_bytes_per_s;
+  std::uint64_t operations_per_s[precision_count];
+};
 
 struct SegmentHeader {
   std::uint64_t magic;
@@ -51,7 +59,8 @@ struct SegmentHeader {
   std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
   std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
   std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
-  std::uint32_t reserved;
+  std::uint32_t numerics_skipped;      // 1: programs need not compute what they announce (ComputeMode::model)
+  ComputePlace cpu, gpu;               // of a whole node
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
@@ -88,6 +97,7 @@ struct RankTimes {
   std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
   std::uint64_t measured_ns;        // measured CPU time that was counted
   std::uint64_t replay_mismatches;  // replay: points at which the recording did not fit the program
+  std::uint64_t announced_work;     // calls of dryfly_work that took time
   std::uint64_t several_threads;    // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
@@ -125,6 +135,7 @@ struct alignas(64) RankPage {
   std::uint64_t service_address;
   std::uint64_t service_bytes;
   std::uint64_t service_arena_offset;
+  std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
   alignas(64) RankTimes times;
   CallProfile profile[call_profile_count];
 };

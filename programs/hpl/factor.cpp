@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "triangle.hpp"
+#include "work.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -141,7 +142,8 @@ void Factorisation::update_part(Panel& panel, std::int64_t first, std::int64_t c
   }
   if (grid_.rows() > 1 && grid_.row() == panel.owner_row) {
     const Timed timed(times_, Phase::swap);
-    for (std::int64_t c = 0; c < count; ++c) {
+    const bool wanted = memory_traffic(2 * static_cast<std::int64_t>(sizeof(double)) * count * width);
+    for (std::int64_t c = 0; wanted && c < count; ++c) {
       double* target = matrix_.at(panel.first_row - width, first + c);
       for (std::int64_t r = 0; r < width; ++r) target[r] = transposed_u ? u[c + r * u_stride] : u[r + c * u_stride];
     }

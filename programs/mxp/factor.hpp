@@ -35,6 +35,13 @@ class Factorisation {
   double bytes() const;  // of this process, beside the store
 
  private:
+  int announced_precision() const;
+  // The kernel's, announced to dryfly.
+  void pack_left(std::int64_t m, std::int64_t k, const void* a, void* packed, std::int64_t stride);
+  void pack_right(std::int64_t k, std::int64_t n, const void* b, void* packed, std::int64_t stride);
+  void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
+                Zeros zeros);
+
   void factor_diagonal(std::int64_t step);
   void upper_panel(std::int64_t step);
   void left_panel(std::int64_t step);

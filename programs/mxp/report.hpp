@@ -16,6 +16,7 @@ struct Outcome {
   double memory_bytes = 0;  // of one process, the most
   Solution solution;
   double residual = 0;  // of the test, made after the time has stopped
+  bool solved = true;   // false: the numerics were skipped
   bool passed = false;
   std::vector<hpl::StepTimes> steps;  // the most of any process
   hpl::StepTimes mean;                // sums over the steps, mean over the processes

@@ -31,7 +31,8 @@ def cli() -> None:
 @click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file.")
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
-              help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
+              help="What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.")  # fmt: skip
+@click.option("--skip-numerics", is_flag=True, help="With model: programs that can leave out their kernels do so.")
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
 @click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
 @click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
@@ -51,6 +52,7 @@ def run(
     faults: str | None,
     mpi: str | None,
     compute: str,
+    skip_numerics: bool,
     compute_record: str | None,
     trace: str | None,
     record: str | None,
@@ -80,6 +82,7 @@ def run(
         mpi=mpi,
         compute=compute,
         compute_record=compute_record,
+        skip_numerics=skip_numerics,
         trace=trace,
         record=record,
         timeout_s=_seconds(timeout),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly import faults, qos, units
+from dryfly import compute_model, faults, qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -27,10 +27,13 @@ class ComputeSpec:
     factor_ppm: int | None = None  # None: the machine's
     replay_file: str | None = None
     record_file: str | None = None
+    skip_numerics: bool = False  # model only
 
     @classmethod
-    def parse(cls, text: str, *, record_file: str | None = None) -> ComputeSpec:
+    def parse(cls, text: str, *, record_file: str | None = None, skip_numerics: bool = False) -> ComputeSpec:
         mode, _, argument = text.partition(":")
+        if skip_numerics and mode != "model":
+            raise UserError(f"--skip-numerics needs --compute model, not --compute {text}: all else is computed")
         if mode == "none" and not argument:
             if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with none nothing is measured")
@@ -42,7 +45,11 @@ class ComputeSpec:
             if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with replay nothing is measured")
             return cls(mode=mode, replay_file=argument)
-        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR or replay:FILE')
+        if mode == "model" and not argument:
+            if record_file is not None:
+                raise UserError("--compute-record needs --compute measured: with model nothing is measured")
+            return cls(mode=mode, skip_numerics=skip_numerics)
+        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR, replay:FILE or model')
 
 
 def _factor(text: str) -> int:
@@ -76,6 +83,8 @@ def resolve(
     lines += faults.resolved(machine, scenario, seed=seed)
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
+    if compute.mode == "model":
+        lines += compute_model.lines(machine, skip_numerics=compute.skip_numerics)
     lines += _run(machine, placement, seed=seed)
     return "".join(f"{name} {value}\n" for name, value in lines)
 
