@@ -116,9 +116,10 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   report.screening("before", outcome.before);
   MPI_Barrier(MPI_COMM_WORLD);
   report.begin(each, first_step * each.block, checkpoint.seconds_before());
+  std::vector<StepTimes> steps;
   const double begin = MPI_Wtime();
   factorisation.run(first_step, [&](std::int64_t next_step, std::int64_t columns_done, const StepTimes& times) {
-    outcome.steps.push_back(times);
+    steps.push_back(times);
     report.after_step(columns_done, times);
     if (columns_done < each.order) checkpoint.after_step(next_step, factorisation);
   });
@@ -129,13 +130,7 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, Report
   report.screening("after", outcome.after);
   outcome.memory_bytes = 8.0 * static_cast<double>(matrix.elements() + factorisation.elements());
   MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  for (const StepTimes& step : outcome.steps)
-    for (std::size_t i = 0; i < kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
-  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (double& seconds : outcome.mean.phase) seconds /= each.rows * each.columns;
-  static_assert(sizeof(StepTimes) == (kPhases + 1) * sizeof(double), "sent as doubles");
-  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (kPhases + 1)), MPI_DOUBLE,
-                MPI_MAX, MPI_COMM_WORLD);
+  outcome.steps = summarise(steps, MPI_COMM_WORLD);
   report.solution(x);
   checkpoint.remove();
   outcome.solved = !numerics_skipped();

@@ -14,6 +14,12 @@ constexpr const char* kDoubleLine =
 constexpr const char* kSingleLine =
     "--------------------------------------------------------------------------------\n";
 
+constexpr NamedPhase kAllPhases[] = {{Phase::panel, kPhaseNames[0]},
+                                     {Phase::broadcast, kPhaseNames[1]},
+                                     {Phase::swap, kPhaseNames[2]},
+                                     {Phase::trsm, kPhaseNames[3]},
+                                     {Phase::gemm, kPhaseNames[4]}};
+
 char letter(Variant variant) { return "LCR"[static_cast<int>(variant)]; }
 
 std::string code(const Case& each, bool row_major) {
@@ -147,14 +153,15 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   for (const char* phase : kPhaseNames) std::fprintf(out_, " %10s", phase);
   std::fprintf(out_, " %10s\n%-12s", "rest", "mean of all");
   double rest = outcome.seconds;
-  for (const double seconds : outcome.mean.phase) {
+  for (const double seconds : outcome.steps.total.phase) {
     std::fprintf(out_, " %10.3f", seconds);
     rest -= seconds;
   }
   std::fprintf(out_, " %10.3f\n", rest);
   // The tail that communication bounds, as the cost model max(gemm, panel + broadcast, swap) of a step has it.
   const auto last_bound = [&](const std::vector<Phase>& phases) {
-    return 100.0 * static_cast<double>(crossover(outcome.steps, phases)) / static_cast<double>(outcome.steps.size());
+    return 100.0 * static_cast<double>(crossover(outcome.steps.mean, phases)) /
+           static_cast<double>(outcome.steps.most.size());
   };
   std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
                last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
@@ -179,11 +186,14 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
                number(residual.difference).c_str(), number(residual.a_infinity).c_str(), number(residual.a_one).c_str(),
                number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
   for (std::size_t i = 0; i < kPhases; ++i)
-    std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i], number(outcome.mean.phase[i]).c_str());
+    std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i],
+                 number(outcome.steps.total.phase[i]).c_str());
   std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
                outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
                outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
-  steps_as_json(outcome.steps);
+  write_steps(json_, "steps_max_s", outcome.steps.most, kAllPhases);
+  std::fputs(",\n", json_);
+  write_steps(json_, "steps_mean_s", outcome.steps.mean, kAllPhases);
   std::fputs("}", json_);
 }
 
@@ -203,18 +213,6 @@ void Report::test_of(const Outcome& outcome) {
     std::fprintf(out_, "||x||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.x_infinity);
     std::fprintf(out_, "||b||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.b_infinity);
   }
-}
-
-// One array for each quantity, so that a step is an index into all of them.
-void Report::steps_as_json(const std::vector<StepTimes>& steps) {
-  std::fputs("   \"steps_max_s\": {", json_);
-  for (std::size_t i = 0; i <= kPhases; ++i) {
-    std::fprintf(json_, "%s\n    \"%s\": [", i == 0 ? "" : ",", i < kPhases ? kPhaseNames[i] : "wall");
-    for (std::size_t step = 0; step < steps.size(); ++step)
-      std::fprintf(json_, "%s%.6g", step == 0 ? "" : ", ", i < kPhases ? steps[step].phase[i] : steps[step].wall);
-    std::fputs("]", json_);
-  }
-  std::fputs("}", json_);
 }
 
 void Report::finish(int skipped) {

@@ -25,9 +25,8 @@ struct Outcome {
   Residual residual;
   bool solved = true;  // false: the numerics were skipped
   bool passed = false;
-  std::vector<StepTimes> steps;  // the most of any process
-  Screening before, after;       // empty unless asked for
-  StepTimes mean;                // sums over the steps, mean over the processes
+  StepSummary steps;
+  Screening before, after;  // empty unless asked for
 };
 
 // On the first process only; elsewhere every call does nothing.
@@ -48,7 +47,6 @@ class Report {
 
  private:
   void test_of(const Outcome& outcome);
-  void steps_as_json(const std::vector<StepTimes>& steps);
 
   std::FILE* out_ = nullptr;
   std::FILE* json_ = nullptr;

@@ -12,17 +12,6 @@
 namespace dryfly::mxp {
 namespace {
 
-void combine_times(Outcome& outcome, int ranks) {
-  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  for (const hpl::StepTimes& step : outcome.steps)
-    for (std::size_t i = 0; i < hpl::kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
-  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), hpl::kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (double& seconds : outcome.mean.phase) seconds /= ranks;
-  static_assert(sizeof(hpl::StepTimes) == (hpl::kPhases + 1) * sizeof(double), "sent as doubles");
-  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (hpl::kPhases + 1)),
-                MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-}
-
 double since(double begin) {
   double seconds = MPI_Wtime() - begin;
   MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -42,16 +31,18 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   outcome.order = order, outcome.block = block;
   MPI_Barrier(MPI_COMM_WORLD);
   report.begin(order);
+  std::vector<hpl::StepTimes> steps;
   const double begin = MPI_Wtime();
   factors.run(system.diagonal(), [&](std::int64_t columns_done, const hpl::StepTimes& times) {
-    outcome.steps.push_back(times);
+    steps.push_back(times);
     report.after_step(columns_done, times);
   });
   outcome.factor_s = since(begin);
   outcome.solution = refine(system, factors, options.refinement);
   outcome.refine_s = since(begin) - outcome.factor_s;
   outcome.memory_bytes = store.bytes() + factors.bytes();
-  combine_times(outcome, options.rows * options.columns);
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  outcome.steps = hpl::summarise(steps, MPI_COMM_WORLD);
   outcome.solved = !hpl::numerics_skipped();
   if (!outcome.solved) return outcome;
   outcome.residual = system.scaled(difference(system, outcome.solution.x), outcome.solution.x);

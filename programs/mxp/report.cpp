@@ -14,7 +14,7 @@ using hpl::quoted;
 
 constexpr const char* kLine = "--------------------------------------------------------------------------------\n";
 // Rows are not exchanged here; what is called trsm in HPL are products with inverses.
-constexpr std::pair<Phase, const char*> kPhasesShown[] = {
+constexpr hpl::NamedPhase kPhasesShown[] = {
     {Phase::panel, "diagonal"}, {Phase::broadcast, "broadcast"}, {Phase::trsm, "panels"}, {Phase::gemm, "gemm"}};
 
 double of(const hpl::StepTimes& times, Phase phase) { return times.phase[static_cast<std::size_t>(phase)]; }
@@ -93,7 +93,7 @@ void Report::end(const Outcome& outcome) {
               static_cast<long long>(outcome.block), options_.rows, options_.columns, outcome.seconds(), rate);
   std::printf("factors %.3f s (%.2f GF/s):", outcome.factor_s,
               2.0 / 3.0 * order * order * order / outcome.factor_s / 1e9);
-  for (const auto& [phase, name] : kPhasesShown) std::printf(" %s %.3f", name, of(outcome.mean, phase));
+  for (const auto& [phase, name] : kPhasesShown) std::printf(" %s %.3f", name, of(outcome.steps.total, phase));
   std::printf(" (mean of all ranks)\nrefinement %.3f s (%.1f %% of the time), %d steps, residuals", outcome.refine_s,
               100 * outcome.refine_s / outcome.seconds(), outcome.solution.steps);
   for (const double residual : outcome.solution.residuals) std::printf(" %.3g", residual);
@@ -131,19 +131,14 @@ void Report::write_json(const Outcome& outcome) {
       number(options_.threshold).c_str(), outcome.solved ? "true" : "false", outcome.passed ? "true" : "false");
   const char* separator = "";
   for (const auto& [phase, name] : kPhasesShown) {
-    std::fprintf(json_, "%s\"%s\": %s", separator, name, number(of(outcome.mean, phase)).c_str());
+    std::fprintf(json_, "%s\"%s\": %s", separator, name, number(of(outcome.steps.total, phase)).c_str());
     separator = ", ";
   }
-  // One array for each quantity, so that a step is an index into all of them.
-  std::fprintf(json_, "},\n   \"steps_max_s\": {\"wall\": [");
-  for (std::size_t i = 0; i < outcome.steps.size(); ++i)
-    std::fprintf(json_, "%s%.6g", i == 0 ? "" : ", ", outcome.steps[i].wall);
-  for (const auto& [phase, name] : kPhasesShown) {
-    std::fprintf(json_, "],\n    \"%s\": [", name);
-    for (std::size_t i = 0; i < outcome.steps.size(); ++i)
-      std::fprintf(json_, "%s%.6g", i == 0 ? "" : ", ", of(outcome.steps[i], phase));
-  }
-  std::fprintf(json_, "]}}");
+  std::fputs("},\n", json_);
+  hpl::write_steps(json_, "steps_max_s", outcome.steps.most, kPhasesShown);
+  std::fputs(",\n", json_);
+  hpl::write_steps(json_, "steps_mean_s", outcome.steps.mean, kPhasesShown);
+  std::fputs("}", json_);
 }
 
 void Report::finish() {

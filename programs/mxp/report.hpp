@@ -18,8 +18,7 @@ struct Outcome {
   double residual = 0;  // of the test, made after the time has stopped
   bool solved = true;   // false: the numerics were skipped
   bool passed = false;
-  std::vector<hpl::StepTimes> steps;  // the most of any process
-  hpl::StepTimes mean;                // sums over the steps, mean over the processes
+  hpl::StepSummary steps;
 
   double seconds() const { return factor_s + refine_s; }
 };

@@ -185,7 +185,10 @@ def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> Non
 @click.argument("run_folder", metavar="RUN")
 @click.option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.")
 def report(run_folder: str, target: str) -> None:
-    """Make one page with pictures of a run that was recorded (dryfly run --record RUN)."""
+    """Make one page with pictures of a run that was recorded (dryfly run --record RUN).
+
+    RUN may also be the --json of dryfly-hpl or dryfly-mxp: where the time of each step went; also as FILE.png or .svg.
+    """
     from dryfly.report import report as make_report
 
     sys.exit(make_report(run_folder, target))
