@@ -42,20 +42,29 @@ std::string processor(const char* field) {
   return "";
 }
 
-// In the order in which they are tried. Intel's library is the faster one on Intel's processors, OpenBLAS on AMD's.
+// In the order in which they are tried; oneMKL exists for x86 only.
+#if defined(__x86_64__)
+constexpr bool kMklFirst = true;
+#else
+constexpr bool kMklFirst = false;
+#endif
+
+bool by_default(const std::string& wanted) {
+  const char* fixed = std::getenv("DRYFLY_BLAS");
+  return wanted.empty() && (fixed == nullptr || *fixed == '\0');
+}
+
 std::vector<std::string> candidates(const std::string& wanted) {
   if (wanted.find('/') != std::string::npos || wanted.find(".so") != std::string::npos) return {wanted};
-  const char* fixed = std::getenv("DRYFLY_BLAS");
-  if (wanted.empty() && fixed != nullptr && *fixed != '\0') return {fixed};
+  if (wanted.empty() && !by_default(wanted)) return {std::getenv("DRYFLY_BLAS")};
   std::vector<std::string> mkl, openblas, any = split(kAnyNames);
   for (const std::string& found : split(DRYFLY_BLAS_FOUND)) (is_mkl(found) ? mkl : openblas).push_back(found);
   for (const std::string& name : split(kMklNames)) mkl.push_back(name);
   for (const std::string& name : split(kOpenBlasNames)) openblas.push_back(name);
   if (wanted == "mkl") return mkl;
   if (wanted == "openblas") return openblas;
-  std::vector<std::string>& first = processor("vendor_id").find("AMD") != std::string::npos ? openblas : mkl;
-  std::vector<std::string> all = first;
-  const std::vector<std::string>& second = &first == &mkl ? openblas : mkl;
+  std::vector<std::string> all = kMklFirst ? mkl : openblas;
+  const std::vector<std::string>& second = kMklFirst ? openblas : mkl;
   all.insert(all.end(), second.begin(), second.end());
   all.insert(all.end(), any.begin(), any.end());
   return all;
@@ -145,6 +154,7 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
       const std::string core = open_blas_core(library, prefix);
       blas.description_ = core.empty() ? "BLAS" : "OpenBLAS, kernels for " + core + note;
     }
+    if (kMklFirst && by_default(choice.library) && !is_mkl(name)) blas.description_ += " (oneMKL is not installed)";
     blas.description_ += ", " + std::to_string(choice.threads) + (choice.threads == 1 ? " thread" : " threads") +
                          " a rank (" + name + ")";
     return blas;

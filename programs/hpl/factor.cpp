@@ -53,7 +53,8 @@ void Factorisation::run(std::int64_t first_step, const AfterStep& after_step) {
 }
 
 bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& transfer) {
-  bool good = transfer(matrix_.at(0, 0), matrix_.elements());
+  const auto bytes = [](std::int64_t doubles) { return static_cast<std::size_t>(doubles) * sizeof(double); };
+  bool good = transfer(matrix_.at(0, 0), bytes(matrix_.elements()));
   const std::int64_t newest = std::min(next_step + options_.depth, blocks());
   for (std::int64_t index = next_step; index < newest; ++index) {
     Panel& ahead = panel(index);
@@ -62,7 +63,7 @@ bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& trans
       ahead.low = matrix_.at(ahead.first_row, matrix_.columns().below(ahead.column));
       ahead.used_low_stride = matrix_.stride();
     }
-    good = good && transfer(ahead.top(), ahead.message());
+    good = good && transfer(ahead.top(), bytes(ahead.message()));
   }
   return good;
 }

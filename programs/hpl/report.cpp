@@ -69,7 +69,8 @@ void Report::solution(const std::vector<double>& x) {
   if (solution_ != nullptr) std::fwrite(x.data(), sizeof(double), x.size(), solution_);
 }
 
-void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen) {
+void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+                    const std::string& places) {
   if (out_ == nullptr) return;
   std::fputs(kDoubleLine, out_);
   std::fprintf(out_, "dryfly-hpl: A x = b in FP64 on %d rank%s; results in the lines of HPL 2.3\n", ranks,
@@ -77,6 +78,7 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
   std::fprintf(out_, "BLAS: %s\n", blas.description().c_str());
   if (kernels_are_modelled())
     std::fprintf(out_, "times: of dryfly's model of the machine%s\n", numerics_skipped() ? "; NUMERICS SKIPPED" : "");
+  std::fputs(places.c_str(), out_);
   if (!chosen.empty()) std::fprintf(out_, "chosen: %s\n", chosen.c_str());
   std::fprintf(out_, "swap %s, L1 %s, U %s, equilibration %s, alignment %lld doubles, threshold %.1f\n",
                options.swap.kind == SwapKind::binary   ? "binary exchange"
@@ -89,6 +91,18 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
   if (json_ != nullptr)
     std::fprintf(json_, "{\"program\": \"dryfly-hpl\", \"ranks\": %d, \"blas\": %s,\n \"runs\": [", ranks,
                  quoted(blas.description()).c_str());
+}
+
+// MPI answers with the NIC that it has taken, which is another one where it has fewer.
+void Report::nics(const Grid& grid, const NicHints& asked) {
+  if (out_ == nullptr) return;
+  const auto line = [&](const char* what, const std::vector<int>& wanted, const std::string& taken) {
+    if (!wanted.empty())
+      std::fprintf(out_, "NIC for %s: asked for %d on the first rank, MPI %s%s\n", what, wanted.front(),
+                   taken.empty() ? "does not heed it" : "takes ", taken.c_str());
+  };
+  line("broadcasts", asked.row, grid.row_nic());
+  line("the exchange of rows", asked.column, grid.column_nic());
 }
 
 void Report::begin(const Case& each, std::int64_t columns_done, double seconds_before) {

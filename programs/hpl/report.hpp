@@ -37,7 +37,9 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen);
+  void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+              const std::string& places);
+  void nics(const Grid& grid, const NicHints& asked);
   void begin(const Case& each, std::int64_t columns_done, double seconds_before);
   void screening(const char* when, const Screening& screening);
   void after_step(std::int64_t columns_done, const StepTimes& times);

@@ -78,18 +78,15 @@ void Factorisation::factor_diagonal(std::int64_t step) {
   std::vector<float>& block = inverses_[step];
   block.resize(static_cast<std::size_t>(n * n));
   if (!hpl::arithmetic(4 * n * n * n / 3, DRYFLY_FP32)) return;  // factored, and both factors inverted
-  if (store_.precision() == Precision::bf16)
-    load_block<Bf16>(n, store_, row, column, block.data());
-  else
-    load_block<float>(n, store_, row, column, block.data());
+  with_element(store_.precision(),
+               [&]<class Element>(Element*) { load_block<Element>(n, store_, row, column, block.data()); });
   for (std::int64_t i = 0; i < n; ++i)
     block[static_cast<std::size_t>(i * (n + 1))] = static_cast<float>(diagonal_[static_cast<std::size_t>(first + i)]);
   factor_and_invert(n, block.data());
-  void* plain = small_.data();
-  if (store_.precision() == Precision::bf16)
-    spread_inverses(n, block.data(), static_cast<Bf16*>(plain), static_cast<Bf16*>(plain) + n * n);
-  else
-    spread_inverses(n, block.data(), static_cast<float*>(plain), static_cast<float*>(plain) + n * n);
+  with_element(store_.precision(), [&]<class Element>(Element*) {
+    auto* plain = reinterpret_cast<Element*>(small_.data());
+    spread_inverses(n, block.data(), plain, plain + n * n);
+  });
 }
 
 // U := L^-1 A in place, that is A - (I - L^-1) A, and packed for the update.
@@ -187,12 +184,32 @@ void Factorisation::update(std::int64_t step) {
   }
 }
 
-void Factorisation::run(const std::vector<double>& diagonal, const AfterStep& after_step) {
-  diagonal_ = diagonal;
+// A with what is factored of it, and what has been made ahead: the next step's diagonal block and its L.
+bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& transfer) {
+  const auto all = [&](const hpl::Doubles& memory) {
+    return transfer(memory.data(), static_cast<std::size_t>(memory.count()) * sizeof(double));
+  };
+  diagonal_.resize(static_cast<std::size_t>(store_.order()));
+  bool good = transfer(store_.at(0, 0), static_cast<std::size_t>(store_.bytes())) &&
+              transfer(diagonal_.data(), diagonal_.size() * sizeof(double)) && all(small_) &&
+              all(left_[static_cast<std::size_t>(next_step % 2)]);
+  for (std::int64_t step = 0; step <= std::min(next_step, store_.blocks() - 1); ++step) {
+    if (owner_row(step) != grid_.row() || owner_column(step) != grid_.column()) continue;
+    std::vector<float>& block = inverses_[step];
+    block.resize(static_cast<std::size_t>(width(step) * width(step)));
+    good = good && transfer(block.data(), block.size() * sizeof(float));
+  }
+  return good;
+}
+
+void Factorisation::run(const std::vector<double>& diagonal, std::int64_t first, const AfterStep& after_step) {
   times_ = {};
   double begin = MPI_Wtime();
-  prepare(0);
-  for (std::int64_t step = 0; step < store_.blocks(); ++step) {
+  if (first == 0) {
+    diagonal_ = diagonal;
+    prepare(0);
+  }
+  for (std::int64_t step = first; step < store_.blocks(); ++step) {
     if (end(step) < store_.order()) {
       const std::int64_t n = width(step), inverse_bytes = n * n * element_bytes(store_.precision());
       const int row = owner_row(step);
@@ -206,7 +223,7 @@ void Factorisation::run(const std::vector<double>& diagonal, const AfterStep& af
     }
     const double now = MPI_Wtime();
     times_.wall = now - begin;
-    after_step(end(step), times_);
+    after_step(step + 1, end(step), times_);
     times_ = {};
     begin = now;
   }

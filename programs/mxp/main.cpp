@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "../hpl/host_memory.hpp"
 #include "../hpl/work.hpp"
@@ -18,6 +19,14 @@ double since(double begin) {
   return seconds;
 }
 
+std::string about(std::int64_t order, std::int64_t block, const Options& options, const Kernel& kernel) {
+  std::ostringstream text;
+  text << "N " << order << " NB " << block << " grid " << options.rows << "x" << options.columns << " seed "
+       << options.seed << " row-major " << options.row_major << " precision " << static_cast<int>(kernel.precision())
+       << " " << kernel.description();
+  return text.str();
+}
+
 Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Kernel& kernel, Report& report) {
   const hpl::Grid grid(MPI_COMM_WORLD, options.rows, options.columns, options.row_major);
   Store store(grid, order, block, kernel.precision());
@@ -27,19 +36,23 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   System system(grid, options.seed, store);
   Factorisation factors(grid, kernel, store);
   if (!hpl::numerics_skipped()) system.generate();
+  hpl::Checkpoint checkpoint(options.checkpoint, MPI_COMM_WORLD, "mxp", about(order, block, options, kernel));
+  const std::int64_t first = checkpoint.restore(factors);
   Outcome outcome;
   outcome.order = order, outcome.block = block;
   MPI_Barrier(MPI_COMM_WORLD);
-  report.begin(order);
+  report.begin(order, first * block, checkpoint.seconds_before());
   std::vector<hpl::StepTimes> steps;
   const double begin = MPI_Wtime();
-  factors.run(system.diagonal(), [&](std::int64_t columns_done, const hpl::StepTimes& times) {
+  factors.run(system.diagonal(), first, [&](std::int64_t next, std::int64_t columns_done, const hpl::StepTimes& times) {
     steps.push_back(times);
     report.after_step(columns_done, times);
+    if (columns_done < order) checkpoint.after_step(next, factors);
   });
-  outcome.factor_s = since(begin);
+  outcome.factor_s = checkpoint.seconds_before() + since(begin);
   outcome.solution = refine(system, factors, options.refinement);
-  outcome.refine_s = since(begin) - outcome.factor_s;
+  outcome.refine_s = checkpoint.seconds_before() + since(begin) - outcome.factor_s;
+  checkpoint.remove();
   outcome.memory_bytes = store.bytes() + factors.bytes();
   MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   outcome.steps = hpl::summarise(steps, MPI_COMM_WORLD);

@@ -34,9 +34,8 @@ Report::~Report() {
 
 void Report::header(const Kernel& kernel, int ranks) {
   if (!is_first_) return;
-  const char* stored = kernel.precision() == Precision::bf16 ? "BF16" : "FP32";
-  std::printf("dryfly-mxp: A x = b as HPL-MxP asks, factors in %s, on %d rank%s (grid %dx%d)\n", stored, ranks,
-              ranks == 1 ? "" : "s", options_.rows, options_.columns);
+  std::printf("dryfly-mxp: A x = b as HPL-MxP asks, factors in %s, on %d rank%s (grid %dx%d)\n",
+              precision_name(kernel.precision()), ranks, ranks == 1 ? "" : "s", options_.rows, options_.columns);
   std::printf("kernel: %s\n", kernel.description().c_str());
   if (hpl::kernels_are_modelled())
     std::printf("times: of dryfly's model of the machine%s\n", hpl::numerics_skipped() ? "; NUMERICS SKIPPED" : "");
@@ -47,15 +46,20 @@ void Report::header(const Kernel& kernel, int ranks) {
   if (json_ != nullptr)
     std::fprintf(json_,
                  "{\"program\": \"dryfly-mxp\", \"ranks\": %d, \"precision\": \"%s\", \"kernel\": %s,\n \"runs\": [",
-                 ranks, kernel.precision() == Precision::bf16 ? "bf16" : "fp32", quoted(kernel.description()).c_str());
+                 ranks,
+                 kernel.precision() == Precision::bf16   ? "bf16"
+                 : kernel.precision() == Precision::fp16 ? "fp16"
+                                                         : "fp32",
+                 quoted(kernel.description()).c_str());
 }
 
-void Report::begin(std::int64_t order) {
+void Report::begin(std::int64_t order, std::int64_t columns_done, double seconds_before) {
   order_ = static_cast<double>(order);
   step_ = lines_ = 0;
-  columns_before_ = 0;
+  columns_before_ = static_cast<double>(columns_done);
   since_line_ = {};
-  begun_ = line_at_ = MPI_Wtime();
+  line_at_ = MPI_Wtime();
+  begun_ = line_at_ - seconds_before;
 }
 
 void Report::after_step(std::int64_t columns_done, const hpl::StepTimes& times) {

@@ -32,7 +32,7 @@ class Report {
   Report& operator=(const Report&) = delete;
 
   void header(const Kernel& kernel, int ranks);
-  void begin(std::int64_t order);
+  void begin(std::int64_t order, std::int64_t columns_done, double seconds_before);
   void after_step(std::int64_t columns_done, const hpl::StepTimes& times);
   void end(const Outcome& outcome);
   void finish();

@@ -24,6 +24,12 @@ DRYFLY_WIDEST void add_columns(std::int64_t count, const Bf16* a, std::int64_t s
                to_float(a[i + 3 * stride]) * x[3];
 }
 
+DRYFLY_WIDEST void add_columns(std::int64_t count, const Half* a, std::int64_t stride, const float* x, float* sums) {
+  for (std::int64_t i = 0; i < count; ++i)
+    sums[i] += to_float(a[i]) * x[0] + to_float(a[i + stride]) * x[1] + to_float(a[i + 2 * stride]) * x[2] +
+               to_float(a[i + 3 * stride]) * x[3];
+}
+
 DRYFLY_WIDEST void add_columns(std::int64_t count, const float* a, std::int64_t stride, const float* x, float* sums) {
   for (std::int64_t i = 0; i < count; ++i)
     sums[i] += a[i] * x[0] + a[i + stride] * x[1] + a[i + 2 * stride] * x[2] + a[i + 3 * stride] * x[3];
@@ -90,10 +96,9 @@ class Triangles {
     const std::int64_t from = forward ? store_.rows().below(first + n) : 0;
     const std::int64_t to = forward ? store_.rows().size() : store_.rows().below(first);
     float* sums = sums_.data() + from;
-    if (store_.precision() == Precision::bf16)
-      add_product(to - from, n, static_cast<const Bf16*>(store_.at(from, place)), store_.stride(), x, sums);
-    else
-      add_product(to - from, n, static_cast<const float*>(store_.at(from, place)), store_.stride(), x, sums);
+    with_element(store_.precision(), [&]<class Element>(Element*) {
+      add_product(to - from, n, static_cast<const Element*>(store_.at(from, place)), store_.stride(), x, sums);
+    });
   }
 
   const Factorisation& factors_;

@@ -118,10 +118,8 @@ void System::generate() {
   std::fill(diagonal_.begin(), diagonal_.end(), 0.0);
   each_piece([&](std::int64_t row, std::int64_t column, std::int64_t count, double* values) {
     add_magnitudes(count, values, sums.data() + row);
-    if (store_.precision() == Precision::bf16)
-      convert<Bf16>(count, values, store_.at(row, column));
-    else
-      convert<float>(count, values, store_.at(row, column));
+    with_element(store_.precision(),
+                 [&]<class Element>(Element*) { convert<Element>(count, values, store_.at(row, column)); });
   });
   for (std::size_t i = 0; i < sums.size(); ++i)
     all[static_cast<std::size_t>(rows.global(static_cast<std::int64_t>(i)))] = sums[i];
