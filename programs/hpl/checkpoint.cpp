@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "options.hpp"
+#include "bad_input.hpp"
 
 namespace dryfly::hpl {
 namespace {

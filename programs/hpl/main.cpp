@@ -200,6 +200,8 @@ int run_all(const std::vector<Case>& cases, const Options& options, const Blas& 
   return numerics_skipped() ? kNotSolved : passed ? 0 : 1;
 }
 
+void say(const BadInput& error) { std::fprintf(stderr, "dryfly-hpl: %s\n", error.what()); }
+
 int run(int count, char** arguments) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -238,7 +240,14 @@ int run(int count, char** arguments) {
   const std::string places = check_places(options, is_first);
   MPI_Comm kept = without_slow_ranks(options, blas, is_first);
   if (kept == MPI_COMM_NULL) return numerics_skipped() ? kNotSolved : 0;  // a spare rank
-  const int status = run_all(cases, options, blas, kept, chosen, places);
+  int status = 2;
+  try {
+    status = run_all(cases, options, blas, kept, chosen, places);
+  } catch (const BadInput& problem) {
+    int place = 0;
+    MPI_Comm_rank(kept, &place);
+    if (place == 0) say(problem);
+  }
   if (kept != MPI_COMM_WORLD) MPI_Comm_free(&kept);
   return status;
 }
@@ -254,7 +263,7 @@ int main(int count, char** arguments) {
   } catch (const dryfly::hpl::BadInput& error) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) std::fprintf(stderr, "dryfly-hpl: %s\n", error.what());
+    if (rank == 0) dryfly::hpl::say(error);
   }
   MPI_Finalize();
   return status;

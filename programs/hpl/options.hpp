@@ -3,22 +3,16 @@
 
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bad_input.hpp"
 #include "blas.hpp"
 #include "checkpoint.hpp"
 #include "factor.hpp"
 
 namespace dryfly::hpl {
-
-// One sentence for the user: which field, its value, what is accepted. Ends the program with status 2.
-class BadInput : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // The value that the text names; BadInput with the accepted names otherwise.
 template <class Value>

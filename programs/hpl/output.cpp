@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "options.hpp"
+#include "bad_input.hpp"
 
 namespace dryfly::hpl {
 
