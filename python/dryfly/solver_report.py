@@ -42,11 +42,15 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def crossover(gemm: Sequence[float], rival: Sequence[float]) -> int:
-    """The step from which on, to the end, the rival takes longer than the products; their number if there is none."""
-    step = len(gemm)
-    while step > 0 and rival[step - 1] > gemm[step - 1]:
-        step -= 1
-    return step
+    """The step from which on, to the end, the rival takes longer than the products; their number if there is none.
+
+    Steps without either, as dryfly-mxp's last one, decide nothing.
+    """
+    decided = [step for step in range(len(gemm)) if gemm[step] or rival[step]]
+    begins = len(gemm)
+    while decided and rival[decided[-1]] > gemm[decided[-1]]:
+        begins = decided.pop()
+    return begins
 
 
 def figure(program: str, run: Mapping[str, Any]) -> Any:

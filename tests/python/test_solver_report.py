@@ -28,6 +28,7 @@ def test_the_crossover_is_where_the_rival_stays_above_to_the_end() -> None:
     assert solver_report.crossover(gemm, [6.0, 1.0, 1.0, 2.5, 2.0]) == 3  # not step 0, where it is above once
     assert solver_report.crossover(gemm, [1.0, 1.0, 1.0, 1.0, 1.0]) == 5
     assert solver_report.crossover(gemm, [9.0] * 5) == 0
+    assert solver_report.crossover([5.0, 4.0, 0.0], [1.0, 6.0, 0.0]) == 1
 
 
 def test_the_picture_names_both_crossovers_and_stacks_up_to_the_wall_time() -> None:
