@@ -77,7 +77,7 @@ void observe_replayed() {
 
 void open_compute() {
   const wire::SegmentHeader& header = *dryfly_self.header;
-  compute.mode = header.compute_mode;
+  compute.mode = header.compute_mode == ComputeMode::model ? ComputeMode::none : header.compute_mode;  // clock/work.cpp
   compute.factor_ppm = header.compute_factor_ppm;
   compute.threshold_ns = header.compute_threshold_ns;
   if (compute.mode == ComputeMode::measured) writer.open(getenv("DRYFLY_COMPUTE_RECORD"));

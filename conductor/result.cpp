@@ -115,6 +115,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t
     json.member("measured_ns", times.measured_ns);
     json.member("dropped_gaps_ns", times.dropped_gaps_ns);
     json.member("replay_mismatches", times.replay_mismatches);
+    json.member("announced_work", times.announced_work);
     json.member("several_threads", times.several_threads);
     json.member("messages_sent", rank.messages_sent);
     json.member("bytes_sent", rank.bytes_sent);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <new>
+#include <string>
 #include <system_error>
 
 namespace dryfly {
@@ -36,7 +38,24 @@ wire::ComputeMode compute_mode(const Spec& spec) {
   if (text == "none") return wire::ComputeMode::none;
   if (text == "measured") return wire::ComputeMode::measured;
   if (text == "replay") return wire::ComputeMode::replay;
-  throw SpecError("host.compute_mode = `" + text + "`: accepted are none, measured and replay");
+  if (text == "model") return wire::ComputeMode::model;
+  throw SpecError("host.compute_mode = `" + text + "`: accepted are none, measured, replay and model");
+}
+
+wire::ComputePlace compute_place(const Spec& spec, const std::string& name) {
+  const std::string prefix = "compute." + name + ".";
+  if (!spec.has(prefix + "fp64_per_s")) return {};
+  return {.latency_ps = spec.number(prefix + "latency_ps"),
+          .memory_bytes_per_s = spec.number_in(prefix + "memory_bytes_per_s", 1, ~std::uint64_t{0}),
+          .operations_per_s = {spec.number_in(prefix + "fp64_per_s", 1, ~std::uint64_t{0}),
+                               spec.number_in(prefix + "fp32_per_s", 1, ~std::uint64_t{0}),
+                               spec.number_in(prefix + "half_per_s", 1, ~std::uint64_t{0})}};
+}
+
+std::map<std::uint64_t, std::uint32_t> ranks_by_node(const Spec& spec, std::uint32_t ranks) {
+  std::map<std::uint64_t, std::uint32_t> count;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) ++count[spec.number("run.rank." + std::to_string(rank) + ".node")];
+  return count;
 }
 
 }  // namespace
@@ -70,6 +89,11 @@ Segment::Segment(const Spec& spec) {
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
   head->compute_mode = compute_mode(spec);
+  if (head->compute_mode == wire::ComputeMode::model) {
+    head->cpu = compute_place(spec, "cpu");
+    head->gpu = compute_place(spec, "gpu");
+    head->numerics_skipped = static_cast<std::uint32_t>(spec.number_in("compute.numerics_skipped", 0, 1));
+  }
   head->compute_factor_ppm = static_cast<std::uint32_t>(spec.number_in("host.compute_factor_ppm", 0, 0xffffffffU));
   head->compute_threshold_ns = spec.number("host.compute_threshold_ns");
   head->inline_max = static_cast<std::uint32_t>(spec.number_in("nic.inline_bytes", 0, wire::inline_bytes_max));
@@ -84,10 +108,13 @@ Segment::Segment(const Spec& spec) {
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
   head->served = spec.has("run.served") ? 1 : 0;
   head->arena_top.store(arena_offset);
+  const auto on_node = head->compute_mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
+                                                                      : std::map<std::uint64_t, std::uint32_t>{};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
+    if (!on_node.empty()) fresh.ranks_on_node = on_node.at(spec.number("run.rank." + std::to_string(rank) + ".node"));
   }
 }
 

@@ -33,7 +33,15 @@ struct HostCosts {
   std::uint64_t match_ps = 0;       // one message matched, or one header taken over, by software
 };
 
-enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2 };
+enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2, model = 3 };
+
+// What a node computes with, for ComputeMode::model: its processors, or its GPUs; all zero if it has none.
+inline constexpr std::uint32_t precision_count = 3;  // FP64, FP32, and the two of 16 bits
+struct ComputePlace {
+  std::uint64_t latency_ps;
+  std::uint64_t memory_bytes_per_s;
+  std::uint64_t operations_per_s[precision_count];
+};
 
 struct SegmentHeader {
   std::uint64_t magic;
@@ -48,16 +56,18 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeMode compute_mode;
-  std::uint32_t compute_factor_ppm;                  // measured CPU time times this, in millionths
-  std::uint64_t compute_threshold_ns;                // shorter gaps count as nothing
-  std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
-  std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
-  std::uint32_t nodes_share_memory;                  // 1: ranks of a node talk through memory, taking turns (baton)
-  std::uint64_t copy_ps;                             // what copying to or from such memory costs a rank: each time
-  std::uint64_t copy_ps_per_kib;                     // and for each KiB
-  std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
+  std::uint32_t compute_factor_ppm;    // measured CPU time times this, in millionths
+  std::uint64_t compute_threshold_ns;  // shorter gaps count as nothing
+  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
+  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
+  std::uint32_t nodes_share_memory;    // 1: ranks of a node talk through memory, taking turns (baton)
+  std::uint64_t copy_ps;               // what copying to or from such memory costs a rank: each time
+  std::uint64_t copy_ps_per_kib;       // and for each KiB
+  std::uint32_t served;                // not 0: processes join and leave at any time (dryfly serve)
+  std::uint32_t numerics_skipped;      // 1: programs need not compute what they announce (ComputeMode::model)
+  ComputePlace cpu, gpu;               // of a whole node
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
@@ -96,6 +106,7 @@ struct RankTimes {
   std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
   std::uint64_t measured_ns;        // measured CPU time that was counted
   std::uint64_t replay_mismatches;  // replay: points at which the recording did not fit the program
+  std::uint64_t announced_work;     // calls of dryfly_work that took time
   std::uint64_t several_threads;    // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
@@ -140,6 +151,7 @@ struct alignas(64) RankPage {
   std::uint64_t service_address;
   std::uint64_t service_bytes;
   std::uint64_t service_arena_offset;
+  std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
   alignas(64) RankTimes times;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];

@@ -1,5 +1,6 @@
 // The MPI interposer: forwarding, profile, modes, gates, and the program's own computing. Run with the preload.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,48 @@ TEST_CASE("record: CPU time outside MPI moves the clock by the factor, short gap
   REQUIRE(file != nullptr);
   fprintf(file, "%llu", static_cast<unsigned long long>(fake_mpi.self->now_ps.load()));
   fclose(file);
+}
+
+TEST_CASE("model: announced work takes the roof line's time of the faster place, and nothing else takes any") {
+  begin_computing(ComputeMode::model);
+  dryfly::wire::SegmentHeader& header = *fake_mpi.header;
+  header.cpu = {.latency_ps = 0, .memory_bytes_per_s = 100'000'000'000, .operations_per_s = {1, 2, 4}};
+  for (std::uint64_t& rate : header.cpu.operations_per_s) rate *= 1'000'000'000'000;
+  header.gpu = {.latency_ps = 5'000'000, .memory_bytes_per_s = 1'000'000'000'000, .operations_per_s = {20, 40, 400}};
+  for (std::uint64_t& rate : header.gpu.operations_per_s) rate *= 1'000'000'000'000;
+  fake_mpi.page->ranks_on_node = 2;
+  using Work = void (*)(int, int, std::int64_t, std::int64_t, std::int64_t);
+  const auto work = reinterpret_cast<Work>(dlsym(RTLD_DEFAULT, "dryfly_work"));
+  const auto mode = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "dryfly_work_mode"));
+  REQUIRE((work != nullptr && mode != nullptr));
+  CHECK(mode() == 1);
+  const auto takes = [&](int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k) {
+    const std::uint64_t before = fake_mpi.self->now_ps.load();
+    work(kind, precision, m, n, k);
+    return fake_mpi.self->now_ps.load() - before;
+  };
+  // 2 x 1000^3 operations at half of 20 TF/s: 200 us, and 5 us; the processors would take 4 ms.
+  CHECK(takes(0, 0, 1000, 1000, 1000) == 205'000'000);
+  // In 16 bits at half of 400 TF/s: 10 us; its operands of 8 MB take 16 us at half of 1 TB/s.
+  CHECK(takes(0, 2, 1000, 1000, 1000) == 21'000'000);
+  // 8 x (8 x 8 + 8 x 8 + 2 x 8 x 8) bytes at half of 100 GB/s: 40.96 ns on the processors, without a kernel's latency.
+  CHECK(takes(0, 0, 8, 8, 8) == 40'960);
+  // A triangle has half of a product's operations, 1000^3, in 100 us.
+  CHECK(takes(1, 0, 1000, 1000, 0) == 105'000'000);
+  CHECK(takes(2, 0, 50'000, 0, 0) == 1'000'000);
+  CHECK(takes(3, 1, 1'000'000, 0, 0) == 1'000'000);
+  CHECK(takes(0, 0, 0, 10, 10) == 0);
+  CHECK(takes(0, 0, -1, 10, 10) == 0);
+  CHECK(takes(9, 0, 10, 10, 10) == 0);
+  CHECK(takes(0, 3, 10, 10, 10) == 0);
+  const std::uint64_t before = fake_mpi.self->now_ps.load();
+  compute(3'000'000);
+  MPI_Barrier(0);
+  CHECK(fake_mpi.self->now_ps.load() == before);
+  header.numerics_skipped = 1;
+  CHECK(mode() == 2);
+  CHECK(fake_mpi.page->times.announced_work == 6);
+  REQUIRE(MPI_Finalize() == 0);
 }
 
 TEST_CASE("replay: the recorded computing gives the same clock to the picosecond") {

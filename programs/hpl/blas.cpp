@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "work.hpp"
+
 // Where `dryfly hpl` found libraries when it built this program: paths with ':' between them, best first.
 #ifndef DRYFLY_BLAS_FOUND
 #define DRYFLY_BLAS_FOUND ""
@@ -40,20 +42,29 @@ std::string processor(const char* field) {
   return "";
 }
 
-// In the order in which they are tried. Intel's library is the faster one on Intel's processors, OpenBLAS on AMD's.
+// In the order in which they are tried; oneMKL exists for x86 only.
+#if defined(__x86_64__)
+constexpr bool kMklFirst = true;
+#else
+constexpr bool kMklFirst = false;
+#endif
+
+bool by_default(const std::string& wanted) {
+  const char* fixed = std::getenv("DRYFLY_BLAS");
+  return wanted.empty() && (fixed == nullptr || *fixed == '\0');
+}
+
 std::vector<std::string> candidates(const std::string& wanted) {
   if (wanted.find('/') != std::string::npos || wanted.find(".so") != std::string::npos) return {wanted};
-  const char* fixed = std::getenv("DRYFLY_BLAS");
-  if (wanted.empty() && fixed != nullptr && *fixed != '\0') return {fixed};
+  if (wanted.empty() && !by_default(wanted)) return {std::getenv("DRYFLY_BLAS")};
   std::vector<std::string> mkl, openblas, any = split(kAnyNames);
   for (const std::string& found : split(DRYFLY_BLAS_FOUND)) (is_mkl(found) ? mkl : openblas).push_back(found);
   for (const std::string& name : split(kMklNames)) mkl.push_back(name);
   for (const std::string& name : split(kOpenBlasNames)) openblas.push_back(name);
   if (wanted == "mkl") return mkl;
   if (wanted == "openblas") return openblas;
-  std::vector<std::string>& first = processor("vendor_id").find("AMD") != std::string::npos ? openblas : mkl;
-  std::vector<std::string> all = first;
-  const std::vector<std::string>& second = &first == &mkl ? openblas : mkl;
+  std::vector<std::string> all = kMklFirst ? mkl : openblas;
+  const std::vector<std::string>& second = kMklFirst ? openblas : mkl;
   all.insert(all.end(), second.begin(), second.end());
   all.insert(all.end(), any.begin(), any.end());
   return all;
@@ -143,6 +154,7 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
       const std::string core = open_blas_core(library, prefix);
       blas.description_ = core.empty() ? "BLAS" : "OpenBLAS, kernels for " + core + note;
     }
+    if (kMklFirst && by_default(choice.library) && !is_mkl(name)) blas.description_ += " (oneMKL is not installed)";
     blas.description_ += ", " + std::to_string(choice.threads) + (choice.threads == 1 ? " thread" : " threads") +
                          " a rank (" + name + ")";
     return blas;
@@ -155,7 +167,7 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
 void Blas::subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t a_stride,
                             const double* b, std::int64_t b_stride, bool transposed_b, double* c,
                             std::int64_t c_stride) const {
-  if (m <= 0 || n <= 0 || k <= 0) return;
+  if (m <= 0 || n <= 0 || k <= 0 || !product(m, n, k, DRYFLY_FP64)) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), depth = static_cast<int>(k);
   const int sa = static_cast<int>(a_stride), sb = static_cast<int>(b_stride), sc = static_cast<int>(c_stride);
   const double minus_one = -1.0, one = 1.0;
@@ -164,7 +176,7 @@ void Blas::subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, cons
 
 void Blas::solve_unit_lower(std::int64_t m, std::int64_t n, const double* l, std::int64_t l_stride,
                             bool stored_transposed, double* b, std::int64_t b_stride) const {
-  if (m <= 0 || n <= 0) return;
+  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64)) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n);
   const int sl = static_cast<int>(l_stride), sb = static_cast<int>(b_stride);
   const double one = 1.0;
@@ -173,7 +185,7 @@ void Blas::solve_unit_lower(std::int64_t m, std::int64_t n, const double* l, std
 
 void Blas::solve_unit_lower_right(std::int64_t m, std::int64_t n, const double* l, std::int64_t l_stride,
                                   bool stored_transposed, double* b, std::int64_t b_stride) const {
-  if (m <= 0 || n <= 0) return;
+  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64)) return;
   const int rows = static_cast<int>(n), columns = static_cast<int>(m);
   const int sl = static_cast<int>(l_stride), sb = static_cast<int>(b_stride);
   const double one = 1.0;
@@ -181,7 +193,7 @@ void Blas::solve_unit_lower_right(std::int64_t m, std::int64_t n, const double* 
 }
 
 void Blas::solve_upper(std::int64_t n, const double* u, std::int64_t u_stride, double* x) const {
-  if (n <= 0) return;
+  if (n <= 0 || !triangular_solve(n, 1, DRYFLY_FP64)) return;
   const int order = static_cast<int>(n), su = static_cast<int>(u_stride), one = 1;
   trsv_("U", "N", "N", &order, u, &su, x, &one);
 }

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "options.hpp"
+#include "bad_input.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -20,8 +20,8 @@ using File = std::unique_ptr<std::FILE, Closer>;
 
 }  // namespace
 
-Checkpoint::Checkpoint(const CheckpointOptions& options, MPI_Comm where, std::string about)
-    : options_(options), where_(where), about_(std::move(about)) {
+Checkpoint::Checkpoint(const CheckpointOptions& options, MPI_Comm where, std::string name, std::string about)
+    : options_(options), where_(where), name_(std::move(name)), about_(std::move(about)) {
   MPI_Comm_rank(where, &rank_);
   begin_ = last_ = MPI_Wtime();
   if (options_.folder.empty()) return;
@@ -32,7 +32,7 @@ Checkpoint::Checkpoint(const CheckpointOptions& options, MPI_Comm where, std::st
 }
 
 std::string Checkpoint::file(std::int64_t step) const {
-  return options_.folder + "/hpl-" + std::to_string(step) + "-" + std::to_string(rank_);
+  return options_.folder + "/" + name_ + "-" + std::to_string(step) + "-" + std::to_string(rank_);
 }
 
 bool Checkpoint::all_agree(bool mine) const {
@@ -41,7 +41,7 @@ bool Checkpoint::all_agree(bool mine) const {
   return all == 1;
 }
 
-std::int64_t Checkpoint::restore(Factorisation& factorisation) {
+std::int64_t Checkpoint::restore(Checkpointed& state) {
   if (options_.folder.empty() || !options_.restart) return 0;
   long long step = 0;
   std::string about;
@@ -56,27 +56,25 @@ std::int64_t Checkpoint::restore(Factorisation& factorisation) {
   if (!all_agree(rank_ != 0 || about == about_))
     throw BadInput("--restart: what is kept in " + options_.folder + " is of another run (" + about + ")");
   const File stream(std::fopen(file(step).c_str(), "rb"));
-  const bool read = stream != nullptr && factorisation.transfer_state(step, [&](double* data, std::int64_t count) {
-    const auto wanted = static_cast<std::size_t>(count);
-    return std::fread(data, sizeof(double), wanted, stream.get()) == wanted;
+  const bool read = stream != nullptr && state.transfer_state(step, [&](void* data, std::size_t bytes) {
+    return std::fread(data, 1, bytes, stream.get()) == bytes;
   });
   if (!all_agree(read)) throw BadInput("--restart: a file of step " + std::to_string(step) + " cannot be read");
   kept_ = step;
   return step;
 }
 
-void Checkpoint::after_step(std::int64_t next_step, Factorisation& factorisation) {
+void Checkpoint::after_step(std::int64_t next_step, Checkpointed& state) {
   if (options_.folder.empty()) return;
   int due = MPI_Wtime() - last_ >= options_.every ? 1 : 0;
   MPI_Bcast(&due, 1, MPI_INT, 0, where_);  // the clocks differ, the decision must not
   if (due == 0) return;
-  factorisation.settle();
+  state.settle();
   bool written = false;
   {
     const File stream(std::fopen(file(next_step).c_str(), "wb"));
-    written = stream != nullptr && factorisation.transfer_state(next_step, [&](double* data, std::int64_t count) {
-      const auto wanted = static_cast<std::size_t>(count);
-      return std::fwrite(data, sizeof(double), wanted, stream.get()) == wanted;
+    written = stream != nullptr && state.transfer_state(next_step, [&](void* data, std::size_t bytes) {
+      return std::fwrite(data, 1, bytes, stream.get()) == bytes;
     });
     written = written && std::fflush(stream.get()) == 0 && fsync(fileno(stream.get())) == 0;
   }
@@ -106,7 +104,7 @@ void Checkpoint::remove_all_but(std::int64_t step) const {
   const std::string end = "-" + std::to_string(rank_);
   for (const auto& entry : std::filesystem::directory_iterator(options_.folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (name.rfind("hpl-", 0) == 0 && name.ends_with(end) && entry.path() != std::filesystem::path(file(step)))
+    if (name.rfind(name_ + "-", 0) == 0 && name.ends_with(end) && entry.path() != std::filesystem::path(file(step)))
       std::filesystem::remove(entry.path(), ignored);
   }
 }

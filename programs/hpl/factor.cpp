@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "triangle.hpp"
+#include "work.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -52,7 +53,8 @@ void Factorisation::run(std::int64_t first_step, const AfterStep& after_step) {
 }
 
 bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& transfer) {
-  bool good = transfer(matrix_.at(0, 0), matrix_.elements());
+  const auto bytes = [](std::int64_t doubles) { return static_cast<std::size_t>(doubles) * sizeof(double); };
+  bool good = transfer(matrix_.at(0, 0), bytes(matrix_.elements()));
   const std::int64_t newest = std::min(next_step + options_.depth, blocks());
   for (std::int64_t index = next_step; index < newest; ++index) {
     Panel& ahead = panel(index);
@@ -61,7 +63,7 @@ bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& trans
       ahead.low = matrix_.at(ahead.first_row, matrix_.columns().below(ahead.column));
       ahead.used_low_stride = matrix_.stride();
     }
-    good = good && transfer(ahead.top(), ahead.message());
+    good = good && transfer(ahead.top(), bytes(ahead.message()));
   }
   return good;
 }
@@ -141,7 +143,8 @@ void Factorisation::update_part(Panel& panel, std::int64_t first, std::int64_t c
   }
   if (grid_.rows() > 1 && grid_.row() == panel.owner_row) {
     const Timed timed(times_, Phase::swap);
-    for (std::int64_t c = 0; c < count; ++c) {
+    const bool wanted = memory_traffic(2 * static_cast<std::int64_t>(sizeof(double)) * count * width);
+    for (std::int64_t c = 0; wanted && c < count; ++c) {
       double* target = matrix_.at(panel.first_row - width, first + c);
       for (std::int64_t r = 0; r < width; ++r) target[r] = transposed_u ? u[c + r * u_stride] : u[r + c * u_stride];
     }

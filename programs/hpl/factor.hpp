@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "checkpoint.hpp"
 #include "panel.hpp"
 #include "phases.hpp"
 #include "rows.hpp"
@@ -25,7 +26,7 @@ struct FactorOptions {
   bool transposed_top = false;
 };
 
-class Factorisation {
+class Factorisation final : public Checkpointed {
  public:
   Factorisation(const Grid& grid, const Blas& blas, const FactorOptions& options, Matrix& matrix);
 
@@ -34,12 +35,8 @@ class Factorisation {
   // From step `first` on; if that is not 0, the state before it has been transferred.
   void run(std::int64_t first, const AfterStep& after_step);
 
-  // Between two steps: nothing is under way any more.
-  void settle() { traffic_.wait_for_all(); }
-
-  // Everything that step `next_step` needs, to or from a file; false if `transfer` fails.
-  using Transfer = std::function<bool(double*, std::int64_t)>;
-  bool transfer_state(std::int64_t next_step, const Transfer& transfer);
+  void settle() override { traffic_.wait_for_all(); }
+  bool transfer_state(std::int64_t next_step, const Transfer& transfer) override;
 
   std::int64_t elements() const;  // memory besides the matrix, in doubles
 

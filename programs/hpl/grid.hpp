@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace dryfly::hpl {
 
@@ -32,10 +34,17 @@ struct Cyclic {
   std::int64_t size() const { return below(count); }
 };
 
+// Which of its NICs a process is to use for what goes along its process row (broadcasts) and along its column (rows,
+// pivots); with several for the row, processes take them in turn. Empty: MPI's choice. As hints to MPI
+// (multi_nic_pref_nic, MPICH), which may not heed them.
+struct NicHints {
+  std::vector<int> row, column;
+};
+
 class Grid {
  public:
   // Collective over `all`, which has exactly rows * columns processes.
-  Grid(MPI_Comm all, int rows, int columns, bool row_major);
+  Grid(MPI_Comm all, int rows, int columns, bool row_major, const NicHints& nics = {});
   ~Grid();
   Grid(const Grid&) = delete;
   Grid& operator=(const Grid&) = delete;
@@ -46,12 +55,16 @@ class Grid {
   int column() const { return column_; }
   bool is_first() const { return rank_ == 0; }
   MPI_Comm all() const { return all_; }
-  MPI_Comm along_row() const { return along_row_; }        // the processes of my process row, by their column
+  MPI_Comm along_row() const { return along_row_; }  // the processes of my process row, by their column
+  // What MPI has made of the hints, as it says itself; empty where it says nothing.
+  const std::string& row_nic() const { return row_nic_; }
+  const std::string& column_nic() const { return column_nic_; }
   MPI_Comm along_column() const { return along_column_; }  // the processes of my process column, by their row
 
  private:
   int rows_, columns_, row_ = 0, column_ = 0, rank_ = 0;
   MPI_Comm all_, along_row_ = MPI_COMM_NULL, along_column_ = MPI_COMM_NULL;
+  std::string row_nic_, column_nic_;
 };
 
 }  // namespace dryfly::hpl

@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <sstream>
 
+#include "binding.hpp"
 #include "factor.hpp"
 #include "host_memory.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "solve.hpp"
+#include "work.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -99,55 +102,105 @@ std::string about(const Case& each, const Options& options, const Blas& blas) {
   return text.str();
 }
 
-Outcome solve(const Case& each, const Options& options, const Blas& blas, Report& report) {
-  const Grid grid(MPI_COMM_WORLD, each.rows, each.columns, options.row_major);
+Outcome solve(const Case& each, const Options& options, const Blas& blas, MPI_Comm all, Report& report) {
+  const Grid grid(all, each.rows, each.columns, options.row_major, options.nics);
+  report.nics(grid, options.nics);
   Matrix matrix(grid, each.order, each.block, options.alignment);
   int there = matrix.allocated() ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, all);
   if (there == 0) throw BadInput("N = " + std::to_string(each.order) + ": the system gives no memory for the matrix");
   const Generator generator(options.seed);
   Factorisation factorisation(grid, blas, each.factor, matrix);
-  Checkpoint checkpoint(options.checkpoint, MPI_COMM_WORLD, about(each, options, blas));
+  Checkpoint checkpoint(options.checkpoint, all, "hpl", about(each, options, blas));
   const std::int64_t first_step = checkpoint.restore(factorisation);
-  if (first_step == 0) matrix.generate(generator);
+  if (first_step == 0 && !numerics_skipped()) matrix.generate(generator);
   Outcome outcome;
-  if (options.screen) outcome.before = screen(blas, each.block, MPI_COMM_WORLD);
+  if (options.screen) outcome.before = screen(blas, each.block, all);
   report.screening("before", outcome.before);
-  MPI_Barrier(MPI_COMM_WORLD);
+  if (options.warm_up) warm_up(blas, grid, each.block);
+  MPI_Barrier(all);
   report.begin(each, first_step * each.block, checkpoint.seconds_before());
+  std::vector<StepTimes> steps;
   const double begin = MPI_Wtime();
   factorisation.run(first_step, [&](std::int64_t next_step, std::int64_t columns_done, const StepTimes& times) {
-    outcome.steps.push_back(times);
+    steps.push_back(times);
     report.after_step(columns_done, times);
     if (columns_done < each.order) checkpoint.after_step(next_step, factorisation);
   });
   const std::vector<double> x = back_substitute(grid, blas, matrix);
   outcome.seconds = checkpoint.seconds_before() + MPI_Wtime() - begin;
-  MPI_Allreduce(MPI_IN_PLACE, &outcome.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  if (options.screen) outcome.after = screen(blas, each.block, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.seconds, 1, MPI_DOUBLE, MPI_MAX, all);
+  if (options.screen) outcome.after = screen(blas, each.block, all);
   report.screening("after", outcome.after);
   outcome.memory_bytes = 8.0 * static_cast<double>(matrix.elements() + factorisation.elements());
-  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  for (const StepTimes& step : outcome.steps)
-    for (std::size_t i = 0; i < kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
-  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (double& seconds : outcome.mean.phase) seconds /= each.rows * each.columns;
-  static_assert(sizeof(StepTimes) == (kPhases + 1) * sizeof(double), "sent as doubles");
-  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (kPhases + 1)), MPI_DOUBLE,
-                MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, all);
+  outcome.steps = summarise(steps, all);
   report.solution(x);
   checkpoint.remove();
+  outcome.solved = !numerics_skipped();
+  if (!outcome.solved) return outcome;
   outcome.residual = check(grid, matrix, generator, x);
   outcome.passed = outcome.residual.passed(options.threshold);
   return outcome;
 }
 
 // What is wrong on one rank ends all of them; `otherwise` is said where it is another than the first.
-void agree(const std::string& error, const char* otherwise) {
+void agree(const std::string& error, const char* otherwise, MPI_Comm where) {
   int wrong = error.empty() ? 0 : 1;
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, where);
   if (wrong != 0) throw BadInput(error.empty() ? otherwise : error);
 }
+
+// The map of a native run; under dryfly the ranks run where there is room, and their nodes are simulated.
+std::string check_places(const Options& options, bool is_first) {
+  if (std::getenv("DRYFLY_CHANNEL") != nullptr) return "";
+  const std::vector<Place> places = gather_places(place_of_this_process(), MPI_COMM_WORLD);
+  const std::string wrong = is_first && options.check_binding ? nonsense(places, options.blas.threads) : "";
+  agree(wrong, "the ranks' places are refused", MPI_COMM_WORLD);
+  return is_first ? map_text(places) : "";
+}
+
+// The communicator of the ranks that solve; null on those that are left out.
+MPI_Comm without_slow_ranks(const Options& options, const Blas& blas, bool is_first) {
+  if (options.spare == 0) return MPI_COMM_WORLD;
+  const Screening measured = screen(blas, options.blocks.front(), MPI_COMM_WORLD);
+  const std::vector<bool> kept = without_slowest(measured, options.spare);
+  for (std::size_t rank = 0; is_first && rank < kept.size(); ++rank)
+    if (!kept[rank])
+      std::printf("left out: rank %zu, dgemm %.2f GF/s, memory %.2f GB/s\n", rank, measured.gemm_gflops[rank],
+                  measured.memory_gbytes[rank]);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm where = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, kept[static_cast<std::size_t>(rank)] ? 0 : MPI_UNDEFINED, rank, &where);
+  return where;
+}
+
+int run_all(const std::vector<Case>& cases, const Options& options, const Blas& blas, MPI_Comm where,
+            const std::string& chosen, const std::string& places) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(where, &rank);
+  MPI_Comm_size(where, &ranks);
+  std::string error;
+  std::unique_ptr<Report> report;
+  try {
+    report = std::make_unique<Report>(rank == 0, options);
+  } catch (const BadInput& problem) {
+    error = problem.what();
+  }
+  agree(error, "a file cannot be written", where);
+  report->header(options, blas, ranks, chosen, places);
+  bool passed = true;
+  for (const Case& each : cases) {
+    const Outcome outcome = solve(each, options, blas, where, *report);
+    report->end(each, outcome, options.threshold);
+    passed = passed && outcome.passed;
+  }
+  report->finish(0);
+  return numerics_skipped() ? kNotSolved : passed ? 0 : 1;
+}
+
+void say(const BadInput& error) { std::fprintf(stderr, "dryfly-hpl: %s\n", error.what()); }
 
 int run(int count, char** arguments) {
   int ranks = 1, rank = 0;
@@ -172,7 +225,9 @@ int run(int count, char** arguments) {
   }
   const double usable = usable_bytes(ranks);
   const bool order_chosen = options.orders.empty();
-  complete(options, ranks, usable);
+  if (options.spare >= ranks)
+    throw BadInput("--spare " + std::to_string(options.spare) + ": there are " + std::to_string(ranks) + " ranks");
+  complete(options, ranks - options.spare, usable);
   const std::vector<Case> cases = combinations(options);
   check_memory(cases, usable);
   if (order_chosen)
@@ -181,24 +236,20 @@ int run(int count, char** arguments) {
              ", for which " + gigabytes(usable) + " of memory are free";
   std::string error;
   const Blas blas = Blas::load(options.blas, &error);
-  agree(error, "a rank cannot load the BLAS");
-  std::unique_ptr<Report> opened;
+  agree(error, "a rank cannot load the BLAS", MPI_COMM_WORLD);
+  const std::string places = check_places(options, is_first);
+  MPI_Comm kept = without_slow_ranks(options, blas, is_first);
+  if (kept == MPI_COMM_NULL) return numerics_skipped() ? kNotSolved : 0;  // a spare rank
+  int status = 2;
   try {
-    opened = std::make_unique<Report>(is_first, options);
+    status = run_all(cases, options, blas, kept, chosen, places);
   } catch (const BadInput& problem) {
-    error = problem.what();
+    int place = 0;
+    MPI_Comm_rank(kept, &place);
+    if (place == 0) say(problem);
   }
-  agree(error, "a file cannot be written");
-  Report& report = *opened;
-  report.header(options, blas, ranks, chosen);
-  bool passed = true;
-  for (const Case& each : cases) {
-    const Outcome outcome = solve(each, options, blas, report);
-    report.end(each, outcome, options.threshold);
-    passed = passed && outcome.passed;
-  }
-  report.finish(0);
-  return passed ? 0 : 1;
+  if (kept != MPI_COMM_WORLD) MPI_Comm_free(&kept);
+  return status;
 }
 
 }  // namespace
@@ -212,7 +263,7 @@ int main(int count, char** arguments) {
   } catch (const dryfly::hpl::BadInput& error) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) std::fprintf(stderr, "dryfly-hpl: %s\n", error.what());
+    if (rank == 0) dryfly::hpl::say(error);
   }
   MPI_Finalize();
   return status;

@@ -31,22 +31,6 @@ std::vector<Value> list(const std::string& text, const std::function<Value(const
   return values;
 }
 
-double parse_real(const std::string& field, const std::string& text, double least) {
-  std::size_t used = 0;
-  double value = -1;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != text.size() || !(value >= least)) {
-    std::ostringstream message;
-    message << field << " " << text << ": accepted is a number from " << least << " on";
-    throw BadInput(message.str());
-  }
-  return value;
-}
-
 std::pair<int, int> parse_grid(const std::string& text) {
   const std::size_t cross = text.find('x');
   if (cross == std::string::npos) throw BadInput("--grid " + text + ": accepted is PxQ, such as 2x3");
@@ -62,6 +46,10 @@ int parse_progress(const std::string& text) {
 
 std::function<int(const std::string&)> whole(const std::string& field, int least, int most) {
   return [=](const std::string& text) { return static_cast<int>(parse_count(field, text, least, most)); };
+}
+
+std::vector<int> nic_list(const std::string& text) {
+  return list<int>(text, whole("--swap-nic or --bcast-nic", 0, 63));
 }
 
 using Setter = std::function<void(Options&, const std::string&)>;
@@ -156,6 +144,22 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
       {"--screen",
        {"yes|no", "measure the kernels and the memory of every rank before and after, and name slow ranks",
         [](Options& o, Text t) { o.screen = choose("--screen", t, kYesNo); }}},
+      {"--spare",
+       {"K", "ranks more than the grid has: all are measured, and the slowest K are left out",
+        [](Options& o, Text t) { o.spare = whole("--spare", 0, 1 << 20)(t); }}},
+      {"--warm-up",
+       {"yes|no", "multiply and exchange messages once before the time starts",
+        [](Options& o, Text t) { o.warm_up = choose("--warm-up", t, kYesNo); }}},
+      {"--binding",
+       {"check|any", "natively: refuse ranks that are bound to each other's cores or far from their memory",
+        [](Options& o, Text t) {
+          o.check_binding = choose("--binding", t, std::map<std::string, bool>{{"check", true}, {"any", false}});
+        }}},
+      {"--swap-nic",
+       {"K", "hint to MPI: the NIC for the exchange of rows", [](Options& o, Text t) { o.nics.column = nic_list(t); }}},
+      {"--bcast-nic",
+       {"K,...", "hint to MPI: the NICs for the broadcasts, by ranks in turn",
+        [](Options& o, Text t) { o.nics.row = nic_list(t); }}},
       {"--checkpoint",
        {"FOLDER", "keep the state there, to go on after an interruption",
         [](Options& o, Text t) { o.checkpoint.folder = t; }}},
@@ -199,6 +203,22 @@ std::int64_t parse_count(const std::string& field, const std::string& text, std:
     throw BadInput(field + " " + text + ": accepted is a whole number from " + std::to_string(least) + " to " +
                    std::to_string(most));
   return static_cast<std::int64_t>(value);
+}
+
+double parse_real(const std::string& field, const std::string& text, double least) {
+  std::size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size() || !(value >= least)) {
+    std::ostringstream message;
+    message << field << " " << text << ": accepted is a number from " << least << " on";
+    throw BadInput(message.str());
+  }
+  return value;
 }
 
 Options parse_command_line(int count, char** arguments) {

@@ -3,22 +3,16 @@
 
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bad_input.hpp"
 #include "blas.hpp"
 #include "checkpoint.hpp"
 #include "factor.hpp"
 
 namespace dryfly::hpl {
-
-// One sentence for the user: which field, its value, what is accepted. Ends the program with status 2.
-class BadInput : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // The value that the text names; BadInput with the accepted names otherwise.
 template <class Value>
@@ -57,6 +51,10 @@ struct Options {
   int progress = 10;     // lines about every run; 0: none, -1: one for each step
   std::string solution;  // a file that gets x of every run, as doubles
   CheckpointOptions checkpoint;
+  NicHints nics;
+  bool check_binding = true;  // refuse what cannot be meant
+  int spare = 0;              // ranks beyond the grid: the slowest are left out
+  bool warm_up = false;
   bool screen = false;    // measure every rank before and after each run
   std::string data_file;  // HPL.dat to be read
   bool help = false;
@@ -73,6 +71,8 @@ void complete(Options& options, int ranks, double memory_bytes);
 
 // "8000", "1e4" and "8k" are whole numbers as well.
 std::int64_t parse_count(const std::string& field, const std::string& text, std::int64_t least, std::int64_t most);
+
+double parse_real(const std::string& field, const std::string& text, double least);
 
 std::string usage();
 

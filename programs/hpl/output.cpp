@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "options.hpp"
+#include "bad_input.hpp"
 
 namespace dryfly::hpl {
 
@@ -21,6 +21,18 @@ std::string quoted(const std::string& text) {
     result += c;
   }
   return result + "\"";
+}
+
+void write_steps(std::FILE* file, const char* name, const std::vector<StepTimes>& steps,
+                 std::span<const NamedPhase> phases) {
+  std::fprintf(file, "   \"%s\": {\"wall\": [", name);
+  for (std::size_t i = 0; i < steps.size(); ++i) std::fprintf(file, "%s%.6g", i == 0 ? "" : ", ", steps[i].wall);
+  for (const auto& [phase, title] : phases) {
+    std::fprintf(file, "],\n    \"%s\": [", title);
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      std::fprintf(file, "%s%.6g", i == 0 ? "" : ", ", steps[i].phase[static_cast<std::size_t>(phase)]);
+  }
+  std::fputs("]}", file);
 }
 
 std::FILE* opened(const char* field, const std::string& name) {

@@ -5,8 +5,19 @@
 #include <cstring>
 #include <limits>
 
+#include "work.hpp"
+
 namespace dryfly::hpl {
 namespace {
+
+std::int64_t column_bytes(std::int64_t rows) { return rows * static_cast<std::int64_t>(sizeof(double)); }
+
+// Without numerics a pivot is drawn, so that rows are exchanged as they are for a random matrix.
+std::uint64_t draw(std::int64_t column, int process) {
+  std::uint64_t state = static_cast<std::uint64_t>(column) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(process);
+  for (int round = 0; round < 3; ++round) state = (state ^ (state >> 31)) * 0xbf58476d1ce4e5b9u;
+  return state ^ (state >> 32);
+}
 
 // A candidate for the pivot as it travels: these numbers, the candidate's row, and the row that it will replace.
 enum Field : std::size_t { kSize, kRow, kHasReplaced, kFields };
@@ -101,6 +112,7 @@ PanelFactor::PanelFactor(const Grid& grid, const Blas& blas, const PanelOptions&
 
 void PanelFactor::factor(Panel& panel, Matrix& matrix) {
   width_ = panel.width;
+  panel_column_ = panel.column;
   stride_ = matrix.stride();
   has_top_ = grid_.row() == panel.owner_row;
   first_row_ = matrix.rows().below(panel.column);
@@ -155,6 +167,11 @@ void PanelFactor::update_low(std::int64_t active_from, std::int64_t first, std::
 void PanelFactor::leaf(std::int64_t begin, std::int64_t count) {
   const std::int64_t end = begin + count;
   for (std::int64_t j = begin; j < end; ++j) {
+    // Each column is searched, scaled, and subtracted from count / 2 others on average, as it comes from memory.
+    if (!memory_traffic((3 + 3 * (count - 1) / 2) * column_bytes(rows_ - active(j)))) {
+      pivot(j);
+      continue;
+    }
     if (options_.leaf == Variant::left) {
       solve_top(begin, j - begin, j, 1);
       for (std::int64_t k = begin; k < j; ++k)
@@ -187,8 +204,15 @@ void PanelFactor::pivot(std::int64_t column) {
   candidate[kHasReplaced] = has_top_ ? 1 : 0;
   std::int64_t best = -1;
   if (row < rows_) {
-    best = row + position_of_largest(row_of(row, column), rows_ - row);
-    const double size = std::fabs(*row_of(best, column));
+    double size = 0;
+    if (numerics_skipped()) {
+      const std::uint64_t drawn = draw(panel_column_ + column, grid_.row());
+      best = row + static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(rows_ - row));
+      size = static_cast<double>(drawn >> 11);
+    } else {
+      best = row + position_of_largest(row_of(row, column), rows_ - row);
+      size = std::fabs(*row_of(best, column));
+    }
     // NaN compares with nothing; as infinity it is chosen by all alike, and ends in a residual that fails.
     candidate[kSize] = std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
     candidate[kRow] = static_cast<double>(matrix_->rows().global(first_row_ + best));
@@ -241,14 +265,14 @@ void PanelFactor::exchange(std::vector<double>& candidate) {
 }
 
 void PanelFactor::finish(Panel& panel, Matrix& matrix) {
-  const auto column_bytes = static_cast<std::size_t>(width_) * sizeof(double);
+  const auto top_bytes = static_cast<std::size_t>(width_) * sizeof(double);
   if (has_top_)
-    for (std::int64_t c = 0; c < width_; ++c) std::memcpy(row_of(0, c), top_at(0, c), column_bytes);
+    for (std::int64_t c = 0; c < width_; ++c) std::memcpy(row_of(0, c), top_at(0, c), top_bytes);
   if (panel.transposed_top)
     for (std::int64_t c = 0; c < width_; ++c)
       for (std::int64_t r = 0; r < c; ++r) std::swap(*top_at(r, c), *top_at(c, r));
   const double* low = matrix.at(panel.first_row, matrix.columns().below(panel.column));
-  if (grid_.columns() > 1)
+  if (grid_.columns() > 1 && memory_traffic(2 * width_ * column_bytes(panel.rows)))
     for (std::int64_t c = 0; c < width_; ++c)
       std::memcpy(panel.packed_low() + c * panel.low_stride, low + c * stride_,
                   static_cast<std::size_t>(panel.rows) * sizeof(double));

@@ -87,7 +87,7 @@ class PanelFactor {
   bool search_collectively_ = false;
 
   double* work_ = nullptr;  // the local rows of the panel, in the matrix
-  std::int64_t stride_ = 0, rows_ = 0, width_ = 0;
+  std::int64_t panel_column_ = 0, stride_ = 0, rows_ = 0, width_ = 0;
   double* top_ = nullptr;
   double* pivots_ = nullptr;
   const Matrix* matrix_ = nullptr;

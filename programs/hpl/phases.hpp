@@ -18,6 +18,29 @@ struct StepTimes {
   double wall = 0;
 };
 
+static_assert(sizeof(StepTimes) == (kPhases + 1) * sizeof(double), "sent as doubles");
+
+// The times of all processes: of each step the most and the mean, and the mean's sum over the steps.
+struct StepSummary {
+  std::vector<StepTimes> most, mean;
+  StepTimes total;
+};
+
+inline StepSummary summarise(const std::vector<StepTimes>& mine, MPI_Comm all) {
+  StepSummary summary{mine, mine, {}};
+  const int count = static_cast<int>(mine.size()) * (kPhases + 1);
+  int processes = 1;
+  MPI_Comm_size(all, &processes);
+  MPI_Allreduce(MPI_IN_PLACE, summary.most.data(), count, MPI_DOUBLE, MPI_MAX, all);
+  MPI_Allreduce(MPI_IN_PLACE, summary.mean.data(), count, MPI_DOUBLE, MPI_SUM, all);
+  for (StepTimes& step : summary.mean) {
+    step.wall /= processes;
+    summary.total.wall += step.wall;
+    for (std::size_t i = 0; i < kPhases; ++i) summary.total.phase[i] += step.phase[i] /= processes;
+  }
+  return summary;
+}
+
 // Adds the time from its construction to its end to one phase.
 class Timed {
  public:

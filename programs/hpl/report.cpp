@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "output.hpp"
+#include "work.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -12,6 +13,12 @@ constexpr const char* kDoubleLine =
     "================================================================================\n";
 constexpr const char* kSingleLine =
     "--------------------------------------------------------------------------------\n";
+
+constexpr NamedPhase kAllPhases[] = {{Phase::panel, kPhaseNames[0]},
+                                     {Phase::broadcast, kPhaseNames[1]},
+                                     {Phase::swap, kPhaseNames[2]},
+                                     {Phase::trsm, kPhaseNames[3]},
+                                     {Phase::gemm, kPhaseNames[4]}};
 
 char letter(Variant variant) { return "LCR"[static_cast<int>(variant)]; }
 
@@ -44,8 +51,6 @@ std::size_t crossover(const std::vector<StepTimes>& steps, const std::vector<Pha
 
 }  // namespace
 
-double operations(double order) { return (2.0 / 3.0 * order + 1.5) * order * order; }
-
 Report::Report(bool is_first, const Options& options) : row_major_(options.row_major), lines_asked_(options.progress) {
   if (!is_first) return;
   out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : opened("output file", options.output);
@@ -64,12 +69,16 @@ void Report::solution(const std::vector<double>& x) {
   if (solution_ != nullptr) std::fwrite(x.data(), sizeof(double), x.size(), solution_);
 }
 
-void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen) {
+void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+                    const std::string& places) {
   if (out_ == nullptr) return;
   std::fputs(kDoubleLine, out_);
   std::fprintf(out_, "dryfly-hpl: A x = b in FP64 on %d rank%s; results in the lines of HPL 2.3\n", ranks,
                ranks == 1 ? "" : "s");
   std::fprintf(out_, "BLAS: %s\n", blas.description().c_str());
+  if (kernels_are_modelled())
+    std::fprintf(out_, "times: of dryfly's model of the machine%s\n", numerics_skipped() ? "; NUMERICS SKIPPED" : "");
+  std::fputs(places.c_str(), out_);
   if (!chosen.empty()) std::fprintf(out_, "chosen: %s\n", chosen.c_str());
   std::fprintf(out_, "swap %s, L1 %s, U %s, equilibration %s, alignment %lld doubles, threshold %.1f\n",
                options.swap.kind == SwapKind::binary   ? "binary exchange"
@@ -82,6 +91,18 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
   if (json_ != nullptr)
     std::fprintf(json_, "{\"program\": \"dryfly-hpl\", \"ranks\": %d, \"blas\": %s,\n \"runs\": [", ranks,
                  quoted(blas.description()).c_str());
+}
+
+// MPI answers with the NIC that it has taken, which is another one where it has fewer.
+void Report::nics(const Grid& grid, const NicHints& asked) {
+  if (out_ == nullptr) return;
+  const auto line = [&](const char* what, const std::vector<int>& wanted, const std::string& taken) {
+    if (!wanted.empty())
+      std::fprintf(out_, "NIC for %s: asked for %d on the first rank, MPI %s%s\n", what, wanted.front(),
+                   taken.empty() ? "does not heed it" : "takes ", taken.c_str());
+  };
+  line("broadcasts", asked.row, grid.row_nic());
+  line("the exchange of rows", asked.column, grid.column_nic());
 }
 
 void Report::begin(const Case& each, std::int64_t columns_done, double seconds_before) {
@@ -135,7 +156,8 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   const double rate = operations(static_cast<double>(each.order)) / outcome.seconds / 1e9;
   const std::string name = code(each, row_major_);
   const Residual& residual = outcome.residual;
-  (outcome.passed ? passed_ : failed_) += 1;
+  ++runs_;
+  if (outcome.solved) ++(outcome.passed ? passed_ : failed_);
   std::fputs(kDoubleLine, out_);
   std::fputs("T/V                N    NB     P     Q               Time                 Gflops\n", out_);
   std::fputs(kSingleLine, out_);
@@ -145,14 +167,15 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   for (const char* phase : kPhaseNames) std::fprintf(out_, " %10s", phase);
   std::fprintf(out_, " %10s\n%-12s", "rest", "mean of all");
   double rest = outcome.seconds;
-  for (const double seconds : outcome.mean.phase) {
+  for (const double seconds : outcome.steps.total.phase) {
     std::fprintf(out_, " %10.3f", seconds);
     rest -= seconds;
   }
   std::fprintf(out_, " %10.3f\n", rest);
   // The tail that communication bounds, as the cost model max(gemm, panel + broadcast, swap) of a step has it.
   const auto last_bound = [&](const std::vector<Phase>& phases) {
-    return 100.0 * static_cast<double>(crossover(outcome.steps, phases)) / static_cast<double>(outcome.steps.size());
+    return 100.0 * static_cast<double>(crossover(outcome.steps.mean, phases)) /
+           static_cast<double>(outcome.steps.most.size());
   };
   std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
                last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
@@ -160,6 +183,41 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
                outcome.memory_bytes / 1e6,
                8e-6 * static_cast<double>(each.order) * static_cast<double>(each.order) / each.rows / each.columns);
   std::fputs(kSingleLine, out_);
+  test_of(outcome);
+  std::fflush(out_);
+  if (json_ == nullptr) return;
+  std::fprintf(json_, "%s\n  {\"code\": %s, \"order\": %lld, \"block\": %lld, \"grid\": [%d, %d],\n",
+               runs_ == 1 ? "" : ",", quoted(name).c_str(), static_cast<long long>(each.order),
+               static_cast<long long>(each.block), each.rows, each.columns);
+  std::fprintf(json_, "   \"time_s\": %s, \"gflops\": %s, \"memory_bytes_per_rank\": %s,\n",
+               number(outcome.seconds).c_str(), number(rate).c_str(), number(outcome.memory_bytes).c_str());
+  std::fprintf(json_, "   \"residual\": %s, \"threshold\": %s, \"solved\": %s, \"passed\": %s,\n",
+               outcome.solved ? number(residual.scaled).c_str() : "null", number(threshold).c_str(),
+               outcome.solved ? "true" : "false", outcome.passed ? "true" : "false");
+  std::fprintf(json_,
+               "   \"norms\": {\"difference\": %s, \"a_infinity\": %s, \"a_one\": %s, \"x_infinity\": %s, "
+               "\"b_infinity\": %s},\n   \"phases_mean_s\": {",
+               number(residual.difference).c_str(), number(residual.a_infinity).c_str(), number(residual.a_one).c_str(),
+               number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
+  for (std::size_t i = 0; i < kPhases; ++i)
+    std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i],
+                 number(outcome.steps.total.phase[i]).c_str());
+  std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
+               outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
+               outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
+  write_steps(json_, "steps_max_s", outcome.steps.most, kAllPhases);
+  std::fputs(",\n", json_);
+  write_steps(json_, "steps_mean_s", outcome.steps.mean, kAllPhases);
+  std::fputs("}", json_);
+}
+
+void Report::test_of(const Outcome& outcome) {
+  if (!outcome.solved) {
+    std::fputs("NOT SOLVED: the numerics were skipped, so the time is a model's and there is no solution to test\n",
+               out_);
+    return;
+  }
+  const Residual& residual = outcome.residual;
   std::fprintf(out_, "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= %18.8e ...... %s\n", residual.scaled,
                outcome.passed ? "PASSED" : "FAILED");
   if (!outcome.passed) {
@@ -169,49 +227,19 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
     std::fprintf(out_, "||x||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.x_infinity);
     std::fprintf(out_, "||b||_oo . . . . . . . . . . . . . . . . . . . = %18.6f\n", residual.b_infinity);
   }
-  std::fflush(out_);
-  if (json_ == nullptr) return;
-  std::fprintf(json_, "%s\n  {\"code\": %s, \"order\": %lld, \"block\": %lld, \"grid\": [%d, %d],\n",
-               passed_ + failed_ == 1 ? "" : ",", quoted(name).c_str(), static_cast<long long>(each.order),
-               static_cast<long long>(each.block), each.rows, each.columns);
-  std::fprintf(json_, "   \"time_s\": %s, \"gflops\": %s, \"memory_bytes_per_rank\": %s,\n",
-               number(outcome.seconds).c_str(), number(rate).c_str(), number(outcome.memory_bytes).c_str());
-  std::fprintf(json_, "   \"residual\": %s, \"threshold\": %s, \"passed\": %s,\n", number(residual.scaled).c_str(),
-               number(threshold).c_str(), outcome.passed ? "true" : "false");
-  std::fprintf(json_,
-               "   \"norms\": {\"difference\": %s, \"a_infinity\": %s, \"a_one\": %s, \"x_infinity\": %s, "
-               "\"b_infinity\": %s},\n   \"phases_mean_s\": {",
-               number(residual.difference).c_str(), number(residual.a_infinity).c_str(), number(residual.a_one).c_str(),
-               number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
-  for (std::size_t i = 0; i < kPhases; ++i)
-    std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i], number(outcome.mean.phase[i]).c_str());
-  std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
-               outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
-               outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
-  steps_as_json(outcome.steps);
-  std::fputs("}", json_);
-}
-
-// One array for each quantity, so that a step is an index into all of them.
-void Report::steps_as_json(const std::vector<StepTimes>& steps) {
-  std::fputs("   \"steps_max_s\": {", json_);
-  for (std::size_t i = 0; i <= kPhases; ++i) {
-    std::fprintf(json_, "%s\n    \"%s\": [", i == 0 ? "" : ",", i < kPhases ? kPhaseNames[i] : "wall");
-    for (std::size_t step = 0; step < steps.size(); ++step)
-      std::fprintf(json_, "%s%.6g", step == 0 ? "" : ", ", i < kPhases ? steps[step].phase[i] : steps[step].wall);
-    std::fputs("]", json_);
-  }
-  std::fputs("}", json_);
 }
 
 void Report::finish(int skipped) {
   if (json_ != nullptr) std::fprintf(json_, "],\n \"passed\": %d, \"failed\": %d}\n", passed_, failed_);
   if (out_ == nullptr) return;
   std::fputs(kDoubleLine, out_);
-  std::fprintf(out_, "\nFinished %6d tests with the following results:\n", passed_ + failed_ + skipped);
+  std::fprintf(out_, "\nFinished %6d tests with the following results:\n", runs_ + skipped);
   std::fprintf(out_, "         %6d tests completed and passed residual checks,\n", passed_);
   std::fprintf(out_, "         %6d tests completed and failed residual checks,\n", failed_);
   std::fprintf(out_, "         %6d tests skipped because of illegal input values.\n", skipped);
+  if (runs_ > passed_ + failed_)
+    std::fprintf(out_, "         %6d tests not solved, because the numerics were skipped.\n",
+                 runs_ - passed_ - failed_);
   std::fprintf(out_, "%s\nEnd of Tests.\n%s", kSingleLine, kDoubleLine);
   std::fflush(out_);
 }

@@ -23,13 +23,11 @@ struct Outcome {
   double seconds = 0;
   double memory_bytes = 0;  // of one process, the most
   Residual residual;
+  bool solved = true;  // false: the numerics were skipped
   bool passed = false;
-  std::vector<StepTimes> steps;  // the most of any process
-  Screening before, after;       // empty unless asked for
-  StepTimes mean;                // sums over the steps, mean over the processes
+  StepSummary steps;
+  Screening before, after;  // empty unless asked for
 };
-
-double operations(double order);  // 2/3 N^3 + 3/2 N^2, as HPL counts
 
 // On the first process only; elsewhere every call does nothing.
 class Report {
@@ -39,7 +37,9 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen);
+  void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+              const std::string& places);
+  void nics(const Grid& grid, const NicHints& asked);
   void begin(const Case& each, std::int64_t columns_done, double seconds_before);
   void screening(const char* when, const Screening& screening);
   void after_step(std::int64_t columns_done, const StepTimes& times);
@@ -48,7 +48,7 @@ class Report {
   void finish(int skipped);
 
  private:
-  void steps_as_json(const std::vector<StepTimes>& steps);
+  void test_of(const Outcome& outcome);
 
   std::FILE* out_ = nullptr;
   std::FILE* json_ = nullptr;
@@ -60,7 +60,7 @@ class Report {
   int lines_ = 0;
   double begun_ = 0, line_at_ = 0;
   StepTimes since_line_;
-  int passed_ = 0, failed_ = 0;
+  int runs_ = 0, passed_ = 0, failed_ = 0;
 };
 
 }  // namespace dryfly::hpl

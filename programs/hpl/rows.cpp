@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "work.hpp"
+
 namespace dryfly::hpl {
 namespace {
 
@@ -31,6 +33,11 @@ void scatter_rows(const double* source, const std::vector<std::int64_t>& rows, s
       for (std::int64_t k = c; k < end; ++k)
         columns[rows[r] + k * stride] = source[static_cast<std::int64_t>(r) * count + k];
   }
+}
+
+// Rows are read in one place and written in another.
+bool copies(std::size_t rows, std::int64_t columns) {
+  return memory_traffic(2 * static_cast<std::int64_t>(rows * sizeof(double)) * columns);
 }
 
 void reserve(Doubles& memory, std::int64_t count) {
@@ -94,6 +101,7 @@ void RowExchange::start(const Panel& panel, const RowMoves& moves, Matrix& matri
 
 void RowExchange::pack(const Panel& panel, const RowMoves& moves, Matrix& matrix) {
   const auto me = static_cast<std::size_t>(moves.position);
+  if (!copies(moves.mine.size() + (moves.position == 0 ? moves.displaced.size() : 0), count_)) return;
   gather_rows(matrix.at(0, first_), matrix.stride(), moves.mine, count_, gathered_.data() + moves.offsets[me] * count_);
   if (moves.position != 0) return;
   const double* top = matrix.at(panel.first_row - panel.width, first_);
@@ -172,7 +180,7 @@ void RowExchange::roll(const RowMoves& moves, int tag) {
 }
 
 void RowExchange::finish(const Panel& panel, const RowMoves& moves, Matrix& matrix) {
-  if (count_ == 0) return;
+  if (count_ == 0 || !copies(moves.arriving.size() + moves.gathered.size(), count_)) return;
   const auto me = static_cast<std::size_t>(moves.position);
   scatter_rows(displaced_.data() + moves.displaced_offsets[me] * count_, moves.arriving, count_, matrix.at(0, first_),
                matrix.stride());
@@ -193,6 +201,7 @@ void exchange_rows_in_place(const Panel& panel, Matrix& matrix, std::int64_t fir
     const auto row = static_cast<std::int64_t>(panel.pivots()[i]);
     if (row != panel.column + i) swaps.emplace_back(panel.column + i, row);
   }
+  if (!copies(2 * swaps.size(), count)) return;
   constexpr std::int64_t kAhead = 2;
   for (std::int64_t c = 0; c < count; ++c) {
     double* column = matrix.at(0, first + c);

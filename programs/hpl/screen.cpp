@@ -62,6 +62,33 @@ Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where) {
   return result;
 }
 
+std::vector<bool> without_slowest(const Screening& screening, int spare) {
+  const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
+  std::vector<std::size_t> order(screening.gemm_gflops.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto speed = [&](std::size_t rank) {
+    return std::min(screening.gemm_gflops[rank] / gemm, screening.memory_gbytes[rank] / memory);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return speed(a) > speed(b); });
+  std::vector<bool> kept(order.size(), true);
+  for (int i = 0; i < spare; ++i) kept[order[order.size() - 1 - static_cast<std::size_t>(i)]] = false;
+  return kept;
+}
+
+void warm_up(const Blas& blas, const Grid& grid, std::int64_t block) {
+  constexpr std::int64_t kRows = 1000;
+  const Doubles a(kRows * block), b(kRows * block), c(kRows * kRows);
+  if (a.data() != nullptr && b.data() != nullptr && c.data() != nullptr)
+    blas.subtract_product(kRows, kRows, block, a.data(), kRows, b.data(), block, false, c.data(), kRows);
+  std::vector<double> leaves(static_cast<std::size_t>(block * block)), comes(leaves.size());
+  const auto neighbours = [&](MPI_Comm where, int rank, int size) {
+    MPI_Sendrecv(leaves.data(), static_cast<int>(leaves.size()), MPI_DOUBLE, (rank + 1) % size, 0, comes.data(),
+                 static_cast<int>(comes.size()), MPI_DOUBLE, (rank + size - 1) % size, 0, where, MPI_STATUS_IGNORE);
+  };
+  neighbours(grid.along_row(), grid.column(), grid.columns());
+  neighbours(grid.along_column(), grid.row(), grid.rows());
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];

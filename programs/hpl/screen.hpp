@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "grid.hpp"
 
 namespace dryfly::hpl {
 
@@ -19,6 +20,12 @@ struct Screening {
 };
 
 Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where);
+
+// Which ranks are left when the `spare` slowest are taken away, by the lesser of the two rates over their medians.
+std::vector<bool> without_slowest(const Screening& screening, int spare);
+
+// Multiplies once, and lets each process of the grid exchange a message with its neighbours.
+void warm_up(const Blas& blas, const Grid& grid, std::int64_t block);
 
 double median(std::vector<double> values);
 double mean(const std::vector<double>& values);

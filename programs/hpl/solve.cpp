@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "work.hpp"
+
 namespace dryfly::hpl {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr double kRoundOff = 0x1p-53;  // what HPL takes for eps
 // y := y - A x
 void subtract_product(std::int64_t rows, std::int64_t columns, const double* a, std::int64_t stride, const double* x,
                       double* y) {
+  if (rows == 0 || !product(rows, 1, columns, DRYFLY_FP64)) return;
   std::int64_t c = 0;
   for (; c + 4 <= columns; c += 4) {
     const double *a0 = a + c * stride, *a1 = a0 + stride, *a2 = a1 + stride, *a3 = a2 + stride;

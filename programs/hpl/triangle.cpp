@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "work.hpp"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DRYFLY_WIDE_REGISTERS 1
 #endif
@@ -62,7 +64,7 @@ bool has_wide_registers() { return false; }
 
 UnitLowerSolver::UnitLowerSolver(const Blas& blas, const double* triangle, std::int64_t width, bool stored_transposed)
     : blas_(blas), triangle_(triangle), width_(width), stored_transposed_(stored_transposed) {
-  if (!has_wide_registers()) return;
+  if (!has_wide_registers() || numerics_skipped()) return;
   for (std::int64_t group = 0; group < groups(width); ++group)
     for (std::int64_t k = 0; k < kGroup * (group + 1); ++k)
       for (std::int64_t row = kGroup * group; row < kGroup * (group + 1); ++row) {
@@ -76,6 +78,7 @@ void UnitLowerSolver::solve(double* right, std::int64_t columns, std::int64_t st
     return blas_.solve_unit_lower_right(width_, columns, triangle_, width_, stored_transposed_, right, stride);
   if (!has_wide_registers())
     return blas_.solve_unit_lower(width_, columns, triangle_, width_, stored_transposed_, right, stride);
+  if (columns == 0 || !triangular_solve(width_, columns, DRYFLY_FP64)) return;
 #ifdef DRYFLY_WIDE_REGISTERS
   std::vector<Row> strip(static_cast<std::size_t>(kGroup * groups(width_)));
   double* turned = strip.front().value;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../hpl/work.hpp"
 #include "diagonal.hpp"
 
 namespace dryfly::mxp {
@@ -47,6 +48,23 @@ double Factorisation::bytes() const {
   return 8.0 * static_cast<double>(doubles);
 }
 
+int Factorisation::announced_precision() const {
+  return store_.precision() == Precision::fp32 ? DRYFLY_FP32 : DRYFLY_HALF;
+}
+
+void Factorisation::pack_left(std::int64_t m, std::int64_t k, const void* a, void* packed, std::int64_t stride) {
+  if (hpl::memory_traffic(2 * m * k * element_bytes(store_.precision()))) kernel_.pack_left(m, k, a, stride, packed);
+}
+
+void Factorisation::pack_right(std::int64_t k, std::int64_t n, const void* b, void* packed, std::int64_t stride) {
+  if (hpl::memory_traffic(2 * k * n * element_bytes(store_.precision()))) kernel_.pack_right(k, n, b, stride, packed);
+}
+
+void Factorisation::subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right,
+                             void* c, Zeros zeros) {
+  if (hpl::product(m, n, k, announced_precision())) kernel_.subtract(m, n, k, left, right, c, store_.stride(), zeros);
+}
+
 void Factorisation::broadcast(void* data, std::int64_t bytes, int root, MPI_Comm along) {
   const Timed timed(times_, Phase::broadcast);
   // In units of four bytes, because counts are of 32 bits.
@@ -59,18 +77,16 @@ void Factorisation::factor_diagonal(std::int64_t step) {
   const std::int64_t row = store_.rows().local(first), column = store_.columns().local(first);
   std::vector<float>& block = inverses_[step];
   block.resize(static_cast<std::size_t>(n * n));
-  if (store_.precision() == Precision::bf16)
-    load_block<Bf16>(n, store_, row, column, block.data());
-  else
-    load_block<float>(n, store_, row, column, block.data());
+  if (!hpl::arithmetic(4 * n * n * n / 3, DRYFLY_FP32)) return;  // factored, and both factors inverted
+  with_element(store_.precision(),
+               [&]<class Element>(Element*) { load_block<Element>(n, store_, row, column, block.data()); });
   for (std::int64_t i = 0; i < n; ++i)
     block[static_cast<std::size_t>(i * (n + 1))] = static_cast<float>(diagonal_[static_cast<std::size_t>(first + i)]);
   factor_and_invert(n, block.data());
-  void* plain = small_.data();
-  if (store_.precision() == Precision::bf16)
-    spread_inverses(n, block.data(), static_cast<Bf16*>(plain), static_cast<Bf16*>(plain) + n * n);
-  else
-    spread_inverses(n, block.data(), static_cast<float*>(plain), static_cast<float*>(plain) + n * n);
+  with_element(store_.precision(), [&]<class Element>(Element*) {
+    auto* plain = reinterpret_cast<Element*>(small_.data());
+    spread_inverses(n, block.data(), plain, plain + n * n);
+  });
 }
 
 // U := L^-1 A in place, that is A - (I - L^-1) A, and packed for the update.
@@ -79,11 +95,10 @@ void Factorisation::upper_panel(std::int64_t step) {
   if (columns > 0) {
     const Timed timed(times_, Phase::trsm);
     void* rows = store_.at(store_.rows().local(step * store_.block()), store_.columns().below(end(step)));
-    kernel_.pack_right(n, columns, rows, store_.stride(), right_.data());
-    kernel_.pack_left(n, n, small_.data(), n, small_packed_.data());
-    kernel_.subtract(n, columns, n, small_packed_.data(), right_.data(), rows, store_.stride(),
-                     Zeros::above_left_diagonal);
-    kernel_.pack_right(n, columns, rows, store_.stride(), right_.data());
+    pack_right(n, columns, rows, right_.data(), store_.stride());
+    pack_left(n, n, small_.data(), small_packed_.data(), n);
+    subtract(n, columns, n, small_packed_.data(), right_.data(), rows, Zeros::above_left_diagonal);
+    pack_right(n, columns, rows, right_.data(), store_.stride());
   }
 }
 
@@ -96,12 +111,12 @@ void Factorisation::left_panel(std::int64_t step) {
     const std::int64_t column = store_.columns().local(step * store_.block());
     const std::int64_t first = store_.rows().below(end(step));
     void* panel = store_.at(first, column);
-    kernel_.pack_left(rows, n, panel, store_.stride(), left(step));
-    kernel_.pack_right(n, n, reinterpret_cast<const char*>(small_.data()) + n * n * size, n, small_packed_.data());
-    for (std::int64_t j = 0; j < n; ++j)
+    pack_left(rows, n, panel, left(step), store_.stride());
+    pack_right(n, n, reinterpret_cast<const char*>(small_.data()) + n * n * size, small_packed_.data(), n);
+    for (std::int64_t j = 0; j < n && !hpl::numerics_skipped(); ++j)
       std::memset(store_.at(first, column + j), 0, static_cast<std::size_t>(rows * size));
-    kernel_.subtract(rows, n, n, left(step), small_packed_.data(), panel, store_.stride(), Zeros::below_right_diagonal);
-    kernel_.pack_left(rows, n, panel, store_.stride(), left(step));
+    subtract(rows, n, n, left(step), small_packed_.data(), panel, Zeros::below_right_diagonal);
+    pack_left(rows, n, panel, left(step), store_.stride());
   }
 }
 
@@ -111,6 +126,7 @@ void Factorisation::update_diagonal(std::int64_t step) {
   for (std::int64_t later = step + 1; later < store_.blocks(); ++later) {
     if (owner_row(later) != grid_.row() || owner_column(later) != grid_.column()) continue;
     const std::int64_t first = later * block;
+    if (!hpl::product(width(later), 1, width(step), announced_precision())) continue;
     kernel_.diagonal_products(store_.rows().local(first) - store_.rows().below(end(step)),
                               store_.columns().local(first) - store_.columns().below(end(step)), width(later),
                               width(step), rows_below(step), left(step), right_.data(), sums.data());
@@ -142,10 +158,9 @@ void Factorisation::wait_for_left() {
 void Factorisation::update_columns(std::int64_t step, std::int64_t first, std::int64_t count) {
   const Timed timed(times_, Phase::gemm);
   const std::int64_t n = width(step);
-  kernel_.subtract(rows_below(step), count, n, left(step),
-                   reinterpret_cast<const char*>(right_.data()) + kernel_.right_offset(n, first),
-                   store_.at(store_.rows().below(end(step)), store_.columns().below(end(step)) + first),
-                   store_.stride(), Zeros::none);
+  subtract(rows_below(step), count, n, left(step),
+           reinterpret_cast<const char*>(right_.data()) + kernel_.right_offset(n, first),
+           store_.at(store_.rows().below(end(step)), store_.columns().below(end(step)) + first), Zeros::none);
 }
 
 // The columns of the next step first, then that step's L, then the rest in parts: between them MPI can go on.
@@ -169,12 +184,32 @@ void Factorisation::update(std::int64_t step) {
   }
 }
 
-void Factorisation::run(const std::vector<double>& diagonal, const AfterStep& after_step) {
-  diagonal_ = diagonal;
+// A with what is factored of it, and what has been made ahead: the next step's diagonal block and its L.
+bool Factorisation::transfer_state(std::int64_t next_step, const Transfer& transfer) {
+  const auto all = [&](const hpl::Doubles& memory) {
+    return transfer(memory.data(), static_cast<std::size_t>(memory.count()) * sizeof(double));
+  };
+  diagonal_.resize(static_cast<std::size_t>(store_.order()));
+  bool good = transfer(store_.at(0, 0), static_cast<std::size_t>(store_.bytes())) &&
+              transfer(diagonal_.data(), diagonal_.size() * sizeof(double)) && all(small_) &&
+              all(left_[static_cast<std::size_t>(next_step % 2)]);
+  for (std::int64_t step = 0; step <= std::min(next_step, store_.blocks() - 1); ++step) {
+    if (owner_row(step) != grid_.row() || owner_column(step) != grid_.column()) continue;
+    std::vector<float>& block = inverses_[step];
+    block.resize(static_cast<std::size_t>(width(step) * width(step)));
+    good = good && transfer(block.data(), block.size() * sizeof(float));
+  }
+  return good;
+}
+
+void Factorisation::run(const std::vector<double>& diagonal, std::int64_t first, const AfterStep& after_step) {
   times_ = {};
   double begin = MPI_Wtime();
-  prepare(0);
-  for (std::int64_t step = 0; step < store_.blocks(); ++step) {
+  if (first == 0) {
+    diagonal_ = diagonal;
+    prepare(0);
+  }
+  for (std::int64_t step = first; step < store_.blocks(); ++step) {
     if (end(step) < store_.order()) {
       const std::int64_t n = width(step), inverse_bytes = n * n * element_bytes(store_.precision());
       const int row = owner_row(step);
@@ -188,7 +223,7 @@ void Factorisation::run(const std::vector<double>& diagonal, const AfterStep& af
     }
     const double now = MPI_Wtime();
     times_.wall = now - begin;
-    after_step(end(step), times_);
+    after_step(step + 1, end(step), times_);
     times_ = {};
     begin = now;
   }

@@ -11,20 +11,24 @@
 #include <map>
 #include <vector>
 
+#include "../hpl/checkpoint.hpp"
 #include "../hpl/phases.hpp"
 #include "kernel.hpp"
 #include "system.hpp"
 
 namespace dryfly::mxp {
 
-class Factorisation {
+class Factorisation final : public hpl::Checkpointed {
  public:
-  using AfterStep = std::function<void(std::int64_t columns_done, const hpl::StepTimes& times)>;
+  using AfterStep = std::function<void(std::int64_t next_step, std::int64_t columns_done, const hpl::StepTimes& times)>;
 
   Factorisation(const hpl::Grid& grid, Kernel& kernel, Store& store);
 
-  // Collective. `diagonal` is A's.
-  void run(const std::vector<double>& diagonal, const AfterStep& after_step);
+  // Collective. `diagonal` is A's. From step `first` on; if that is not 0, the state before it has been transferred.
+  void run(const std::vector<double>& diagonal, std::int64_t first, const AfterStep& after_step);
+
+  void settle() override { wait_for_left(); }
+  bool transfer_state(std::int64_t next_step, const Transfer& transfer) override;
 
   const Store& store() const { return store_; }
   const hpl::Grid& grid() const { return grid_; }
@@ -35,6 +39,13 @@ class Factorisation {
   double bytes() const;  // of this process, beside the store
 
  private:
+  int announced_precision() const;
+  // The kernel's, announced to dryfly.
+  void pack_left(std::int64_t m, std::int64_t k, const void* a, void* packed, std::int64_t stride);
+  void pack_right(std::int64_t k, std::int64_t n, const void* b, void* packed, std::int64_t stride);
+  void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
+                Zeros zeros);
+
   void factor_diagonal(std::int64_t step);
   void upper_panel(std::int64_t step);
   void left_panel(std::int64_t step);

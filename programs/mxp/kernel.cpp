@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#define DRYFLY_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+
 namespace dryfly::mxp {
 namespace {
 
 using Sgemm = void (*)(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
                        const int*, const float*, const int*, const float*, float*, const int*);
-using BfGemm = void (*)(int, int, int, int, int, int, float, const Bf16*, int, const Bf16*, int, float, float*, int);
+// The same for BF16 and FP16.
+using ShortGemm = void (*)(int, int, int, int, int, int, float, const void*, int, const void*, int, float, float*, int);
 constexpr int kColumnMajor = 102, kPlain = 111;  // CBLAS's numbers
 constexpr std::int64_t kChunk = 256;             // columns of C that are kept in FP32 at a time
 
@@ -32,6 +35,33 @@ void multiply_rows(std::int64_t row, std::int64_t column, std::int64_t count, st
   }
 }
 
+// Loops over what is stored in 16 bits, for one column, with the widest instructions that there are.
+DRYFLY_WIDEST void subtract_column(std::int64_t count, const float* product, Bf16* c) {
+  for (std::int64_t i = 0; i < count; ++i) c[i] = from_float<Bf16>(to_float(c[i]) - product[i]);
+}
+DRYFLY_WIDEST void subtract_column(std::int64_t count, const float* product, Half* c) {
+  for (std::int64_t i = 0; i < count; ++i) c[i] = from_float<Half>(to_float(c[i]) - product[i]);
+}
+DRYFLY_WIDEST void widen_column(std::int64_t count, const Bf16* source, float* target) {
+  for (std::int64_t i = 0; i < count; ++i) target[i] = to_float(source[i]);
+}
+DRYFLY_WIDEST void widen_column(std::int64_t count, const Half* source, float* target) {
+  for (std::int64_t i = 0; i < count; ++i) target[i] = to_float(source[i]);
+}
+
+// C := C - product for a chunk of columns.
+void subtract_chunk(Precision precision, std::int64_t m, std::int64_t n, const float* product, void* c,
+                    std::int64_t stride) {
+  for (std::int64_t j = 0; j < n; ++j)
+    if (precision == Precision::bf16)
+      subtract_column(m, product + j * m, static_cast<Bf16*>(c) + j * stride);
+    else
+      subtract_column(m, product + j * m, static_cast<Half*>(c) + j * stride);
+}
+
+const void* moved(const void* data, std::int64_t elements) { return static_cast<const Bf16*>(data) + elements; }
+void* moved(void* data, std::int64_t elements) { return static_cast<Bf16*>(data) + elements; }
+
 // What the two kernels of a BLAS share: L and U are packed as plain blocks, and a product comes in FP32 by chunks.
 class BlasKernel : public Kernel {
  public:
@@ -48,10 +78,7 @@ class BlasKernel : public Kernel {
   }
 
   void pack_left(std::int64_t m, std::int64_t k, const void* a, std::int64_t stride, void* packed) const override {
-    if (precision_ == Precision::bf16)
-      copy_block<Bf16>(m, k, a, stride, packed);
-    else
-      copy_block<float>(m, k, a, stride, packed);
+    with_element(precision_, [&]<class Element>(Element*) { copy_block<Element>(m, k, a, stride, packed); });
   }
   void pack_right(std::int64_t k, std::int64_t n, const void* b, std::int64_t stride, void* packed) const override {
     pack_left(k, n, b, stride, packed);
@@ -59,23 +86,14 @@ class BlasKernel : public Kernel {
 
   void diagonal_products(std::int64_t row, std::int64_t column, std::int64_t count, std::int64_t k, std::int64_t m,
                          const void* left, const void* right, double* sums) const override {
-    if (precision_ == Precision::bf16)
-      multiply_rows<Bf16>(row, column, count, k, m, left, right, sums);
-    else
-      multiply_rows<float>(row, column, count, k, m, left, right, sums);
+    with_element(precision_,
+                 [&]<class Element>(Element*) { multiply_rows<Element>(row, column, count, k, m, left, right, sums); });
   }
 
   Precision precision() const override { return precision_; }
   std::string description() const override { return description_; }
 
  protected:
-  // C := C - product for a chunk of columns.
-  static void subtract_chunk(std::int64_t m, std::int64_t n, const float* product, Bf16* c, std::int64_t stride) {
-    for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t i = 0; i < m; ++i)
-        c[i + j * stride] = from_float<Bf16>(to_float(c[i + j * stride]) - product[i + j * m]);
-  }
-
   std::vector<float> product_;
 
  private:
@@ -85,8 +103,8 @@ class BlasKernel : public Kernel {
 
 class MklKernel final : public BlasKernel {
  public:
-  MklKernel(BfGemm gemm, const std::string& blas)
-      : BlasKernel(Precision::bf16, "cblas_gemm_bf16bf16f32 of " + blas), gemm_(gemm) {}
+  MklKernel(Precision precision, ShortGemm gemm, const std::string& description)
+      : BlasKernel(precision, description), gemm_(gemm) {}
 
   void subtract(std::int64_t m, std::int64_t n, std::int64_t k, const void* left, const void* right, void* c,
                 std::int64_t stride, Zeros) override {
@@ -95,14 +113,14 @@ class MklKernel final : public BlasKernel {
     for (std::int64_t j = 0; j < n; j += kChunk) {
       const std::int64_t columns = std::min(kChunk, n - j);
       gemm_(kColumnMajor, kPlain, kPlain, static_cast<int>(m), static_cast<int>(columns), static_cast<int>(k), 1.0f,
-            static_cast<const Bf16*>(left), static_cast<int>(m), static_cast<const Bf16*>(right) + j * k,
-            static_cast<int>(k), 0.0f, product_.data(), static_cast<int>(m));
-      subtract_chunk(m, columns, product_.data(), static_cast<Bf16*>(c) + j * stride, stride);
+            left, static_cast<int>(m), moved(right, j * k), static_cast<int>(k), 0.0f, product_.data(),
+            static_cast<int>(m));
+      subtract_chunk(precision(), m, columns, product_.data(), moved(c, j * stride), stride);
     }
   }
 
  private:
-  BfGemm gemm_;
+  ShortGemm gemm_;
 };
 
 class SgemmKernel final : public BlasKernel {
@@ -118,20 +136,23 @@ class SgemmKernel final : public BlasKernel {
                static_cast<float*>(c), stride);
       return;
     }
-    widen(static_cast<const Bf16*>(left), m * k, left_);
+    widen(left, m * k, left_);
     product_.resize(static_cast<std::size_t>(m * std::min(n, kChunk)));
     for (std::int64_t j = 0; j < n; j += kChunk) {
       const std::int64_t columns = std::min(kChunk, n - j);
-      widen(static_cast<const Bf16*>(right) + j * k, k * columns, right_);
+      widen(moved(right, j * k), k * columns, right_);
       multiply(m, columns, k, left_.data(), right_.data(), 1.0f, 0.0f, product_.data(), m);
-      subtract_chunk(m, columns, product_.data(), static_cast<Bf16*>(c) + j * stride, stride);
+      subtract_chunk(precision(), m, columns, product_.data(), moved(c, j * stride), stride);
     }
   }
 
  private:
-  static void widen(const Bf16* source, std::int64_t count, std::vector<float>& target) {
+  void widen(const void* source, std::int64_t count, std::vector<float>& target) const {
     target.resize(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) target[static_cast<std::size_t>(i)] = to_float(source[i]);
+    if (precision() == Precision::bf16)
+      widen_column(count, static_cast<const Bf16*>(source), target.data());
+    else
+      widen_column(count, static_cast<const Half*>(source), target.data());
   }
 
   void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* left, const float* right, float alpha,
@@ -150,9 +171,10 @@ std::unique_ptr<Kernel> mkl_kernel(const KernelChoice& choice, std::string* erro
   if (library.library.empty()) library.library = "mkl";
   const hpl::Blas blas = hpl::Blas::load(library, error);
   if (!error->empty()) return nullptr;
-  const auto gemm = reinterpret_cast<BfGemm>(blas.symbol("cblas_gemm_bf16bf16f32"));
-  if (gemm != nullptr) return std::make_unique<MklKernel>(gemm, blas.description());
-  *error = "--kernel mkl: " + blas.description() + " has no cblas_gemm_bf16bf16f32";
+  const std::string name = choice.precision == Precision::bf16 ? "cblas_gemm_bf16bf16f32" : "cblas_gemm_f16f16f32";
+  const auto gemm = reinterpret_cast<ShortGemm>(blas.symbol(name));
+  if (gemm != nullptr) return std::make_unique<MklKernel>(choice.precision, gemm, name + " of " + blas.description());
+  *error = "--kernel mkl: " + blas.description() + " has no " + name;
   return nullptr;
 }
 
@@ -173,12 +195,16 @@ std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* e
     *error = "--precision fp32: its kernel is sgemm, and --kernel names another";
     return nullptr;
   }
+  if (choice.precision == Precision::fp16 && choice.kind == KernelKind::avx512_bf16) {
+    *error = "--precision fp16: its kernels are sgemm and mkl, and --kernel names another";
+    return nullptr;
+  }
   if (choice.kind == KernelKind::avx512_bf16 && !has_avx512_bf16()) {
     *error = "--kernel avx512-bf16: this processor has no AVX512-BF16; accepted here are mkl and sgemm";
     return nullptr;
   }
   if (choice.kind == KernelKind::mkl) return mkl_kernel(choice, error);
-  if (choice.kind == KernelKind::sgemm) return sgemm_kernel(choice, error);
+  if (choice.kind == KernelKind::sgemm || choice.precision == Precision::fp16) return sgemm_kernel(choice, error);
   // A vendor's library is chosen over the own kernel only where there are no such instructions.
   if (has_avx512_bf16()) return avx512_bf16_kernel();
   if (auto kernel = mkl_kernel(choice, error)) return kernel;

@@ -46,6 +46,35 @@ TEST_CASE("BF16 is rounded to nearest, ties to even, and keeps infinity and NaN"
   CHECK(std::isnan(to_float(from_float<Bf16>(NAN))));
 }
 
+TEST_CASE("FP16 is rounded to nearest, ties to even, below the normal numbers too, and keeps infinity and NaN") {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<Half>(bits);
+    const float value = to_float(half);
+    if ((bits & 0x7fff) > 0x7c00) {
+      CHECK(std::isnan(value));
+      CHECK(std::isnan(to_float(from_float<Half>(value))));
+      continue;
+    }
+    // The value from the definition: sign, exponent of 5 bits, fraction of 10.
+    const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
+    const float size = exponent == 31  ? INFINITY
+                       : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                       : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    REQUIRE(value == ((bits & 0x8000) != 0 ? -size : size));
+    REQUIRE(static_cast<std::uint32_t>(from_float<Half>(value)) == bits);
+    if (exponent == 31 || (bits & 0x7fff) == 0x7bff) continue;
+    // Half way to the next: to the even one; a little more or less: to the nearer one.
+    const float next = to_float(static_cast<Half>(bits + 1)), middle = (value + next) / 2;
+    REQUIRE(static_cast<std::uint32_t>(from_float<Half>(middle)) == bits + (bits & 1));
+    REQUIRE(static_cast<std::uint32_t>(from_float<Half>(std::nextafter(middle, value))) == bits);
+    REQUIRE(static_cast<std::uint32_t>(from_float<Half>(std::nextafter(middle, next))) == bits + 1);
+  }
+  CHECK(to_float(from_float<Half>(65519.0f)) == 65504.0f);
+  CHECK(std::isinf(to_float(from_float<Half>(65520.0f))));
+  CHECK(std::isinf(to_float(from_float<Half>(1e30f))));
+  CHECK(to_float(from_float<Half>(1e-9f)) == 0.0f);
+}
+
 TEST_CASE("the own kernel subtracts the product in every size around its tiles, and writes nothing else") {
   if (!has_avx512_bf16()) {
     MESSAGE("not tested: this processor has no AVX512-BF16");

@@ -3,29 +3,28 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "../hpl/host_memory.hpp"
+#include "../hpl/work.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
 namespace dryfly::mxp {
 namespace {
 
-void combine_times(Outcome& outcome, int ranks) {
-  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  for (const hpl::StepTimes& step : outcome.steps)
-    for (std::size_t i = 0; i < hpl::kPhases; ++i) outcome.mean.phase[i] += step.phase[i];
-  MPI_Allreduce(MPI_IN_PLACE, outcome.mean.phase.data(), hpl::kPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (double& seconds : outcome.mean.phase) seconds /= ranks;
-  static_assert(sizeof(hpl::StepTimes) == (hpl::kPhases + 1) * sizeof(double), "sent as doubles");
-  MPI_Allreduce(MPI_IN_PLACE, outcome.steps.data(), static_cast<int>(outcome.steps.size() * (hpl::kPhases + 1)),
-                MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-}
-
 double since(double begin) {
   double seconds = MPI_Wtime() - begin;
   MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return seconds;
+}
+
+std::string about(std::int64_t order, std::int64_t block, const Options& options, const Kernel& kernel) {
+  std::ostringstream text;
+  text << "N " << order << " NB " << block << " grid " << options.rows << "x" << options.columns << " seed "
+       << options.seed << " row-major " << options.row_major << " precision " << static_cast<int>(kernel.precision())
+       << " " << kernel.description();
+  return text.str();
 }
 
 Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Kernel& kernel, Report& report) {
@@ -36,21 +35,29 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   if (there == 0) throw BadInput("N = " + std::to_string(order) + ": the system gives no memory for the matrix");
   System system(grid, options.seed, store);
   Factorisation factors(grid, kernel, store);
-  system.generate();
+  if (!hpl::numerics_skipped()) system.generate();
+  hpl::Checkpoint checkpoint(options.checkpoint, MPI_COMM_WORLD, "mxp", about(order, block, options, kernel));
+  const std::int64_t first = checkpoint.restore(factors);
   Outcome outcome;
   outcome.order = order, outcome.block = block;
   MPI_Barrier(MPI_COMM_WORLD);
-  report.begin(order);
+  report.begin(order, first * block, checkpoint.seconds_before());
+  std::vector<hpl::StepTimes> steps;
   const double begin = MPI_Wtime();
-  factors.run(system.diagonal(), [&](std::int64_t columns_done, const hpl::StepTimes& times) {
-    outcome.steps.push_back(times);
+  factors.run(system.diagonal(), first, [&](std::int64_t next, std::int64_t columns_done, const hpl::StepTimes& times) {
+    steps.push_back(times);
     report.after_step(columns_done, times);
+    if (columns_done < order) checkpoint.after_step(next, factors);
   });
-  outcome.factor_s = since(begin);
+  outcome.factor_s = checkpoint.seconds_before() + since(begin);
   outcome.solution = refine(system, factors, options.refinement);
-  outcome.refine_s = since(begin) - outcome.factor_s;
+  outcome.refine_s = checkpoint.seconds_before() + since(begin) - outcome.factor_s;
+  checkpoint.remove();
   outcome.memory_bytes = store.bytes() + factors.bytes();
-  combine_times(outcome, options.rows * options.columns);
+  MPI_Allreduce(MPI_IN_PLACE, &outcome.memory_bytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  outcome.steps = hpl::summarise(steps, MPI_COMM_WORLD);
+  outcome.solved = !hpl::numerics_skipped();
+  if (!outcome.solved) return outcome;
   outcome.residual = system.scaled(difference(system, outcome.solution.x), outcome.solution.x);
   outcome.passed = outcome.residual < options.threshold;  // not for NaN
   return outcome;
@@ -79,7 +86,7 @@ int run(int count, char** arguments) {
       passed = passed && outcome.passed;
     }
   report.finish();
-  return passed ? 0 : 1;
+  return hpl::numerics_skipped() ? hpl::kNotSolved : passed ? 0 : 1;
 }
 
 }  // namespace

@@ -13,9 +13,11 @@ const std::map<std::string, KernelKind> kKernels = {{"auto", KernelKind::chosen}
                                                     {"avx512-bf16", KernelKind::avx512_bf16},
                                                     {"mkl", KernelKind::mkl},
                                                     {"sgemm", KernelKind::sgemm}};
-const std::map<std::string, Precision> kPrecisions = {{"bf16", Precision::bf16}, {"fp32", Precision::fp32}};
+const std::map<std::string, Precision> kPrecisions = {
+    {"bf16", Precision::bf16}, {"fp16", Precision::fp16}, {"fp32", Precision::fp32}};
 const std::map<std::string, Refinement> kRefinements = {{"classic", Refinement::classic}, {"gmres", Refinement::gmres}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
+const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
 
 int whole(const std::string& field, const std::string& text, int least, int most) {
   return static_cast<int>(hpl::parse_count(field, text, least, most));
@@ -35,14 +37,6 @@ void parse_grid(Options& options, const std::string& text) {
   options.columns = whole("--grid", text.substr(cross + 1), 1, 1 << 24);
 }
 
-double parse_threshold(const std::string& text) {
-  std::stringstream stream(text);
-  double value = -1;
-  if (!(stream >> value) || !stream.eof() || !(value >= 0))
-    throw BadInput("--threshold " + text + ": accepted is a number from 0 on");
-  return value;
-}
-
 struct Flag {
   const char* name;
   const char* value;
@@ -60,7 +54,7 @@ const std::vector<Flag>& flags() {
       {"--grid", "PxQ", "process grid; without it: as square as possible, P <= Q", parse_grid},
       {"--pmap", "row|column", "order of the ranks in the grid",
        [](Options& o, Text t) { o.row_major = hpl::choose("--pmap", t, kMappings); }},
-      {"--precision", "bf16|fp32", "in which A and its factors are stored",
+      {"--precision", "bf16|fp16|fp32", "in which A and its factors are stored",
        [](Options& o, Text t) { o.kernel.precision = hpl::choose("--precision", t, kPrecisions); }},
       {"--kernel", "KIND", "auto, avx512-bf16 (dryfly's own), mkl (its BF16 GEMM) or sgemm",
        [](Options& o, Text t) { o.kernel.kind = hpl::choose("--kernel", t, kKernels); }},
@@ -72,7 +66,8 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) { o.refinement.kind = hpl::choose("--refine", t, kRefinements); }},
       {"--steps", "N", "of the refinement at most; default 50",
        [](Options& o, Text t) { o.refinement.steps_most = whole("--steps", t, 0, 10000); }},
-      {"--threshold", "X", "of the residual", [](Options& o, Text t) { o.threshold = parse_threshold(t); }},
+      {"--threshold", "X", "of the residual",
+       [](Options& o, Text t) { o.threshold = hpl::parse_real("--threshold", t, 0); }},
       {"--seed", "S", "of the matrix; HPL's is 100",
        [](Options& o, Text t) {
          o.seed = static_cast<std::uint64_t>(hpl::parse_count("--seed", t, 0, std::int64_t{1} << 53));
@@ -81,6 +76,12 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) { o.progress = t == "all"    ? -1
                                              : t == "none" ? 0
                                                            : whole("--progress", t, 0, 1 << 30); }},
+      {"--checkpoint", "FOLDER", "keep the state there, to go on after an interruption",
+       [](Options& o, Text t) { o.checkpoint.folder = t; }},
+      {"--checkpoint-every", "S", "seconds between; 0: after each step; default 600",
+       [](Options& o, Text t) { o.checkpoint.every = hpl::parse_real("--checkpoint-every", t, 0); }},
+      {"--restart", "yes|no", "go on from what --checkpoint has kept, if anything",
+       [](Options& o, Text t) { o.checkpoint.restart = hpl::choose("--restart", t, kYesNo); }},
       {"--solution", "FILE", "x of every run, as doubles", [](Options& o, Text t) { o.solution = t; }},
       {"--json", "FILE", "the result with every step's times", [](Options& o, Text t) { o.json = t; }},
   };
@@ -143,6 +144,10 @@ void complete(Options& options, int ranks, double memory_bytes) {
   if (needed != ranks)
     throw BadInput("grid " + std::to_string(options.rows) + "x" + std::to_string(options.columns) + ": it needs " +
                    std::to_string(needed) + " ranks, and there are " + std::to_string(ranks));
+  if (!options.checkpoint.folder.empty() && options.orders.size() * options.blocks.size() > 1)
+    throw BadInput("--checkpoint " + options.checkpoint.folder + ": it is for one run, and there are several");
+  if (options.checkpoint.restart && options.checkpoint.folder.empty())
+    throw BadInput("--restart yes: it needs --checkpoint FOLDER");
   if (options.orders.empty()) {
     const double order = std::sqrt(0.8 * memory_bytes / static_cast<double>(element_bytes(options.kernel.precision)));
     const std::int64_t block = options.blocks.empty() ? 256 : options.blocks.front();

@@ -23,6 +23,7 @@ struct Options {
   RefinementOptions refinement;
   double threshold = 16.0;
   std::uint64_t seed = hpl::Generator::kHplSeed;
+  hpl::CheckpointOptions checkpoint;
   int progress = 10;           // lines about every run; 0: none, -1: one for each step
   std::string json, solution;  // files
   bool help = false;

@@ -16,9 +16,9 @@ struct Outcome {
   double memory_bytes = 0;  // of one process, the most
   Solution solution;
   double residual = 0;  // of the test, made after the time has stopped
+  bool solved = true;   // false: the numerics were skipped
   bool passed = false;
-  std::vector<hpl::StepTimes> steps;  // the most of any process
-  hpl::StepTimes mean;                // sums over the steps, mean over the processes
+  hpl::StepSummary steps;
 
   double seconds() const { return factor_s + refine_s; }
 };
@@ -32,7 +32,7 @@ class Report {
   Report& operator=(const Report&) = delete;
 
   void header(const Kernel& kernel, int ranks);
-  void begin(std::int64_t order);
+  void begin(std::int64_t order, std::int64_t columns_done, double seconds_before);
   void after_step(std::int64_t columns_done, const hpl::StepTimes& times);
   void end(const Outcome& outcome);
   void finish();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "../hpl/work.hpp"
 #include "diagonal.hpp"
 
 #define DRYFLY_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -11,12 +12,19 @@
 namespace dryfly::mxp {
 namespace {
 
-constexpr double kEnough = 1.0;  // a sixteenth of HPL's threshold
-constexpr int kRestart = 20;     // GMRES keeps so many vectors
+constexpr double kEnough = 1.0;           // a sixteenth of HPL's threshold
+constexpr int kRestart = 20;              // GMRES keeps so many vectors
+constexpr int kStepsWithoutNumerics = 3;  // what classic refinement takes at N = 2,000
 
 using Vector = std::vector<double>;
 
 DRYFLY_WIDEST void add_columns(std::int64_t count, const Bf16* a, std::int64_t stride, const float* x, float* sums) {
+  for (std::int64_t i = 0; i < count; ++i)
+    sums[i] += to_float(a[i]) * x[0] + to_float(a[i + stride]) * x[1] + to_float(a[i + 2 * stride]) * x[2] +
+               to_float(a[i + 3 * stride]) * x[3];
+}
+
+DRYFLY_WIDEST void add_columns(std::int64_t count, const Half* a, std::int64_t stride, const float* x, float* sums) {
   for (std::int64_t i = 0; i < count; ++i)
     sums[i] += to_float(a[i]) * x[0] + to_float(a[i + stride]) * x[1] + to_float(a[i + 2 * stride]) * x[2] +
                to_float(a[i + 3 * stride]) * x[3];
@@ -31,6 +39,7 @@ DRYFLY_WIDEST void add_columns(std::int64_t count, const float* a, std::int64_t 
 template <class Element>
 void add_product(std::int64_t rows, std::int64_t columns, const Element* a, std::int64_t stride, const float* x,
                  float* sums) {
+  if (!hpl::product(rows, 1, columns, sizeof(Element) == sizeof(float) ? DRYFLY_FP32 : DRYFLY_HALF)) return;
   std::int64_t j = 0;
   for (; j + 4 <= columns; j += 4) add_columns(rows, a + j * stride, stride, x + j, sums);
   for (; j < columns; ++j) {
@@ -81,16 +90,15 @@ class Triangles {
     if (grid_.row() == row) {
       for (std::int64_t i = 0; i < n; ++i)
         x[i] = (forward ? right[first + i] : x[i]) - work_[static_cast<std::size_t>(i)];
-      (forward ? apply_lower : apply_upper)(n, factors_.inverses(block), x);
+      if (hpl::product(n, 1, n, DRYFLY_FP32)) (forward ? apply_lower : apply_upper)(n, factors_.inverses(block), x);
     }
     MPI_Bcast(x, count, MPI_FLOAT, row, grid_.along_column());
     const std::int64_t from = forward ? store_.rows().below(first + n) : 0;
     const std::int64_t to = forward ? store_.rows().size() : store_.rows().below(first);
     float* sums = sums_.data() + from;
-    if (store_.precision() == Precision::bf16)
-      add_product(to - from, n, static_cast<const Bf16*>(store_.at(from, place)), store_.stride(), x, sums);
-    else
-      add_product(to - from, n, static_cast<const float*>(store_.at(from, place)), store_.stride(), x, sums);
+    with_element(store_.precision(), [&]<class Element>(Element*) {
+      add_product(to - from, n, static_cast<const Element*>(store_.at(from, place)), store_.stride(), x, sums);
+    });
   }
 
   const Factorisation& factors_;
@@ -178,7 +186,7 @@ Vector gmres_correction(const System& system, const Factorisation& factors, cons
 }  // namespace
 
 std::vector<double> apply_factors(const Factorisation& factors, const std::vector<double>& r) {
-  const double scale = largest(r);
+  const double scale = hpl::numerics_skipped() ? 1.0 : largest(r);
   return scale == 0 ? Vector(r.size()) : Triangles(factors).solve(r, scale);
 }
 
@@ -196,6 +204,13 @@ Solution refine(const System& system, const Factorisation& factors, const Refine
     const double scaled = system.scaled(r, solution.x);
     const bool falls = solution.residuals.empty() || scaled < solution.residuals.back() / 2;
     solution.residuals.push_back(scaled);
+    if (hpl::numerics_skipped()) {
+      solution.residuals.clear();
+      if (solution.steps == kStepsWithoutNumerics) return solution;
+      solution.x = apply_factors(factors, r);
+      ++solution.steps;
+      continue;
+    }
     if (!(scaled > kEnough) || !falls || solution.steps >= options.steps_most) return solution;
     if (options.kind == Refinement::classic) {
       add(solution.x, 1.0, apply_factors(factors, r));

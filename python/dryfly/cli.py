@@ -35,7 +35,8 @@ def cli() -> None:
 @click.option("--on-node", default="provider", show_default=True, metavar="HOW",
               help="How ranks of a node talk: provider, or shared (MPI's own shared memory).")  # fmt: skip
 @click.option("--compute", default="measured", show_default=True, metavar="MODE",
-              help="What the time between MPI calls counts: none, measured[:FACTOR] or replay:FILE.")  # fmt: skip
+              help="What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.")  # fmt: skip
+@click.option("--skip-numerics", is_flag=True, help="With model: programs that can leave out their kernels do so.")
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
 @click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
 @click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
@@ -57,6 +58,7 @@ def run(
     provider: str,
     on_node: str,
     compute: str,
+    skip_numerics: bool,
     compute_record: str | None,
     trace: str | None,
     record: str | None,
@@ -88,6 +90,7 @@ def run(
         on_node=on_node,
         compute=compute,
         compute_record=compute_record,
+        skip_numerics=skip_numerics,
         trace=trace,
         record=record,
         timeout_s=_seconds(timeout),
@@ -219,7 +222,10 @@ def env(node: str, name: str | None) -> None:
 @click.argument("run_folder", metavar="RUN")
 @click.option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.")
 def report(run_folder: str, target: str) -> None:
-    """Make one page with pictures of a run that was recorded (dryfly run --record RUN)."""
+    """Make one page with pictures of a run that was recorded (dryfly run --record RUN).
+
+    RUN may also be the --json of dryfly-hpl or dryfly-mxp: where the time of each step went; also as FILE.png or .svg.
+    """
     from dryfly.report import report as make_report
 
     sys.exit(make_report(run_folder, target))

@@ -19,7 +19,7 @@ PROTOCOLS = {
 }  # fmt: skip
 BUSIEST = 20
 POINTS = 150
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "dryfly", "font.size": 9, "font.family": "sans-serif",
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6",
     "axes.axisbelow": True,
@@ -30,7 +30,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
     import matplotlib as mpl
     from matplotlib.figure import Figure as MplFigure
 
-    mpl.rcParams.update(_STYLE)
+    mpl.rcParams.update(STYLE)
     figure = MplFigure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
@@ -41,7 +41,7 @@ def _svg(figure: Figure) -> str:
     return out.getvalue()[out.getvalue().index("<svg") :]
 
 
-def _scale(longest_s: float) -> tuple[float, str]:
+def scale(longest_s: float) -> tuple[float, str]:
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if longest_s * factor >= 1:
             return factor, unit
@@ -52,7 +52,7 @@ def time_per_call(profile: Sequence[Mapping[str, Any]]) -> str:
     """Over all ranks; what was waiting is not known by call here, so one bar each."""
     rows = sorted(profile, key=lambda row: row["time_s"])[-12:]
     rows = [row for row in rows if row["time_s"] > 0]
-    factor, unit = _scale(max((row["time_s"] for row in rows), default=1.0))
+    factor, unit = scale(max((row["time_s"] for row in rows), default=1.0))
     figure, axes = _figure(7, 0.8 + 0.28 * len(rows))
     bars = axes.barh([row["call"] for row in rows], [row["time_s"] * factor for row in rows], color="#4c72b0")
     axes.bar_label(bars, [f" {row['count']:,} calls" for row in rows], fontsize=8, color="#555555")
@@ -72,7 +72,7 @@ def bandwidth(links: Columns, steps: Columns) -> str:
             sums[kind][at] = sums[kind].get(at, 0.0) + size
     step_s = steps["step_s"][0] if steps["step_s"] else 1.0
     longest = max((max(series, default=0.0) for series in sums.values()), default=0.0) + step_s
-    factor, unit = _scale(longest)
+    factor, unit = scale(longest)
     steps_in_all = round(longest / step_s)
     merged = math.ceil(steps_in_all / POINTS)  # more would be a smear
     figure, axes = _figure(9, 2.8)
@@ -164,7 +164,7 @@ def busiest_over_time(links: Columns, steps: Columns) -> str:
     for link, at, share in zip(steps["link"], steps["time_s"], steps["utilisation"], strict=True):
         if link in place:
             cells[place[link]][round(at / step_s)] = 100 * share
-    factor, unit = _scale(length * step_s)
+    factor, unit = scale(length * step_s)
     figure, axes = _figure(9, 0.9 + 0.2 * len(rows))
     image = axes.imshow(
         cells, aspect="auto", cmap="magma_r", vmin=0, vmax=100, interpolation="nearest",

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from dryfly import tables
+from dryfly import solver_report, tables
 from dryfly.capture import check_target
 from dryfly.errors import RunError, UserError
 from dryfly.files import write_whole
@@ -29,12 +29,16 @@ svg { max-width: 100%; height: auto; } .warning { color: #a33; }
 
 
 def report(run: str, target: str) -> int:
-    folder = Path(run)
-    _check(folder, target)
-    result = json.loads((folder / tables.RESULT).read_text(encoding="utf-8"))
-    page = _page(folder, result)
+    source = Path(run)
+    if source.is_file():
+        _check_libraries(target)
+        content = solver_report.write(source, target)
+    else:
+        _check(source, target)
+        result = json.loads((source / tables.RESULT).read_text(encoding="utf-8"))
+        content = _page(source, result).encode()
     try:
-        write_whole(Path(target), page.encode())
+        write_whole(Path(target), content)
     except OSError as error:
         raise RunError(f"the report cannot be written to {target}: {error.strerror}", exit_status=1) from None
     return 0
@@ -43,6 +47,10 @@ def report(run: str, target: str) -> int:
 def _check(folder: Path, target: str) -> None:
     if not (folder / tables.RESULT).is_file():
         raise UserError(f'{folder} is no recorded run; "dryfly run --record FOLDER" makes one')
+    _check_libraries(target)
+
+
+def _check_libraries(target: str) -> None:
     check_target("-o", target, folder=False)
     try:
         import matplotlib as _  # noqa: F401
@@ -57,10 +65,10 @@ def _page(folder: Path, result: Mapping[str, Any]) -> str:
     links, steps = tables.read(folder, "links"), tables.read(folder, "link_steps")
     groups, messages = tables.read(folder, "groups"), tables.read(folder, "messages")
     parts = [_head(result), _split(result)]
-    parts.append(_section("Time per MPI call", pictures.time_per_call(result["profile"])))
+    parts.append(section("Time per MPI call", pictures.time_per_call(result["profile"])))
     if steps["link"]:
         parts.append(
-            _section(
+            section(
                 "Bandwidth over time",
                 pictures.bandwidth(links, steps),
                 "Data frames on all links of a kind together: NICs into the network, inside groups, between groups.",
@@ -68,24 +76,27 @@ def _page(folder: Path, result: Mapping[str, Any]) -> str:
         )
     if groups["from_group"]:
         note = "Bytes of data frames on the links from group to group; the diagonal is the links inside a group."
-        parts.append(_section("Traffic between groups", pictures.heat_map(groups), note))
+        parts.append(section("Traffic between groups", pictures.heat_map(groups), note))
     if messages["latency_s"]:
-        parts.append(_section("Latency of messages", pictures.latencies(messages) + _percentiles(folder)))
+        parts.append(section("Latency of messages", pictures.latencies(messages) + _percentiles(folder)))
     if steps["link"]:
         note = "By the share of the run in which a link was busy, acknowledgements included."
         parts.append(
-            _section("Busiest links between switches", pictures.busiest_over_time(links, steps) + _busiest(links), note)
+            section("Busiest links between switches", pictures.busiest_over_time(links, steps) + _busiest(links), note)
         )
         note = "From the instant at which a frame's head could leave a switch until it did."
-        parts.append(_section("Waiting at switches", pictures.waits(tables.read(folder, "waits")), note))
-    title = escape(f"dryfly: {shlex.join(result['program'])}")
+        parts.append(section("Waiting at switches", pictures.waits(tables.read(folder, "waits")), note))
+    return document(f"dryfly: {shlex.join(result['program'])}", parts)
+
+
+def document(title: str, parts: Sequence[str]) -> str:
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
-def _section(title: str, content: str, note: str = "") -> str:
+def section(title: str, content: str, note: str = "") -> str:
     return f"<h2>{escape(title)}</h2>\n" + (f'<p class="note">{escape(note)}</p>\n' if note else "") + content
 
 
@@ -125,7 +136,7 @@ def _split(result: Mapping[str, Any]) -> str:
     for name in ("computing", "communicating", "waiting"):
         both = (result["time"]["mean"][f"{name}_s"], slowest[f"{name}_s"])
         rows.append([name, *(text for part in both for text in (_time(part), f"{part / total:.1%}"))])
-    return _section("Where the time went", _table(["", "mean", "", f"rank {slowest['rank']}, the slowest", ""], rows))
+    return section("Where the time went", _table(["", "mean", "", f"rank {slowest['rank']}, the slowest", ""], rows))
 
 
 def _percentiles(folder: Path) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from dryfly import faults, nics, qos, units
+from dryfly import compute_model, faults, nics, qos, units
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
@@ -42,10 +42,13 @@ class ComputeSpec:
     factor_ppm: int | None = None  # None: the machine's
     replay_file: str | None = None
     record_file: str | None = None
+    skip_numerics: bool = False  # model only
 
     @classmethod
-    def parse(cls, text: str, *, record_file: str | None = None) -> ComputeSpec:
+    def parse(cls, text: str, *, record_file: str | None = None, skip_numerics: bool = False) -> ComputeSpec:
         mode, _, argument = text.partition(":")
+        if skip_numerics and mode != "model":
+            raise UserError(f"--skip-numerics needs --compute model, not --compute {text}: all else is computed")
         if mode == "none" and not argument:
             if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with none nothing is measured")
@@ -57,7 +60,11 @@ class ComputeSpec:
             if record_file is not None:
                 raise UserError("--compute-record needs --compute measured: with replay nothing is measured")
             return cls(mode=mode, replay_file=argument)
-        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR or replay:FILE')
+        if mode == "model" and not argument:
+            if record_file is not None:
+                raise UserError("--compute-record needs --compute measured: with model nothing is measured")
+            return cls(mode=mode, skip_numerics=skip_numerics)
+        raise UserError(f'--compute "{text}": accepted is none, measured, measured:FACTOR, replay:FILE or model')
 
 
 def _factor(text: str) -> int:
@@ -93,6 +100,8 @@ def resolve(
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
     lines += nics.spec_lines(machine, placement)
+    if compute.mode == "model":
+        lines += compute_model.lines(machine, skip_numerics=compute.skip_numerics)
     lines += _run(machine, placement, seed=seed)
     lines.append(("run.on_node", on_node.value))
     return "".join(f"{name} {value}\n" for name, value in lines)

@@ -67,7 +67,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "matching": dict(counted.get("matching", {})),
         "seed": run.seed,
         "fingerprint": counted.get("fingerprint", ""),
-        "repeatable": run.compute.mode in ("none", "replay") and not spoiled,
+        "repeatable": run.compute.mode in ("none", "replay", "model") and not spoiled,
         "compute": compute,
         "mpi": {
             "name": run.mpi.name,
@@ -144,6 +144,8 @@ def _compute(run: RunInput, counted: Mapping[str, Any], ranks: Sequence[Json]) -
         "measured_s": sum(row["measured_s"] for row in ranks),
         "dropped_s": dropped,
         "dropped_share": dropped * factor_ppm / 10**6 / job if job > 0 else 0.0,
+        "announced": sum(row.get("announced_work", 0) for row in counted.get("ranks", [])),
+        "numerics_skipped": run.compute.skip_numerics,
     }
 
 
@@ -186,6 +188,9 @@ def _one_sided_health(run: RunInput, counted: Mapping[str, Any]) -> list[Json]:
 
 
 def _compute_health(compute: Json) -> list[Json]:
+    if compute["mode"] == "model" and not compute["announced"]:
+        text = "the program announces no work (docs/compute-model.md), so its computing has taken no time"
+        return [_finding("nothing_announced", text)]
     if compute["dropped_share"] <= DROPPED_SHARE_WARNING:
         return []
     share = f"{compute['dropped_share']:.1%}"

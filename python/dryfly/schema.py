@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dryfly import units
-from dryfly.units import COUNT, RATE, RATIO, SIZE, TIME, Dimension
+from dryfly.units import COUNT, OPERATIONS, RATE, RATIO, SIZE, TIME, Dimension
 
 _SECOND = 10**12
 
@@ -39,6 +39,8 @@ def _text(value: int, dimension: Dimension) -> str:
         return units.size_text(value)
     if dimension is RATE:
         return units.rate_text(value)
+    if dimension is OPERATIONS:
+        return f"{value:.0e} F/s"
     if dimension is RATIO:
         return f"{value / 10**4:g} %"
     return str(value)
@@ -58,6 +60,20 @@ def _rate(resolved: str) -> Field:
 
 def _count(resolved: str = "", *, least: int = 0, most: int = 2**31 - 1) -> Field:
     return Field(dimension=COUNT, least=least, most=most, resolved=resolved)
+
+
+def _operations() -> Field:
+    return Field(dimension=OPERATIONS, least=10**6, most=10**18, required=False)
+
+
+def _compute_place(name: str) -> dict[str, Field]:
+    """What a node computes with, for --compute model; compute_model.py resolves it."""
+    return {
+        f"compute.{name}.count": Field(dimension=COUNT, least=1, most=1024, required=False),
+        **{f"compute.{name}.{precision}": _operations() for precision in ("fp64", "fp32", "half")},
+        f"compute.{name}.memory_rate": Field(dimension=RATE, least=10**6, most=10**15, required=False),
+        f"compute.{name}.latency": Field(dimension=TIME, most=_SECOND, required=False),
+    }
 
 
 FIELDS: dict[str, Field] = {
@@ -127,6 +143,8 @@ FIELDS: dict[str, Field] = {
     "host.match": _time("host.match_ps"),
     "host.compute_factor": Field(dimension=RATIO, least=1, most=2**32 - 1, resolved="host.compute_factor_ppm"),
     "host.compute_threshold": _time("host.compute_threshold_ns", divisor=1000),
+    **_compute_place("cpu"),
+    **_compute_place("gpu"),
     "run.arena": Field(dimension=SIZE, least=2**20, most=2**44, required=False),
     "run.cross_memory": Field(choices=("on", "off"), required=False),
     "job.kinds": Field(),

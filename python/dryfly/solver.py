@@ -20,11 +20,9 @@ from dryfly.mpi import MpiLibrary, select
 from dryfly.paths import cache_folder, programs_folder
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
-_SHARED = {
-    "mxp": tuple(
-        f"hpl/{part}.cpp" for part in ("blas", "generator", "grid", "host_memory", "matrix", "options", "output")
-    )
-}
+NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
+_PARTS = ("blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output")
+_SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")
 _BLAS = {"mkl": re.compile(r"libmkl_rt\.so(\.\d+)*"), "scipy-openblas32": re.compile(r"libscipy_openblas.*\.so")}
@@ -41,7 +39,7 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no mpicxx, so {name} cannot be compiled with it")
     digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
-    headers = {header for source in sources for header in source.parent.glob("*.hpp")}
+    headers = {header for source in sources for header in source.parent.glob("*.h*")}
     for path in sorted({*sources, *headers}):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name

@@ -79,6 +79,10 @@ def _compute_text(run: RunInput) -> str:
     if run.compute.mode == "measured":
         factor = (run.compute.factor_ppm or run.machine.number("host.compute_factor")) / 10**6
         return f"measured x {factor:g} (not repeatable)"
+    if run.compute.mode == "model":
+        from dryfly.compute_model import summary
+
+        return summary(run.machine, skip_numerics=run.compute.skip_numerics)
     return run.compute.mode
 
 

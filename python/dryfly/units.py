@@ -58,6 +58,12 @@ RATE = Dimension(
         **{prefix + "b/s": Fraction(scale, 8) for prefix, scale in _DECIMAL.items()},
     },
 )
+OPERATIONS = Dimension(
+    name="rate of operations",
+    example='"21 TF/s"',
+    base="F/s",
+    units={prefix + "F/s": Fraction(scale) for prefix, scale in _DECIMAL.items()},
+)
 RATIO = Dimension(
     name="ratio",
     example='"100 %"',

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -217,3 +217,25 @@ def _mapped_shared_memory() -> set[str]:
         except OSError:
             continue
     return names
+
+
+def _all_maps() -> Iterator[str]:
+    for file in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            yield file.read_text()
+
+
+def kill_when_kept(command: Sequence[str], current: Path, *, step: int) -> None:
+    """Starts a solver with checkpoints and kills it once the state of such a step is complete."""
+    shared_before = set(Path("/dev/shm").glob("mpich_shm_*"))
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not current.exists() or int(current.read_text().split()[0]) < step:
+        assert run.poll() is None, "it has ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    for path in set(Path("/dev/shm").glob("mpich_shm_*")) - shared_before:
+        if not any(path.name in maps for maps in _all_maps()):  # MPICH's own, which a killed run leaves behind
+            path.unlink(missing_ok=True)

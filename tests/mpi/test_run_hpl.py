@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import Dryfly, Native
+from harness import kill_when_kept
 
 from dryfly import mpi, solver
 
@@ -136,6 +133,56 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
     assert ended.results["virtual_time_s"] > 0
 
 
+@pytest.mark.parametrize(("ranks", "grids"), [(8, "2x4,4x2"), (9, "3x3,9x1")])
+@pytest.mark.parametrize("library_name", ["mpich", "openmpi"])
+def test_more_ranks_and_open_mpi_agree_with_lapack(
+    dryfly: Dryfly, tmp_path: Path, library_name: str, ranks: int, grids: str
+) -> None:
+    solver.build(NAME, mpi=mpi.select(library_name))
+    x = tmp_path / "x"
+    start = ("run", "--mpi", library_name, "--compute", "none", "-n", str(ranks), "--", NAME, "--progress", "none")
+    options = ("-N", "90,41", "--nb", "8", "--grid", grids, "--depth", "0,1", "--solution", x)
+    ended = dryfly(*start, *options, limit_s=240.0).succeeded()
+    assert ended.results["mpi"]["name"].startswith(library_name)
+    assert ended.stdout.count("PASSED") == 8
+    require_lapack(x, [90, 90, 41, 41] * 2)
+
+
+def test_spare_ranks_are_measured_and_the_slowest_are_left_out(dryfly: Dryfly, tmp_path: Path) -> None:
+    # Two ranks on one node share its processors and two have a node each, so in the model the shared ones are slowest.
+    places = tmp_path / "places"
+    places.write_text("t0\nt1\nt1\nt2\n")
+    x = tmp_path / "x"
+    start = ("run", "--compute", "model", "--place", str(places), "-n", "4", "--", NAME, "--progress", "none")
+    ended = dryfly(*start, "-N", "64", "--spare", "2", "--warm-up", "yes", "--solution", x, limit_s=240).succeeded()
+    assert re.findall(r"left out: rank (\d)", ended.stdout) == ["1", "2"]
+    assert "A x = b in FP64 on 2 ranks" in ended.stdout
+    require_lapack(x, [64])
+
+
+def test_hints_about_nics_reach_mpi_and_its_answer_is_printed(dryfly: Dryfly) -> None:
+    start = ("run", "--compute", "none", "-n", "2", "--", NAME, "-N", "64", "--progress", "none")
+    output = dryfly(*start, "--swap-nic", "0", "--bcast-nic", "1,2").succeeded().stdout
+    assert "NIC for the exchange of rows: asked for 0 on the first rank, MPI takes 0\n" in output
+    assert "NIC for broadcasts: asked for 1 on the first rank, MPI takes " in output
+
+
+def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:
+    core = min(os.sched_getaffinity(0))
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a computer with one core cannot bind ranks wrongly")
+    bound = ("taskset", "-c", str(core), program, "-N", "64")
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        native(2, *bound)
+    assert refused.value.returncode != 0
+    assert f"ranks 0, 1 are bound to cores {core} of " in refused.value.stderr
+    output = native(2, *bound, "--binding", "any").stdout
+    assert re.search(rf"^place: rank 0-1 on \S+, cores {core}, NUMA node 0, memory of 0, NIC none$", output, re.M)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        native(1, *bound, "--threads", "2")
+    assert f"--threads 2: rank 0 may use 1 cores ({core})" in refused.value.stderr
+
+
 def test_one_rank_needs_no_launcher_and_two_ranks_find_the_same_solution(
     program: Path, native: Native, tmp_path: Path
 ) -> None:
@@ -173,6 +220,9 @@ BAD_INPUT = [
     (("-N", "100", "--blas", "/no/such.so"), "/no/such.so"),
     (("--dat", "HPL.dat", "-N", "9"), "-N with --dat HPL.dat: the file says N itself; give one of the two"),
     (("--dat", "/no/HPL.dat"), "--dat /no/HPL.dat: the file cannot be read"),
+    (("-N", "100", "--spare", "1"), "--spare 1: there are 1 ranks"),
+    (("-N", "100", "--swap-nic", "64"), "--swap-nic or --bcast-nic 64: accepted is a whole number from 0 to 63"),
+    (("-N", "100", "--binding", "some"), "--binding some: accepted is any, check"),
     (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
     (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
 ]
@@ -226,12 +276,6 @@ def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> 
     assert "||A||_oo . . ." in ended.stdout
 
 
-def all_maps() -> Iterator[str]:
-    for file in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            yield file.read_text()
-
-
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:
     def command(solution: str, *more: str) -> list[str]:
         start = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "1500", "--nb", "32", "--grid", "1x2"]
@@ -239,19 +283,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Pat
 
     subprocess.run(command("whole"), check=True, capture_output=True)
     kept = ("--checkpoint", str(tmp_path / "kept"), "--checkpoint-every", "0")
-    shared_before = set(Path("/dev/shm").glob("mpich_shm_*"))
-    run = subprocess.Popen(command("killed", *kept), stdout=subprocess.DEVNULL, start_new_session=True)
-    current = tmp_path / "kept" / "hpl-current"
-    deadline = time.monotonic() + 60
-    while not current.exists() or int(current.read_text().split()[0]) < 3:
-        assert run.poll() is None, "it has ended before it was killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    for path in set(Path("/dev/shm").glob("mpich_shm_*")) - shared_before:
-        if not any(path.name in maps for maps in all_maps()):  # MPICH's own, which a killed run leaves behind
-            path.unlink(missing_ok=True)
+    kill_when_kept(command("killed", *kept), tmp_path / "kept" / "hpl-current", step=3)
     assert (tmp_path / "killed").stat().st_size == 0
     ended = subprocess.run(command("resumed", *kept, "--restart", "yes"), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import Dryfly, Native
+from harness import kill_when_kept
 
 from dryfly import mpi, solver
 
@@ -102,6 +104,7 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
         ("--kernel", "avx512-bf16"),
         ("--kernel", "mkl"),
         ("--kernel", "sgemm"),
+        ("--precision", "fp16"),
         ("--precision", "fp32"),
         ("--precision", "fp32", "--refine", "gmres"),
     ],
@@ -120,8 +123,8 @@ def test_every_kernel_gives_the_solution_of_fp64(program: Path, tmp_path: Path, 
 
 def test_the_first_residual_is_what_the_stored_precision_costs_whoever_multiplies(program: Path) -> None:
     first = {}
-    for kernel in ("avx512-bf16", "sgemm", "fp32"):
-        options = ("--precision", "fp32") if kernel == "fp32" else ("--kernel", kernel)
+    for kernel in ("avx512-bf16", "sgemm", "fp16", "fp32"):
+        options = ("--precision", kernel) if kernel.startswith("fp") else ("--kernel", kernel)
         command = [program, "-N", "600", "--nb", "64", "--progress", "none", *options]
         skip_without(kernel)
         ended = subprocess.run(command, capture_output=True, text=True)
@@ -131,6 +134,8 @@ def test_the_first_residual_is_what_the_stored_precision_costs_whoever_multiplie
         first[kernel] = float(found[1])
     assert first["avx512-bf16"] == pytest.approx(first["sgemm"], rel=0.1)
     assert first["avx512-bf16"] > 10 * first["fp32"], "else A is not stored in BF16"
+    # Three bits more than BF16, but for those that the factors' smallest numbers lose below FP16's normal ones.
+    assert first["avx512-bf16"] > 3 * first["fp16"] > 6 * first["fp32"], "else A is not stored in FP16"
 
 
 def test_two_ranks_find_the_solution_of_one_and_say_so_in_json(program: Path, native: Native, tmp_path: Path) -> None:
@@ -153,7 +158,9 @@ BAD_INPUT = [
     (("-N", "100", "--grid", "4"), "--grid 4: accepted is PxQ"),
     (("-N", "2e9"), "GB, and"),
     (("-N", "100", "--kernel", "amx"), "--kernel amx: accepted is auto, avx512-bf16, mkl, sgemm"),
-    (("-N", "100", "--precision", "fp16"), "--precision fp16: accepted is bf16, fp32"),
+    (("-N", "100", "--precision", "fp8"), "--precision fp8: accepted is bf16, fp16, fp32"),
+    (("-N", "100", "--precision", "fp16", "--kernel", "avx512-bf16"), "its kernels are sgemm and mkl"),
+    (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
     (("-N", "100", "--precision", "fp32", "--kernel", "mkl"), "--precision fp32: its kernel is sgemm"),
     (("-N", "100", "--refine", "cg"), "--refine cg: accepted is classic, gmres"),
     (("-N", "100", "--colour", "red"), "unknown option --colour"),
@@ -187,3 +194,32 @@ def test_a_test_that_is_not_passed_is_failed_and_status_1(program: Path, argumen
     assert ended.returncode == 1
     assert re.search(rf"N\)= +\S*{re.escape(why)}\S* \.\.\.\.\.\. FAILED", ended.stdout), ended.stdout
     assert "0 of 1 runs passed the test" in ended.stdout
+
+
+def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:
+    def command(solution: str, *more: str) -> list[str]:
+        start = [sys.executable, "-m", "dryfly", "mxp", "-n", "2", "-N", "1500", "--nb", "24", "--grid", "1x2"]
+        start += ["--progress", "none", "--kernel", "sgemm", "--json", str(tmp_path / f"{solution}.json")]
+        return [*start, "--solution", str(tmp_path / solution), *more]
+
+    subprocess.run(command("whole"), check=True, capture_output=True)
+    kept = ("--checkpoint", str(tmp_path / "kept"), "--checkpoint-every", "0")
+    kill_when_kept(command("killed", *kept), tmp_path / "kept" / "mxp-current", step=3)
+    ended = subprocess.run(command("resumed", *kept, "--restart", "yes"), capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+    whole, resumed = (json.loads((tmp_path / f"{name}.json").read_text())["runs"][0] for name in ("whole", "resumed"))
+    assert (whole["residuals"], whole["residual"]) == (resumed["residuals"], resumed["residual"])
+    assert len(resumed["steps_max_s"]["wall"]) <= len(whole["steps_max_s"]["wall"]) - 3, "it has begun anew"
+    assert not list((tmp_path / "kept").glob("mxp-*")), "what was kept is removed at the end"
+
+
+@pytest.mark.parametrize(("ranks", "grid"), [(8, "2x4"), (9, "3x3")])
+def test_open_mpi_finds_the_same_solution(dryfly: Dryfly, tmp_path: Path, ranks: int, grid: str) -> None:
+    x = tmp_path / "x"
+    solver.build(NAME, mpi=mpi.select("openmpi"))
+    start = ("run", "--mpi", "openmpi", "--compute", "none", "-n", str(ranks), "--", NAME, "--progress", "none")
+    ended = dryfly(*start, "-N", "101", "--nb", "16", "--grid", grid, "--solution", x, limit_s=240.0).succeeded()
+    assert ended.stdout.count("PASSED") == 1
+    assert ended.results["mpi"]["name"].startswith("openmpi")
+    require_fp64(x, [101])

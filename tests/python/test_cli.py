@@ -38,6 +38,7 @@ def natives(tmp_path: Path) -> dict[str, str]:
         (["run", "--seed", "-1", "--", "true"], "--seed -1"),
         (["run", "--set", "fabric.link.rate=100", "--", "true"], "needs a unit"),
         (["run", "--compute", "fast", "--", "true"], "measured:FACTOR"),
+        (["run", "--skip-numerics", "--", "true"], "--skip-numerics needs --compute model"),
         (["run", "--compute", "replay:nowhere", "--", "true"], "no such recording"),
         (["run", "--compute", "none", "--compute-record", "x", "--", "true"], "--compute-record"),
         (["run", "--timeout", "soon", "--", "true"], "--timeout soon"),

@@ -45,7 +45,9 @@ def test_frontier_has_four_numa_domains_of_16_cores_in_one_socket() -> None:
 
 
 def test_the_pci_addresses_are_those_that_the_provider_reports() -> None:
-    assert sorted(str(o.get("pci_busid")) for o in elements("frontier", "PCIDev")) == [f"1000:0{n}:00.0" for n in (1, 2, 3, 4)]
+    assert sorted(str(o.get("pci_busid")) for o in elements("frontier", "PCIDev")) == [
+        f"1000:0{n}:00.0" for n in (1, 2, 3, 4)
+    ]
 
 
 def test_a_file_of_the_users_own_stays() -> None:

@@ -68,6 +68,7 @@ def test_single_links_can_be_made_longer() -> None:
         ("measured", "measured", "1000000"),
         ("measured:0.8", "measured", "800000"),
         ("replay:recorded", "replay", "1000000"),
+        ("model", "model", "1000000"),
     ],
 )
 def test_compute_modes(compute: str, mode: str, factor: str) -> None:
@@ -76,8 +77,21 @@ def test_compute_modes(compute: str, mode: str, factor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "compute", ["some", "none:1", "measured:fast", "measured:0", "measured:-1", "replay", "replay:"]
+    "compute", ["some", "none:1", "measured:fast", "measured:0", "measured:-1", "replay", "replay:", "model:1"]
 )
 def test_wrong_compute_modes_are_refused(compute: str) -> None:
     with pytest.raises(UserError, match="--compute"):
         ComputeSpec.parse(compute)
+
+
+def test_the_model_of_computing_counts_whole_nodes_and_needs_every_field_of_a_place() -> None:
+    spec = values("aurora", "compute.gpu.fp64=20 TF/s", compute="model")
+    assert spec["compute.gpu.fp64_per_s"] == str(6 * 20 * 10**12)
+    assert spec["compute.cpu.fp64_per_s"] == str(2 * 3_330_000_000_000)
+    assert not any(name.startswith("compute.gpu") for name in values("testbed", compute="model"))
+    assert not any(name.startswith("compute.") for name in values("aurora"))
+    with pytest.raises(UserError, match=r"testbed has no compute\.gpu\.count"):
+        values("testbed", "compute.gpu.fp64=1 TF/s", compute="model")
+    document = DOCUMENT.read_text(encoding="utf-8")
+    for name in spec:
+        assert name.rsplit(".", 1)[-1] in document or name.startswith(("run.", "topology.", "fabric.")), name
