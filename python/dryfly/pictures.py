@@ -205,6 +205,8 @@ def curves(
     tables: Mapping[str, Mapping[int, float]], marks: Mapping[str, Sequence[int] | set[int]], *, unit: str
 ) -> str:
     """A figure over message sizes, a line for each label; rings at the marked sizes."""
+    from matplotlib.ticker import LogLocator
+
     figure, axes = _figure(8, 4.2)
     for number, (label, table) in enumerate(tables.items()):
         sizes = sorted(size for size in table if size > 0)
@@ -227,6 +229,7 @@ def curves(
     shown = sorted({size for table in tables.values() for size in table if size > 0})[::2]
     axes.set_xticks(shown, [size_text(size) for size in shown], rotation=45, fontsize=8)
     axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.set_xlabel("message size")
     axes.set_ylabel(unit)
     axes.legend(frameon=False)

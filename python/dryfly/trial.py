@@ -98,7 +98,7 @@ class Trial:
             "spec": resolve(machine, placement, seed=where.seed, compute=ComputeSpec.parse("none")),
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
             "environment": sorted({**_inherited(os.environ), **dict(self.setting.environment)}.items()),
-            "command": self.command,
+            "command": [Path(self.command[0]).name, *self.command[1:]],  # its content is among the sources
             "sources": [_file_hash(path) for path in self.sources],
             "recorded": self.recorded,
             "dryfly": [__version__, *_program_hashes()],
