@@ -256,6 +256,85 @@ def compare(
     sys.exit(compare_settings(make(flags), options))
 
 
+@cli.command("bisect", context_settings={**_CONTEXT, "allow_interspersed_args": False})
+@click.option("--over", required=True, metavar="SERIES",
+              help="mpich==4.3..5.0; NAME=VALUE,VALUE,... or NAME=1..9 (a variable, or a field of the machine); "
+                   "git:GOOD..BAD.")  # fmt: skip
+@click.option("--with", "fixed", metavar="LIBRARY[,NAME=VALUE]...", help="What stays the same.")
+@click.option(
+    "--figure", metavar="SIZE|REGEX", help="A benchmark's message size; or where a program prints its number."
+)
+@click.option("--threshold", metavar="SHARE",
+              help="Changed: by more than this, such as 5%, from the first; default: nearer to the last.")  # fmt: skip
+@click.option("--repo", "repository", metavar="FOLDER", help="Of git:GOOD..BAD; default: here.")
+@click.option("--build", metavar="COMMAND", help="Run in each commit's work tree.")
+@click.option("--prefix", metavar="FOLDER", help="Where the build installs an MPI library, within the work tree.")
+@click.option("--machine", default="testbed", show_default=True, metavar="NAME|FILE")
+@click.option("-N", "--nodes", type=int, default=2, show_default=True, metavar="N")
+@click.option("--ppn", type=int, default=1, show_default=True, metavar="P")
+@click.option("--place", default="packed", show_default=True, metavar="HOW")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
+@click.option("--state", default="dryfly-bisect.json", show_default=True, metavar="FILE",
+              help="The figures so far: the same command goes on from there.")  # fmt: skip
+@click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the outcome there; - is standard output.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...")
+def find_change(
+    over: str,
+    fixed: str | None,
+    figure: str | None,
+    threshold: str | None,
+    repository: str | None,
+    build: str | None,
+    prefix: str | None,
+    machine: str,
+    nodes: int,
+    ppn: int,
+    place: str,
+    seed: int,
+    sets: tuple[str, ...],
+    state: str,
+    timeout: str | None,
+    json_file: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """Find the release, value or commit from which on a benchmark or program is faster or slower.
+
+    dryfly bisect --over mpich==4.3..5.0 -N 4 -- alltoall -m 4096:4096
+    """
+    from dryfly.bisect import Options, bisect
+    from dryfly.trial import Place
+
+    where = Place(machine=machine, nodes=nodes, ppn=ppn, place=place, seed=seed, sets=sets)
+    options = Options(
+        over=over,
+        fixed=fixed,
+        where=where,
+        command=command,
+        figure=figure,
+        threshold=_share(threshold),
+        repository=repository,
+        build=build,
+        prefix=prefix,
+        state=state,
+        json_file=json_file,
+        timeout_s=_seconds(timeout),
+    )
+    sys.exit(bisect(options))
+
+
+def _share(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from dryfly import units
+
+    try:
+        return units.parse(text, units.RATIO) / 10**6
+    except UserError as error:
+        raise UserError(f"--threshold {text}: {error}") from None
+
+
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)
 @click.pass_context
 def machines(context: click.Context) -> None:

@@ -87,15 +87,19 @@ class Trial:
     def _sets(self) -> tuple[str, ...]:
         return (*self.where.sets, *self.setting.sets)
 
-    def key(self) -> str:
-        """Raises UserError for a place, machine or library that does not exist."""
+    def check_place(self) -> str:
+        """The resolved spec; raises UserError for a machine or a place on it that does not exist."""
         where = self.where
         machine = load(where.machine, sets=self._sets)
         placement = place(machine, nodes=where.nodes, ppn=where.ppn, policy=where.place, seed=where.seed)
+        return resolve(machine, placement, seed=where.seed, compute=ComputeSpec.parse("none"))
+
+    def key(self) -> str:
+        """Of the result. Raises UserError like check_place, and for a library that is not there."""
         library = mpi.select(self.setting.mpi)
         about = Path(library.libmpi).stat()
         content = {
-            "spec": resolve(machine, placement, seed=where.seed, compute=ComputeSpec.parse("none")),
+            "spec": self.check_place(),
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
             "environment": sorted({**_inherited(os.environ), **dict(self.setting.environment)}.items()),
             "command": [Path(self.command[0]).name, *self.command[1:]],  # its content is among the sources
