@@ -21,12 +21,13 @@ class Kind:
     unit: str
     calls: frozenset[str]  # the MPI calls that are timed
     more_is_better: bool = False
+    collective: bool = False  # one call is timed, after a barrier; else all calls up to the next barrier
     one_pair: bool = False  # two ranks, on two nodes
     window: bool = False  # -W
 
 
 def _collective(title: str, call: str) -> Kind:
-    return Kind(title=title, unit="us", calls=frozenset({f"MPI_{call}"}))
+    return Kind(title=title, unit="us", calls=frozenset({f"MPI_{call}"}), collective=True)
 
 
 _WINDOW = frozenset({"MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Recv"})

@@ -23,7 +23,7 @@ from dryfly.errors import RunError, UserError
 from dryfly.files import write_whole
 from dryfly.search import Ends, Found, ends, search
 from dryfly.series import Series, UntestableError
-from dryfly.trial import Place, Result, Store, Trial, run_all
+from dryfly.trial import Place, Result, Store, Trial, program_hashes, run_all
 
 FORMAT = 1
 SAME = 1e-9  # relative: ends closer than this are the same
@@ -198,6 +198,7 @@ def _question(options: Options, names: Sequence[str]) -> dict[str, Any]:
         "figure": options.figure,
         "build": options.build,
         "prefix": options.prefix,
+        "dryfly": program_hashes(),
     }
 
 

@@ -126,15 +126,9 @@ def _sources(benchmark: Benchmark) -> tuple[Path, ...]:
 
 def _counting(plan: Plan, benchmark: Benchmark, setting: Setting, sizes: list[int], options: Options) -> Trial:
     """One timed repetition a size, recorded. Collectives get one before it, in which a library may set itself up."""
-    pair = "MPI_Barrier" not in benchmark.kind.calls and benchmark.name in (
-        "latency",
-        "bw",
-        "bibw",
-        "mbw_mr",
-        "multi_lat",
-    )
-    warmup, barriers = ("0", 1) if pair else ("1", 2)
-    digest = partial(_digest, calls=benchmark.kind.calls, sizes=sizes, barriers=barriers, last=not pair)
+    kind = benchmark.kind
+    warmup, barriers = ("1", 2) if kind.collective else ("0", 1)
+    digest = partial(_digest, calls=kind.calls, sizes=sizes, barriers=barriers, last=kind.collective)
     return Trial(
         setting=setting,
         where=plan.place_of(benchmark),

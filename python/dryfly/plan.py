@@ -99,6 +99,7 @@ def _read(file: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{file} is no TOML: {error}") from None
     _check(content, _KEYS, file)
+    _pairs(content.get("options", ""))
     return content
 
 

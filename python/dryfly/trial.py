@@ -105,7 +105,7 @@ class Trial:
             "command": [Path(self.command[0]).name, *self.command[1:]],  # its content is among the sources
             "sources": [_file_hash(path) for path in self.sources],
             "recorded": self.recorded,
-            "dryfly": [__version__, *_program_hashes()],
+            "dryfly": [__version__, *program_hashes()],
         }
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
@@ -162,7 +162,7 @@ def _file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _program_hashes() -> list[str]:
+def program_hashes() -> list[str]:
     """Of the simulator, and of what decides the environment of a rank."""
     parts = [native(part) for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD)]
     return [_file_hash(path) for path in (*parts, _HERE / "environment.py", _HERE / "openmpi.py")]
@@ -248,8 +248,8 @@ def _failure(status: int, said: str) -> str:
         return ""
     lines = [line for line in said.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("dryfly: ") and not line.startswith("dryfly: warning")]
-    # What the program says about its input is the cause; dryfly only says that it has ended.
-    if status == 2 and lines and not lines[0].startswith("dryfly: "):
+    # What a program says about its options is the cause; dryfly only says that it has ended.
+    if status == 2 and ours and "exited with status 2" in ours[-1] and lines[0] not in ours:
         return lines[0]
     return (ours or lines or [f"dryfly run ended with status {status}"])[-1].removeprefix("dryfly: ")
 
