@@ -199,10 +199,12 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
 
   const std::uint32_t nics = channel->welcome().nics_per_node;
+  // The rank's own NIC comes first, unless the library takes turns by itself: it would skip every second NIC.
+  const std::uint32_t own = getenv("DRYFLY_NICS_IN_ORDER") == nullptr ? channel->welcome().nic_index : 0;
   fi_info* first = nullptr;
   fi_info** end = &first;
   for (std::uint32_t i = 0; i < nics; ++i) {
-    const std::uint32_t nic = (channel->welcome().nic_index + i) % nics;
+    const std::uint32_t nic = (own + i) % nics;
     if (!any && nic != wanted) continue;
     *end = make_info(*channel, nic, hints);
     if (*end == nullptr) {

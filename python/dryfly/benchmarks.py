@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,14 @@ from dryfly.paths import programs_folder
 Table = dict[int, float]  # by size in bytes; 0: without a size
 
 _ROW = re.compile(r"^(\d+)? *\s([\d.]+)((?:\s+[\d.]+)*)(?:\s+(?:Pass|Fail))?$")
+
+
+# Options of the programs, and what their values look like; empty: no value.
+_NUMBER = r"\d{1,10}[KMG]?"
+_VALUES = {
+    "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
+    "-M": _NUMBER, "-c": "", "-f": "",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +91,32 @@ def parse(text: str, *, common: tuple[str, ...] = ()) -> Benchmark:
         raise UserError(f"benchmark {text}: {error}") from None
     if not words or words[0] not in KINDS:
         raise UserError(f'benchmark "{text}": accepted are {", ".join(KINDS)}, each with options such as "-m 1:4096"')
-    return Benchmark(name=words[0], options=(*_accepted(words, common), *words[1:]))
+    options = (*_accepted(words, common), *words[1:])
+    check_options(words[0], options)
+    return Benchmark(name=words[0], options=options)
+
+
+def check_options(name: str, options: Sequence[str]) -> None:
+    """What the program would refuse is refused before anything starts."""
+    kind = KINDS[name]
+    has = {"-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat"), "-m": name != "barrier"}
+    words = iter(options)
+    for word in words:
+        accepted = _VALUES.get(word)
+        if accepted is None or not has.get(word, True):
+            there = " ".join(flag for flag in _VALUES if has.get(flag, True))
+            raise UserError(f'benchmark {name}: there is no option "{word}"; it has {there}')
+        value = next(words, "") if accepted else ""
+        numbers = [number(part) for part in value.split(":")] if re.fullmatch(accepted, value) else []
+        if accepted and (
+            not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or (word in "-i-W-p" and numbers[0] < 1)
+        ):
+            wanted = "MAX or MIN:MAX in bytes, such as 1:65536" if word == "-m" else "a whole number"
+            raise UserError(f"benchmark {name}: {word} {value}: accepted is {wanted}, at most 2^30")
+
+
+def number(text: str) -> int:
+    return int(text.rstrip("KMG")) << (10 * " KMG".index(text[-1]) if text[-1] in "KMG" else 0)
 
 
 def _accepted(words: list[str], common: tuple[str, ...]) -> list[str]:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from dryfly import benchmarks, result, series
-from dryfly.benchmarks import KINDS, Benchmark
+from dryfly.benchmarks import KINDS, Benchmark, check_options, number
 from dryfly.errors import RunError, UserError
 from dryfly.files import write_whole
 from dryfly.search import Ends, Found, ends, search
@@ -152,6 +152,7 @@ def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
         if options.figure is None:
             return Figure(name="virtual time", unit="us", more_is_better=False), words, ()
         return Figure(name=options.figure, pattern=_pattern(options.figure)), words, ()
+    check_options(words[0], words[1:])
     benchmark = Benchmark(name=words[0], options=words[1:])
     kind = benchmark.kind
     size = _size(benchmark, options.figure)
@@ -180,10 +181,10 @@ def _size(benchmark: Benchmark, text: str | None) -> int:
             raise UserError(f"--figure {text}: for a benchmark it is a message size in bytes")
         return int(text)
     words = benchmark.options
-    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-m", "--message-size")]
+    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
     first, colon, last = given[-1].partition(":") if given else ("", "", "")
-    if colon and first == last and first.isdecimal():
-        return int(first)
+    if colon and first == last:
+        return number(first)
     raise UserError(f"{benchmark.shown} measures several sizes: --figure SIZE says which one counts, or -m 4096:4096")
 
 

@@ -156,6 +156,8 @@ def _progress(console: Console, of: int, what: str) -> Callable[[Trial, Result, 
         if outcome["failure"]:
             how = f"failed: {outcome['failure']}"
         console.print(f"dryfly: {what} {number} of {of}: {name} with {trial.setting.label}: {how}", markup=False)
+        for line in outcome.get("said", ()):
+            console.print(f"  {line}", markup=False)
 
     return say
 
@@ -205,7 +207,8 @@ def show(sections: list[Section]) -> None:
     for section in sections:
         kind = section.benchmark.kind
         title = f"{section.benchmark.shown}: {kind.unit}, {section.ranks} ranks on {section.nodes} nodes"
-        table = RichTable(title=title, title_justify="left", title_style="bold")
+        console.print(title, style="bold", markup=False, soft_wrap=True)
+        table = RichTable()
         table.add_column("size", justify="right", no_wrap=True)
         for label in section.tables:
             table.add_column(label, justify="right")
@@ -220,7 +223,8 @@ def show(sections: list[Section]) -> None:
             ]
             ahead = "" if verdict.ahead == 1 else f"x {verdict.ahead:.2f}"
             table.add_row(size_text(size), *cells, best_text(verdict, len(cells)), ahead)
-        console.print(table)
+        if section.tables:
+            console.print(table)
         for line in section.lines:
             if line.failure:
                 console.print(f"{line.setting.label}: failed: {line.failure}", markup=False)

