@@ -19,6 +19,7 @@ from rich.table import Table as RichTable
 
 from dryfly import benchmarks, result, series
 from dryfly.benchmarks import KINDS, Benchmark, check_options, number
+from dryfly.capture import check_target
 from dryfly.errors import RunError, UserError
 from dryfly.files import write_whole
 from dryfly.search import Ends, Found, ends, search
@@ -123,6 +124,8 @@ def bisect(options: Options) -> int:
     path = Path(options.state)
     if not path.absolute().parent.is_dir():
         raise UserError(f"--state {path}: the folder {path.absolute().parent} does not exist")
+    if options.json_file not in (None, "-"):
+        check_target("--json", str(options.json_file), folder=False)
     fixed = series.check_fixed(options.fixed)
     work = path.with_name(f"{path.name}.worktree")
     points = series.parse(

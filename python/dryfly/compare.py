@@ -16,6 +16,7 @@ from rich.text import Text
 
 from dryfly import benchmarks, changes, result
 from dryfly.benchmarks import Benchmark, Table
+from dryfly.capture import check_target
 from dryfly.changes import Change
 from dryfly.errors import UserError
 from dryfly.plan import Plan
@@ -84,6 +85,7 @@ def compare(plan: Plan, options: Options) -> int:
     }
     sections = [_section(plan, benchmark, lines) for benchmark in plan.benchmarks]
     content = _content(plan, sections)
+    folder.mkdir(exist_ok=True)  # even if every run has failed
     result.write(content, str(folder / "compare.json"))
     _write_page(folder, plan, sections, console)
     if options.json_file is not None:
@@ -96,8 +98,13 @@ def compare(plan: Plan, options: Options) -> int:
 def _check(folder: Path, options: Options) -> None:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"-o {folder}: that is a file; a folder is needed")
-    if not folder.exists() and not folder.absolute().parent.is_dir():
-        raise UserError(f"-o {folder}: the folder {folder.absolute().parent} does not exist")
+    base = folder if folder.exists() else folder.absolute().parent
+    if not base.is_dir():
+        raise UserError(f"-o {folder}: the folder {base} does not exist")
+    if not os.access(base, os.W_OK):
+        raise UserError(f"-o {folder}: nothing can be written there")
+    if options.json_file not in (None, "-"):
+        check_target("--json", str(options.json_file), folder=False)
     if options.jobs is not None and options.jobs < 1:
         raise UserError(f"--jobs {options.jobs}: accepted is 1 or more")
     if options.counts:
@@ -107,7 +114,6 @@ def _check(folder: Path, options: Options) -> None:
             raise UserError(
                 'counting protocols needs pyarrow: pip install "dryfly[record]", or say --no-counts'
             ) from None
-    folder.mkdir(exist_ok=True)
 
 
 def _trial(plan: Plan, benchmark: Benchmark, setting: Setting, options: Options) -> Trial:

@@ -271,6 +271,7 @@ def run_all(
             results[trial] = kept
             done(trial, kept, True)
     running: dict[int, tuple[str, _Run]] = {}
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by way of what follows
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -288,6 +289,7 @@ def run_all(
     finally:
         for _, run in running.values():
             run.close()
+        signal.signal(signal.SIGTERM, before)
     return results
 
 

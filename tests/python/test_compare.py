@@ -205,10 +205,12 @@ def test_a_plan_that_cannot_be_used_is_one_sentence(tmp_path: Path, content: str
     [
         (["compare", "latency"], "say --with LIBRARY"),
         (["compare", "--with", "mpich==5.0.2", "latency"], 'run "dryfly mpi add mpich==5.0.2" first'),
+        (["compare", "--with", "mpich", "-o", "/no/such/folder/x", "latency"], 'unknown MPI library "mpich"'),
         (["compare", "--plan", "none.toml"], "none.toml cannot be read"),
         (["compare", "--timeout", "soon"], "--timeout soon"),
         (["bisect", "--over", "mpich==x..y", "--", "latency"], "--figure SIZE"),
         (["bisect", "--over", "A=1,2", "--threshold", "much", "--", "latency", "-m", "8:8"], "--threshold much"),
+        (["bisect", "--over", "A=1,2", "--json", "/no/such/x", "--", "latency", "-m", "8:8"], "--json /no/such/x"),
         (["bisect", "--over", "A=1,2", "-N", "99", "--", "latency", "-m", "8:8"], "has 32 nodes"),
     ],
 )
