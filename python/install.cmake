@@ -16,5 +16,6 @@ endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro
+        ${CMAKE_SOURCE_DIR}/programs/benchmark
         DESTINATION dryfly/programs
         COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.h")

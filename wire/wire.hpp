@@ -130,7 +130,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever
   std::atomic<std::uint32_t> wants_byte;  // send a byte through the socket when an event is there
-  // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0005).
+  // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank

@@ -231,6 +231,153 @@ def report(run_folder: str, target: str) -> None:
     sys.exit(make_report(run_folder, target))
 
 
+@cli.command(context_settings=_CONTEXT)
+@click.option("--with", "settings", multiple=True, metavar="LIBRARY[,NAME=VALUE]...",
+              help='One thing to compare, such as "openmpi,OMPI_MCA_coll=^sm"; "LABEL: ..." names it.')  # fmt: skip
+@click.option("--plan", "plan_file", metavar="FILE", help="A TOML file with all of this; flags win over it.")
+@click.option("--machine", metavar="NAME|FILE", help="Default: testbed.")
+@click.option("-N", "--nodes", type=int, metavar="N", help="Default: 2. One pair always uses two nodes.")
+@click.option("--ppn", type=int, metavar="P", help="Ranks per node; default: 1.")
+@click.option("--place", metavar="HOW", help="As for dryfly run.")
+@click.option("--seed", type=int)
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Of the machine, for all.")
+@click.option("-m", "message_size", metavar="[MIN:]MAX", help="Message sizes of all benchmarks.")
+@click.option("-i", "iterations", metavar="N", help="Timed repetitions of each size.")
+@click.option("-x", "warmup", metavar="N", help="Repetitions before them.")
+@click.option("-W", "window", metavar="N", help="Messages under way at once, for bandwidths.")
+@click.option("-o", "folder", default="dryfly-compare", show_default=True, metavar="FOLDER",
+              help="The page with plots, and the runs' results: the same command goes on from there.")  # fmt: skip
+@click.option("--counts/--no-counts", default=True, show_default=True,
+              help="Record a run of each too, and count messages by protocol and size.")  # fmt: skip
+@click.option("--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
+@click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the comparison there; - is standard output.")
+@click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...")
+def compare(
+    settings: tuple[str, ...],
+    plan_file: str | None,
+    machine: str | None,
+    nodes: int | None,
+    ppn: int | None,
+    place: str | None,
+    seed: int | None,
+    sets: tuple[str, ...],
+    message_size: str | None,
+    iterations: str | None,
+    warmup: str | None,
+    window: str | None,
+    folder: str,
+    counts: bool,
+    jobs: int | None,
+    timeout: str | None,
+    json_file: str | None,
+    benchmarks: tuple[str, ...],
+) -> None:
+    """Run microbenchmarks with several MPI libraries and settings on the same simulated nodes.
+
+    BENCHMARK is latency, bw, bibw, mbw_mr, multi_lat, gather, scatter, alltoall, allgather, allreduce, bcast, barrier
+    or reduce_scatter, with options of its own in quotes: "alltoall -m 1:4096".
+    """
+    from dryfly.compare import Options
+    from dryfly.compare import compare as compare_settings
+    from dryfly.plan import Flags, make
+
+    given = (("-m", message_size), ("-i", iterations), ("-x", warmup), ("-W", window))
+    flags = Flags(
+        file=plan_file,
+        settings=settings,
+        benchmarks=benchmarks,
+        options=tuple(word for flag, value in given if value is not None for word in (flag, value)),
+        machine=machine,
+        nodes=nodes,
+        ppn=ppn,
+        place=place,
+        seed=seed,
+        sets=sets,
+    )
+    options = Options(folder=folder, json_file=json_file, jobs=jobs, counts=counts, timeout_s=_seconds(timeout))
+    sys.exit(compare_settings(make(flags), options))
+
+
+@cli.command("bisect", context_settings={**_CONTEXT, "allow_interspersed_args": False})
+@click.option("--over", required=True, metavar="SERIES",
+              help="mpich==4.3..5.0; NAME=VALUE,VALUE,... or NAME=1..9 (a variable, or a field of the machine); "
+                   "git:GOOD..BAD.")  # fmt: skip
+@click.option("--with", "fixed", metavar="LIBRARY[,NAME=VALUE]...", help="What stays the same.")
+@click.option(
+    "--figure", metavar="SIZE|REGEX", help="A benchmark's message size; or where a program prints its number."
+)
+@click.option("--threshold", metavar="SHARE",
+              help="Changed: by more than this, such as 5%, from the first; default: nearer to the last.")  # fmt: skip
+@click.option("--repo", "repository", metavar="FOLDER", help="Of git:GOOD..BAD; default: here.")
+@click.option("--build", metavar="COMMAND", help="Run in each commit's work tree.")
+@click.option("--prefix", metavar="FOLDER", help="Where the build installs an MPI library, within the work tree.")
+@click.option("--machine", default="testbed", show_default=True, metavar="NAME|FILE")
+@click.option("-N", "--nodes", type=int, default=2, show_default=True, metavar="N")
+@click.option("--ppn", type=int, default=1, show_default=True, metavar="P")
+@click.option("--place", default="packed", show_default=True, metavar="HOW")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
+@click.option("--state", default="dryfly-bisect.json", show_default=True, metavar="FILE",
+              help="The figures so far: the same command goes on from there.")  # fmt: skip
+@click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the outcome there; - is standard output.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...")
+def find_change(
+    over: str,
+    fixed: str | None,
+    figure: str | None,
+    threshold: str | None,
+    repository: str | None,
+    build: str | None,
+    prefix: str | None,
+    machine: str,
+    nodes: int,
+    ppn: int,
+    place: str,
+    seed: int,
+    sets: tuple[str, ...],
+    state: str,
+    timeout: str | None,
+    json_file: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """Find the release, value or commit from which on a benchmark or program is faster or slower.
+
+    dryfly bisect --over mpich==4.3..5.0 -N 4 -- alltoall -m 4096:4096
+    """
+    from dryfly.bisect import Options, bisect
+    from dryfly.trial import Place
+
+    where = Place(machine=machine, nodes=nodes, ppn=ppn, place=place, seed=seed, sets=sets)
+    options = Options(
+        over=over,
+        fixed=fixed,
+        where=where,
+        command=command,
+        figure=figure,
+        threshold=_share(threshold),
+        repository=repository,
+        build=build,
+        prefix=prefix,
+        state=state,
+        json_file=json_file,
+        timeout_s=_seconds(timeout),
+    )
+    sys.exit(bisect(options))
+
+
+def _share(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from dryfly import units
+
+    try:
+        return units.parse(text, units.RATIO) / 10**6
+    except UserError as error:
+        raise UserError(f"--threshold {text}: {error}") from None
+
+
 @cli.group(invoke_without_command=True, context_settings=_CONTEXT)
 @click.pass_context
 def machines(context: click.Context) -> None:

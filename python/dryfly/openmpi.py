@@ -59,7 +59,12 @@ def settings(
     for name in ("btl_sm", "btl_vader", "osc_sm", "osc_rdma"):
         parameters[f"{name}_backing_directory"] = str(folder)
     parameters["shmem_mmap_backing_file_base_dir"] = str(folder)
-    values = {"OPAL_PREFIX": mpi.prefix, "DRYFLY_MODEX": str(folder / "modex")}
+    values = {
+        "OPAL_PREFIX": mpi.prefix,
+        "DRYFLY_MODEX": str(folder / "modex"),
+        # Open MPI deals the ranks of a node over its NICs itself, in the order in which it is told of them.
+        "DRYFLY_NICS_IN_ORDER": "1",
+    }
     if parameters["osc"] == "rdma":
         values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
     for name, value in parameters.items():

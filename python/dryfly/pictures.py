@@ -199,3 +199,38 @@ def waits(table: Columns) -> str:
     if kinds:
         axes.legend(frameon=False, title="next link")
     return _svg(figure)
+
+
+def curves(
+    tables: Mapping[str, Mapping[int, float]], marks: Mapping[str, Sequence[int] | set[int]], *, unit: str
+) -> str:
+    """A figure over message sizes, a line for each label; rings at the marked sizes."""
+    from matplotlib.ticker import LogLocator
+
+    figure, axes = _figure(8, 4.2)
+    for number, (label, table) in enumerate(tables.items()):
+        sizes = sorted(size for size in table if size > 0)
+        color, marker = f"C{number % 10}", "os^Dv<>PX*"[number % 10]
+        style = ("-", "--", ":", "-.")[number % 4]
+        axes.plot(
+            sizes,
+            [table[size] for size in sizes],
+            label=label,
+            color=color,
+            marker=marker,
+            markersize=3,
+            linestyle=style,
+        )
+        ringed = [size for size in sizes if size in marks.get(label, ())]
+        axes.plot(ringed, [table[size] for size in ringed], "o", markersize=9, fillstyle="none", color=color)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    shown = sorted({size for table in tables.values() for size in table if size > 0})[::2]
+    axes.set_xticks(shown, [size_text(size) for size in shown], rotation=45, fontsize=8)
+    axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.set_xlabel("message size")
+    axes.set_ylabel(unit)
+    axes.legend(frameon=False)
+    return _svg(figure)
