@@ -67,8 +67,8 @@ def run(options: RunOptions) -> int:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    environment.check_provider_settings()
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
+    environment.check_provider_settings()
     spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
