@@ -3,6 +3,7 @@
 // to that target any more it tells how much was dropped. The target's CPU has meanwhile onloaded; when the drops of all
 // sources add up to what the portal has dropped it enables the portal and tells them, and they send again in order.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/nic/messages.hpp"
@@ -41,6 +42,47 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
     case WorkKind::fatal_events:
       return;  // the process has ended
   }
+}
+
+// --- list entries, and what software does ---
+
+// What only a peer on the node can send to is the shared memory's, and is not on the NIC's list.
+void Messages::append(Inbox& at, std::uint32_t index) {
+  Receive& receive = receives_[index];
+  const ReceiveCommand& command = receive.command;
+  if (!command.any_source && transport_.on_node(command.at, command.source)) return;
+  const Portal::Append appended = at.portal.append();
+  receive.waits = appended == Portal::Append::waits;
+  receive.holds_entry = appended == Portal::Append::entry;
+  if (receive.holds_entry) ++at.posted_entries;
+}
+
+// No longer waiting, in whatever list: the entry of an unexpected header is free.
+void Messages::leave_list(Message& message) {
+  if (!std::exchange(message.listed, false)) return;
+  Inbox& target = inbox(message.command.target);
+  if (message.in_software) --target.in_software;
+  if (std::exchange(message.holds_entry, false)) {
+    --target.unexpected_entries;
+    target.portal.give_back();
+    target.portal.event();  // the header's second event, with the receive that has taken it
+  }
+}
+
+void Messages::ask_processor(EndpointId endpoint) {
+  Inbox& at = inbox(endpoint);
+  while (std::optional<Work> work = at.portal.next_work()) {
+    if (work->kind == WorkKind::onload) work->count = at.unexpected_entries;
+    host_.needs_processor(endpoint, *work);
+  }
+}
+
+// The Get of a rendezvous as a command of the target's CPU.
+void Messages::software_get(std::uint32_t index) {
+  Message& message = messages_[index];
+  ++message.unacknowledged;
+  transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
+  transport_.send_command(to_source(message), {Step::get_request, index}, true);
 }
 
 // --- at the target ------------------------------------------------------------------------------------------------

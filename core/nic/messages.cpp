@@ -134,17 +134,6 @@ void Messages::receive(const ReceiveCommand& command) {
   }
 }
 
-// What only a peer on the node can send to is the shared memory's, and is not on the NIC's list.
-void Messages::append(Inbox& at, std::uint32_t index) {
-  Receive& receive = receives_[index];
-  const ReceiveCommand& command = receive.command;
-  if (!command.any_source && transport_.on_node(command.at, command.source)) return;
-  const Portal::Append appended = at.portal.append();
-  receive.waits = appended == Portal::Append::waits;
-  receive.holds_entry = appended == Portal::Append::entry;
-  if (receive.holds_entry) ++at.posted_entries;
-}
-
 void Messages::receive_claimed(const ReceiveCommand& command, Token claim) {
   Inbox& at = inbox(command.at);
   const auto claimed = at.claimed.find(claim);
@@ -370,34 +359,6 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
     get(message_index);
   } else if (!message.awaits_processor) {
     software_get(message_index);
-  }
-}
-
-// No longer waiting, in whatever list: the entry of an unexpected header is free.
-void Messages::leave_list(Message& message) {
-  if (!std::exchange(message.listed, false)) return;
-  Inbox& target = inbox(message.command.target);
-  if (message.in_software) --target.in_software;
-  if (std::exchange(message.holds_entry, false)) {
-    --target.unexpected_entries;
-    target.portal.give_back();
-    target.portal.event();  // the header's second event, with the receive that has taken it
-  }
-}
-
-// The Get of a rendezvous as a command of the target's CPU.
-void Messages::software_get(std::uint32_t index) {
-  Message& message = messages_[index];
-  ++message.unacknowledged;
-  transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
-  transport_.send_command(to_source(message), {Step::get_request, index}, true);
-}
-
-void Messages::ask_processor(EndpointId endpoint) {
-  Inbox& at = inbox(endpoint);
-  while (std::optional<Work> work = at.portal.next_work()) {
-    if (work->kind == WorkKind::onload) work->count = at.unexpected_entries;
-    host_.needs_processor(endpoint, *work);
   }
 }
 

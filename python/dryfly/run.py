@@ -91,8 +91,8 @@ def run(options: RunOptions) -> int:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    environment.check_provider_settings()
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
+    environment.check_provider_settings()
     environment.check_on_node(library, on_node)
     spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
     with RunFolder() as folder:
