@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "provider/deadline.hpp"
+#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
@@ -62,6 +63,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
 }
 
 ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources) {
+  issue_deferred();
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
@@ -102,13 +104,14 @@ ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr
   auto& queue = *object_of<CompletionQueue>(fid);
   Deadline deadline(timeout_ms);
   for (;;) {
+    issue_deferred();
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
     progress(session);
     const ssize_t got = take(session, queue, buffer, count, sources);
     const bool signalled = __atomic_exchange_n(&queue.signalled, 0U, __ATOMIC_ACQ_REL) != 0;
     if (got != -FI_EAGAIN || signalled || deadline.passed(session)) return got;
-    deadline.wait(session);
+    if (!work_is_due(session.state())) deadline.wait(session);
   }
 }
 

@@ -10,11 +10,14 @@
 
 namespace dryfly::provider {
 
+struct Deferred;
+
 struct Process {
   Lock lock;
   bool detached = false;  // a child after fork
   News news;
   Operations operations;
+  Deferred* deferred = nullptr;  // list of the work that waits for its counters, oldest first
   Endpoint* endpoints[wire::endpoint_count_max] = {};
 };
 
