@@ -1,5 +1,5 @@
 // What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot
-// as libfabric ships it (fact sheet C1). Left out, and therefore not offered: FI_HMEM, FI_COLLECTIVE, FI_TRIGGER,
+// as libfabric ships it (fact sheet C1). Left out, and therefore not offered: FI_HMEM, FI_COLLECTIVE,
 // FI_FENCE, FI_RMA_EVENT, FI_NAMED_RX_CTX, scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist
 // on a served fabric only, see wait.hpp.
 #pragma once
@@ -36,7 +36,7 @@ inline constexpr std::uint64_t transmit_modifiers = FI_SEND | FI_READ | FI_WRITE
 inline constexpr std::uint64_t receive_modifiers = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
 inline constexpr std::uint64_t primary_capabilities = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t domain_capabilities = FI_LOCAL_COMM | FI_REMOTE_COMM;
-inline constexpr std::uint64_t secondary_capabilities = FI_MULTI_RECV | FI_SOURCE | domain_capabilities;
+inline constexpr std::uint64_t secondary_capabilities = FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | domain_capabilities;
 inline constexpr std::uint64_t asked_capabilities = FI_PEER;  // granted to whom asks
 inline constexpr std::uint64_t all_capabilities =
     primary_capabilities | FI_DIRECTED_RECV | transmit_modifiers | receive_modifiers | secondary_capabilities;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "provider/deadline.hpp"
+#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
@@ -17,6 +18,7 @@ namespace {
 // A program that reads the same value again is polling. Time passes in that only while something is under way that
 // the counter will count: a flush with nothing to wait for must not wait.
 std::uint64_t read(fid_cntr* fid) {
+  issue_deferred();
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.value;
@@ -42,8 +44,11 @@ std::uint64_t read_errors(fid_cntr* fid) {
 }
 
 int add(fid_cntr* fid, std::uint64_t value) {
-  const Session session;
-  object_of<Counter>(fid)->value += value;
+  {
+    const Session session;
+    object_of<Counter>(fid)->value += value;
+  }
+  issue_deferred();
   return 0;
 }
 
@@ -54,8 +59,11 @@ int add_errors(fid_cntr* fid, std::uint64_t value) {
 }
 
 int set(fid_cntr* fid, std::uint64_t value) {
-  const Session session;
-  object_of<Counter>(fid)->value = value;
+  {
+    const Session session;
+    object_of<Counter>(fid)->value = value;
+  }
+  issue_deferred();
   return 0;
 }
 
@@ -70,6 +78,7 @@ int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
   Deadline deadline(timeout_ms);
   std::uint64_t errors_before = 0;
   for (bool first = true;; first = false) {
+    issue_deferred();
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
     if (first) errors_before = counter.errors;
@@ -78,6 +87,7 @@ int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
     if (counter.value >= threshold) return 0;
     if (counter.errors != errors_before) return -FI_EAVAIL;
     if (deadline.passed(session)) return -FI_ETIMEDOUT;
+    if (work_is_due(session.state())) continue;
     deadline.wait(session);
   }
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "provider/deadline.hpp"
+#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/peer.hpp"
@@ -76,6 +77,10 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
   if (queue.size() == 0) return -FI_EAGAIN;
   const Completion completion = queue.ring[queue.tail & (queue.capacity - 1)];
   take_one(queue);
+  if (completion.is_work) {
+    do_work(session, completion);
+    return -FI_EAGAIN;
+  }
   session.channel().begin_turns();
   session.channel().charge(session.channel().costs().completion_ps);
   if (completion.arrived != 0) {
@@ -87,6 +92,7 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
 }
 
 ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources) {
+  issue_deferred();
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
@@ -129,13 +135,14 @@ ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr
   auto& queue = *object_of<CompletionQueue>(fid);
   Deadline deadline(timeout_ms);
   for (;;) {
+    issue_deferred();
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
     progress(session);
     const ssize_t got = take(session, queue, buffer, count, sources);
     const bool signalled = __atomic_exchange_n(&queue.signalled, 0U, __ATOMIC_ACQ_REL) != 0;
     if (got != -FI_EAGAIN || signalled || deadline.passed(session)) return got;
-    if (queue.size() == 0) deadline.wait(session);
+    if (queue.size() == 0 && !work_is_due(session.state())) deadline.wait(session);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "provider/av.hpp"
 #include "provider/cntr.hpp"
 #include "provider/cq.hpp"
+#include "provider/deferred.hpp"
 #include "provider/ep.hpp"
 #include "provider/info.hpp"
 #include "provider/memory.hpp"
@@ -30,11 +31,13 @@ int close_domain(fid* fid) {
   return 0;
 }
 
+int control(fid* fid, int what, void* argument) { return control_work(*object_of<Domain>(fid), what, argument); }
+
 fi_ops object_calls = {
     .size = sizeof(fi_ops),
     .close = close_domain,
     .bind = unsupported,
-    .control = unsupported,
+    .control = control,
     .ops_open = unsupported,
 };
 

@@ -9,6 +9,7 @@
 
 #include "provider/atomic.hpp"
 #include "provider/attributes.hpp"
+#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
@@ -265,7 +266,7 @@ Operation* begin_operation(Process& state, Endpoint& endpoint, OperationKind kin
   if (operation == nullptr) return nullptr;
   operation->endpoint = &endpoint;
   operation->queue = completing.bound.queue;
-  operation->counter = completing.counter;
+  operation->counter = counter_of_work() != nullptr ? counter_of_work() : completing.counter;
   operation->context = completing.context;
   operation->flags = completing.completion_flags;
   const bool asked = !completing.bound.selective || (completing.call_flags & FI_COMPLETION) != 0;

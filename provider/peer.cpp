@@ -183,6 +183,7 @@ void meet(const Session& session, const Completion& arrival) {
   Endpoint& endpoint = *claim->endpoint;
   if (watch(session, endpoint) != 0) log("no memory to watch for arrivals");
   claim->source = arrival.source;
+  session.channel().charge(session.channel().costs().match_ps);
   const fi_addr_t name = arrival.sources->reverse(arrival.source);
   Match match{
       .source = name == FI_ADDR_NOTAVAIL ? FI_ADDR_UNSPEC : name, .message_bytes = arrival.length, .tag = arrival.tag};

@@ -11,12 +11,15 @@
 
 namespace dryfly::provider {
 
+struct Deferred;
+
 struct Process {
   Lock lock;
   bool detached = false;  // a child after fork
   News news;
   Operations operations;
   Environment environment = {};  // complete before there is a domain
+  Deferred* deferred = nullptr;  // list of the work that waits for its counters, oldest first
   Endpoint* endpoints[wire::endpoint_count_max] = {};
   CompletionQueue* owned_queues = nullptr;  // list: those that pass on to another provider's queue
 };

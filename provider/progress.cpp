@@ -5,6 +5,7 @@
 
 #include "provider/cntr.hpp"
 #include "provider/cq.hpp"
+#include "provider/deferred.hpp"
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
 #include "provider/peer.hpp"
@@ -216,7 +217,7 @@ void empty_poll(const Session& session, bool delivered) {
     channel.settle();
     if (progress(session)) return;
   }
-  if (delivered || !session.state().news.may_wait()) return;
+  if (delivered || !session.state().news.may_wait() || work_is_due(session.state())) return;
   if (channel.idle()) progress(session);
 }
 

@@ -76,35 +76,70 @@ static void refused_accesses(void) {
 }
 
 /* target = target op operand, as C has it. Each returns whether the operation is one of its kind. */
-#define ORDERED(type)                                                                                       \
-  case FI_MIN: *t = *o < *t ? *o : *t; return 1;                                                            \
-  case FI_MAX: *t = *o > *t ? *o : *t; return 1;                                                            \
-  case FI_CSWAP_LE: if (*c <= *t) *t = *o; return 1;                                                        \
-  case FI_CSWAP_LT: if (*c < *t) *t = *o; return 1;                                                         \
-  case FI_CSWAP_GE: if (*c >= *t) *t = *o; return 1;                                                        \
-  case FI_CSWAP_GT: if (*c > *t) *t = *o; return 1;
-#define ANY(type)                                                                                           \
-  case FI_SUM: *t = (type)(*t + *o); return 1;                                                              \
-  case FI_ATOMIC_READ: return 1;                                                                            \
-  case FI_ATOMIC_WRITE: *t = *o; return 1;                                                                  \
-  case FI_CSWAP: if (*c == *t) *t = *o; return 1;                                                           \
-  case FI_CSWAP_NE: if (*c != *t) *t = *o; return 1;
-#define BITS(type)                                                                                          \
-  case FI_LOR: *t = *t || *o; return 1;                                                                     \
-  case FI_LAND: *t = *t && *o; return 1;                                                                    \
-  case FI_LXOR: *t = !*t != !*o; return 1;                                                                  \
-  case FI_BOR: *t = (type)(*t | *o); return 1;                                                              \
-  case FI_BAND: *t = (type)(*t & *o); return 1;                                                             \
-  case FI_BXOR: *t = (type)(*t ^ *o); return 1;                                                             \
-  case FI_MSWAP: *t = (type)((*o & *c) | (*t & ~*c)); return 1;
+#define ORDERED(type)       \
+  case FI_MIN:              \
+    *t = *o < *t ? *o : *t; \
+    return 1;               \
+  case FI_MAX:              \
+    *t = *o > *t ? *o : *t; \
+    return 1;               \
+  case FI_CSWAP_LE:         \
+    if (*c <= *t) *t = *o;  \
+    return 1;               \
+  case FI_CSWAP_LT:         \
+    if (*c < *t) *t = *o;   \
+    return 1;               \
+  case FI_CSWAP_GE:         \
+    if (*c >= *t) *t = *o;  \
+    return 1;               \
+  case FI_CSWAP_GT:         \
+    if (*c > *t) *t = *o;   \
+    return 1;
+#define ANY(type)          \
+  case FI_SUM:             \
+    *t = (type)(*t + *o);  \
+    return 1;              \
+  case FI_ATOMIC_READ:     \
+    return 1;              \
+  case FI_ATOMIC_WRITE:    \
+    *t = *o;               \
+    return 1;              \
+  case FI_CSWAP:           \
+    if (*c == *t) *t = *o; \
+    return 1;              \
+  case FI_CSWAP_NE:        \
+    if (*c != *t) *t = *o; \
+    return 1;
+#define BITS(type)                       \
+  case FI_LOR:                           \
+    *t = *t || *o;                       \
+    return 1;                            \
+  case FI_LAND:                          \
+    *t = *t && *o;                       \
+    return 1;                            \
+  case FI_LXOR:                          \
+    *t = !*t != !*o;                     \
+    return 1;                            \
+  case FI_BOR:                           \
+    *t = (type)(*t | *o);                \
+    return 1;                            \
+  case FI_BAND:                          \
+    *t = (type)(*t & *o);                \
+    return 1;                            \
+  case FI_BXOR:                          \
+    *t = (type)(*t ^ *o);                \
+    return 1;                            \
+  case FI_MSWAP:                         \
+    *t = (type)((*o & *c) | (*t & ~*c)); \
+    return 1;
 #define NO_ORDER(type)
 #define NO_BITS(type)
-#define APPLY(name, type, ordered, bits)                                                                    \
-  static int name(int op, void* target, const void* operand, const void* compared) {                       \
-    type* t = target;                                                                                       \
-    const type* o = operand;                                                                                \
-    const type* c = compared;                                                                               \
-    switch (op) { ANY(type) ordered(type) bits(type) default: return 0; }                                   \
+#define APPLY(name, type, ordered, bits)                                             \
+  static int name(int op, void* target, const void* operand, const void* compared) { \
+    type* t = target;                                                                \
+    const type* o = operand;                                                         \
+    const type* c = compared;                                                        \
+    switch (op) { ANY(type) ordered(type) bits(type) default : return 0; }           \
   }
 __extension__ typedef unsigned __int128 uint128;
 __extension__ typedef __int128 int128;
@@ -130,14 +165,20 @@ static const struct {
   int real_bytes; /* of the floating-point parts, 0 for integers */
   int (*apply)(int, void*, const void*, const void*);
 } types[type_count] = {
-    [FI_INT8] = {1, 0, apply_int8},        [FI_UINT8] = {1, 0, apply_uint8},
-    [FI_INT16] = {2, 0, apply_int16},      [FI_UINT16] = {2, 0, apply_uint16},
-    [FI_INT32] = {4, 0, apply_int32},      [FI_UINT32] = {4, 0, apply_uint32},
-    [FI_INT64] = {8, 0, apply_int64},      [FI_UINT64] = {8, 0, apply_uint64},
-    [FI_FLOAT] = {4, 4, apply_float},      [FI_DOUBLE] = {8, 8, apply_double},
+    [FI_INT8] = {1, 0, apply_int8},
+    [FI_UINT8] = {1, 0, apply_uint8},
+    [FI_INT16] = {2, 0, apply_int16},
+    [FI_UINT16] = {2, 0, apply_uint16},
+    [FI_INT32] = {4, 0, apply_int32},
+    [FI_UINT32] = {4, 0, apply_uint32},
+    [FI_INT64] = {8, 0, apply_int64},
+    [FI_UINT64] = {8, 0, apply_uint64},
+    [FI_FLOAT] = {4, 4, apply_float},
+    [FI_DOUBLE] = {8, 8, apply_double},
     [FI_FLOAT_COMPLEX] = {8, 4, apply_float_complex},
     [FI_DOUBLE_COMPLEX] = {16, 8, apply_double_complex},
-    [type_int128] = {16, 0, apply_int128}, [type_uint128] = {16, 0, apply_uint128},
+    [type_int128] = {16, 0, apply_int128},
+    [type_uint128] = {16, 0, apply_uint128},
 };
 
 /* Random bits for integers; small whole numbers for floating point, so that sums are exact. */
@@ -244,12 +285,50 @@ static void fetching_is_atomic(void) {
   barrier();
 }
 
+/* Rank 0 has deferred a write until a message of rank 1 is counted; it then only waits for the write's own counter. */
+static void a_message_sets_off_a_deferred_write(void) {
+  enum { bytes = 5000, at = 4096 };
+  static char data[bytes];
+  memset(memory + at, 0, bytes);
+  barrier();
+  if (me == 0) {
+    struct fid_cntr* done = open_counter();
+    const uint64_t written = fi_cntr_read(memory_operations);
+    for (int i = 0; i < bytes; ++i) data[i] = (char)(i * 7 + i / 256);
+    struct iovec part = {data, bytes};
+    struct fi_rma_iov remote = {at, bytes, region_key};
+    struct fi_op_rma write = {ep, {&part, NULL, 1, 1, &remote, 1, NULL, 0}, 0};
+    struct fi_deferred_work work;
+    memset(&work, 0, sizeof work);
+    work.threshold = fi_cntr_read(receives) + 1;
+    work.triggering_cntr = receives;
+    work.completion_cntr = done;
+    work.op_type = FI_OP_WRITE;
+    work.op.rma = &write;
+    OK(fi_control(&domain->fid, FI_QUEUE_WORK, &work));
+    char message[8];
+    struct iovec place = {message, sizeof message};
+    const struct fi_msg receive = {&place, NULL, 1, 1, NULL, 0};
+    OK(fi_recvmsg(ep, &receive, 0));
+    OK(fi_cntr_wait(done, 1, -1));
+    CHECK(memcmp(message, "go ahead", sizeof message) == 0);
+    CHECK(fi_cntr_read(memory_operations) == written);
+    OK(fi_close(&done->fid));
+  } else {
+    OK(fi_inject(ep, "go ahead", 8, 0));
+  }
+  barrier();
+  for (int i = 0; me == 1 && i < bytes; ++i) CHECK(memory[at + i] == (char)(i * 7 + i / 256));
+  barrier();
+}
+
 int main(void) {
   start();
   reads_and_writes();
   refused_accesses();
   atomics();
   fetching_is_atomic();
+  a_message_sets_off_a_deferred_write();
   finish("memory");
   return 0;
 }

@@ -14,27 +14,27 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      fprintf(stderr, "rank %d: %s:%d: not so: %s\n", me, __FILE__, __LINE__, #condition);     \
-      exit(1);                                                                                 \
-    }                                                                                          \
+#define CHECK(condition)                                                                   \
+  do {                                                                                     \
+    if (!(condition)) {                                                                    \
+      fprintf(stderr, "rank %d: %s:%d: not so: %s\n", me, __FILE__, __LINE__, #condition); \
+      exit(1);                                                                             \
+    }                                                                                      \
   } while (0)
 
-#define OK(call)                                                                               \
-  do {                                                                                         \
-    const long answer_ = (long)(call);                                                         \
-    if (answer_ != 0) {                                                                        \
-      fprintf(stderr, "rank %d: %s:%d: %s: %s\n", me, __FILE__, __LINE__, #call,               \
-              fi_strerror((int)-answer_));                                                     \
-      exit(1);                                                                                 \
-    }                                                                                          \
+#define OK(call)                                                                                              \
+  do {                                                                                                        \
+    const long answer_ = (long)(call);                                                                        \
+    if (answer_ != 0) {                                                                                       \
+      fprintf(stderr, "rank %d: %s:%d: %s: %s\n", me, __FILE__, __LINE__, #call, fi_strerror((int)-answer_)); \
+      exit(1);                                                                                                \
+    }                                                                                                         \
   } while (0)
 
 enum { region_bytes = 1 << 20, region_key = 5, barrier_tag = 0x777 };

@@ -1,0 +1,124 @@
+#include <rdma/fi_trigger.h>
+
+#include "provider/cntr.hpp"
+#include "provider/memory.hpp"
+#include "provider/tests/rig.hpp"
+
+using namespace dryfly;
+using namespace dryfly::test;
+
+namespace {
+
+// A write of eight bytes to rank 1, for when `trigger` reaches the threshold.
+struct DeferredWrite {
+  Rig rig;
+  fid_cntr* trigger = nullptr;
+  fid_cntr* done = nullptr;
+  char data[8] = "seven";
+  iovec part{data, sizeof data};
+  fi_rma_iov remote{.addr = 64, .len = sizeof data, .key = 5};
+  fi_op_rma write{};
+  fi_deferred_work work{};
+
+  explicit DeferredWrite(std::uint64_t threshold) {
+    fi_cntr_attr attributes{};
+    attributes.events = FI_CNTR_EVENTS_COMP;
+    REQUIRE(fi_cntr_open(rig.domain, &attributes, &trigger, nullptr) == 0);
+    REQUIRE(fi_cntr_open(rig.domain, &attributes, &done, nullptr) == 0);
+    write.ep = rig.endpoint;
+    write.msg.msg_iov = &part;
+    write.msg.iov_count = 1;
+    write.msg.rma_iov = &remote;
+    write.msg.rma_iov_count = 1;
+    write.msg.addr = 1;
+    work.threshold = threshold;
+    work.triggering_cntr = trigger;
+    work.completion_cntr = done;
+    work.op_type = FI_OP_WRITE;
+    work.op.rma = &write;
+  }
+  ~DeferredWrite() {
+    CHECK(fi_control(&rig.domain->fid, FI_FLUSH_WORK, nullptr) == 0);
+    CHECK(fi_close(&trigger->fid) == 0);
+    CHECK(fi_close(&done->fid) == 0);
+  }
+  int queue() { return fi_control(&rig.domain->fid, FI_QUEUE_WORK, &work); }
+};
+
+}  // namespace
+
+TEST_CASE("deferred work is issued when its counter reaches the threshold, and not before") {
+  DeferredWrite deferred(2);
+  REQUIRE(deferred.queue() == 0);
+  deferred.remote.addr = 999;  // what was handed over is the caller's again
+  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
+  CHECK(deferred.rig.run.pushed.empty());
+  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
+  REQUIRE(deferred.rig.run.pushed.size() == 1);
+  const wire::Command& command = deferred.rig.last();
+  CHECK(command.kind == wire::CommandKind::write);
+  CHECK(command.remote_offset == 64);
+  CHECK(command.key == 5);
+  CHECK(command.length == 8);
+  CHECK(wire::address_rank(command.peer) == 1);
+  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
+  CHECK(deferred.rig.run.pushed.size() == 1);
+}
+
+TEST_CASE("its completion is counted by the work's counter and not by the end-point's") {
+  DeferredWrite deferred(1);
+  REQUIRE(deferred.queue() == 0);
+  REQUIRE(fi_cntr_set(deferred.trigger, 1) == 0);
+  CHECK(fi_cntr_read(deferred.done) == 0);
+  deferred.rig.run.add(deferred.rig.answer(wire::EventKind::rma_done));
+  CHECK(fi_cntr_wait(deferred.done, 1, -1) == 0);
+  CHECK(fi_cntr_read(deferred.done) == 1);
+  CHECK(fi_cntr_read(deferred.rig.memory_counter) == 0);
+}
+
+TEST_CASE("work whose counter is there already is issued at once") {
+  DeferredWrite deferred(0);
+  REQUIRE(deferred.queue() == 0);
+  CHECK(deferred.rig.run.pushed.size() == 1);
+}
+
+TEST_CASE("counters may set off one another") {
+  DeferredWrite deferred(3);
+  REQUIRE(deferred.queue() == 0);
+  fi_op_cntr add{.cntr = deferred.trigger, .value = 3};
+  fi_deferred_work first{};
+  first.threshold = 1;
+  first.triggering_cntr = deferred.rig.memory_counter;
+  first.op_type = FI_OP_CNTR_ADD;
+  first.op.cntr = &add;
+  REQUIRE(fi_control(&deferred.rig.domain->fid, FI_QUEUE_WORK, &first) == 0);
+  CHECK(deferred.rig.run.pushed.empty());
+  // A write by the program is counted, and its count sets off the one that was deferred.
+  REQUIRE(fi_write(deferred.rig.endpoint, deferred.data, 8, nullptr, 2, 0, 5, nullptr) == 0);
+  deferred.rig.run.add(deferred.rig.answer(wire::EventKind::rma_done));
+  fi_cntr_read(deferred.rig.memory_counter);
+  fi_cntr_read(deferred.rig.memory_counter);
+  REQUIRE(deferred.rig.run.pushed.size() == 2);
+  CHECK(wire::address_rank(deferred.rig.last().peer) == 1);
+}
+
+TEST_CASE("work can be cancelled by its name, and not twice") {
+  DeferredWrite deferred(1);
+  REQUIRE(deferred.queue() == 0);
+  CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == 0);
+  CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == -FI_ENOENT);
+  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
+  CHECK(deferred.rig.run.pushed.empty());
+}
+
+TEST_CASE("receives and injected sends cannot be deferred") {
+  DeferredWrite deferred(1);
+  fi_op_msg message{};
+  message.ep = deferred.rig.endpoint;
+  deferred.work.op_type = FI_OP_RECV;
+  deferred.work.op.msg = &message;
+  CHECK(deferred.queue() == -FI_EINVAL);
+  message.flags = FI_INJECT;
+  deferred.work.op_type = FI_OP_SEND;
+  CHECK(deferred.queue() == -FI_EINVAL);
+}
