@@ -51,9 +51,12 @@ def test_program_finds_every_value_right(name: str, ranks: int, dryfly: Dryfly, 
     assert run.results["messages"] > 0
 
 
-def test_ob1_matches_in_software(dryfly: Dryfly, built: Programs) -> None:
-    run = dryfly("run", "-n", "3", *_NONE, "--", built.check("reductions.c"), environment={"OMPI_MCA_pml": "ob1"})
-    assert "ok reductions\n" in run.succeeded().stdout
+# Not matching.c: of a message that is too long ob1 fetches all of it, natively too (5.0.11, sm).
+@pytest.mark.parametrize("name", ["reductions.c", "p2p.c", "rma_contended.c"])
+def test_ob1_matches_in_software(name: str, dryfly: Dryfly, built: Programs) -> None:
+    run = dryfly("run", "-n", "4", *_NONE, "--", built.check(name), environment={"OMPI_MCA_pml": "ob1"})
+    assert f"ok {Path(name).stem}\n" in run.succeeded().stdout
+    assert run.results["repeatable"] is True
 
 
 # communicators.c has MPI_Intercomm_create, whose messages hold the ranks' PMIx names.
