@@ -177,7 +177,7 @@ void Conductor::admit(const Visit& visit) {
   rank.libmpi = hello.libmpi_path;
   rank.libfabric = hello.libfabric_path;
   rank.program = hello.program_path;
-  rank.socket = visit.socket;
+  rank.line = visit.socket;
   set_state(rank, served() ? RankState::away : RankState::starting, never.ps);
 
   welcome.accepted = 1;

@@ -42,7 +42,7 @@ struct Rank {
   char* event_ring = nullptr;
   RankState state = RankState::absent;
   std::uint32_t pid = 0;
-  int socket = -1;            // to the process
+  int line = -1;              // a socket, to the process
   std::uint32_t tenancy = 0;  // served: counts the processes that have been this rank
   NodeId node;
   std::uint32_t nic_index = 0;    // of its first end-point

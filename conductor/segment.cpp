@@ -108,13 +108,13 @@ Segment::Segment(const Spec& spec) {
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
   head->served = spec.has("run.served") ? 1 : 0;
   head->arena_top.store(arena_offset);
-  const auto on_node = head->compute_mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
+  const auto sharers = head->compute_mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
                                                                       : std::map<std::uint64_t, std::uint32_t>{};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
-    if (!on_node.empty()) fresh.ranks_on_node = on_node.at(spec.number("run.rank." + std::to_string(rank) + ".node"));
+    if (!sharers.empty()) fresh.ranks_on_node = sharers.at(spec.number("run.rank." + std::to_string(rank) + ".node"));
   }
 }
 

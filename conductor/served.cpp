@@ -109,8 +109,8 @@ void Conductor::seat_ended(Rank& rank) {
   flush_waiters(rank);
   for (const PendingEvent& pending : rank.overflow) drop(pending);
   rank.overflow.clear();
-  if (rank.socket >= 0) close(rank.socket);
-  rank.socket = -1;
+  if (rank.line >= 0) close(rank.line);
+  rank.line = -1;
   stalls_[rank.id.value] = {};
   status_.say("left " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
 }
@@ -122,9 +122,9 @@ void Conductor::drop(const PendingEvent& pending) {
 
 // To a process that sleeps in poll() on its socket.
 void Conductor::wake_sleeper(Rank& rank) {
-  if (rank.page->wants_byte.exchange(0) == 0 || rank.socket < 0) return;
+  if (rank.page->wants_byte.exchange(0) == 0 || rank.line < 0) return;
   const char byte = 0;
-  [[maybe_unused]] const auto sent = send(rank.socket, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  [[maybe_unused]] const auto sent = send(rank.line, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 // Virtual time that passes while nothing is under way passes no faster than on the wall: a new process, or one that is
@@ -166,12 +166,12 @@ void Conductor::look_at_holders() {
     const auto& page = *rank.page;
     const std::uint64_t mark = page.gate_request.load() + page.command_head.load() + page.clock_ps.load();
     const Threads threads = threads_of(rank.pid);
-    if (mark != stall.call_count || stall.since == WallClock::time_point{}) {
-      stall = {.cpu_ticks = threads.cpu_ns, .call_count = mark, .since = now, .named = false};
+    if (mark != stall.call_count || stall.since == WallClock::duration{}) {
+      stall = {.cpu_ticks = threads.cpu_ns, .call_count = mark, .since = now.time_since_epoch()};
       continue;
     }
     const bool computes = threads.cpu_ns - stall.cpu_ticks >= cpu_ns_max;
-    if ((threads.all_asleep && now - stall.since >= asleep_for) || computes) let_go(rank);
+    if ((threads.all_asleep && now.time_since_epoch() - stall.since >= asleep_for) || computes) let_go(rank);
   }
 }
 
