@@ -85,7 +85,9 @@ void become_rank() {
   tie_to_parent();
 }
 
-bool on_served_fabric() { return phase() == Phase::running && dryfly_self.header != nullptr && dryfly_self.header->served != 0; }
+bool on_served_fabric() {
+  return phase() == Phase::running && dryfly_self.header != nullptr && dryfly_self.header->served != 0;
+}
 
 bool on_main_thread() { return thread_id() == main_thread.load(std::memory_order_relaxed); }
 

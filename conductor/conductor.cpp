@@ -132,7 +132,8 @@ void Conductor::admit(const Visit& visit) {
     door_.welcome(visit.socket, welcome, segment_.descriptor());
   };
   if (hello.version != wire::version) return refuse("the provider is of another version of dryfly");
-  if (served() != (hello.rank == wire::any_rank)) return refuse("a served fabric has no ranks, and a run has only these");
+  if (served() != (hello.rank == wire::any_rank))
+    return refuse("a served fabric has no ranks, and a run has only these");
   if (served() && !spec_.has("run.node." + std::to_string(hello.node) + ".name")) {
     return refuse("node " + std::to_string(hello.node) + " is none of the nodes that this fabric serves");
   }
@@ -140,7 +141,8 @@ void Conductor::admit(const Visit& visit) {
     return refuse("the run has " + std::to_string(ranks_.size()) + " ranks, numbered from 0");
   }
   Rank* const seat = served() ? seat_on(NodeId{hello.node}) : &ranks_[hello.rank];
-  if (seat == nullptr) return refuse("the fabric has room for " + std::to_string(ranks_.size()) + " processes, all taken");
+  if (seat == nullptr)
+    return refuse("the fabric has room for " + std::to_string(ranks_.size()) + " processes, all taken");
   Rank& rank = *seat;
   if (served()) {
     prepare_seat(rank);

@@ -1,5 +1,5 @@
-// What is left in the translator when an end-point closes or a process of a served fabric ends: what it had issued takes
-// its course, and nothing of it may meet whoever takes its place.
+// End-points as they come and go, and processes of a served fabric as they end: what they had issued takes its course,
+// and nothing of it may meet whoever takes its place.
 #include <algorithm>
 
 #include "conductor/translator.hpp"
@@ -16,6 +16,24 @@ bool waits_in_the_nic(CommandKind kind) {
 }
 
 }  // namespace
+
+// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
+void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
+  Rank& rank = ranks_[operation.rank.value];
+  const NodeId node = rank.node;
+  if ((rank.endpoints_open >> operation.command.endpoint & 1) != 0) end_first_life(rank, operation.endpoint());
+  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
+  known_[operation.endpoint().value] = true;
+  rank.endpoints_open |= 1U << operation.command.endpoint;
+  operations_.release(slot);
+}
+
+// Nobody has ever had that address.
+void Translator::refuse_send(std::uint32_t slot) {
+  const EndpointId source = operations_[slot].endpoint();
+  dropped(slot);
+  send_failed(source, slot, error_unreachable);
+}
 
 // An end-point that is opened again is a new one, and a close that was on its way for the old one does nothing.
 void Translator::close_endpoint(EndpointId endpoint) {
@@ -38,17 +56,20 @@ void Translator::forget_receives(Rank& rank, EndpointId endpoint) {
     const bool of_it = waits_in_the_nic(operation.command.kind) && operation.endpoint() == endpoint;
     if (of_it && !is_queued(slot)) operations_.release(slot);
   }
-  std::erase_if(rank.claims, [&](std::uint32_t slot) { return operations_[slot].command.kind != CommandKind::peek &&
-                                                              operations_[slot].command.kind != CommandKind::tagged_peek; });
+  std::erase_if(rank.claims, [&](std::uint32_t slot) {
+    return operations_[slot].command.kind != CommandKind::peek &&
+           operations_[slot].command.kind != CommandKind::tagged_peek;
+  });
 }
 
 // Opened again before the close of its first life had its turn: what is still queued for that life is void.
 void Translator::end_first_life(Rank& rank, EndpointId endpoint) {
   std::erase_if(rank.commands, [&](std::uint32_t slot) {
     const CommandKind kind = operations_[slot].command.kind;
-    const bool is_void = operations_[slot].endpoint() == endpoint &&
-                         (waits_in_the_nic(kind) || kind == CommandKind::cancel || kind == CommandKind::close_endpoint ||
-                          kind == CommandKind::memory_region || kind == CommandKind::close_memory_region);
+    const bool is_void =
+        operations_[slot].endpoint() == endpoint &&
+        (waits_in_the_nic(kind) || kind == CommandKind::cancel || kind == CommandKind::close_endpoint ||
+         kind == CommandKind::memory_region || kind == CommandKind::close_memory_region);
     if (is_void) operations_.release(slot);
     return is_void;
   });

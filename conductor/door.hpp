@@ -33,8 +33,8 @@ class Door {
 
   bool has_visits() const { return waiting_.load(std::memory_order_acquire); }
   std::vector<Visit> take_visits();
-  // Answers a hello; `segment` travels along. The socket stays open until the process ends, and longer unless the caller
-  // closes it; one that was refused is closed here.
+  // Answers a hello; `segment` travels along. The socket stays open until the process ends, and longer unless the
+  // caller closes it; one that was refused is closed here.
   void welcome(int socket, const wire::Welcome& welcome, int segment);
   // From now on the end of that process is reported.
   void watch(std::uint32_t rank, std::uint32_t pid);

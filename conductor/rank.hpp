@@ -62,7 +62,7 @@ struct Rank {
   std::vector<std::uint32_t> claims;  // peeks that have claimed a message
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint32_t endpoints_open = 0;   // one bit each
+  std::uint32_t endpoints_open = 0;  // one bit each
   std::string libmpi;
   std::string libfabric;
   std::string program;

@@ -57,7 +57,8 @@ Threads threads_of(std::uint32_t pid) {
 void Conductor::open_fabric() {
   auto& header = segment_.header();
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  header.epoch_ps = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count());
+  header.epoch_ps =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count());
   started_ = true;
   started_at_ = paced_at_ = WallClock::now();
   translator_.start_recording(start_);

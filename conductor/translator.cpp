@@ -70,17 +70,6 @@ void Translator::drain(Rank& rank) {
   if (was_idle && !rank.commands.empty()) schedule_head(rank);
 }
 
-// Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
-void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
-  Rank& rank = ranks_[operation.rank.value];
-  const NodeId node = rank.node;
-  if ((rank.endpoints_open >> operation.command.endpoint & 1) != 0) end_first_life(rank, operation.endpoint());
-  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(node, operation.command.peer), node);
-  known_[operation.endpoint().value] = true;
-  rank.endpoints_open |= 1U << operation.command.endpoint;
-  operations_.release(slot);
-}
-
 void Translator::schedule_head(Rank& rank) {
   // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
   const Instant stamped{operations_[rank.commands.front()].command.at_ps};
@@ -152,13 +141,6 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                .size = Bytes{command.length},
                .token = slot,
                .traffic_class = static_cast<TrafficClass>(command.traffic_class)});
-}
-
-// Nobody has ever had that address.
-void Translator::refuse_send(std::uint32_t slot) {
-  const EndpointId source = operations_[slot].endpoint();
-  dropped(slot);
-  send_failed(source, slot, error_unreachable);
 }
 
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {

@@ -149,9 +149,9 @@ fi_info* make_info(const wire::Channel& channel, std::uint32_t nic, const fi_inf
   info->nic = describe_nic(name, nic, channel.welcome().node_name);
   if (info->domain_attr != nullptr) info->domain_attr->name = strdup(name);
   if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(fabric_name);
-  if (source == nullptr || info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr || info->nic == nullptr ||
-      info->domain_attr == nullptr || info->domain_attr->name == nullptr || info->fabric_attr == nullptr ||
-      info->fabric_attr->name == nullptr) {
+  if (source == nullptr || info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr ||
+      info->nic == nullptr || info->domain_attr == nullptr || info->domain_attr->name == nullptr ||
+      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr) {
     free_info(info);
     return nullptr;
   }

@@ -16,8 +16,9 @@ namespace dryfly::wire {
 class Channel {
  public:
   // Attaches this process as rank `rank` (environment: DRYFLY_CHANNEL, and PMI_RANK or DRYFLY_RANK), or to a served
-  // fabric as the next process of a node (DRYFLY_FABRIC, DRYFLY_NODE). Returns the one channel of the process, also on later calls; nullptr when the environment names no run, when this process
-  // is a child of an attached one, or when the conductor refused (the reason is on stderr).
+  // fabric as the next process of a node (DRYFLY_FABRIC, DRYFLY_NODE). Returns the one channel of the process, also on
+  // later calls; nullptr when the environment names no run, when this process is a child of an attached one, or when
+  // the conductor refused (the reason is on stderr).
   static Channel* attach();
   // The channel if already attached.
   static Channel* get();
@@ -52,8 +53,8 @@ class Channel {
   // one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if an
   // event is now visible.
   bool idle();
-  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode. On a served
-  // fabric it may come back sooner, with neither.
+  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode. On a
+  // served fabric it may come back sooner, with neither.
   bool idle_until(std::uint64_t deadline_ps);
   // Comes back when every event visible at now() is in the ring.
   void settle();
@@ -90,6 +91,7 @@ class Channel {
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
   bool wait_outside();
   std::uint64_t step_ps() const;
+  std::uint64_t sooner(std::uint64_t deadline_ps);
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   int copy_from_sender(const Event& event, char* target);

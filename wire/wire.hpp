@@ -47,13 +47,13 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeMode compute_mode;
-  std::uint32_t compute_factor_ppm;    // measured CPU time times this, in millionths
-  std::uint64_t compute_threshold_ns;  // shorter gaps count as nothing
-  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
-  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
-  std::uint32_t served;                // not 0: processes join and leave at any time (dryfly serve)
+  std::uint32_t compute_factor_ppm;                  // measured CPU time times this, in millionths
+  std::uint64_t compute_threshold_ns;                // shorter gaps count as nothing
+  std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
+  std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
+  std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
@@ -268,7 +268,7 @@ struct Hello {
   std::uint32_t version;
   std::uint32_t rank;
   std::uint32_t pid;
-  std::uint32_t node;  // with any_rank: where it wants to run
+  std::uint32_t node;      // with any_rank: where it wants to run
   char libmpi_path[1024];  // as mapped; empty if none
   char libfabric_path[1024];
   char program_path[1024];
