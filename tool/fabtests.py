@@ -3,10 +3,10 @@
 
   tool/fabtests.py CHECKOUT [--libfabric FILE] [--dryfly "COMMAND"] [--suite quick|all] [--only WORDS]...
 
-CHECKOUT is a checkout of libfabric (a tag near the version of the library that is used). Which tests there are is read
-from the checkout's own script. tool/fabtests.exclude says which are left out, with a reason each. Server and client of
-a test run on two nodes of the machine `testbed` and meet over a local TCP connection, as their option -E says. Nothing is
-written but to --folder, and nothing is left running.
+CHECKOUT is a checkout of libfabric (a tag near the version of the library that is used). Which tests there are is
+read from the checkout's own script. tool/fabtests.exclude says which are left out, with a reason each. Server and
+client of a test run on two nodes of the machine `testbed` and meet over a local TCP connection, as their option -E
+says. Nothing is written but to --folder, and nothing is left running.
 """
 
 from __future__ import annotations
