@@ -14,7 +14,6 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
   rank.last_event_ps = at;
   rank.overflow.push_back(std::move(pending));
   if (rank.overflow.size() == 1) flush(rank);
-  if (rank.state == RankState::away) wake_sleeper(rank);
 
   const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
                      (rank.state == RankState::timed && at <= rank.deadline_ps);
@@ -72,6 +71,7 @@ bool Conductor::flush(Rank& rank) {
     rank.overflow.pop_front();
     moved = true;
   }
+  if (moved && rank.state == RankState::away) wake_sleeper(rank);
   if (moved && !rank.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
   return moved;
 }

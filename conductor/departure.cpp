@@ -17,6 +17,13 @@ bool waits_in_the_nic(CommandKind kind) {
 
 }  // namespace
 
+// Nobody has ever had that address.
+void Translator::refuse_send(std::uint32_t slot) {
+  const EndpointId source = operations_[slot].endpoint();
+  dropped(slot);
+  send_failed(source, slot, error_unreachable);
+}
+
 // An end-point that is opened again is a new one, and a close that was on its way for the old one does nothing.
 void Translator::close_endpoint(EndpointId endpoint) {
   Rank& rank = rank_of(endpoint);

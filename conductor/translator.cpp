@@ -147,13 +147,6 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                .by_dma = (command.flags & command_flag::by_dma) != 0});
 }
 
-// Nobody has ever had that address.
-void Translator::refuse_send(std::uint32_t slot) {
-  const EndpointId source = operations_[slot].endpoint();
-  dropped(slot);
-  send_failed(source, slot, error_unreachable);
-}
-
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
   const wire::Command& command = operation.command;
   const bool multi_receive = (command.flags & command_flag::multi_receive) != 0;

@@ -3,15 +3,16 @@
 
   tool/fabtests.py CHECKOUT [--libfabric FILE] [--dryfly "COMMAND"] [--suite quick|all] [--only WORDS]...
 
-CHECKOUT is a checkout of libfabric (a tag near the version of the library that is used). Which tests there are is read
-from the checkout's own script. tool/fabtests.exclude says which are left out, with a reason each. Server and client of a
-test run on two nodes of the machine `testbed` and meet over a local TCP connection, as their option -E says. Nothing is
-written but to --folder, and nothing is left running.
+CHECKOUT is a checkout of libfabric (a tag near the version of the library that is used). Which tests there are is
+read from the checkout's own script. tool/fabtests.exclude says which are left out, with a reason each. Server and
+client of a test run on two nodes of the machine `testbed` and meet over a local TCP connection, as their option -E
+says. Nothing is written but to --folder, and nothing is left running.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -41,7 +42,8 @@ _ABSENT = "HAVE_CUDA_RUNTIME_H HAVE_CUDA_DMABUF HAVE_CUDA_DMABUF_MAPPING_TYPE_PC
 # Ways to wait for completions, which the script's lists do not go through.
 _MORE = (
     "fi_rdm_pingpong -I 5 -c sread", "fi_rdm_pingpong -I 5 -c fd", "fi_rdm_tagged_bw -I 5 -c fd",
-    "fi_rdm_cntr_pingpong -I 5 -c sread", "fi_rdm_tagged_pingpong -I 5 -M mr_local", "fi_rma_pingpong -e rdm -o write -I 5",
+    "fi_rdm_cntr_pingpong -I 5 -c sread", "fi_rdm_tagged_pingpong -I 5 -M mr_local",
+    "fi_rma_pingpong -e rdm -o write -I 5",
     "fi_rdm_bw -I 5", "fi_rma_tx_completion -e rdm -I 5",
 )  # fmt: skip
 _BOUNDED = {"threaded": "-I 3 -w 1"}  # the threads of a process stand in line for one lock
@@ -282,7 +284,7 @@ class Process:
     def __init__(self, words: list[str], environment: dict[str, str], folder: Path) -> None:
         self._words = words
         self._environment = environment
-        self._output = tempfile.TemporaryFile(dir=folder)
+        self._output = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
 
     def __enter__(self) -> Process:
         self._process = subprocess.Popen(
@@ -292,10 +294,8 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         self._output.close()
 

@@ -31,8 +31,6 @@ constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
-constexpr std::uint32_t served_doublings = 13;       // up to 0.8 ms
-constexpr std::uint32_t crowded_doublings = 3;       // up to 0.8 us
 
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
@@ -477,26 +475,6 @@ bool Channel::wait_outside() {
   return jump_to_head();
 }
 
-// A program that only polls may do anything between two polls, and other programs may come at any time. So a poll that
-// finds nothing waits, but not for long: in steps that grow, and hardly at all where another thread wants the provider.
-std::uint64_t Channel::step_ps() const {
-  const std::uint32_t most = crowded_ ? crowded_doublings : served_doublings;
-  return threaded_step_ps << (empty_polls_ < most ? empty_polls_ : most);
-}
-
-bool Channel::may_sleep() {
-  char bytes[64];
-  while (recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
-  }
-  if (jump_to_head()) return false;
-  page_->wants_byte.store(1, std::memory_order_seq_cst);
-  gate(GateKind::outside);
-  if (head() == nullptr) return true;
-  page_->wants_byte.store(0, std::memory_order_relaxed);
-  gate(GateKind::inside);
-  return !jump_to_head();
-}
-
 bool Channel::take_turn() {
   const auto mode = static_cast<CallMode>(self_->call_mode.load(std::memory_order_relaxed));
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
@@ -528,11 +506,7 @@ bool Channel::idle() {
 bool Channel::idle_until(std::uint64_t deadline_ps) {
   if (peek() != nullptr) return true;
   if (deadline_ps <= now()) return poll_exactly();
-  if (served()) {  // another thread of this process may want the provider meanwhile
-    const std::uint64_t step = step_ps();
-    ++empty_polls_;
-    if (step < deadline_ps - now()) deadline_ps = now() + step;
-  }
+  if (served()) deadline_ps = sooner(deadline_ps);
   return wait_until(GateKind::wait_until, deadline_ps);
 }
 

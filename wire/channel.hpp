@@ -100,6 +100,7 @@ class Channel {
   void give_baton_back();
   bool wait_outside();
   std::uint64_t step_ps() const;
+  std::uint64_t sooner(std::uint64_t deadline_ps);
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
   int copy_from_sender(const Event& event, char* target);

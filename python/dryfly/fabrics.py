@@ -1,7 +1,8 @@
 """The fabrics that `dryfly serve` keeps up on this computer: how they are found and what they say of themselves.
 
-Each has an abstract unix socket named after its user and itself. Such a socket is no file: it is gone with its process,
-however that ends. Whoever connects gets one line of JSON. The peer's user is checked, since anybody could take the name.
+Each has an abstract unix socket named after its user and itself. Such a socket is no file: it is gone with its
+process, however that ends. Whoever connects gets one line of JSON. The peer's user is checked, since anybody could
+take the name.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dryfly import fabrics, job
 from dryfly.errors import RunError, UserError
@@ -77,7 +78,8 @@ class _Server:
         self._options = options
         self._machine = machine
         self._door = door
-        machine_name = os.path.abspath(options.machine) if os.path.isfile(options.machine) else options.machine
+        machine_file = Path(options.machine)
+        machine_name = str(machine_file.resolve()) if machine_file.is_file() else options.machine
         self._fabric = fabrics.Fabric(
             name=options.name, pid=os.getpid(), channel=job.new_channel(), machine=machine_name, sets=options.sets
         )
