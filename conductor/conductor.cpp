@@ -1,11 +1,8 @@
 #include "conductor/conductor.hpp"
 
 #include <sched.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <thread>
 #include <utility>
@@ -37,15 +34,6 @@ std::uint32_t processors_allowed() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
   return static_cast<std::uint32_t>(CPU_COUNT(&allowed));
-}
-
-// Whether this process may reach the memory of that one: address 0 is never there, so the attempt fails either way,
-// and how it fails tells.
-bool may_reach_memory_of(std::uint32_t pid) {
-  char byte = 0;
-  const iovec here{&byte, 1};
-  const iovec there{nullptr, 1};
-  return process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
 }
 
 }  // namespace
@@ -129,86 +117,6 @@ void Conductor::run() {
       wait_for_work();
     }
   }
-}
-
-// --- who comes and goes -------------------------------------------------------------------------------------------
-
-void Conductor::serve_visits() {
-  for (const Visit& visit : door_.take_visits()) {
-    if (visit.kind == Visit::Kind::hello) {
-      admit(visit);
-    } else {
-      process_ended(visit.rank, visit.pid);
-    }
-  }
-}
-
-void Conductor::admit(const Visit& visit) {
-  const wire::Hello& hello = visit.hello;
-  wire::Welcome welcome{};
-  welcome.magic = wire::segment_magic;
-  welcome.version = wire::version;
-  welcome.segment_bytes = segment_.bytes();
-  welcome.rank_count = segment_.rank_count();
-  const auto refuse = [&](const std::string& reason) {
-    std::strncpy(welcome.reason, reason.c_str(), sizeof welcome.reason - 1);
-    door_.welcome(visit.socket, welcome, segment_.descriptor());
-  };
-  if (hello.version != wire::version) return refuse("the provider is of another version of dryfly");
-  if (served() != (hello.rank == wire::any_rank))
-    return refuse("a served fabric has no ranks, and a run has only these");
-  if (served() && !spec_.has("run.node." + std::to_string(hello.node) + ".name")) {
-    return refuse("node " + std::to_string(hello.node) + " is none of the nodes that this fabric serves");
-  }
-  if (!served() && hello.rank >= ranks_.size()) {
-    return refuse("the run has " + std::to_string(ranks_.size()) + " ranks, numbered from 0");
-  }
-  Rank* const seat = served() ? seat_on(NodeId{hello.node}) : &ranks_[hello.rank];
-  if (seat == nullptr)
-    return refuse("the fabric has room for " + std::to_string(ranks_.size()) + " processes, all taken");
-  Rank& rank = *seat;
-  if (served()) {
-    prepare_seat(rank);
-  } else if (rank.state != RankState::absent) {
-    return refuse("process " + std::to_string(rank.pid) + " is this rank already");
-  }
-  if (!may_reach_memory_of(hello.pid)) segment_.header().cross_memory_allowed = 0;
-  rank.pid = hello.pid;
-  rank.libmpi = hello.libmpi_path;
-  rank.libfabric = hello.libfabric_path;
-  rank.program = hello.program_path;
-  rank.line = visit.socket;
-  set_state(rank, served() ? RankState::away : RankState::starting, never.ps);
-
-  welcome.accepted = 1;
-  welcome.rank = rank.id.value;
-  welcome.node = rank.node.value;
-  welcome.nics_per_node = topology_.nics_per_node(rank.node);
-  welcome.nic_index = rank.nic_index;
-  for (const Rank& other : ranks_) {
-    if (other.node != rank.node || (served() && other.tenancy == 0)) continue;
-    if (other.id < rank.id) ++welcome.rank_on_node;
-    ++welcome.ranks_on_node;
-  }
-  const std::string name = spec_.text("run.node." + std::to_string(rank.node.value) + ".name");
-  std::strncpy(welcome.node_name, name.c_str(), sizeof welcome.node_name - 1);
-  door_.welcome(visit.socket, welcome, segment_.descriptor());
-  door_.watch(rank.id.value, hello.pid);
-  const std::string line = "attached " + std::to_string(rank.id.value) + " " + std::to_string(hello.pid);
-  status_.say(line);
-  attach_line_.say(line);
-  if (served()) status_.say("joined " + line.substr(line.find(' ') + 1) + " " + name);
-}
-
-void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {
-  Rank& rank = ranks_[index];
-  if (rank.pid != pid) return;
-  if (served()) return seat_ended(rank);
-  const bool early = !ended_;
-  set_state(rank, RankState::gone, never.ps);
-  flush_waiters(rank);
-  batons_.forget(rank);
-  if (early) broken_ = true;  // the launcher ends the job and says why
 }
 
 // --- gates --------------------------------------------------------------------------------------------------------
