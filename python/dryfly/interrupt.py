@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import FrameType
 
 _MOMENT_S = 1e-3
 
 
 def keep() -> None:
     """From now on no interrupt of this process is lost. Takes SIGALRM and the real-time timer for it."""
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, _raise)
     sys.unraisablehook = _again
 
 
@@ -24,3 +25,10 @@ def _again(lost: sys.UnraisableHookArgs) -> None:
         signal.setitimer(signal.ITIMER_REAL, _MOMENT_S)
     else:
         sys.__unraisablehook__(lost)
+
+
+def _raise(_number: int, at: FrameType | None) -> None:
+    if at is not None and at.f_code is _again.__code__:
+        signal.setitimer(signal.ITIMER_REAL, _MOMENT_S)  # here it would be lost again
+    else:
+        raise KeyboardInterrupt
