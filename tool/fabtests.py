@@ -385,7 +385,7 @@ def main() -> int:
                 detail = f"  {verdict.text}" if verdict.outcome == "excluded" else f"{verdict.seconds:7.1f} s"
                 print(f"{verdict.outcome:<12}{verdict.test.command:<58}{detail}", flush=True)
                 if options.verbose and verdict.outcome in ("fail", "not offered"):
-                    print(verdict.text[:6000], flush=True)
+                    print(verdict.text[:1000], verdict.text[-4000:], sep="\n...\n", flush=True)
     return report(verdicts, options.json)
 
 
