@@ -95,6 +95,7 @@ void Conductor::prepare_seat(Rank& rank) {
   page.all_ended.store(0);
   page.clock_ps.store(0);
   page.service_done.store(page.service_request.load());
+  page.copies_done.store(rank.copies_ordered);  // also those ordered since the last process here has ended
   rank.command_tail = rank.event_head = 0;
   rank.gate_ticket = page.gate_request.load();
   page.released.store(rank.gate_ticket << wire::nudge_bits);

@@ -22,11 +22,23 @@ class RunFolder:
     def __init__(self) -> None:
         _sweep(Path(tempfile.gettempdir()))
         try:
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            while not self._made_and_locked():
+                pass
         except OSError as error:
             raise UserError(f"no temporary folder can be made in {tempfile.gettempdir()}: {error.strerror}") from None
+
+    def _made_and_locked(self) -> bool:
+        """False when another run has swept the folder away before it was locked."""
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        if self.path.is_dir():
+            return True
+        os.close(self._lock)
+        return False
 
     def __enter__(self) -> RunFolder:
         return self
