@@ -140,6 +140,9 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.tclass = hints->tclass;
 }
 
+// Not where another provider links this one: lnx takes an info with keys for one that it cannot open.
+bool has_auth_keys(const fi_info* hints) { return hints == nullptr || (hints->caps & FI_PEER) == 0; }
+
 // False without memory.
 bool fill_auth_keys(fi_info& info, const fi_info* hints) {
   const fi_domain_attr* domain = hints != nullptr ? hints->domain_attr : nullptr;
@@ -171,7 +174,8 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(face.name);
   if (source == nullptr || info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr ||
       info->nic == nullptr || info->domain_attr == nullptr || info->domain_attr->name == nullptr ||
-      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr || !fill_auth_keys(*info, hints)) {
+      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr ||
+      (has_auth_keys(hints) && !fill_auth_keys(*info, hints))) {
     free_info(info);
     return nullptr;
   }
@@ -187,6 +191,13 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   fill_endpoint(*info->ep_attr);
   fill_domain(*info->domain_attr, hints != nullptr ? hints->domain_attr : nullptr);
   return info;
+}
+
+bool settings_accepted() {
+  char reason[256];
+  if (read_environment(process().environment, reason, sizeof reason)) return true;
+  fprintf(stderr, "dryfly: %s\n", reason);
+  return false;
 }
 
 // The NIC that the caller names, by domain or, with FI_SOURCE, as the node; false when the name is unknown.
@@ -220,11 +231,7 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
              fi_info** infos) {
   const wire::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
-  char reason[256];
-  if (!read_environment(process().environment, reason, sizeof reason)) {
-    fprintf(stderr, "dryfly: %s\n", reason);
-    return -FI_EINVAL;
-  }
+  if (!settings_accepted()) return -FI_EINVAL;
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }
@@ -264,6 +271,7 @@ int get_node_info(std::uint32_t version, const char*, const char*, std::uint64_t
                   fi_info** infos) {
   const wire::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
+  if (!settings_accepted()) return -FI_EINVAL;
   if (hints != nullptr && !hints_accepted(node_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }
