@@ -135,7 +135,7 @@ $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	$(call extra,test) | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	touch $@
 
-$(STAMPS)/lint-tools: $(STAMPS)/venv
+$(STAMPS)/lint-tools: $(STAMPS)/venv pyproject.toml
 	echo "== linters"
 	{ $(call extra,lint); echo click pyelftools rich pytest==9.2.0 | xargs -n 1; } | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	touch $@
