@@ -18,8 +18,8 @@ bool waits_for_something(const Rank& rank) {
 
 }  // namespace
 
-Batons::Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility)
-    : ranks_(ranks), bounds_(bounds), visibility_(visibility) {}
+Batons::Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use)
+    : ranks_(ranks), bounds_(bounds), visibility_(visibility), in_use_(in_use) {}
 
 void Batons::seat(const Rank& rank) {
   if (rank.node.value >= nodes_.size()) nodes_.resize(rank.node.value + 1, Node{{}, nobody, never.ps, never.ps});
@@ -61,6 +61,7 @@ void Batons::let_all_look() {
 }
 
 void Batons::forget(const Rank& rank) {
+  if (!in_use_) return;
   Node& node = nodes_[rank.node.value];
   if (node.holder == rank.id.value) node.holder = nobody;
   open_.insert(rank.node.value);

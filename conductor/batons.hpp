@@ -24,9 +24,11 @@ namespace dryfly {
 
 class Batons {
  public:
-  Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility);
+  // `in_use`: ranks of a node talk through memory. Otherwise only ranks_of() means anything.
+  Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use);
 
   void seat(const Rank& rank);  // once for each rank, in order
+  const std::vector<std::uint32_t>& ranks_of(NodeId node) const { return nodes_[node.value].ranks; }
 
   // Something has come that the rank waits for.
   void waits(const Rank& rank) { open_.insert(rank.node.value); }
@@ -61,6 +63,7 @@ class Batons {
   std::vector<Rank>& ranks_;
   BoundHeap& bounds_;
   Duration visibility_;
+  bool in_use_;
   std::vector<Node> nodes_;  // by node number
   std::set<std::uint32_t> open_;
   std::uint64_t looks_ = 0;

@@ -49,7 +49,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
       nics_(engine_, network_, translator_, nic_spec(spec)),
       bounds_(segment_.rank_count()),
-      batons_(ranks_, bounds_, Duration{spec.number("node.local_latency_ps")}),
+      batons_(ranks_, bounds_, Duration{spec.number("node.local_latency_ps")},
+              segment_.header().nodes_share_memory != 0),
       spec_(spec),
       result_path_(result_path),
       record_folder_(record_folder),
@@ -76,7 +77,6 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
         static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
     if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
     batons_.seat(rank);
-    ranks_of_node_[rank.node].push_back(rank.id);
   }
   last_check_ = WallClock::now();
   if (served()) {

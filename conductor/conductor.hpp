@@ -126,7 +126,6 @@ class Conductor final : private EventOutlet {
   Batons batons_;
   // Ranks that wait for an instant (polling, timed), by that instant.
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;
-  std::map<NodeId, std::vector<RankId>> ranks_of_node_;
   std::vector<RankId> ready_;  // have an event and are still waiting to be released
 
   Spec spec_;

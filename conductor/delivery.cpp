@@ -37,8 +37,8 @@ void Conductor::unreachable(RankId rank, RankId other) {
 // coming looks then.
 void Conductor::memory_changed(RankId changed) {
   if (!memory_watched_ || !started_ || ended_) return;
-  for (const RankId id : ranks_of_node_.at(ranks_[changed.value].node)) {
-    Rank& rank = ranks_[id.value];
+  for (const std::uint32_t index : batons_.ranks_of(ranks_[changed.value].node)) {
+    Rank& rank = ranks_[index];
     const bool waits = rank.state == RankState::waiting || rank.state == RankState::timed;
     const bool watches = rank.page->watches_memory.load(std::memory_order_relaxed) != 0;
     const bool has_event =
@@ -48,7 +48,7 @@ void Conductor::memory_changed(RankId changed) {
     pending.event = {};
     pending.event.kind = wire::EventKind::memory_changed;
     pending.event.at_ps = (engine_.now() + completion_latency_).ps;
-    emit(id, std::move(pending));
+    emit(rank.id, std::move(pending));
   }
 }
 

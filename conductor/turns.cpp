@@ -32,6 +32,7 @@ void Conductor::gate_wait_in_turn(Rank& rank, RankState state) {
 
 bool Conductor::pass_batons() {
   bool any = false;
+  if (batons_.open_nodes().empty()) return any;
   const std::set<std::uint32_t> nodes = batons_.open_nodes();
   for (const std::uint32_t node : nodes) {
     Rank* rank = batons_.next(node, visible_until());
