@@ -132,14 +132,14 @@ void read_cards() {
     const auto size = static_cast<std::size_t>(state.st_size);
     void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
     if (mapped != MAP_FAILED) {
-      const char* at = static_cast<const char*>(mapped) + cards.read_bytes;
-      const char* const end = static_cast<const char*>(mapped) + size;
-      while (at + sizeof(Card) <= end) {
-        const auto* card = reinterpret_cast<const Card*>(at);
-        at += sizeof(Card) + (card->size + 7U) / 8 * 8;
-        if (at <= end) note(card);
+      // Another rank may be writing: the record that is not whole yet is read the next time.
+      while (cards.read_bytes + sizeof(Card) <= size) {
+        const auto* card = reinterpret_cast<const Card*>(static_cast<const char*>(mapped) + cards.read_bytes);
+        const std::size_t bytes = sizeof(Card) + (card->size + 7U) / 8 * 8;
+        if (cards.read_bytes + bytes > size) break;
+        note(card);
+        cards.read_bytes += bytes;
       }
-      cards.read_bytes = size;
     }
   }
   if (file >= 0) close(file);
