@@ -18,8 +18,7 @@ namespace dryfly::preload {
 
 namespace {
 
-// Where the MPI library has mapped memory of the node. Regions are only added; one whose memory is unmapped becomes
-// empty.
+// Where the MPI library has mapped memory of the node. One whose memory is unmapped becomes empty, and is used again.
 struct Region {
   std::atomic<std::uintptr_t> begin;
   std::atomic<std::uintptr_t> end;
@@ -65,12 +64,15 @@ ssize_t watched_process_vm_readv(pid_t process, const iovec* here, unsigned long
 
 void* watched_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) {
   void* mapped = mmap(wanted, bytes, protection, flags, file, offset);
+  if (mapped == MAP_FAILED || (flags & MAP_SHARED) == 0 || file < 0) return mapped;
   const std::size_t count = region_count.load(std::memory_order_relaxed);
-  if (mapped == MAP_FAILED || (flags & MAP_SHARED) == 0 || file < 0 || count == region_max) return mapped;
+  std::size_t place = 0;
+  while (place < count && regions[place].end.load(std::memory_order_relaxed) != 0) ++place;
+  if (place == region_max) return mapped;
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  regions[count].begin.store(begin, std::memory_order_relaxed);
-  regions[count].end.store(begin + bytes, std::memory_order_relaxed);
-  region_count.store(count + 1, std::memory_order_release);
+  regions[place].begin.store(begin, std::memory_order_relaxed);
+  regions[place].end.store(begin + bytes, std::memory_order_relaxed);
+  if (place == count) region_count.store(count + 1, std::memory_order_release);
   return mapped;
 }
 
@@ -78,8 +80,7 @@ int watched_munmap(void* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::size_t count = region_count.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    if (regions[i].begin.load(std::memory_order_relaxed) == begin)
-      regions[i].end.store(begin, std::memory_order_relaxed);
+    if (regions[i].begin.load(std::memory_order_relaxed) == begin) regions[i].end.store(0, std::memory_order_relaxed);
   }
   return munmap(address, bytes);
 }
