@@ -166,7 +166,8 @@ def _file_hash(path: Path) -> str:
 def program_hashes() -> list[str]:
     """Of the simulator, and of what decides the environment of a rank."""
     parts = [native(part) for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD)]
-    return [_file_hash(path) for path in (*parts, _HERE / "environment.py", _HERE / "openmpi.py")]
+    decide = [_HERE / f"{name}.py" for name in ("environment", "hwloc", "linkx", "nics", "openmpi")]
+    return [_file_hash(path) for path in (*parts, *decide)]
 
 
 class Store:
