@@ -14,7 +14,6 @@ import os
 import secrets
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dryfly import signals
 from dryfly.errors import RunError
 from dryfly.paths import CONDUCTOR, LAUNCHER, native
 
@@ -151,7 +151,7 @@ class _Job:
 
     def run(self) -> Outcome:
         started = time.monotonic()
-        restore = self._catch_signals()
+        restore = signals.watch(self._selector, self._on_signal)
         try:
             self._start()
             while any(child.alive for child in self._children):
@@ -404,31 +404,11 @@ class _Job:
             while self._read_lines(source):
                 pass
 
-    def _catch_signals(self) -> Callable[[], None]:
-        receive, send = socket.socketpair()
-        for end in (receive, send):
-            end.setblocking(False)
-        before_wakeup = signal.set_wakeup_fd(send.fileno(), warn_on_full_buffer=False)
-        caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, lambda *_: None) for number in caught}
-        self._selector.register(receive, selectors.EVENT_READ, lambda: self._on_signal(receive))
-
-        def restore() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(before_wakeup)
-            receive.close()
-            send.close()
-
-        return restore
-
-    def _on_signal(self, receive: socket.socket) -> None:
-        for number in receive.recv(64):
-            if number == signal.SIGINT and self._spec.debug_rank is not None:
-                continue  # Ctrl-C is for the debugger
-            if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                self._signal = self._signal or number
-                self._end_launcher()
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGINT and self._spec.debug_rank is not None:
+            return  # Ctrl-C is for the debugger
+        self._signal = self._signal or number
+        self._end_launcher()
 
     def _close(self) -> None:
         for child in self._children:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dryfly import fabrics, job
+from dryfly import fabrics, job, signals
 from dryfly.errors import RunError, UserError
 from dryfly.faults import down_nodes
 from dryfly.machine import Machine, load
@@ -89,7 +87,7 @@ class _Server:
         self._rest = b""
 
     def run(self) -> int:
-        restore = self._catch_signals()
+        restore = signals.watch(self._selector, self._on_signal)
         spec_file = job.memory_file(
             "dryfly-spec", spec_text(self._machine, processes=self._options.processes, seed=self._options.seed)
         )
@@ -122,7 +120,7 @@ class _Server:
             restore()
         if self._ended_by:
             self._say(f'the fabric "{self._fabric.name}" is down; {self._members.so_far} processes have been on it')
-            return 0 if self._ended_by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else 1
+            return 0
         status = conductor.returncode
         self._say(f"the simulator (dryfly-conductor) ended with status {status}")
         return 2 if status == 2 else job.EXIT_SIMULATOR
@@ -175,24 +173,5 @@ class _Server:
     def _say(text: str) -> None:
         print(f"dryfly: {text}", file=sys.stderr, flush=True)
 
-    def _catch_signals(self) -> Callable[[], None]:
-        receive, send = socket.socketpair()
-        for end in (receive, send):
-            end.setblocking(False)
-        before_wakeup = signal.set_wakeup_fd(send.fileno(), warn_on_full_buffer=False)
-        caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, lambda *_: None) for number in caught}
-
-        def on_signal() -> None:
-            self._ended_by = receive.recv(64)[0]
-
-        self._selector.register(receive, selectors.EVENT_READ, on_signal)
-
-        def restore() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(before_wakeup)
-            receive.close()
-            send.close()
-
-        return restore
+    def _on_signal(self, number: int) -> None:
+        self._ended_by = self._ended_by or number
