@@ -87,6 +87,35 @@ static inline void send_window(struct window* window) {
     MPI_Send(answer, 4, MPI_CHAR, peer, 101, MPI_COMM_WORLD);
 }
 
+// A table of bandwidths: of `windows` windows of messages that a call of `pass` moves.
+static inline int measure_bandwidth(const char* title, double windows, void (*pass)(struct window*)) {
+  if (my_rank == 0) {
+    printf("# %s\n%-10s%18s", title, "# Size", "Bandwidth (MB/s)");
+    end_head();
+  }
+  for (size_t size = options.least; size <= options.most && fits(size, window_bytes(size)); size = next_size(size)) {
+    struct window window = make_window(size);
+    double seconds = 0;
+    long wrong = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int repetition = -options.warmup; peer >= 0 && repetition < options.iterations; ++repetition) {
+      fill_window(&window, repetition);
+      double started = MPI_Wtime();
+      pass(&window);
+      if (repetition >= 0) seconds += MPI_Wtime() - started;
+      if (!sends || windows > 1) wrong += wrong_in_window(&window, repetition);
+    }
+    wrong = all_wrong(wrong);
+    if (my_rank == 0) {
+      double bytes = windows * (double)size * options.window * options.iterations;
+      printf("%-10zu%18.*f", size, options.digits, bytes / seconds / 1e6);
+      end_row(wrong);
+    }
+    free_window(&window);
+  }
+  return finish();
+}
+
 // Half of the mean round trip, in us; 0 on ranks that take no part.
 static inline double half_round_trip_us(char* out, char* in, int bytes, long* wrong) {
   double seconds = 0;
