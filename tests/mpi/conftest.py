@@ -85,6 +85,12 @@ def hogs() -> Iterator[None]:
         process.wait()
 
 
+@pytest.fixture(scope="session")
+def older_wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment with a cache folder of the tests' own, so that the user's list of MPIs stays as it is."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
 class Programs:
     """Compiled once a session, by the wrappers of the MPI that dryfly manages."""
 

@@ -44,12 +44,6 @@ def test_a_program_of_the_standard_abi_runs_as_the_same_program_of_mpichs_own(
     assert standard.results["virtual_time_s"] == own.results["virtual_time_s"]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A cache folder of the tests' own, so that the user's list of MPIs stays as it is."""
-    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
-
-
 # collectives.c is left out before 4.3: in a persistent scatter that is started again 4.2.3 ends in an error, natively
 # too; 4.1.3 fails at the same place here and was not tried natively.
 @pytest.mark.slow
@@ -61,14 +55,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("4.1.3", ("p2p.c", "rma.c")),
     ],
 )
-def test_older_wheels_work(version: str, names: tuple[str, ...], dryfly: Dryfly, cache: dict[str, str]) -> None:
-    dryfly("mpi", "add", f"mpich=={version}", environment=cache, limit_s=120).succeeded()
+def test_older_wheels_work(version: str, names: tuple[str, ...], dryfly: Dryfly, older_wheels: dict[str, str]) -> None:
+    dryfly("mpi", "add", f"mpich=={version}", environment=older_wheels, limit_s=120).succeeded()
     for name in names:
         command = (*_RUN, "--mpi", f"mpich-{version}", "--", CHECK / name)
-        run = dryfly(*command, environment=cache, limit_s=120).succeeded()
+        run = dryfly(*command, environment=older_wheels, limit_s=120).succeeded()
         assert f"ok {Path(name).stem}\n" in run.stdout
         assert run.results["mpi"]["name"] == f"mpich-{version}"
-        assert all(cache["XDG_CACHE_HOME"] in path for path in run.results["mpi"]["libmpi"])
+        assert all(older_wheels["XDG_CACHE_HOME"] in path for path in run.results["mpi"]["libmpi"])
 
 
 @pytest.mark.parametrize("name", ["messages", "memory"])
