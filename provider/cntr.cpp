@@ -136,7 +136,7 @@ int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, v
     log("fi_cntr_open: events %d with wait object %d are not offered", static_cast<int>(attributes->events),
         static_cast<int>(attributes->wait_obj));
     close_wait_object(wait);
-    return error != 0 ? error : -FI_ENOSYS;
+    return error != 0 ? error : -FI_ENOSYS;  // the machine's provider counts operations, not bytes
   }
   auto* counter = allocate<Counter>();
   if (counter == nullptr) {

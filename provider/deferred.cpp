@@ -255,7 +255,7 @@ int control_work(Domain& domain, int what, void* argument) {
     case FI_FLUSH_WORK:
       return drop(domain, nullptr);
     default:
-      return -FI_ENOSYS;
+      return -FI_ENOSYS;  // domains know no other commands
   }
 }
 

@@ -113,6 +113,7 @@ int discard_tagged(Entry* entry) {
   return 0;
 }
 
+// lnx never asks: it links tagged messages only.
 int untagged(Entry*) { return -FI_ENOSYS; }
 
 ReceivePeerCalls calls_of_ours = {
@@ -132,11 +133,13 @@ fi_addr_t source_of(Entry* entry) {
 }  // namespace
 
 int open_shared_receive(fid_domain*, fi_rx_attr* attributes, fid_ep** fid, void* context) {
-  if (attributes == nullptr || (attributes->op_flags & FI_PEER) == 0) return -FI_ENOSYS;
+  if (attributes == nullptr || (attributes->op_flags & FI_PEER) == 0) {
+    return -FI_ENOSYS;  // a shared context of its own the machine's provider has not either
+  }
   SharedReceive* shared = static_cast<ReceiveContext*>(context)->shared;
   if (shared->owner_calls->size < sizeof(ReceiveOwnerCalls)) {
     log("fi_srx_context: the peer interface of libfabric 1 is not offered");
-    return -FI_ENOSYS;
+    return -FI_ENOSYS;  // its structures are laid out differently, and no MPI library that we run has it
   }
   auto* holder = allocate<Holder>();
   if (holder == nullptr) return -FI_ENOMEM;

@@ -27,8 +27,10 @@ bool has_something(const fid* object) {
 
 int open_wait_object(fi_wait_obj asked, WaitObject& made) {
   made = {asked, -1};
+  // Wait sets and FI_WAIT_MUTEX_COND are not offered by the machine's provider either.
   if (asked != FI_WAIT_FD) return wait_object_accepted(asked) ? 0 : -FI_ENOSYS;
   const Session session;
+  // In a run virtual time waits for the rank, so one that slept in poll() until time has passed would stop it for good.
   if (!session || !session.channel().served()) {
     log("FI_WAIT_FD is offered on a served fabric only");
     return -FI_ENOSYS;
