@@ -17,6 +17,9 @@ from dryfly import mpi
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than some ten seconds")
+    config.addinivalue_line(
+        "markers", "whole: takes minutes and adds little: `make test-whole` runs it, `make test` does not"
+    )
 
 
 class Start(Protocol):
