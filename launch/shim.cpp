@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int exit_of_signal = 128;
-constexpr int exit_of_noexec = 127;
 
 struct Task {
   std::vector<std::string> texts;
@@ -106,9 +105,8 @@ SpawnRequest prepare(const Task& task, const Signals& signals) {
   return request;
 }
 
-// Until dryfly-launch lets go or a signal comes.
+// Until dryfly-launch lets go or a signal comes; gives the exit status.
 int watch(int socket_fd, const std::string& rank, const Spawned& child, const Signals& signals) {
-  int status = 0;
   const int signal_fd = signalfd(-1, &signals.answered, SFD_CLOEXEC);
   std::array<pollfd, 3> sources{{{socket_fd, POLLIN, 0}, {signal_fd, POLLIN, 0}, {child.pidfd, POLLIN, 0}}};
   while (true) {
@@ -118,9 +116,8 @@ int watch(int socket_fd, const std::string& rank, const Spawned& child, const Si
       const auto ending = ending_of(child.pidfd, child.pid).value_or(Ending{});
       const std::string what = ending.by_signal ? "signal " : "exit ";
       tell(socket_fd, what + rank + " " + std::to_string(child.pid) + " " + std::to_string(ending.value));
-      status = ending.by_signal ? exit_of_signal + ending.value : ending.value;
     }
-    if (sources[0].revents != 0) return status;  // dryfly-launch says nothing here: it has let go, or is gone
+    if (sources[0].revents != 0) return 0;  // dryfly-launch says nothing here: it has let go, or is gone
     if (sources[1].revents != 0) {
       signalfd_siginfo info{};
       if (read(signal_fd, &info, sizeof info) != sizeof info) continue;
@@ -158,7 +155,7 @@ int run_shim(const std::string& socket_name, const std::string& rank_variable) {
     tell(fd, "noexec " + rank + " " + std::to_string(failure->error) + " " + failure->path);
     pollfd source{fd, POLLIN, 0};
     poll(&source, 1, -1);
-    return exit_of_noexec;
+    return 0;
   }
   const Spawned& child = std::get<Spawned>(result);
   tell(fd, "started " + rank + " " + std::to_string(child.pid));

@@ -125,10 +125,11 @@ void Supervisor::start_all() {
 int Supervisor::run() {
   start_all();
   while (!verdict_ && (running_ > 0 || !attached_.empty())) wait_for_events();
-  if (!verdict_ && foreign_) let_starter_end();
+  const bool ended_well = !verdict_;
+  if (foreign_ && ended_well) let_starter_end();
   conclude("done", 0);
   report();
-  if (foreign_) foreign_->release();
+  if (foreign_ && !ended_well) let_starter_end();
   if (!end_all_descendants(grace, patience_with_kill)) {
     std::fprintf(stderr, "dryfly-launch: a process of the job does not end, stuck in the kernel even after SIGKILL\n");
   }

@@ -19,8 +19,9 @@ using namespace std::chrono_literals;
 
 // From the end of a shim or a launcher until it counts as the cause: what really happened is reported within this.
 constexpr auto presumed_for = 300ms;
-// Hydra and its kin end at once when their last process has; one that does not is ended.
+// Hydra and its kin end when their last process has, after their output; one that does not is ended.
 constexpr int starter_may_take_ms = 10'000;
+constexpr int starter_may_take_after_failure_ms = 1'000;
 constexpr int exit_of_noexec = 127;
 
 std::string starter_line(const Ending& ending) {
@@ -113,12 +114,12 @@ void Supervisor::starter_ended() {
   presume(starter_line(*ending), 1);
 }
 
-// Every rank has ended well: their shims may go, and the launcher has its own last words.
+// The shims may go, and the launcher hands on what the ranks have printed.
 void Supervisor::let_starter_end() {
   foreign_->release();
   if (starter_process_.pidfd < 0) return;
   std::array<pollfd, 2> sources{{{starter_process_.pidfd, POLLIN, 0}, {signal_fd_, POLLIN, 0}}};
-  poll(sources.data(), sources.size(), starter_may_take_ms);
+  poll(sources.data(), sources.size(), verdict_ ? starter_may_take_after_failure_ms : starter_may_take_ms);
   read_signals();
   const auto ending = ending_of(starter_process_.pidfd, starter_process_.pid);
   if (ending && !ending->clean()) conclude(starter_line(*ending), 1);

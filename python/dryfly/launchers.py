@@ -129,8 +129,8 @@ def _prterun(program: str, job: Job) -> Starter:
     agent = files / "agent"
     agent.write_text(_AGENT, encoding="utf-8")
     agent.chmod(0o700)
-    command = [program, "--allow-run-as-root", "--hostfile", str(hosts), "--map-by", "seq:OVERSUBSCRIBE"]
-    command += ["--bind-to", "none", "--prtemca", "plm_ssh_agent", str(agent), "--prtemca", "prte_if_include", "lo"]
+    command = [program, "--quiet", "--allow-run-as-root", "--hostfile", str(hosts), "--map-by", "seq:OVERSUBSCRIBE"]
+    command += ["--bind-to", "none", "--prtemca", "plm_ssh_agent", str(agent)]
     command += ["-n", str(len(job.node_of_rank))]
     variables = {
         "LD_PRELOAD": str(native(PRELOAD)),
@@ -140,7 +140,9 @@ def _prterun(program: str, job: Job) -> Starter:
         "PRTE_PREFIX": job.library.prefix,
         "PMIX_PREFIX": job.library.prefix,
         "TMPDIR": str(files),
-    }
+        # Open MPI sends names that are made of this one; with prterun's own, which has its process number, runs differ.
+        "PMIX_SERVER_NSPACE": "dryfly",
+    } | dict(_topology(job.variables))
     return Starter(
         command=tuple(command), rank_variable="PMIX_RANK", serves_pmi=True, environment=tuple(variables.items())
     )
