@@ -129,7 +129,7 @@ def _prterun(program: str, job: Job) -> Starter:
     agent = files / "agent"
     agent.write_text(_AGENT, encoding="utf-8")
     agent.chmod(0o700)
-    command = [program, "--quiet", "--allow-run-as-root", "--hostfile", str(hosts), "--map-by", "seq:OVERSUBSCRIBE"]
+    command = [program, "--allow-run-as-root", "--hostfile", str(hosts), "--map-by", "seq:OVERSUBSCRIBE"]
     command += ["--bind-to", "none", "--prtemca", "plm_ssh_agent", str(agent)]
     command += ["-n", str(len(job.node_of_rank))]
     variables = {
@@ -175,7 +175,7 @@ def _check_slurm(library: MpiLibrary, _node_of_rank: tuple[str, ...]) -> str:  #
 
 def _slurm(program: str, job: Job) -> Starter:
     command = [program, "--quiet", "--nodes=1", f"--ntasks={len(job.node_of_rank)}", "--overcommit"]
-    command += ["--mpi=none", "--cpu-bind=none", "--input=0", "--kill-on-bad-exit=0", "--export=ALL"]
+    command += ["--mpi=none", "--cpu-bind=quiet,none", "--input=0", "--kill-on-bad-exit=0", "--export=ALL"]
     if "SLURM_JOB_ID" in os.environ:
         command += ["--overlap"]
     else:

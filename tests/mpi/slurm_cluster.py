@@ -1,8 +1,8 @@
 """A Slurm of its own on this host: munged, slurmctld and slurmd with their files in one temporary folder.
 
-    python tests/slurm/cluster.py COMMAND...     runs the command with SLURM_CONF pointing to it, and ends everything
+    python tests/mpi/slurm_cluster.py COMMAND...     runs the command with SLURM_CONF pointing to it, then ends it all
 
-Needs root (slurmd starts jobs as their users) and Debian's slurm-wlm with munge. Nothing in /etc is read or written, and
+Needs root (slurmd starts jobs as their users) and Debian's slurm-wlm with munge. Nothing in /etc is read or written;
 a Slurm that runs here already is left alone: key, sockets and ports are this one's.
 """
 
@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-_PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo", "scontrol")
+_PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo", "squeue", "scancel")
 _PR_SET_PDEATHSIG = 1
 
 _CONFIGURATION = """\
@@ -102,8 +102,21 @@ def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: f
         if state.stdout.strip() == "idle":
             return
         time.sleep(0.1)
-    logs = [file.read_text(errors="replace")[-1500:] for pattern in ("*.output", "*.log") for file in folder.glob(pattern)]
+    logs = [
+        file.read_text(errors="replace")[-1500:] for pattern in ("*.output", "*.log") for file in folder.glob(pattern)
+    ]
     raise RuntimeError("Slurm did not come up:\n" + "\n".join(logs))
+
+
+def _end_all_jobs(environment: Mapping[str, str]) -> None:
+    """What watches a job's processes outlives slurmd."""
+    subprocess.run(["scancel", "--quiet", f"--user={os.geteuid()}"], env=environment, capture_output=True, check=False)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        jobs = subprocess.run(["squeue", "--noheader"], env=environment, capture_output=True, text=True, check=False)
+        if not jobs.stdout.strip():
+            return
+        time.sleep(0.1)
 
 
 @contextlib.contextmanager
@@ -128,13 +141,16 @@ def running() -> Iterator[dict[str, str]]:
         try:
             munge_files = [f"--{part}-file={folder}/munge.{part}" for part in ("key", "pid", "log", "seed")]
             daemons.append(
-                _start("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *munge_files, folder=folder)
+                _start(
+                    "munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *munge_files, folder=folder
+                )
             )
             daemons.append(_start("slurmctld", "-D", folder=folder))
             daemons.append(_start("slurmd", "-D", "-N", host, folder=folder))
             _wait_until_idle(environment, folder, limit_s=30)
             yield environment
         finally:
+            _end_all_jobs(environment)
             for daemon in reversed(daemons):
                 daemon.terminate()
             for daemon in daemons:
