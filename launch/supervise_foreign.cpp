@@ -77,14 +77,14 @@ void Supervisor::take_report(const ForeignReport& report) {
     case ForeignReport::Kind::told:
     case ForeignReport::Kind::vanished:
       if (state.over) return;
+      if (presumption_) return;
       return presume("vanished rank " + std::to_string(report.rank) + " pid " + std::to_string(state.process.pid), 1);
   }
 }
 
 void Supervisor::presume(std::string line, int exit_status) {
-  if (presumption_) return;
+  if (!presumption_) presumed_until_ = Clock::now() + presumed_for;
   presumption_ = Verdict{std::move(line), exit_status};
-  presumed_until_ = Clock::now() + presumed_for;
 }
 
 void Supervisor::answer_shim(int rank) {
@@ -111,7 +111,8 @@ void Supervisor::starter_ended() {
   if (verdict_ || !ending) return;
   close(starter_process_.pidfd);
   starter_process_.pidfd = -1;
-  presume(starter_line(*ending), 1);
+  // Killed, it takes the shims along; otherwise it mostly ends because one of them has.
+  if (!presumption_ || ending->by_signal) presume(starter_line(*ending), 1);
 }
 
 // The shims may go, and the launcher hands on what the ranks have printed.

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo", "squeue", "scancel")
@@ -93,15 +93,23 @@ def _start(*command: str, folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: float) -> None:
+def until(condition: Callable[[], bool], *, limit_s: float) -> bool:
+    """False if it does not hold within the time."""
     deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        state = subprocess.run(
-            ["sinfo", "--noheader", "--format=%T"], env=environment, capture_output=True, text=True, check=False
-        )
-        if state.stdout.strip() == "idle":
-            return
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.1)
+    return True
+
+
+def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: float) -> None:
+    def is_idle() -> bool:
+        command = ["sinfo", "--noheader", "--format=%T"]
+        return subprocess.run(command, env=environment, capture_output=True, check=False).stdout.strip() == b"idle"
+
+    if until(is_idle, limit_s=limit_s):
+        return
     logs = [
         file.read_text(errors="replace")[-1500:] for pattern in ("*.output", "*.log") for file in folder.glob(pattern)
     ]
@@ -111,12 +119,8 @@ def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: f
 def _end_all_jobs(environment: Mapping[str, str]) -> None:
     """What watches a job's processes outlives slurmd."""
     subprocess.run(["scancel", "--quiet", f"--user={os.geteuid()}"], env=environment, capture_output=True, check=False)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        jobs = subprocess.run(["squeue", "--noheader"], env=environment, capture_output=True, text=True, check=False)
-        if not jobs.stdout.strip():
-            return
-        time.sleep(0.1)
+    list_jobs = ["squeue", "--noheader"]
+    until(lambda: not subprocess.run(list_jobs, env=environment, capture_output=True, check=False).stdout, limit_s=10)
 
 
 @contextlib.contextmanager
