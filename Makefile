@@ -1,6 +1,7 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
 # make test-whole  the tests that take minutes and add little to those of `make test`
+# make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
@@ -14,7 +15,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test test-whole bench reproduce lint sanitize build setup test-setup clean
+.PHONY: demo test test-whole test-slurm bench reproduce lint sanitize build setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -50,6 +51,9 @@ test: test-setup
 test-whole: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
 	$(BIN)/python -m pytest -m whole
+
+test-slurm: test-setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q tests/mpi/slurm_launcher.py
 
 bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done

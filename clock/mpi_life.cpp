@@ -9,6 +9,7 @@
 #include "clock/call_record.hpp"
 #include "clock/compute.hpp"
 #include "clock/export.hpp"
+#include "clock/launcher_line.hpp"
 #include "clock/ledger.hpp"
 #include "clock/mpi_calls.hpp"
 #include "clock/mpi_library.hpp"
@@ -55,6 +56,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   wish_for_nic();
   watch_node_memory();
   set_mode(CallMode::outside);
+  tell_launcher("initialised");
   const int status = initialise();
   set_mode(CallMode::unmarked);
   if (status == 0) begin_run(by, is_thread_multiple());
@@ -114,7 +116,9 @@ DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
     end_run(Call::Session_finalize, CallMode::outside, [] { dryfly_self.gate(GateKind::outside); });
     set_mode(CallMode::outside);
   }
-  return pmpi("Session_finalize", session);
+  const int status = pmpi("Session_finalize", session);
+  if (phase() == Phase::ended) tell_launcher("finalised");
+  return status;
 }
 
 DRYFLY_EXPORT int MPI_Finalize() {
@@ -123,7 +127,9 @@ DRYFLY_EXPORT int MPI_Finalize() {
     end_run(Call::Finalize, CallMode::testing, pass_end_gate);
     set_mode(CallMode::outside);
   }
-  return pmpi("Finalize");
+  const int status = pmpi("Finalize");
+  tell_launcher("finalised");
+  return status;
 }
 
 DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
@@ -132,5 +138,6 @@ DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
     enter_call(static_cast<std::uint32_t>(Call::Abort), CallMode::outside);
     close_compute();
   }
+  if (nesting.outermost()) tell_launcher("aborted", code);
   return pmpi("Abort", communicator, code);
 }

@@ -1,5 +1,7 @@
 #include "launch/environment.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 
@@ -21,44 +23,81 @@ std::vector<std::string> assignments_of(const Variables& variables) {
   return result;
 }
 
+// What MPI libraries look for their server by.
+bool leads_to_a_server(std::string_view name) {
+  constexpr std::array names{"PMI_PORT",       "PMI_ID",         "PMI_HOSTNAME", "PMI_VERSION",
+                             "PMI_SUBVERSION", "PMIX_NAMESPACE", "PMIX_RANK"};
+  return std::ranges::find(names, name) != names.end() || name.starts_with("PMIX_SERVER_URI");
+}
+
 }  // namespace
 
 Environments::Environments(const Plan& plan, const char* const* inherited) : plan_(plan) {
   Variables variables;
   for (; *inherited != nullptr; ++inherited) variables[name_of(*inherited)] = *inherited;
-  for (const char* name :
-       {"PMI_PORT", "PMI_ID", "PMI_HOSTNAME", "PMI_VERSION", "PMI_SUBVERSION", "PMIX_NAMESPACE", "PMIX_RANK"}) {
-    variables.erase(name);
-  }
-  std::erase_if(variables, [](const auto& variable) { return variable.first.starts_with("PMIX_SERVER_URI"); });
-  set_all(variables, plan.environment);
-  common_ = assignments_of(variables);
+  std::erase_if(variables, [](const auto& variable) { return leads_to_a_server(variable.first); });
+  inherited_ = assignments_of(variables);
 
   std::map<int, int> ranks_of_node;
   for (const PlannedRank& rank : plan.ranks) ++ranks_of_node[rank.node];
   for (const PlannedRank& rank : plan.ranks) ranks_beside_.push_back(ranks_of_node[rank.node]);
 }
 
-std::vector<std::string> Environments::of_rank(int rank, int pmi_fd, const std::vector<std::string>& pmix) const {
+std::vector<std::string> Environments::dryfly_variables(int rank) const {
+  std::vector<std::string> own{"DRYFLY_RANK=" + std::to_string(rank)};
+  const auto node = plan_.node_names.find(plan_.ranks[static_cast<std::size_t>(rank)].node);
+  if (node != plan_.node_names.end()) own.push_back("DRYFLY_NODE_NAME=" + node->second);
+  return own;
+}
+
+std::vector<std::string> Environments::pmi_variables(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
-  const PlannedRank& planned = plan_.ranks[index];
-  std::vector<std::string> own{
-      "DRYFLY_RANK=" + std::to_string(rank),
+  return {
       "MPI_LOCALNRANKS=" + std::to_string(ranks_beside_[index]),
-      "MPI_LOCALRANKID=" + std::to_string(planned.local),
-      "PMI_FD=" + std::to_string(pmi_fd),
+      "MPI_LOCALRANKID=" + std::to_string(plan_.ranks[index].local),
       "PMI_RANK=" + std::to_string(rank),
       "PMI_SIZE=" + std::to_string(plan_.size()),
       "PMI_SPAWNED=0",
   };
-  const auto node = plan_.node_names.find(planned.node);
-  if (node != plan_.node_names.end()) own.push_back("DRYFLY_NODE_NAME=" + node->second);
+}
+
+std::vector<std::string> Environments::of_rank(int rank, int pmi_fd, const std::vector<std::string>& pmix) const {
+  std::vector<std::string> own = pmi_variables(rank);
+  own.push_back("PMI_FD=" + std::to_string(pmi_fd));
+  const std::vector<std::string> dryfly = dryfly_variables(rank);
   Variables variables;
-  set_all(variables, common_);
-  set_all(variables, planned.environment);
+  set_all(variables, inherited_);
+  set_all(variables, plan_.environment);
+  set_all(variables, plan_.ranks[static_cast<std::size_t>(rank)].environment);
   set_all(variables, pmix);
   set_all(variables, own);
+  set_all(variables, dryfly);
   return assignments_of(variables);
+}
+
+std::vector<std::string> Environments::of_starter() const {
+  Variables variables;
+  set_all(variables, inherited_);
+  set_all(variables, plan_.starter_environment);
+  return assignments_of(variables);
+}
+
+std::vector<std::string> Environments::for_shim(int rank, const std::vector<std::string>& pmix) const {
+  // Open MPI's patience while it starts depends on how many ranks there are (clock/sleep_calls.cpp).
+  std::vector<std::string> own{"PMI_SIZE=" + std::to_string(plan_.size())};
+  if (!plan_.starter_serves_pmi) own = pmi_variables(rank);
+  const std::vector<std::string> dryfly = dryfly_variables(rank);
+  Variables variables;
+  set_all(variables, plan_.environment);
+  set_all(variables, plan_.ranks[static_cast<std::size_t>(rank)].environment);
+  set_all(variables, pmix);
+  set_all(variables, own);
+  set_all(variables, dryfly);
+  std::vector<std::string> texts;
+  if (!plan_.starter_serves_pmi)
+    texts = {"unset PMI_PORT", "unset PMI_ID", "unset PMI_HOSTNAME", "unset PMIX_NAMESPACE", "unset PMIX_RANK"};
+  for (const std::string& assignment : assignments_of(variables)) texts.push_back("env " + assignment);
+  return texts;
 }
 
 }  // namespace dryfly::launch

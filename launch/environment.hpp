@@ -20,9 +20,18 @@ class Environments {
   // NAME=VALUE, each name once, sorted. `pmix` is what PmixServer gives for the rank.
   std::vector<std::string> of_rank(int rank, int pmi_fd, const std::vector<std::string>& pmix = {}) const;
 
+  // Of a launcher that starts the ranks.
+  std::vector<std::string> of_starter() const;
+
+  // What such a rank gets over what its launcher gave it, as the texts of launch/foreign.hpp.
+  std::vector<std::string> for_shim(int rank, const std::vector<std::string>& pmix) const;
+
  private:
+  std::vector<std::string> dryfly_variables(int rank) const;
+  std::vector<std::string> pmi_variables(int rank) const;
+
   const Plan& plan_;
-  std::vector<std::string> common_;
+  std::vector<std::string> inherited_;
   std::vector<int> ranks_beside_;  // by rank: how many ranks its node has
 };
 

@@ -3,6 +3,10 @@
 //   dryfly-launch --plan FILE [--status-fd N] [--attach-fd N] [--timeout SECONDS]
 //                 [--debug-rank R --debug-command WRAPPER...] -- PROGRAM ARGS...
 //
+// or, as the process between another launcher and a rank (launch/shim.hpp):
+//
+//   dryfly-launch --shim SOCKET VARIABLE
+//
 // The plan is described in launch/plan.hpp, the status line and exit status in launch/supervise.hpp. What is wrong
 // with the command line or the plan is one sentence on standard error and exit status 2.
 #include <fcntl.h>
@@ -20,6 +24,7 @@
 #include "core/spec/spec.hpp"
 #include "launch/guard.hpp"
 #include "launch/plan.hpp"
+#include "launch/shim.hpp"
 #include "launch/signals.hpp"
 #include "launch/supervise.hpp"
 
@@ -98,6 +103,7 @@ Plan read_plan(const std::string& path) {
 }
 
 int run(int argument_count, char** arguments) try {
+  if (argument_count == 4 && std::string_view(arguments[1]) == "--shim") return run_shim(arguments[2], arguments[3]);
   const auto [plan_file, options] = parse_command_line({arguments + 1, arguments + argument_count});
   const Plan plan = read_plan(plan_file);
   if (options.debug_rank >= plan.size()) {

@@ -91,8 +91,18 @@ void read_line(Plan& plan, LineReader line) {
     plan.pmix_library = line.remainder();
   } else if (item == "pmix-folder") {
     plan.pmix_folder = line.remainder();
+  } else if (item == "starter") {
+    plan.starter.push_back(line.remainder());
+  } else if (item == "starter-rank") {
+    plan.starter_rank = line.remainder();
+  } else if (item == "starter-env") {
+    plan.starter_environment.push_back(line.assignment());
+  } else if (item == "starter-pmi") {
+    plan.starter_serves_pmi = true;
   } else {
-    line.refuse("items are rank, env, rankenv, cwd, stdin-rank, node, pmix and pmix-folder");
+    line.refuse(
+        "items are rank, env, rankenv, cwd, stdin-rank, node, pmix, pmix-folder, starter, starter-rank, starter-env "
+        "and starter-pmi");
   }
   line.finish();
 }
@@ -124,6 +134,9 @@ Plan parse_plan(std::string_view text) {
   }
   if (plan.stdin_rank >= plan.size()) {
     throw SpecError("launch plan: stdin-rank " + std::to_string(plan.stdin_rank) + " is no rank of the job");
+  }
+  if (!plan.starter.empty() && plan.starter_rank.empty()) {
+    throw SpecError("launch plan: `starter` needs a `starter-rank`");
   }
   check_pmix(plan);
   return plan;

@@ -11,6 +11,13 @@
 //   pmix LIBRARY             serve PMIx beside PMI-1, with the server that this library has inside (launch/pmix.hpp)
 //   pmix-folder DIR          where that server and its clients may put files; whoever made it removes it
 //
+// Where another launcher starts the ranks (launch/foreign.hpp):
+//
+//   starter WORD             a word of the launcher's command, one line each; the shim's own words follow them
+//   starter-rank NAME        the environment variable in which it tells a process its rank
+//   starter-env NAME=VALUE   for the launcher's own process
+//   starter-pmi              the ranks use the launcher's PMI or PMIx, and dryfly-launch serves none
+//
 // Node numbers tell ranks of one node from ranks of another and nothing else: MPICH renumbers them.
 #pragma once
 
@@ -35,6 +42,10 @@ struct Plan {
   std::map<int, std::string> node_names;
   std::string pmix_library;  // empty: PMI-1 alone
   std::string pmix_folder;
+  std::vector<std::string> starter;  // empty: dryfly-launch itself
+  std::string starter_rank;
+  std::vector<std::string> starter_environment;  // NAME=VALUE
+  bool starter_serves_pmi = false;
 
   int size() const { return static_cast<int>(ranks.size()); }
 };

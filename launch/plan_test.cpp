@@ -44,6 +44,34 @@ TEST_CASE("a plan for PMIx names the server's library, its folder and every node
                        SpecError);
 }
 
+TEST_CASE("a plan for another launcher has its command word by word and the variable with the rank") {
+  const std::string ranks = "rank 0 node 7 local 0\n";
+  const Plan plan = parse_plan(ranks + "starter mpiexec\nstarter -f\nstarter a b\nstarter-rank PMI_RANK\n" +
+                               "starter-env A=1\nstarter-pmi");
+  CHECK(plan.starter == std::vector<std::string>{"mpiexec", "-f", "a b"});
+  CHECK(plan.starter_rank == "PMI_RANK");
+  CHECK(plan.starter_environment == std::vector<std::string>{"A=1"});
+  CHECK(plan.starter_serves_pmi);
+  CHECK_FALSE(parse_plan(ranks).starter_serves_pmi);
+  CHECK_THROWS_WITH_AS(parse_plan(ranks + "starter mpiexec"), "launch plan: `starter` needs a `starter-rank`",
+                       SpecError);
+}
+
+TEST_CASE("a shim is told what its rank needs, and of PMI only where dryfly-launch serves it") {
+  Plan plan = parse_plan("rank 0 node 7 local 0\nnode 7 nid7\nenv A=1\nrankenv 0 A=2\nstarter s\nstarter-rank R\n");
+  const char* inherited[] = {"OWN=1", nullptr};
+  const auto texts = [&] { return Environments(plan, inherited).for_shim(0, {}); };
+  const auto has = [](const auto& all, const char* text) { return std::ranges::find(all, text) != all.end(); };
+  CHECK(has(texts(), "env A=2"));
+  CHECK(has(texts(), "env DRYFLY_NODE_NAME=nid7"));
+  CHECK(has(texts(), "env PMI_RANK=0"));
+  CHECK(has(texts(), "unset PMI_PORT"));
+  CHECK_FALSE(has(texts(), "env OWN=1"));
+  plan.starter_serves_pmi = true;
+  CHECK_FALSE(has(texts(), "env PMI_RANK=0"));
+  CHECK_FALSE(has(texts(), "unset PMI_PORT"));
+}
+
 TEST_CASE("a rank finds the name of its node and its own PMIx server, not one of the caller's") {
   const Plan plan = parse_plan("rank 0 node 7 local 0\nnode 7 nid7\n");
   const char* inherited[] = {"PMIX_SERVER_URI2=theirs", "PMIX_NAMESPACE=theirs", nullptr};
@@ -67,8 +95,8 @@ TEST_CASE("a plan that cannot be meant is refused with its line") {
   CHECK_THROWS_WITH_AS(parse_plan("rank 99999999 node 1 local 0"),
                        "launch plan, line 1, `rank 99999999 node 1 local 0`: ranks go up to 1048575", SpecError);
   CHECK_THROWS_WITH_AS(parse_plan("nodes 3"),
-                       "launch plan, line 1, `nodes 3`: items are rank, env, rankenv, cwd, stdin-rank, node, pmix and "
-                       "pmix-folder",
+                       "launch plan, line 1, `nodes 3`: items are rank, env, rankenv, cwd, stdin-rank, node, pmix, "
+                       "pmix-folder, starter, starter-rank, starter-env and starter-pmi",
                        SpecError);
   CHECK_THROWS_WITH_AS(parse_plan("rank 0 node 1 local 0\nstdin-rank 1"),
                        "launch plan: stdin-rank 1 is no rank of the job", SpecError);

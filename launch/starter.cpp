@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -76,6 +77,24 @@ std::variant<StartedRank, SpawnFailure> Starter::start(int rank, const std::vect
     return *failure;
   }
   return StartedRank{std::get<Spawned>(result), sockets[0]};
+}
+
+std::variant<Spawned, SpawnFailure> Starter::start_starter(const std::string& socket_name) const {
+  SpawnRequest request;
+  request.command = plan_.starter;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  request.command.insert(request.command.end(), {self, "--shim", socket_name, plan_.starter_rank});
+  request.environment = environments_.of_starter();
+  request.own_group = isatty(STDIN_FILENO) == 0;
+  request.signal_mask = signals_.original_mask;
+  request.descriptor_limit = original_limit_;
+  return spawn(request);
+}
+
+std::vector<std::string> Starter::texts_for_shim(int rank, const std::vector<std::string>& pmix) const {
+  std::vector<std::string> texts = environments_.for_shim(rank, pmix);
+  for (const std::string& word : options_.program) texts.push_back("arg " + word);
+  return texts;
 }
 
 }  // namespace dryfly::launch

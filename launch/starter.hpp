@@ -32,6 +32,12 @@ class Starter {
   // `pmix` goes to the rank's environment.
   std::variant<StartedRank, SpawnFailure> start(int rank, const std::vector<std::string>& pmix) const;
 
+  // Starts the launcher that starts the ranks; their shims find their way by `socket_name`.
+  std::variant<Spawned, SpawnFailure> start_starter(const std::string& socket_name) const;
+
+  // What the shim of a rank is answered (launch/foreign.hpp).
+  std::vector<std::string> texts_for_shim(int rank, const std::vector<std::string>& pmix) const;
+
  private:
   const Plan& plan_;
   const Options& options_;

@@ -21,10 +21,7 @@
 
 #include "core/unit/check.hpp"
 #include "launch/descendants.hpp"
-#include "launch/ending.hpp"
-#include "launch/pmi.hpp"
-#include "launch/pmix.hpp"
-#include "launch/starter.hpp"
+#include "launch/supervisor.hpp"
 
 namespace dryfly::launch {
 namespace {
@@ -38,14 +35,6 @@ constexpr int exit_of_signal = 128;
 constexpr int exit_of_timeout = 124;
 constexpr int exit_of_noexec = 127;
 
-struct Verdict {
-  std::string line;
-  int exit_status;
-};
-
-// What an epoll event is about; `index` is a rank, or an entry of attached_.
-enum class Source : std::uint32_t { pmi, pmix, rank, attached, attach_lines, signals, status };
-
 std::uint64_t event_key(Source source, int index) {
   return static_cast<std::uint64_t>(source) << 32 | static_cast<std::uint32_t>(index);
 }
@@ -58,65 +47,7 @@ std::vector<int> nodes_of(const Plan& plan) {
 
 [[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
 
-class Supervisor {
- public:
-  Supervisor(const Plan& plan, const Options& options, const Signals& signals);
-  Supervisor(const Supervisor&) = delete;
-  Supervisor& operator=(const Supervisor&) = delete;
-  int run();
-
- private:
-  struct Rank {
-    Spawned process;
-    int pmi_fd = -1;
-    bool sending_blocked = false;
-    int attached = 0;         // processes of it in attached_
-    bool lost_sight = false;  // a process of it has ended and nobody knows how
-  };
-  struct Attached {
-    int rank;
-    pid_t pid;
-    int pidfd;
-  };
-
-  using Phase = PmiServer::Phase;
-
-  Phase phase(int rank) const { return pmix_ ? pmix_->phase(rank) : pmi_.phase(rank); }
-  Rank& rank_state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  void watch(int fd, std::uint32_t events, Source source, int index);
-  void conclude(std::string line, int exit_status);
-  void conclude_by(const Ending& ending, int rank, pid_t pid);
-
-  void start_all();
-  void wait_for_events();
-  void handle(const epoll_event& event);
-  bool read_pmi(int rank);
-  void send_answers();
-  void send_answers_to(int rank);
-  void check_pmi();
-  void read_signals();
-  void read_attach_lines();
-  void attach(std::string_view line);
-  void rank_ended(int rank);
-  void attached_ended(int index);
-  void report() const;
-
-  const Plan& plan_;
-  const Options& options_;
-  const Signals& signals_;
-  PmiServer pmi_;
-  std::unique_ptr<PmixServer> pmix_;  // null: the job has none
-  int epoll_fd_;
-  int signal_fd_;
-  std::vector<Rank> ranks_;
-  int running_ = 0;
-  std::map<int, Attached> attached_;
-  int next_attached_ = 0;
-  std::string attach_text_;
-  int ended_without_mpi_ = -1;  // a rank that will not come to any barrier
-  std::optional<Clock::time_point> deadline_;
-  std::optional<Verdict> verdict_;
-};
+}  // namespace
 
 Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& signals)
     : plan_(plan),
@@ -124,7 +55,7 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
       signals_(signals),
       pmi_("dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()),
            nodes_of(plan)),
-      pmix_(plan.pmix_library.empty() ? nullptr : std::make_unique<PmixServer>(plan)),
+      pmix_(plan.pmix_library.empty() || plan.starter_serves_pmi ? nullptr : std::make_unique<PmixServer>(plan)),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
       ranks_(plan.ranks.size()) {
@@ -162,7 +93,20 @@ void Supervisor::conclude_by(const Ending& ending, int rank, pid_t pid) {
   }
 }
 
+Supervisor::Phase Supervisor::phase(int rank) const {
+  if (plan_.starter_serves_pmi) return ranks_[static_cast<std::size_t>(rank)].phase;
+  return pmix_ ? pmix_->phase(rank) : pmi_.phase(rank);
+}
+
+bool Supervisor::anyone_initialised() const {
+  if (plan_.starter_serves_pmi) {
+    return std::ranges::any_of(ranks_, [](const Rank& rank) { return rank.phase != Phase::untouched; });
+  }
+  return pmix_ ? pmix_->anyone_initialised() : pmi_.anyone_initialised();
+}
+
 void Supervisor::start_all() {
+  if (!plan_.starter.empty()) return start_foreign();
   const Starter starter(plan_, options_, signals_);
   for (int rank = 0; rank < plan_.size(); ++rank) {
     const auto result = starter.start(rank, pmix_ ? pmix_->environment_of(rank) : std::vector<std::string>{});
@@ -181,8 +125,11 @@ void Supervisor::start_all() {
 int Supervisor::run() {
   start_all();
   while (!verdict_ && (running_ > 0 || !attached_.empty())) wait_for_events();
+  const bool ended_well = !verdict_;
+  if (foreign_ && ended_well) let_starter_end();
   conclude("done", 0);
   report();
+  if (foreign_ && !ended_well) let_starter_end();
   if (!end_all_descendants(grace, patience_with_kill)) {
     std::fprintf(stderr, "dryfly-launch: a process of the job does not end, stuck in the kernel even after SIGKILL\n");
   }
@@ -201,10 +148,16 @@ void Supervisor::report() const {
 }
 
 void Supervisor::wait_for_events() {
+  auto next = Clock::time_point::max();
+  if (deadline_) next = *deadline_;
+  if (presumption_) next = std::min(next, presumed_until_);
   int timeout_ms = -1;
-  if (deadline_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
-    if (left <= 0) return conclude("timeout", exit_of_timeout);
+  if (next != Clock::time_point::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+    if (left <= 0) {
+      return presumption_ && next == presumed_until_ ? conclude(presumption_->line, presumption_->exit_status)
+                                                     : conclude("timeout", exit_of_timeout);
+    }
     timeout_ms = static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000));
   }
   std::array<epoll_event, 256> events;
@@ -237,6 +190,12 @@ void Supervisor::handle(const epoll_event& event) {
       break;
     case Source::signals:
       read_signals();
+      break;
+    case Source::foreign:
+      take_reports();
+      break;
+    case Source::starter:
+      starter_ended();
       break;
     case Source::status:
       conclude("interrupted " + std::to_string(SIGHUP), exit_of_signal + SIGHUP);
@@ -286,13 +245,15 @@ void Supervisor::send_answers_to(int rank) {
   epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, state.pmi_fd, &event);
 }
 
+void Supervisor::conclude_abort(int rank, int code) {
+  const int low_byte = code & 0xff;
+  conclude("abort rank " + std::to_string(rank) + " code " + std::to_string(code),
+           low_byte == 0 && code != 0 ? 1 : low_byte);
+}
+
 void Supervisor::check_pmi() {
-  if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) {
-    const int low_byte = abort->code & 0xff;
-    conclude("abort rank " + std::to_string(abort->rank) + " code " + std::to_string(abort->code),
-             low_byte == 0 && abort->code != 0 ? 1 : low_byte);
-  }
-  if (ended_without_mpi_ >= 0 && (pmix_ ? pmix_->anyone_initialised() : pmi_.anyone_initialised())) {
+  if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) conclude_abort(abort->rank, abort->code);
+  if (ended_without_mpi_ >= 0 && anyone_initialised()) {
     conclude("early rank " + std::to_string(ended_without_mpi_), 1);
   }
 }
@@ -327,6 +288,7 @@ void Supervisor::attach(std::string_view line) {
   const std::string text(line);
   const bool understood = std::sscanf(text.c_str(), "attached %d %d", &rank, &pid) == 2;
   DRYFLY_CHECK(understood && rank >= 0 && rank < plan_.size() && pid > 0);
+  if (foreign_) take_reports();  // which process the shim has started
   Rank& state = rank_state(rank);
   if (state.process.pid == pid) return;
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -363,9 +325,14 @@ void Supervisor::attached_ended(int index) {
 
 void Supervisor::rank_ended(int rank) {
   Rank& state = rank_state(rank);
-  auto ending = ending_of(state.process.pidfd, state.process.pid);
+  const auto ending = ending_of(state.process.pidfd, state.process.pid);
   if (!ending) return;
   close(state.process.pidfd);
+  rank_ended(rank, *ending);
+}
+
+void Supervisor::rank_ended(int rank, const Ending& ending) {
+  Rank& state = rank_state(rank);
   --running_;
   // What happened before the end, though epoll may tell of it later, is the cause: MPI_Abort, Ctrl-C at a terminal,
   // the death of the MPI process behind this wrapper.
@@ -380,9 +347,9 @@ void Supervisor::rank_ended(int rank) {
       attached_ended(index);
     }
   }
-  if (!ending->clean()) {
-    const auto hidden = state.lost_sight && !ending->by_signal ? signal_in_exit_code(ending->value) : std::nullopt;
-    conclude_by(hidden ? Ending{true, *hidden} : *ending, rank, state.process.pid);
+  if (!ending.clean()) {
+    const auto hidden = state.lost_sight && !ending.by_signal ? signal_in_exit_code(ending.value) : std::nullopt;
+    conclude_by(hidden ? Ending{true, *hidden} : ending, rank, state.process.pid);
   } else if (phase(rank) == Phase::untouched) {
     ended_without_mpi_ = rank;
     check_pmi();
@@ -391,8 +358,6 @@ void Supervisor::rank_ended(int rank) {
   }
   send_answers();
 }
-
-}  // namespace
 
 int supervise(const Plan& plan, const Options& options, const Signals& signals) {
   Supervisor supervisor(plan, options, signals);

@@ -10,6 +10,8 @@
 //   interrupted S                  dryfly-launch got SIGHUP, SIGINT, SIGQUIT or SIGTERM           128 + S
 //   timeout                        the time given was not enough                                  124
 //   noexec PATH REASON             the program or the working directory cannot be used            127
+//   vanished rank R pid P          what watches the rank has gone without a word (launch/shim.hpp)                  1
+//   starter exit C, starter signal S   the launcher that starts the ranks has ended before them                     1
 //   lost S                         dryfly-launch itself was killed (launch/guard.hpp)             128 + S
 //
 // If the reader of status_fd goes away, the job ends as if by SIGHUP: nobody waits for it any more.

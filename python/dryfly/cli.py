@@ -40,6 +40,8 @@ def cli() -> None:
 @click.option("--compute-record", metavar="FILE", help="Record what is measured, for replay.")
 @click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
 @click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
+@click.option("--launcher", type=click.Choice(["dryfly", "hydra", "prterun", "slurm"]), default="dryfly",
+              show_default=True, help="What starts the ranks: docs/launchers.md.")  # fmt: skip
 @click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
 @click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.option("--quiet", is_flag=True, help="Only warnings and errors.")
@@ -62,6 +64,7 @@ def run(
     compute_record: str | None,
     trace: str | None,
     record: str | None,
+    launcher: str,
     timeout: str | None,
     debug: str | None,
     quiet: bool,
@@ -93,6 +96,7 @@ def run(
         skip_numerics=skip_numerics,
         trace=trace,
         record=record,
+        launcher=launcher,
         timeout_s=_seconds(timeout),
         debug=debug,
         quiet=quiet,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dryfly import linkx, nics, openmpi
 from dryfly.errors import UserError
+from dryfly.launchers import Starter
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
@@ -104,6 +105,7 @@ def plan(
     mpi: MpiLibrary,
     folder: Path,
     stdin_rank: int = 0,
+    starter: Starter | None = None,
 ) -> str:
     names = NodeNames(machine)
     lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
@@ -111,6 +113,7 @@ def plan(
     lines += [f"node {names.number(node)} {names.name(node)}" for node in sorted({p.node for p in placement.ranks})]
     if mpi.family == "openmpi":
         lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
+    lines += starter.plan_lines() if starter is not None else []
     told = nics.rank_variables(machine, placement)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
     for name, value in values.items():

@@ -50,6 +50,7 @@ class JobSpec:
     timeout_s: float | None = None
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
+    launcher: str = "dryfly"
     output_to_stderr: bool = False  # what the program prints: standard output is wanted for something else
 
 
@@ -318,6 +319,16 @@ class _Job:
             self._fail(f"{self._rank_text(words[2])} called MPI_Abort with code {words[4]}", 1)
         elif word == "early":
             self._fail(f"{self._rank_text(words[2])} ended without calling MPI_Finalize; the job was ended", 1)
+        elif word == "vanished":
+            who = self._rank_text(words[2], words[4])
+            self._fail(f"{who} was ended by {self._spec.launcher}, or from outside; the job was ended", 1)
+        elif word == "starter":
+            what = (
+                f"was killed by {_signal_text(int(words[2]))}"
+                if words[1] == "signal"
+                else f"exited with status {words[2]}"
+            )
+            self._fail(f"the launcher ({self._spec.launcher}) {what}; the job was ended", 1)
         elif word == "interrupted":
             self._fail("the job was interrupted", 1)
         elif word == "timeout":

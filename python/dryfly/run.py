@@ -16,6 +16,7 @@ from dryfly import (
     faults,
     hwloc,
     job,
+    launchers,
     memory,
     mpi,
     nics,
@@ -62,6 +63,7 @@ class RunOptions:
     provider: str = "cxi"
     on_node: str = OnNode.PROVIDER.value
     skip_numerics: bool = False
+    launcher: str = launchers.OWN
 
 
 def run(options: RunOptions) -> int:
@@ -94,6 +96,11 @@ def run(options: RunOptions) -> int:
     library = mpi.select(options.mpi, needed=program.family(options.command[0]))
     environment.check_provider_settings()
     environment.check_on_node(library, on_node)
+    names = NodeNames(machine)
+    node_names = tuple(names.name(each.node) for each in placement.ranks)
+    if debug_rank is not None and options.launcher != launchers.OWN:
+        raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
+    starter = launchers.prepare(options.launcher, library, node_of_rank=node_names)
     spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
@@ -120,7 +127,6 @@ def run(options: RunOptions) -> int:
             printer.say(f"warning: {class_warning}")
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
-        names = NodeNames(machine)
         channel = job.new_channel()
         values = environment.variables(
             channel=channel,
@@ -137,10 +143,17 @@ def run(options: RunOptions) -> int:
                 channel=channel,
                 spec=spec,
                 plan=environment.plan(
-                    machine, placement, values, mpi=library, folder=folder.path, stdin_rank=debug_rank or 0
+                    machine,
+                    placement,
+                    values,
+                    mpi=library,
+                    folder=folder.path,
+                    stdin_rank=debug_rank or 0,
+                    starter=starter(folder.path, values),
                 ),
                 program=prepared.command,
-                node_names=tuple(names.name(each.node) for each in placement.ranks),
+                node_names=node_names,
+                launcher=options.launcher,
                 result_file=folder.path / "result.json",
                 record_folder=record_folder,
                 timeout_s=options.timeout_s,
