@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "clock/export.hpp"
+#include "clock/mpi_library.hpp"
 #include "clock/real.hpp"
 
 namespace dryfly::preload {
@@ -182,6 +183,12 @@ Value* look_up(const Process* process, const char* key) {
   return card != nullptr ? value_of(*card) : nullptr;
 }
 
+// Of the PMIx below the MPI library, which Python loads for itself alone: RTLD_NEXT misses it there.
+void* next(const char* name) {
+  void* found = find_in_library(name);
+  return found != nullptr ? found : dlsym(RTLD_NEXT, name);
+}
+
 }  // namespace
 
 }  // namespace dryfly::preload
@@ -189,7 +196,7 @@ Value* look_up(const Process* process, const char* key) {
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
-  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, Value*)>(dlsym(RTLD_NEXT, "PMIx_Put"));
+  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, Value*)>(next("PMIx_Put"));
   write_card(key, *value);
   return real(scope, key, value);
 }
@@ -197,7 +204,7 @@ DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
 DRYFLY_EXPORT int PMIx_Get(const Process* process, const char* key, const void* info, std::size_t count,
                            Value** value) {
   using Get = int (*)(const Process*, const char*, const void*, std::size_t, Value**);
-  static const auto real = reinterpret_cast<Get>(dlsym(RTLD_NEXT, "PMIx_Get"));
+  static const auto real = reinterpret_cast<Get>(next("PMIx_Get"));
   *value = look_up(process, key);
   return *value != nullptr ? 0 : real(process, key, info, count, value);
 }

@@ -58,6 +58,7 @@ def variables(
     record_folder: Path | None = None,
     provider: str = "cxi",
     on_node: OnNode = OnNode.PROVIDER,
+    seed: int = 1,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
@@ -76,7 +77,9 @@ def variables(
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
     if provider == "linkx":
-        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited)
+        values |= linkx.settings(
+            mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed
+        )
     if on_node is OnNode.SHARED:
         segments = folder / "segments"
         segments.mkdir(exist_ok=True)

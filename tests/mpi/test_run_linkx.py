@@ -17,7 +17,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 
 
 # Wildcards of matching.c meet messages of ranks on this node and of the other; LINKx cannot cancel a receive.
-@pytest.mark.parametrize("program", [("p2p.c",), ("matching.c", "without-cancel"), ("reductions.c",)])
+# Windows go over cxi itself (rma_contended.c).
+@pytest.mark.parametrize(
+    "program", [("p2p.c",), ("matching.c", "without-cancel"), ("reductions.c",), ("rma_contended.c",)]
+)
 def test_program_finds_every_value_right(program: tuple[str, ...], dryfly: Dryfly, built: Programs) -> None:
     name, *arguments = program
     run = dryfly("run", *_NODES, *_LINKX, "--", built.check(name), *arguments, limit_s=120).succeeded()
