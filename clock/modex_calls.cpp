@@ -15,6 +15,7 @@
 
 #include "clock/export.hpp"
 #include "clock/mpi_library.hpp"
+#include "clock/rank.hpp"
 #include "clock/real.hpp"
 
 namespace dryfly::preload {
@@ -207,4 +208,15 @@ DRYFLY_EXPORT int PMIx_Get(const Process* process, const char* key, const void* 
   static const auto real = reinterpret_cast<Get>(next("PMIx_Get"));
   *value = look_up(process, key);
   return *value != nullptr ? 0 : real(process, key, info, count, value);
+}
+
+// MPI_Comm_create_from_group asks the process manager to agree upon a number. Ranks would wait there while they hold
+// virtual time, which those that are to come need; so it is refused, as by a manager that has no groups.
+DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const Process* members, std::size_t count, const void* wishes,
+                                       std::size_t wish_count, void** results, std::size_t* result_count) {
+  constexpr int not_supported = -47;
+  using Construct = int (*)(const char*, const Process*, std::size_t, const void*, std::size_t, void**, std::size_t*);
+  static const auto real = reinterpret_cast<Construct>(next("PMIx_Group_construct"));
+  if (belongs_to_run() && count > 1) return not_supported;
+  return real(name, members, count, wishes, wish_count, results, result_count);
 }

@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import linkx, nics, openmpi
+from dryfly import linkx, nics, openmpi, preload
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
-from dryfly.paths import PRELOAD, PROVIDER, native
+from dryfly.paths import PROVIDER, native
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec, OnNode
 
@@ -63,7 +63,7 @@ def variables(
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
-        "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
+        "LD_PRELOAD": _joined([str(preload.for_library(Path(mpi.libmpi)))], inherited.get("LD_PRELOAD")),
         "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
@@ -77,9 +77,7 @@ def variables(
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
     if provider == "linkx":
-        values |= linkx.settings(
-            mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed
-        )
+        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
     if on_node is OnNode.SHARED:
         segments = folder / "segments"
         segments.mkdir(exist_ok=True)

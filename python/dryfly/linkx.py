@@ -20,8 +20,8 @@ def settings(mpi: MpiLibrary, *, provider_path: str, inherited: Mapping[str, str
         )
     values = {
         "FI_PROVIDER_PATH": f"{provider_path}:{native(NODE_PROVIDER).parent}",
-        # lnx has tagged messages only. Windows go through btl/ofi over cxi itself, which libfabric therefore offers too;
-        # Open MPI has one list of providers for messages and windows, so that cxi has to leave messages to lnx.
+        # lnx has tagged messages only. Windows go through btl/ofi over cxi itself, which libfabric therefore offers
+        # too; Open MPI has one list of providers for messages and windows, so that cxi has to leave messages to lnx.
         "FI_PROVIDER": "lnx,shm,cxi",
         # Says so; and lnx draws a peer's NIC by a clock, which begins at another moment on each rank by this seed.
         "DRYFLY_LINKED": str(seed),
