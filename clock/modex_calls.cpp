@@ -14,6 +14,8 @@
 #include <cstdint>
 
 #include "clock/export.hpp"
+#include "clock/mpi_library.hpp"
+#include "clock/rank.hpp"
 #include "clock/real.hpp"
 
 namespace dryfly::preload {
@@ -182,6 +184,12 @@ Value* look_up(const Process* process, const char* key) {
   return card != nullptr ? value_of(*card) : nullptr;
 }
 
+// Of the PMIx below the MPI library, which Python loads for itself alone: RTLD_NEXT misses it there.
+void* next(const char* name) {
+  void* found = find_in_library(name);
+  return found != nullptr ? found : dlsym(RTLD_NEXT, name);
+}
+
 }  // namespace
 
 }  // namespace dryfly::preload
@@ -189,7 +197,7 @@ Value* look_up(const Process* process, const char* key) {
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
-  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, Value*)>(dlsym(RTLD_NEXT, "PMIx_Put"));
+  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, Value*)>(next("PMIx_Put"));
   write_card(key, *value);
   return real(scope, key, value);
 }
@@ -197,7 +205,18 @@ DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
 DRYFLY_EXPORT int PMIx_Get(const Process* process, const char* key, const void* info, std::size_t count,
                            Value** value) {
   using Get = int (*)(const Process*, const char*, const void*, std::size_t, Value**);
-  static const auto real = reinterpret_cast<Get>(dlsym(RTLD_NEXT, "PMIx_Get"));
+  static const auto real = reinterpret_cast<Get>(next("PMIx_Get"));
   *value = look_up(process, key);
   return *value != nullptr ? 0 : real(process, key, info, count, value);
+}
+
+// MPI_Comm_create_from_group asks the process manager to agree upon a number. Ranks would wait there while they hold
+// virtual time, which those that are to come need; so it is refused, as by a manager that has no groups.
+DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const Process* members, std::size_t count, const void* wishes,
+                                       std::size_t wish_count, void** results, std::size_t* result_count) {
+  constexpr int not_supported = -47;
+  using Construct = int (*)(const char*, const Process*, std::size_t, const void*, std::size_t, void**, std::size_t*);
+  static const auto real = reinterpret_cast<Construct>(next("PMIx_Group_construct"));
+  if (belongs_to_run() && count > 1) return not_supported;
+  return real(name, members, count, wishes, wish_count, results, result_count);
 }

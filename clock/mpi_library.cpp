@@ -92,6 +92,8 @@ void* find_pmpi(const char* name) {
   return found;
 }
 
+void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
+
 const Constants& constants() {
   static constexpr Constants mpich{0x44000000, -1, -2, -1, 3};
   static constexpr Constants standard{0x101, 1, -1, -2, 4096};

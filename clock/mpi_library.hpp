@@ -17,6 +17,8 @@ Abi abi();
 
 // The address of PMPI_`name` ("Send"); ends the process with a sentence if there is none.
 void* find_pmpi(const char* name);
+// The library's own function of that name, which this one takes the place of.
+void* find_in_library(const char* name);
 
 // The values of mpi.h that differ between the ABIs.
 struct Constants {

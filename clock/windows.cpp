@@ -12,6 +12,7 @@ using wire::CallMode;
 using wire::GateKind;
 
 std::uint64_t left_ps = 0;  // when the last MPI call came back
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool makes_one = false;
 
 bool watching() { return dryfly_self.watches_memory.load(std::memory_order_relaxed) != 0; }
 
@@ -72,8 +73,14 @@ void settle_windows(Call call) {
     dryfly_self.gate(GateKind::drain);  // the conductor knows of it when this returns
     dryfly_self.gate(GateKind::poll);
   }
+  makes_one = watching() && makes_window(call);
 }
 
-void leave_windows() { left_ps = instant(); }
+void leave_windows() {
+  left_ps = instant();
+  makes_one = false;
+}
+
+bool makes_watched_window() { return makes_one; }
 
 }  // namespace dryfly::preload

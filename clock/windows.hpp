@@ -15,5 +15,7 @@ wire::CallMode mode_with_windows(Call call, wire::CallMode mode);
 void settle_windows(Call call);
 // On its exit.
 void leave_windows();
+// Is the present MPI call one that makes a window, in a library whose ranks watch memory?
+bool makes_watched_window();
 
 }  // namespace dryfly::preload

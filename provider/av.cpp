@@ -145,9 +145,12 @@ fi_addr_t AddressVector::reverse(std::uint32_t endpoint) {
     }
     by_endpoint = allocate<fi_addr_t>(by_endpoint_count + 1);
     if (by_endpoint == nullptr) return FI_ADDR_NOTAVAIL;
-    // Backwards, so that of several entries for one end-point the first stands.
-    for (std::uint64_t i = count; i-- > 0;) {
-      if (slots[i].used) by_endpoint[slots[i].address.endpoint] = i + 1;
+    // Of several entries for one end-point libfabric's cxi keeps the first name, its shm takes the last.
+    const bool last_stands = domain->fabric->face->domain != nullptr;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!slots[i].used) continue;
+      fi_addr_t& entry = by_endpoint[slots[i].address.endpoint];
+      if (entry == 0 || last_stands) entry = i + 1;
     }
   }
   const fi_addr_t found = endpoint < by_endpoint_count ? by_endpoint[endpoint] : 0;

@@ -235,6 +235,10 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }
+  const bool linked = hints != nullptr && (hints->caps & FI_PEER) != 0;
+  // Where lnx links this provider, tagged messages are lnx's, and whoever asks for them shall find only lnx.
+  const bool asks_for_messages = hints != nullptr && (hints->caps & FI_TAGGED) != 0;
+  if (getenv("DRYFLY_LINKED") != nullptr && asks_for_messages && !linked) return -FI_ENODATA;
   bool any = true;
   std::uint32_t wanted = 0;
   if (!wanted_nic(*channel, node, flags, hints, any, wanted)) return -FI_ENODATA;
@@ -242,10 +246,8 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   const std::uint32_t nics = channel->welcome().nics_per_node;
   std::uint32_t own = 0;
   if (const int error = first_nic(*channel, own); error != 0) return error;
-  const bool linked = hints != nullptr && (hints->caps & FI_PEER) != 0;
   if (any && linked) {
-    // LINKx spreads its messages over every NIC that it is given, by the time of the day; without a word of the user's
-    // it gets the rank's own.
+    // LINKx spreads its messages over every NIC that it is given; without a word of the user's it gets the rank's own.
     any = false;
     wanted = own;
   }

@@ -8,13 +8,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import linkx, nics, openmpi
+from dryfly import linkx, nics, openmpi, preload
 from dryfly.errors import UserError
 from dryfly.launchers import Starter
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
-from dryfly.paths import PRELOAD, PROVIDER, native
+from dryfly.paths import PROVIDER, native
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec, OnNode
 
@@ -59,11 +59,12 @@ def variables(
     record_folder: Path | None = None,
     provider: str = "cxi",
     on_node: OnNode = OnNode.PROVIDER,
+    seed: int = 1,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
-        "LD_PRELOAD": _joined([str(native(PRELOAD))], inherited.get("LD_PRELOAD")),
+        "LD_PRELOAD": _joined([str(preload.for_library(Path(mpi.libmpi)))], inherited.get("LD_PRELOAD")),
         "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
@@ -77,7 +78,7 @@ def variables(
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
     if provider == "linkx":
-        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited)
+        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
     if on_node is OnNode.SHARED:
         segments = folder / "segments"
         segments.mkdir(exist_ok=True)

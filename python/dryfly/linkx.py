@@ -12,7 +12,7 @@ from dryfly.mpi import MpiLibrary
 from dryfly.paths import NODE_PROVIDER, native
 
 
-def settings(mpi: MpiLibrary, *, provider_path: str, inherited: Mapping[str, str]) -> dict[str, str]:
+def settings(mpi: MpiLibrary, *, provider_path: str, inherited: Mapping[str, str], seed: int) -> dict[str, str]:
     if mpi.family != "openmpi" or mpi.version.startswith("4."):
         raise UserError(
             f"--provider linkx: MPI library {mpi.name} does not use it; accepted are Open MPI 5 libraries, "
@@ -20,15 +20,18 @@ def settings(mpi: MpiLibrary, *, provider_path: str, inherited: Mapping[str, str
         )
     values = {
         "FI_PROVIDER_PATH": f"{provider_path}:{native(NODE_PROVIDER).parent}",
-        "FI_PROVIDER": "lnx",
+        # lnx has tagged messages only. Windows go through btl/ofi over cxi itself, which libfabric therefore offers
+        # too; Open MPI has one list of providers for messages and windows, so that cxi has to leave messages to lnx.
+        "FI_PROVIDER": "lnx,shm,cxi",
+        # Says so; and lnx draws a peer's NIC by a clock, which begins at another moment on each rank by this seed.
+        "DRYFLY_LINKED": str(seed),
     }
     defaults = {
         "FI_LNX_PROV_LINKS": "shm+cxi",
-        "OMPI_MCA_mtl_ofi_provider_include": "lnx",
+        "OMPI_MCA_mtl_ofi_provider_include": "lnx,cxi",
+        "OMPI_MCA_btl_ofi_provider_include": "lnx,cxi",
+        # With memory of GPUs asked for, lnx is the only one to answer, and the BTL does not ask again without.
+        "OMPI_MCA_btl_ofi_disable_hmem": "1",
         "OMPI_MCA_mtl_ofi_av": "table",
-        # lnx has tagged messages only, and Open MPI 5 has no one-sided communication over those: without this
-        # MPI_Win_create crashes, with it there is an error.
-        "OMPI_MCA_btl": "self",
-        "OMPI_MCA_osc": "^rdma",
     }
     return values | {name: value for name, value in defaults.items() if name not in inherited}

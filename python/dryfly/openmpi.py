@@ -67,6 +67,8 @@ def settings(
     }
     if parameters["osc"] == "rdma":
         values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
+    if "MPI4PY_MPIABI" not in inherited:
+        values["MPI4PY_MPIABI"] = "openmpi"  # mpi4py's wheel serves several libraries, and finds MPICH first
     for name, value in parameters.items():
         if f"OMPI_MCA_{name}" not in inherited:
             values[f"OMPI_MCA_{name}"] = value

@@ -44,8 +44,8 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
     ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
-    health = [*_run_health(counted, findings), *_one_sided_health(run, counted), *_compute_health(compute)]
-    spoiled = any(row["name"] in (LET_GO, "several_threads", "one_sided") for row in health)
+    health = [*_run_health(counted, findings), *_compute_health(compute)]
+    spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
         "dryfly": __version__,
@@ -174,17 +174,6 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
     return rows
-
-
-def _one_sided_health(run: RunInput, counted: Mapping[str, Any]) -> list[Json]:
-    """Open MPI 5 with all its ranks on one node uses locks and counters in their shared memory; 4 sends messages."""
-    profile = counted.get("profile", [])
-    calls = sum(row.get("count", 0) for row in profile if row.get("call", "").startswith(("MPI_Win_c", "MPI_Win_a")))
-    several_on_one_node = len(run.placement.nodes) == 1 and len(run.placement.ranks) > 1
-    if run.mpi.family != "openmpi" or run.mpi.version.startswith("4.") or calls == 0 or not several_on_one_node:
-        return []
-    text = "on a single node Open MPI locks windows through shared memory, outside virtual time: not repeatable"
-    return [_finding("one_sided", text, severity="note", count=calls)]
 
 
 def _compute_health(compute: Json) -> list[Json]:

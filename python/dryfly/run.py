@@ -137,6 +137,7 @@ def run(options: RunOptions) -> int:
             record_folder=record_folder,
             provider=options.provider,
             on_node=on_node,
+            seed=options.seed,
         ) | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
         outcome = job.run(
             job.JobSpec(

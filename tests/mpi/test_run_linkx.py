@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Dryfly, Programs
 
@@ -10,6 +12,25 @@ from dryfly import mpi
 _LINKX = ("--provider", "linkx", "--compute", "none")
 _NODES = ("-N", "2", "--ppn", "2")
 
+_INTER = """
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  int rank, mine, sum;
+  MPI_Comm half, between, all;
+  MPI_Init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 5, &between);
+  MPI_Intercomm_merge(between, rank >= 2, &all);
+  mine = rank + 1;
+  MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, all);
+  printf("%d of 10\\n", sum);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Programs:
@@ -17,7 +38,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 
 
 # Wildcards of matching.c meet messages of ranks on this node and of the other; LINKx cannot cancel a receive.
-@pytest.mark.parametrize("program", [("p2p.c",), ("matching.c", "without-cancel"), ("reductions.c",)])
+# Windows go over cxi itself (rma_contended.c).
+@pytest.mark.parametrize(
+    "program", [("p2p.c",), ("matching.c", "without-cancel"), ("reductions.c",), ("rma_contended.c",)]
+)
 def test_program_finds_every_value_right(program: tuple[str, ...], dryfly: Dryfly, built: Programs) -> None:
     name, *arguments = program
     run = dryfly("run", *_NODES, *_LINKX, "--", built.check(name), *arguments, limit_s=120).succeeded()
@@ -31,6 +55,24 @@ def test_the_same_run_gives_the_same_fingerprint(dryfly: Dryfly, built: Programs
     command = ("run", "--machine", "aurora", *_NODES, *_LINKX, "--", built.check("collectives.c"))
     runs = [dryfly(*command, limit_s=120).succeeded() for _ in range(2)]
     assert runs[0].fingerprint == runs[1].fingerprint
+
+
+# lnx draws one of a peer's NICs by the clock, here one that the run's seed sets.
+def test_two_links_repeat_and_follow_the_seed(dryfly: Dryfly, built: Programs) -> None:
+    two = {"FI_LNX_PROV_LINKS": "shm+cxi:cxi0,cxi1"}
+    command = ("run", "--machine", "aurora", "-N", "3", *_LINKX)
+    program = ("--", built.check("collectives.c"))
+    runs = [dryfly(*command, "--seed", seed, *program, environment=two).succeeded() for seed in ("1", "1", "2")]
+    assert runs[0].fingerprint == runs[1].fingerprint != runs[2].fingerprint
+    assert runs[0].results["repeatable"] is True
+    assert {row["index"] for row in runs[0].results["nics"]} == {0, 1}
+
+
+def test_an_intercommunicator_on_one_node_works(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "inter.c"
+    source.write_text(_INTER)
+    run = dryfly("run", "--mpi", "openmpi", *_LINKX, "-N", "1", "--ppn", "4", "--", source).succeeded()
+    assert run.stdout.splitlines().count("10 of 10") == 4
 
 
 def test_matching_in_software_costs_latency(dryfly: Dryfly, built: Programs) -> None:
