@@ -17,6 +17,8 @@ from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
+from dryfly.storage import Storage
+from dryfly.storage import result as storage_rows
 
 FORMAT = 1
 DROPPED_SHARE_WARNING = 0.02
@@ -37,6 +39,7 @@ class RunInput:
     mpi: MpiLibrary
     program: tuple[str, ...]
     spec: str
+    storage: Storage | None = None
 
 
 def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, findings: Sequence[Finding]) -> Json:
@@ -88,6 +91,9 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "protocols": list(counted.get("protocols", [])),
         "traffic_classes": list(counted.get("traffic_classes", [])),
         "nics": _nics(run, names, counted.get("nics", [])),
+        "storage": storage_rows(
+            run.storage, counted.get("storage", []), seconds=_seconds(counted.get("virtual_time_ps", 0))
+        ),
         "simulator": dict(counted.get("simulator", {})),
         "health": health,
         "ranks_detail": ranks,
