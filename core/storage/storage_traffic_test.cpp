@@ -161,6 +161,26 @@ TEST_CASE("a job's transfer takes longer beside reads into its NIC, and the same
   CHECK(beside == time_beside("storage.streams 1\n" + text));
 }
 
+TEST_CASE("what a NIC that is down gives up is counted, and the others go on") {
+  const std::string faults =
+      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
+      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
+      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 0\nfaults.seed 1\nfaults.count 1\n"
+      "faults.0.kind down\nfaults.0.where n0\nfaults.0.from_ps 0\n";
+  Stand stand("storage.streams 1\n" + stream(0, "read", "0-1", "storage.stream.0.nic_amount_bytes 655360\n") + faults);
+  stand.network.restart(Instant{0});
+  stand.traffic.start(Instant{0});
+  stand.engine.run(never);
+  // Ten operations of each: those of NIC 0 fail by their requests, eight at a time. One time-out for each eight.
+  CHECK(stand.traffic.totals()[0].failed == 10);
+  CHECK(stand.traffic.totals()[0].operations == 10);
+  CHECK(stand.network.at_rest());
+  const auto timeouts = stand.network.timeouts_by_nic();
+  CHECK(timeouts.size() == 1);
+  CHECK(timeouts.at(NicId{0}).ordered == stand.network.totals().faults.network_timeouts);
+  CHECK(timeouts.at(NicId{0}).unordered == 0);
+}
+
 TEST_CASE("nodes and directions that cannot be read are refused") {
   const auto refused = [](const std::string& streams) {
     const Spec spec = fabric::SampleMachine{.more = lines(streams)}.spec();

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
+from dryfly.counters import TIMEOUTS
 from dryfly.errors import RunError
 from dryfly.files import write_whole
 from dryfly.job import LET_GO, Finding
@@ -125,7 +126,15 @@ def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
 
 def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     name_of = {names.number(node): names.name(node) for node in run.placement.nodes}
-    return [{"node": name_of[row["node"]], "index": row["index"], "counters": dict(row["counters"])} for row in rows]
+    return [
+        {
+            "node": name_of[row["node"]],
+            "index": row["index"],
+            "network_timeouts": sum(row["counters"].get(name, 0) for name in TIMEOUTS),
+            "counters": dict(row["counters"]),
+        }
+        for row in rows
+    ]
 
 
 def _split(ranks: Sequence[Json]) -> Json:
