@@ -42,12 +42,13 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
                      StatusLine attach_line, int life_line, const std::string& record_folder)
     : topology_(spec),
       network_(engine_, topology_, spec),
+      storage_(storage_of(spec)),
       segment_(spec),
       ranks_(segment_.rank_count()),
       command_latency_{spec.number("nic.command_latency_ps")},
       completion_latency_{spec.number("nic.completion_latency_ps")},
       translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
-      nics_(engine_, network_, translator_, nic_spec(spec)),
+      nics_(engine_, storage_ ? static_cast<Network&>(storage_->network()) : network_, translator_, nic_spec(spec)),
       bounds_(segment_.rank_count()),
       batons_(ranks_, bounds_, Duration{spec.number("node.local_latency_ps")},
               segment_.header().nodes_share_memory != 0),
@@ -92,6 +93,13 @@ void Conductor::require_routes() const {
   for (const Rank& rank : ranks_) user_of.try_emplace(topology_.nic_of(rank.node, rank.nic_index), &rank);
   std::vector<NicId> nics;
   for (const auto& [nic, rank] : user_of) nics.push_back(nic);
+  if (const auto drained = network_.drained(nics)) {
+    const auto& [nic, entry] = *drained;
+    throw SpecError(entry + ": a drain of `" + spec_.text(entry + ".where") + "` takes out NIC n" +
+                    std::to_string(nic.value) + " of rank " + std::to_string(user_of.at(nic)->id.value) +
+                    ", for which there is no other way: accepted are drains of what no rank hangs on; to lose it "
+                    "nevertheless, write a loss or a flap");
+  }
   const auto cut_off = network_.cut_off(nics);
   if (!cut_off) return;
   const auto [from, to] = *cut_off;
@@ -228,6 +236,7 @@ void Conductor::start_all() {
   started_ = true;
   translator_.start_recording(start_);
   start_recording();
+  if (storage_) storage_->start(start_);
   started_at_ = WallClock::now();
   status_.say("started");
   for (Rank& rank : ranks_) {
@@ -276,6 +285,7 @@ void Conductor::end_all() {
   finish_recording();
   write_result();
   network_.end_faults();
+  if (storage_) storage_->stop();
   status_.say("ended");
   for (Rank& rank : ranks_) {
     if (rank.state == RankState::gone) continue;
@@ -317,12 +327,14 @@ std::uint64_t Conductor::settle_bounds() {
 
 bool Conductor::advance() {
   const std::uint64_t bound = settle_bounds();
-  limit_ = bound == never.ps ? never : Instant{bound + lookahead_ps()};
+  const bool all_wait = bound == never.ps;
+  limit_ = all_wait ? limit_of_waiting() : Instant{bound + lookahead_ps()};
   if (served()) limit_ = paced(limit_);
   const std::uint64_t before = engine_.events_run();
   if (engine_.next() < limit_) engine_.run(limit_);
+  if (storage_) storage_->network().stop_without_job(false);
   const bool ran = engine_.events_run() != before;
-  const Instant done = limit_ == never ? engine_.now() : limit_;
+  const Instant done = limit_ == never || (storage_ && all_wait) ? engine_.now() : limit_;
   if (done > processed_until_) processed_until_ = done;
   limit_ = {};
   return ran;

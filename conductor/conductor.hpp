@@ -28,6 +28,7 @@
 #include "core/fabric/packet_network.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
+#include "core/storage/storage_traffic.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "wire/spinner.hpp"
 
@@ -42,6 +43,8 @@ struct GateTotals {
   std::uint64_t standstills = 0;  // everybody waited and nothing was in flight: all got another turn
   std::uint64_t let_go = 0;       // ranks that slept outside the provider while everything else stood still
 };
+
+class JsonWriter;
 
 class Conductor final : private EventOutlet {
  public:
@@ -100,6 +103,14 @@ class Conductor final : private EventOutlet {
   void finish_recording();
   void write_result();
 
+  // Traffic beside the job: storage.cpp.
+  std::unique_ptr<storage::StorageTraffic> storage_of(const Spec& spec);
+  bool nothing_under_way();
+  std::uint64_t events_of_job() const;
+  Instant limit_of_waiting();
+  void write_storage(JsonWriter& json) const;
+  std::vector<NicCounters> counters_of_nics() const;
+
   // A served fabric: served.cpp.
   bool served() const { return segment_.header().served != 0; }
   void open_fabric();
@@ -116,6 +127,7 @@ class Conductor final : private EventOutlet {
   Engine engine_;
   Dragonfly topology_;
   PacketNetwork network_;
+  std::unique_ptr<storage::StorageTraffic> storage_;  // none: the job has the network for itself
   Segment segment_;
   std::vector<Rank> ranks_;
   Duration command_latency_;

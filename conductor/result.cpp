@@ -181,7 +181,8 @@ void Conductor::write_result() {
   write_matching(json, nics.matching);
   json.member("fingerprint", translator_.fingerprint().text());
   write_protocols(json, nics);
-  write_nics(json, nics_.counters(), topology_);
+  write_nics(json, counters_of_nics(), topology_);
+  write_storage(json);
   write_traffic_classes(json, network, spec_);
   write_ranks(json, ranks_, start_.ps);
   write_profile(json, ranks_);

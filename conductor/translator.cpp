@@ -73,10 +73,12 @@ void Translator::drain(Rank& rank) {
 void Translator::schedule_head(Rank& rank) {
   // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
   const Instant stamped{operations_[rank.commands.front()].command.at_ps};
+  ++events_scheduled_;
   engine_.schedule(std::max(stamped + command_latency_, engine_.now()), host_class | rank.id.value);
 }
 
 void Translator::handle(dryfly::Event event) {
+  ++events_handled_;
   Rank& rank = ranks_[static_cast<std::uint32_t>(event.key)];
   while (!rank.commands.empty()) {
     const std::uint32_t slot = rank.commands.front();

@@ -63,6 +63,9 @@ class Translator final : public Handler, public Host {
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const DeliveryTotals& totals() const { return totals_; }
   std::uint64_t deliveries_before_start() const { return deliveries_before_start_; }
+  // Engine events for commands that there have been, and those that are still to come.
+  std::uint64_t events_scheduled() const { return events_scheduled_; }
+  std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
 
   void handle(dryfly::Event event) override;
   void sent(EndpointId source, Token send) override;
@@ -135,6 +138,8 @@ class Translator final : public Handler, public Host {
   bool recording_ = false;
   RunRecorder* recorder_ = nullptr;
   std::uint64_t deliveries_before_start_ = 0;
+  std::uint64_t events_scheduled_ = 0;
+  std::uint64_t events_handled_ = 0;
 };
 
 }  // namespace dryfly

@@ -60,7 +60,7 @@ std::string call_name(const Rank& rank) {
 void Conductor::check_deadlock() {
   if (served() || !started_ || ended_ || broken_ || running_ != 0 || !by_instant_.empty() || !ready_.empty()) return;
   if (!batons_.open_nodes().empty()) return;
-  if (engine_.next() != never || work_is_there()) return;
+  if (!nothing_under_way() || work_is_there()) return;
   for (const Rank& rank : ranks_) {
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.overflow.empty()) return;
@@ -71,10 +71,10 @@ void Conductor::check_deadlock() {
   constexpr std::size_t releases_before_report = 16384;
   constexpr std::size_t rounds_least = 32;
   const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / ranks_.size());
-  if (engine_.events_run() != events_at_last_round_ || batons_.writes() != writes_at_last_round_) fruitless_rounds_ = 0;
+  if (events_of_job() != events_at_last_round_ || batons_.writes() != writes_at_last_round_) fruitless_rounds_ = 0;
   if (fruitless_rounds_ == rounds_before_report) return report_deadlock();
   ++fruitless_rounds_;
-  events_at_last_round_ = engine_.events_run();
+  events_at_last_round_ = events_of_job();
   writes_at_last_round_ = batons_.writes();
   ++gates_.standstills;
   if (segment_.header().nodes_share_memory != 0) return batons_.let_all_look();

@@ -7,17 +7,21 @@
 // further on), `fixed:N`, `exchange:N` (the source whose place among the sources differs in bit N). CLASS: a number of
 // core/contract/network.hpp. ORDER: ordered or unordered. PACE: `load:PPM` of a link of 25 GB/s, at random instants, or
 // `depth:N` messages under way all the time. The first line is `time WARM_UP_PS END_PS`: messages delivered between
-// the two count. For each stream: GB/s of payload per source, messages, and their latency in ns.
+// the two count. For each stream: GB/s of payload per source, messages, and their latency in ns. Streams to and from
+// storage groups are lines of the spec; of them it prints GB/s over all, from the start to the end, operations, and the
+// mean latency of one.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/engine/engine.hpp"
 #include "core/fabric/packet_network.hpp"
+#include "core/storage/storage_traffic.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/random.hpp"
 
@@ -93,19 +97,20 @@ class Traffic final : public Handler, public TransferSink {
     transfer.size = {stream.bytes};
     transfer.ordered = stream.ordered;
     transfer.traffic_class = static_cast<TrafficClass>(stream.traffic_class);
-    transfer.handle = take_message({number, place, now_ps});
+    transfer.handle = take_message({number, place, now_ps}) << background_bits;
     network_.submit(transfer);
     if (stream.load_ppm != 0) schedule(number, place, now_ps + 1 + random_.below(draws_++, distance_ps(stream)));
   }
   void delivered(std::uint32_t handle, std::uint32_t) override {
-    const Message& message = messages_[handle];
+    const Message& message = messages_[handle >> background_bits];
     Stream& stream = streams_[message.stream];
     const std::uint64_t now_ps = engine_.now().ps;
     if (now_ps < warm_up_ps_ || now_ps >= end_ps_) return;
     stream.delivered_bytes += stream.bytes;
     stream.latency_ps.push_back(now_ps - message.at_ps);
   }
-  void acknowledged(std::uint32_t handle) override {
+  void acknowledged(std::uint32_t number) override {
+    const std::uint32_t handle = number >> background_bits;
     const Message message = messages_[handle];
     free_.push_back(handle);
     if (streams_[message.stream].depth != 0) schedule(message.stream, message.place, engine_.now().ps);
@@ -177,6 +182,17 @@ class Traffic final : public Handler, public TransferSink {
   std::vector<std::uint32_t> free_;
 };
 
+void print(const storage::StorageTraffic& traffic, std::uint64_t end_ps) {
+  for (std::size_t number = 0; number < traffic.totals().size(); ++number) {
+    const storage::StreamTotals& totals = traffic.totals()[number];
+    const auto operations = static_cast<double>(totals.operations);
+    const auto line = [&](const char* what, double value) { std::printf("storage%zu.%s %.3f\n", number, what, value); };
+    line("gbps", static_cast<double>(totals.bytes) / (static_cast<double>(end_ps) / 1e12) / 1e9);
+    line("operations", operations);
+    line("mean_ns", operations > 0 ? static_cast<double>(totals.latency_sum.ps) / operations / 1e3 : 0.0);
+  }
+}
+
 int run(const char* spec_path) {
   std::ifstream file{spec_path};
   std::stringstream text;
@@ -192,11 +208,21 @@ int run(const char* spec_path) {
   for (std::string line; std::getline(std::cin, line);) {
     if (!line.empty()) streams.push_back(parse(line));
   }
-  Traffic traffic{engine, dragonfly, network, streams, warm_up_ps, end_ps, spec.number("run.seed")};
+  std::unique_ptr<storage::StorageTraffic> beside;
+  if (storage::Plan::any_in(spec)) {
+    beside =
+        std::make_unique<storage::StorageTraffic>(engine, network, storage::Plan::read(spec, dragonfly), Framing{});
+    beside->start(Instant{0});
+  }
+  Network& shared = beside ? static_cast<Network&>(beside->network()) : network;
+  Traffic traffic{engine, dragonfly, shared, streams, warm_up_ps, end_ps, spec.number("run.seed")};
+  engine.run(Instant{end_ps});
+  if (beside) beside->stop();
   engine.run(never);
   // What was begun is finished and counted nowhere; nothing may be left.
   DRYFLY_CHECK(network.at_rest() && network.credit_bytes_outstanding() == 0);
   traffic.print();
+  if (beside) print(*beside, end_ps);
   return 0;
 }
 

@@ -1,7 +1,8 @@
 """Runs a scenario and compares what it prints with the scenario's table.
 
-run.py FABRIC_TRAFFIC SCENARIO.toml   each case: a machine, settings, streams (fabric_traffic.cpp), and a table of
-                                      bounds; a bound may be a multiple of what an earlier case has printed:
+run.py FABRIC_TRAFFIC SCENARIO.toml   each case: a machine, settings, streams (fabric_traffic.cpp), `storage` as in a
+                                      --storage file (empty: only the servers are there), and a table of bounds; a
+                                      bound may be a multiple of what an earlier case has printed:
                                       "0.95 x alone:victim.gbps"
 run.py CHANNEL_GRAPH --machines       each shipped machine: no deadlock (channel_graph.cpp)
 """
@@ -17,14 +18,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
+from dryfly import storage  # noqa: E402
 from dryfly.machine import load, shipped_machines  # noqa: E402
 from dryfly.placement import place  # noqa: E402
 from dryfly.resolve import ComputeSpec, resolve  # noqa: E402
 
 
-def spec_of(machine_name: str, sets: list[str]) -> str:
-    machine = load(machine_name, sets=sets)
-    return resolve(machine, place(machine, nodes=1), seed=1, compute=ComputeSpec(mode="none"))
+def spec_of(machine_name: str, sets: list[str], streams: dict[str, object] | None = None) -> str:
+    """With `streams` of a --storage file the storage groups have their servers."""
+    machine = load(str(ROOT / machine_name) if machine_name.endswith(".toml") else machine_name, sets=sets)
+    found = None
+    if streams is not None:
+        machine = storage.with_servers(machine)
+        found = storage.parse(streams, machine, job=[0], seed=1) if streams else None
+    return resolve(machine, place(machine, nodes=1), seed=1, compute=ComputeSpec(mode="none"), storage=found)
 
 
 def printed(program: str, spec: str, streams: str = "") -> dict[str, float]:
@@ -50,7 +57,8 @@ def run_scenario(program: str, path: Path) -> bool:
     good = True
     for case in scenario["case"]:
         name = case["name"]
-        spec = spec_of(scenario["machine"], [*scenario.get("set", []), *case.get("set", [])])
+        beside = case.get("storage", scenario.get("storage"))
+        spec = spec_of(scenario["machine"], [*scenario.get("set", []), *case.get("set", [])], beside)
         streams = "\n".join([f"time {scenario['warm_up_us']}000000 {scenario['end_us']}000000", *case["streams"], ""])
         measured[name] = printed(program, spec, streams)
         for what, (least, most) in case["expect"].items():

@@ -23,6 +23,9 @@ MAY_INCLUDE: dict[str, set[str]] = {
         "core/unit", "core/spec", "core/engine", "core/contract", "core/topology", "core/record/observer.hpp",
     },
     "core/nic": {"core/unit", "core/spec", "core/engine", "core/contract"},
+    "core/storage": {
+        "core/unit", "core/spec", "core/engine", "core/contract", "core/topology", "core/nic/counters.hpp",
+    },
     "oracle": {"core/unit"},
     "wire": set(),
     "clock": {"wire"},
@@ -30,7 +33,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "launch": {"core/unit", "core/spec"},  # the two ways to fail: DRYFLY_CHECK and SpecError
     "conductor": {
         "core/unit", "core/spec", "core/record", "core/engine", "core/contract", "core/topology", "core/fabric",
-        "core/nic", "wire", "clock/call_names.hpp",
+        "core/nic", "core/storage", "wire", "clock/call_names.hpp",
     },
     "app": {"core/spec", "core/unit", "conductor"},
     "generator": {

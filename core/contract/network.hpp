@@ -25,6 +25,10 @@ struct Transfer {
   bool ordered = true;
 };
 
+// Handles with all these bits set are of traffic beside the job's (core/storage); nobody else gives such.
+inline constexpr unsigned background_bits = 4;
+inline constexpr std::uint32_t background_mark = (1U << background_bits) - 1;
+
 class TransferSink {
  public:
   virtual ~TransferSink() = default;
@@ -46,6 +50,12 @@ struct FaultTotals {
   std::uint64_t packets_sent_again = 0;
   std::uint64_t transfers_failed = 0;
   std::uint64_t link_replays = 0;
+};
+
+// Network time-outs of one NIC: of flows of ordered packets, and of unordered packets.
+struct NicTimeouts {
+  std::uint64_t ordered = 0;
+  std::uint64_t unordered = 0;
 };
 
 struct NetworkTotals {

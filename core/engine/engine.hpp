@@ -18,7 +18,7 @@ struct Event {
 
 // Classes double as the phase of an instant: at one picosecond, fabric events run before NIC events, and these
 // before host events.
-enum class ComponentClass : std::uint8_t { fabric = 0, nic = 1, host = 2, workload = 3 };
+enum class ComponentClass : std::uint8_t { fabric = 0, nic = 1, host = 2, workload = 3, background = 4 };
 inline constexpr unsigned component_class_shift = 60;
 
 class Handler {

@@ -29,6 +29,7 @@ FabricSpec FabricSpec::read(const Spec& spec) {
   fabric.window_packets =
       static_cast<std::uint32_t>(spec.number_in("fabric.nic.window_packets", 1, std::uint64_t{1} << 20));
   fabric.routing = spec.text("fabric.routing.algorithm");
+  if (spec.has("fabric.routing.group_load")) fabric.group_load = spec.text("fabric.routing.group_load");
   fabric.bias_shift = static_cast<std::uint32_t>(spec.number_in("fabric.routing.bias_shift", 0, 16));
   fabric.bias = {spec.number_in("fabric.routing.bias_bytes", 0, std::uint64_t{1} << 30)};
   fabric.staleness = duration("fabric.routing.staleness_ps");

@@ -55,6 +55,9 @@ class NicPorts final : private RetryOutlet {
   void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
   NetworkTotals totals() const;
+  std::map<NicId, NicTimeouts> timeouts_by_nic() const {
+    return retry_ == nullptr ? std::map<NicId, NicTimeouts>{} : retry_->timeouts_by_nic();
+  }
   std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "core/fabric/packet_network.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/fabric/fabric_spec.hpp"
@@ -179,6 +180,23 @@ std::optional<std::pair<NicId, NicId>> PacketNetwork::cut_off(const std::vector<
   return std::nullopt;
 }
 
+std::optional<std::pair<NicId, std::string>> PacketNetwork::drained(const std::vector<NicId>& nics) const {
+  if (!fabric::FaultPlan::any_in(spec_)) return std::nullopt;
+  const fabric::FaultPlan whole = fabric::FaultPlan::read(spec_, dragonfly_, parts_->links);
+  for (std::size_t number = 0; number < whole.faults.size(); ++number) {
+    const fabric::Fault& fault = whole.faults[number];
+    if (fault.kind != fabric::FaultKind::drain) continue;
+    for (const NicId nic : nics) {
+      const std::uint32_t port = parts_->links.nic_port(nic);
+      for (const std::uint32_t end : {port, parts_->links[port].peer}) {
+        const bool hit = std::binary_search(fault.ports.begin(), fault.ports.end(), end);
+        if (hit) return std::pair{nic, "faults." + std::to_string(number)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 void PacketNetwork::handle(Event event) {
   if (observer_ != nullptr) [[unlikely]] {
     return handle_observed(event);
@@ -227,6 +245,8 @@ NetworkTotals PacketNetwork::totals() const {
   if (parts_->faults) totals.faults.link_replays = parts_->faults->replays();
   return totals;
 }
+
+std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
 
 bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
 

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,8 @@ class PacketNetwork final : public Network, private Handler {
   void connect(TransferSink& sink) override;
   void submit(const Transfer& transfer) override;
   NetworkTotals totals() const override;
+  // Of the NICs that have had any; their sum is network_timeouts of the totals.
+  std::map<NicId, NicTimeouts> timeouts_by_nic() const;
   bool at_rest() const override;
   // What another region has sent. Its instant must not lie before engine.now().
   void receive(const fabric::Crossing& crossing);
@@ -50,6 +54,9 @@ class PacketNetwork final : public Network, private Handler {
   void end_faults();
   // Two of these NICs that what is absent for good has cut off from each other, or of which one has no cable.
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const;
+
+  // One of these NICs whose link a drain in the spec takes out, and the field that says so.
+  std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>& nics) const;
 
   // From now on the observer is told of every frame on every link; none to stop.
   void observe(FabricObserver* observer) { observer_ = observer; }

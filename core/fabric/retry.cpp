@@ -97,6 +97,7 @@ void Retry::due(std::uint32_t packet) {
   const std::uint32_t flow = flow_of(packet);
   if (!records_[packet].delayed) {
     ++timeouts_;
+    ++(flow != none ? timeouts_by_nic_[nic].ordered : timeouts_by_nic_[nic].unordered);
     // A flow times out as a whole, by its oldest packet.
     std::uint32_t oldest = packet;
     if (flow != none) {

@@ -60,7 +60,11 @@ constexpr std::array<std::string_view, counter_count> names{"hni_tx_ok_27",
                                                             "lpe_famo_cmds",
                                                             "pct_req_ordered",
                                                             "pct_req_unordered",
-                                                            "pct_responses_received"};
+                                                            "pct_responses_received",
+                                                            "pct_sct_timeouts",
+                                                            "pct_spt_timeouts",
+                                                            "rh:sct_timeouts",
+                                                            "rh:spt_timeouts"};
 static_assert(!names.back().empty());
 
 // 27, 35, 36 to 63, 64, 65 to 127, 128 to 255, and so on to 8192 and more.

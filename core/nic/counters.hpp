@@ -41,6 +41,10 @@ enum class Counter : std::uint8_t {
   pct_req_ordered,                                // request packets sent, of ordered transfers
   pct_req_unordered,                              // and of unordered ones
   pct_responses_received,                         // answers to them: data, or acknowledgements
+  pct_sct_timeouts,                               // network time-outs of ordered flows
+  pct_spt_timeouts,                               // and of unordered packets
+  rh_sct_timeouts,                                // the same as the retry handler counts them
+  rh_spt_timeouts,
   count,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);

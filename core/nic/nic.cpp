@@ -77,6 +77,8 @@ void Nics::restart() {
 
 NicTotals Nics::totals() const { return implementation_->totals; }
 std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters(); }
+std::uint64_t Nics::events_scheduled() const { return implementation_->transport.events_scheduled(); }
+std::uint64_t Nics::events_pending() const { return implementation_->transport.events_pending(); }
 bool Nics::at_rest() const { return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest(); }
 
 }  // namespace dryfly

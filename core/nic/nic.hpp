@@ -206,6 +206,9 @@ class Nics final {
   NicTotals totals() const;
   // Of every NIC that has had an end-point, in the order of their ids.
   std::vector<NicCounters> counters() const;
+  // Engine events of the NICs that there have been, and those that are still to come.
+  std::uint64_t events_scheduled() const;
+  std::uint64_t events_pending() const;
   // Nothing in progress: no send unmatched, none unacknowledged (posted receives do not count).
   bool at_rest() const;
 

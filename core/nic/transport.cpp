@@ -156,6 +156,7 @@ void Transport::failed(std::uint32_t handle, bool delivered) {
 }
 
 void Transport::handle(Event event) {
+  ++events_handled_;
   const auto stage = static_cast<Stage>((event.key >> stage_shift) & 0xf);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
   switch (stage) {
@@ -195,6 +196,7 @@ Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {
 
 void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {
   constexpr auto component = static_cast<std::uint64_t>(ComponentClass::nic) << component_class_shift;
+  ++events_scheduled_;
   engine_.schedule(at, component | static_cast<std::uint64_t>(stage) << stage_shift | endpoint.value);
 }
 

@@ -44,6 +44,9 @@ class Transport final : public Handler, public TransferSink {
   NicCounters& counters_of(EndpointId endpoint) { return counters_[port(endpoint).counters]; }
   std::vector<NicCounters> counters() const;
   void restart_counters();
+  // Events of these stages that there have been, and those that are still to come.
+  std::uint64_t events_scheduled() const { return events_scheduled_; }
+  std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
 
   void handle(Event event) override;
   void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
@@ -104,6 +107,8 @@ class Transport final : public Handler, public TransferSink {
   Fifo<Arrival> ingress_;                       // these three have one latency each, so one queue serves all NICs
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
+  std::uint64_t events_scheduled_ = 0;
+  std::uint64_t events_handled_ = 0;
 };
 
 }  // namespace dryfly::nic

@@ -29,6 +29,7 @@ def cli() -> None:
 @click.option("--json", "json_file", metavar="FILE", help="Write the result there; - is standard output.")
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help='Such as fabric.link.rate="100 Gb/s".')
 @click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file.")
+@click.option("--storage", metavar="FILE", help="What reads from and writes to storage groups beside it: a TOML file.")
 @click.option("--mpi", metavar="NAME", help='One of "dryfly mpi list"; default: the newest MPICH.')
 @click.option("--provider", type=click.Choice(["cxi", "linkx"]), default="cxi", show_default=True,
               help="What Open MPI 5 talks through: linkx joins cxi with the node's shared memory.")  # fmt: skip
@@ -56,6 +57,7 @@ def run(
     json_file: str | None,
     sets: tuple[str, ...],
     faults: str | None,
+    storage: str | None,
     mpi: str | None,
     provider: str,
     on_node: str,
@@ -88,6 +90,7 @@ def run(
         json=json_file,
         sets=sets,
         faults=faults,
+        storage=storage,
         mpi=mpi,
         provider=provider,
         on_node=on_node,
@@ -127,6 +130,7 @@ def _seconds(text: str | None) -> float | None:
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
 @click.option("--faults", metavar="FILE")
+@click.option("--storage", metavar="FILE")
 @click.option("--compute", default="measured", show_default=True, metavar="MODE")
 def spec(
     machine: str,
@@ -137,6 +141,7 @@ def spec(
     seed: int,
     sets: tuple[str, ...],
     faults: str | None,
+    storage: str | None,
     compute: str,
 ) -> None:
     """Print the resolved spec that a run with these options would use."""
@@ -144,11 +149,16 @@ def spec(
     from dryfly.machine import load
     from dryfly.placement import place as place_ranks
     from dryfly.resolve import ComputeSpec, resolve
+    from dryfly.storage import load as load_storage
+    from dryfly.storage import with_servers
 
     chosen = load(machine, sets=sets)
+    if storage is not None:
+        chosen = with_servers(chosen)
     placement = place_ranks(chosen, nodes=nodes, ppn=ppn, ranks=ranks, policy=place, seed=seed)
     scenario = load_faults(faults, chosen, seed=seed) if faults is not None else None
-    text = resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute), scenario=scenario)
+    streams = load_storage(storage, chosen, job=placement.nodes, seed=seed) if storage is not None else None
+    text = resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute), scenario=scenario, storage=streams)
     click.echo(text, nl=False)
 
 

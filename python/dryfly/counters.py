@@ -18,7 +18,7 @@ from dryfly.errors import RunError, UserError
 from dryfly.files import write_whole
 
 _PREFIX = "MPICH_OFI_CXI_COUNTER_"
-_TIMEOUTS = ("rh:sct_timeouts", "rh:spt_timeouts")
+TIMEOUTS = ("rh:sct_timeouts", "rh:spt_timeouts")
 
 # Groups by their published names, with those members that the model has; a member stands for its numbered ones too.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -127,7 +127,7 @@ def _detailed(level: int, nics: Sequence[Mapping[str, Any]], timeouts: int) -> l
         return list(nics)
     if level != 3 or timeouts == 0:
         return []
-    hit = {nic["node"] for nic in nics if any(nic["counters"].get(name) for name in _TIMEOUTS)}
+    hit = {nic["node"] for nic in nics if any(nic["counters"].get(name) for name in TIMEOUTS)}
     return [nic for nic in nics if nic["node"] in hit] if hit else list(nics)
 
 

@@ -12,6 +12,8 @@ from dryfly.machine import Machine
 from dryfly.names import NodeNames
 from dryfly.placement import Placement
 from dryfly.schema import FIELDS
+from dryfly.storage import Storage
+from dryfly.storage import lines as storage_lines
 
 _EXTRA_FLIGHT = re.compile(r"([sn]\d+)\s*>\s*([sn]\d+)\s+(.+)")
 
@@ -86,6 +88,7 @@ def resolve(
     compute: ComputeSpec,
     scenario: faults.Scenario | None = None,
     on_node: OnNode = OnNode.PROVIDER,
+    storage: Storage | None = None,
 ) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
@@ -93,6 +96,7 @@ def resolve(
         if expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value
             lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
+    lines += _group_load(machine)
     lines += qos.lines(machine)
     lines += faults.retry_lines(machine)
     lines += _extra_flight(machine)
@@ -104,6 +108,8 @@ def resolve(
         lines += compute_model.lines(machine, skip_numerics=compute.skip_numerics)
     lines += _run(machine, placement, seed=seed)
     lines.append(("run.on_node", on_node.value))
+    if storage is not None:
+        lines += storage_lines(machine, storage)
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 
@@ -117,6 +123,16 @@ def _topology(machine: Machine) -> list[tuple[str, int | str]]:
     lines += [(f"topology.global.{i}.{j}", count) for (i, j), count in sorted(machine.global_links.items())]
     lines.append(("topology.ports_per_switch", machine.number("topology.ports_per_switch")))
     return lines
+
+
+def _group_load(machine: Machine) -> list[tuple[str, int | str]]:
+    text = machine.optional("fabric.routing.group_load")
+    known = [kind.name for kind in machine.kinds]
+    wanted = [name.strip() for name in str(text).split(",")] if text and text != "none" else []
+    for name in wanted:
+        if name not in known:
+            raise UserError(f'fabric.routing.group_load = "{text}": accepted are none, or of {", ".join(known)}')
+    return [("fabric.routing.group_load", ", ".join(wanted))] if wanted else []
 
 
 def _extra_flight(machine: Machine) -> list[tuple[str, int | str]]:

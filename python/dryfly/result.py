@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
+from dryfly.counters import TIMEOUTS
 from dryfly.errors import RunError
 from dryfly.files import write_whole
 from dryfly.job import LET_GO, Finding
@@ -17,6 +18,8 @@ from dryfly.mpi import MpiLibrary
 from dryfly.names import NodeNames
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
+from dryfly.storage import Storage
+from dryfly.storage import result as storage_rows
 
 FORMAT = 1
 DROPPED_SHARE_WARNING = 0.02
@@ -37,6 +40,7 @@ class RunInput:
     mpi: MpiLibrary
     program: tuple[str, ...]
     spec: str
+    storage: Storage | None = None
 
 
 def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, findings: Sequence[Finding]) -> Json:
@@ -88,6 +92,9 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "protocols": list(counted.get("protocols", [])),
         "traffic_classes": list(counted.get("traffic_classes", [])),
         "nics": _nics(run, names, counted.get("nics", [])),
+        "storage": storage_rows(
+            run.storage, counted.get("storage", []), seconds=_seconds(counted.get("virtual_time_ps", 0))
+        ),
         "simulator": dict(counted.get("simulator", {})),
         "health": health,
         "ranks_detail": ranks,
@@ -119,7 +126,15 @@ def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
 
 def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     name_of = {names.number(node): names.name(node) for node in run.placement.nodes}
-    return [{"node": name_of[row["node"]], "index": row["index"], "counters": dict(row["counters"])} for row in rows]
+    return [
+        {
+            "node": name_of[row["node"]],
+            "index": row["index"],
+            "network_timeouts": sum(row["counters"].get(name, 0) for name in TIMEOUTS),
+            "counters": dict(row["counters"]),
+        }
+        for row in rows
+    ]
 
 
 def _split(ranks: Sequence[Json]) -> Json:

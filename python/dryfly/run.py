@@ -24,6 +24,7 @@ from dryfly import (
     recording,
     result,
     solver,
+    storage,
     summary,
     traffic_class,
 )
@@ -60,6 +61,7 @@ class RunOptions:
     debug: str | None = None
     quiet: bool = False
     faults: str | None = None
+    storage: str | None = None
     provider: str = "cxi"
     on_node: str = OnNode.PROVIDER.value
     skip_numerics: bool = False
@@ -69,6 +71,8 @@ class RunOptions:
 def run(options: RunOptions) -> int:
     """The exit status of the job; raises UserError for what is wrong before the start."""
     machine = load(options.machine, sets=options.sets)
+    if options.storage is not None:
+        machine = storage.with_servers(machine)
     if not 0 <= options.seed <= SEED_MAX:
         raise UserError(f"--seed {options.seed}: accepted is 0 to {SEED_MAX}")
     placement = place(
@@ -77,6 +81,9 @@ def run(options: RunOptions) -> int:
     nics.check(os.environ, machine, placement)
     class_warning = traffic_class.check(os.environ, machine)
     scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
+    streams = None
+    if options.storage is not None:
+        streams = storage.load(options.storage, machine, job=placement.nodes, seed=options.seed)
     compute = ComputeSpec.parse(
         options.compute, record_file=options.compute_record, skip_numerics=options.skip_numerics
     )
@@ -101,7 +108,9 @@ def run(options: RunOptions) -> int:
     if debug_rank is not None and options.launcher != launchers.OWN:
         raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
     starter = launchers.prepare(options.launcher, library, node_of_rank=node_names)
-    spec = resolve(machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node)
+    spec = resolve(
+        machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node, storage=streams
+    )
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
@@ -120,6 +129,7 @@ def run(options: RunOptions) -> int:
             mpi=library,
             program=options.command,
             spec=spec,
+            storage=streams,
         )
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, inputs, prepared, need)

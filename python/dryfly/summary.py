@@ -13,6 +13,7 @@ from dryfly.memory import MemoryNeed
 from dryfly.names import NodeNames
 from dryfly.program import Program
 from dryfly.result import Json, RunInput
+from dryfly.storage import summary_line as storage_line
 from dryfly.topology import summarise
 from dryfly.units import size_text, time_text
 
@@ -104,6 +105,8 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
     if len(classes) > 1:
         carried = (f"{row['class']} {row['packets']:,} packets, {row['bytes']:,} bytes" for row in classes)
         printer.line(f"  classes  {'; '.join(carried)}")
+    for row in result["storage"]:
+        printer.line(f"  storage  {storage_line(row)}")
     printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
     if result["compute"]["mode"] == "measured":
         share = result["compute"]["dropped_share"]
