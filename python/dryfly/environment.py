@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import linkx, nics, openmpi
+from dryfly import linkx, nics, openmpi, traffic_class
 from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
@@ -113,6 +113,7 @@ def plan(
         lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
     told = nics.rank_variables(machine, placement)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
+    lines.append(f"env {traffic_class.variable(machine)}")
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")
