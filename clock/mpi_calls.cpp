@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clock/bytes.hpp"
+#include "clock/communicator_class.hpp"
 #include "clock/compute.hpp"
 #include "clock/export.hpp"
 #include "clock/ledger.hpp"
@@ -81,7 +82,9 @@ int call(Row& row, const long* words) {
   const std::uint64_t entered = enter_call(index, mode);
   settle_windows(row.call);
   begin_call(row.mode);
+  const long freed = communicator_freed_by(row.call, words);
   const int status = forward(function, words, std::make_index_sequence<count>{});
+  if (status == 0) note_communicator(row.call, words, freed);
   end_call(row.mode);
   leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
   leave_windows();

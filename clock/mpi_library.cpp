@@ -95,14 +95,16 @@ void* find_pmpi(const char* name) {
 void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
 
 const Constants& constants() {
-  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3};
-  static constexpr Constants standard{0x101, 1, -1, -2, 4096};
-  static Constants open_mpi{0, 1, -1, -1, 3};  // comm_world is an address
+  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3, 0x4000000, 0x1c000000};
+  static constexpr Constants standard{0x101, 1, -1, -2, 4096, 0x100, 0x130};
+  static Constants open_mpi{0, 1, -1, -1, 3, 0, 0};  // handles are addresses
   switch (abi()) {
     case Abi::standard:
       return standard;
     case Abi::open_mpi:
       open_mpi.comm_world = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_world"));
+      open_mpi.comm_null = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_null"));
+      open_mpi.info_null = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_info_null"));
       return open_mpi;
     case Abi::mpich:
       break;

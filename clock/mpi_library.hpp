@@ -27,6 +27,8 @@ struct Constants {
   long any_source;
   long any_tag;
   int thread_multiple;
+  long comm_null;
+  long info_null;
 };
 const Constants& constants();
 

@@ -77,6 +77,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
 ssize_t peek(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
   auto command = endpoint.command(call.tagged ? CommandKind::tagged_peek : CommandKind::peek);
   if (const ssize_t error = fill_match(endpoint, call, command); error != 0) return error;
+  if (call.tagged) session.channel().note_peek(call.tag, call.ignore);
   Completing completing = receive_completing(endpoint, call);
   completing.bound.selective = false;  // a peek always answers
   completing.counter = nullptr;        // and receives nothing
@@ -125,6 +126,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   auto command = endpoint.command(call.tagged ? CommandKind::tagged_send : CommandKind::send);
   if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
   command.tag = call.tag;
+  if (call.tagged) command.traffic_class = channel.class_of_tag(call.tag, command.traffic_class);
   if (call.has_data) {
     command.flags |= command_flag::has_data;
     command.data = call.data;

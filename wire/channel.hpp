@@ -85,6 +85,15 @@ class Channel {
   bool must_not_wait() const {
     return self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::testing);
   }
+  // The traffic class of a message with this tag: that of its communicator, if it has one, or `usual`.
+  std::uint8_t class_of_tag(std::uint64_t tag, std::uint8_t usual) const {
+    const auto of_tag = self_->class_of_tag.load(std::memory_order_acquire);
+    return of_tag != nullptr ? of_tag(tag, usual) : usual;
+  }
+  void note_peek(std::uint64_t tag, std::uint64_t ignore) const {
+    const auto note = self_->peeked.load(std::memory_order_acquire);
+    if (note != nullptr) note(tag, ignore);
+  }
   void publish();
   int gate(GateKind kind);
 

@@ -37,6 +37,11 @@ struct Self {
   void (*joined)();
   // 1: as RankPage::watches_memory, for the provider.
   std::atomic<std::uint32_t> watches_memory;
+  // Filled in by the preload once a communicator has a traffic class of its own (clock/communicator_class.hpp): the
+  // class of a message with this tag, or `usual`.
+  std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
+  // Filled in by the preload once it wants to know what peeks look for.
+  std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
 };
 
 }  // namespace dryfly::wire

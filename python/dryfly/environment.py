@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dryfly import linkx, nics, openmpi, preload
+from dryfly import linkx, nics, openmpi, preload, traffic_class
 from dryfly.errors import UserError
 from dryfly.launchers import Starter
 from dryfly.machine import Machine
@@ -117,6 +117,7 @@ def plan(
     lines += starter.plan_lines() if starter is not None else []
     told = nics.rank_variables(machine, placement)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
+    lines.append(f"env {traffic_class.variable(machine)}")
     for name, value in values.items():
         if "\n" in value:
             raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")
