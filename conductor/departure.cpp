@@ -27,11 +27,11 @@ void Translator::refuse_send(std::uint32_t slot) {
 // An end-point that is opened again is a new one, and a close that was on its way for the old one does nothing.
 void Translator::close_endpoint(EndpointId endpoint) {
   Rank& rank = rank_of(endpoint);
-  const std::uint32_t bit = 1U << wire::address_endpoint(endpoint.value);
-  if ((rank.endpoints_open & bit) == 0) return;
-  rank.endpoints_open &= ~bit;
+  const std::uint32_t index = wire::address_endpoint(endpoint.value);
+  if (!rank.endpoints_open[index]) return;
+  rank.endpoints_open.reset(index);
   nics_->close_endpoint(endpoint);
-  regions_[endpoint.value].clear();
+  regions_.erase(endpoint.value);
   if (segment_.header().served != 0) forget_receives(rank, endpoint);
 }
 
@@ -69,7 +69,7 @@ void Translator::abandon(Rank& rank) {
   drain(rank);
   const bool was_idle = rank.commands.empty();
   for (std::uint32_t endpoint = 0; endpoint < wire::endpoint_count_max; ++endpoint) {
-    if ((rank.endpoints_open >> endpoint & 1) == 0) continue;
+    if (!rank.endpoints_open[endpoint]) continue;
     const std::uint32_t slot = operations_.allocate();
     Operation& operation = operations_[slot];
     operation.rank = rank.id;

@@ -10,12 +10,12 @@ namespace dryfly {
 // Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
 void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
   Rank& rank = ranks_[operation.rank.value];
-  if ((rank.endpoints_open >> operation.command.endpoint & 1) != 0) end_first_life(rank, operation.endpoint());
+  if (rank.endpoints_open[operation.command.endpoint]) end_first_life(rank, operation.endpoint());
   const std::uint32_t nic = operation.command.peer;
   nics_->open_endpoint(operation.endpoint(), topology_.nic_of(rank.node, nic), rank.node, settings_of(operation),
                        {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
   known_[operation.endpoint().value] = true;
-  rank.endpoints_open |= 1U << operation.command.endpoint;
+  rank.endpoints_open.set(operation.command.endpoint);
   if (operation.command.endpoint == 0) rank.nic_index = nic;
   operations_.release(slot);
 }

@@ -1,6 +1,7 @@
 // What the conductor knows of one rank, and the writing end of its event ring.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -69,7 +70,7 @@ struct Rank {
   std::vector<std::uint32_t> claims;  // peeks that have claimed a message
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint32_t endpoints_open = 0;  // one bit each
+  std::bitset<wire::endpoint_count_max> endpoints_open;
   std::string libmpi;
   std::string libfabric;
   std::string program;

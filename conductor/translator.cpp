@@ -20,6 +20,11 @@ constexpr int error_truncated = 265;
 
 constexpr std::uint64_t host_class = static_cast<std::uint64_t>(ComponentClass::host) << component_class_shift;
 
+Completeness completeness_of(std::uint32_t flags) {
+  if ((flags & command_flag::match_complete) != 0) return Completeness::matched;
+  return (flags & command_flag::delivery_complete) != 0 ? Completeness::delivered : Completeness::transmitted;
+}
+
 }  // namespace
 
 Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
@@ -32,7 +37,6 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       command_latency_(command_latency),
       completion_latency_(completion_latency),
       memory_(segment, arena_),
-      regions_(ranks.size() * wire::endpoint_count_max),
       known_(ranks.size() * wire::endpoint_count_max) {
   arena_.open(segment.base(), &segment.header());
   engine.attach(ComponentClass::host, *this);
@@ -122,7 +126,8 @@ void Translator::execute(std::uint32_t slot) {
       execute_work_done(operation);
       break;
     case CommandKind::memory_region:
-      regions_[operation.endpoint().value][command.key] = Region{command.buffer, command.length};
+      regions_[operation.endpoint().value][command.key] =
+          Region{command.buffer, command.length, (command.flags & command_flag::tells) != 0};
       break;
     case CommandKind::close_memory_region:
       regions_[operation.endpoint().value].erase(command.key);
@@ -146,7 +151,8 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                .size = Bytes{command.length},
                .token = slot,
                .traffic_class = static_cast<TrafficClass>(command.traffic_class),
-               .by_dma = (command.flags & command_flag::by_dma) != 0});
+               .by_dma = (command.flags & command_flag::by_dma) != 0,
+               .complete_when = completeness_of(command.flags)});
 }
 
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
@@ -216,7 +222,8 @@ void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
               .token = slot,
               .ordered = (command.flags & command_flag::unordered) == 0,
               .traffic_class = static_cast<TrafficClass>(command.traffic_class),
-              .by_dma = (command.flags & command_flag::by_dma) != 0});
+              .by_dma = (command.flags & command_flag::by_dma) != 0,
+              .flush = completeness_of(command.flags) != Completeness::transmitted});
 }
 
 PendingEvent Translator::event_for(const Operation& operation, EventKind kind) const {
@@ -389,27 +396,6 @@ std::byte* Translator::result_bytes(Operation& operation, std::uint64_t bytes) {
   operation.result_offset = arena_.allocate(std::max<std::uint64_t>(bytes, 1));
   if (operation.result_offset == 0) return nullptr;
   return reinterpret_cast<std::byte*>(segment_.base() + operation.result_offset);
-}
-
-int Translator::apply(Token token) {
-  Operation& operation = operations_[token];
-  const wire::Command& command = operation.command;
-  const auto& regions = regions_[command.peer];
-  const auto region = regions.find(command.key);
-  if (region == regions.end()) return EKEYREJECTED;
-  const bool compares = command.kind == CommandKind::compare_atomic;
-  const std::uint64_t bytes = compares ? command.aux : command.length;
-  if (command.remote_offset > region->second.length || bytes > region->second.length - command.remote_offset) {
-    return EINVAL;
-  }
-  const RankId target{wire::address_rank(command.peer)};
-  const std::uint64_t address = region->second.base + command.remote_offset;
-  if (bytes == 0) return 0;
-  if (command.kind == CommandKind::read) return apply_read(operation, target, address);
-  const bool writes = command.kind == CommandKind::write;
-  const int error = writes ? apply_write(operation, target, address) : apply_atomic_on(operation, target, address);
-  outlet_.memory_changed(target);
-  return error;
 }
 
 int Translator::apply_write(Operation& operation, RankId target, std::uint64_t address) {

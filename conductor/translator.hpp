@@ -84,6 +84,7 @@ class Translator final : public Handler, public Host {
   struct Region {
     std::uint64_t base;
     std::uint64_t length;
+    bool tells;
   };
 
   void open_endpoint(std::uint32_t slot, const Operation& operation);
@@ -110,6 +111,8 @@ class Translator final : public Handler, public Host {
   void attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver);
   void free_payload(Operation& operation);
   void finish_send(Token token, Operation& operation);
+  int apply_to(Operation& operation, const Region& region, std::uint64_t bytes);
+  void tell_of_access(const Operation& operation, std::uint64_t bytes);
   int apply_write(Operation& operation, RankId target, std::uint64_t address);
   int apply_read(Operation& operation, RankId target, std::uint64_t address);
   int apply_atomic_on(Operation& operation, RankId target, std::uint64_t address);
@@ -129,7 +132,7 @@ class Translator final : public Handler, public Host {
   wire::Arena arena_;
   RankMemory memory_;
   Operations operations_;
-  std::vector<std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> known_;                   // end-points that have ever been opened
   Fingerprint fingerprint_;

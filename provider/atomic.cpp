@@ -139,6 +139,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
   command.remote_offset = call.offset;
   command.key = call.key;
+  command.flags |= completion_level(call.flags);
   command.atomic_op = static_cast<std::uint8_t>(call.operation);
   command.atomic_type = static_cast<std::uint8_t>(call.type);
   const bool fetches = call.form != Form::update;

@@ -19,7 +19,7 @@ struct Counter {
   std::uint32_t users;  // end-points that are bound to it
   std::uint64_t value;
   std::uint64_t errors;
-  std::uint64_t outstanding;  // operations under way that will be counted
+  std::uint64_t outstanding;  // operations under way that will be counted, and regions whose accesses are
   std::uint64_t last_read;    // what the program saw last
 
   void count(int error) { ++(error == 0 ? value : errors); }

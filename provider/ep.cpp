@@ -77,12 +77,14 @@ int bind_completion_queue(Endpoint& endpoint, CompletionQueue& queue, std::uint6
 }
 
 int bind_counter(Endpoint& endpoint, Counter& counter, std::uint64_t flags) {
-  // Counting what others do to this rank's memory needs FI_RMA_EVENT.
-  constexpr std::uint64_t known = FI_SEND | FI_RECV | FI_WRITE | FI_READ;
+  constexpr std::uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
+  constexpr std::uint64_t known = FI_SEND | FI_RECV | FI_WRITE | FI_READ | remote;
   if ((flags & ~known) != 0) {
     log("fi_ep_bind: a counter cannot count 0x%llx", static_cast<unsigned long long>(flags & ~known));
     return -FI_ENOSYS;
   }
+  // The machine's provider takes this and counts nothing: there it is a memory region that counts.
+  if ((flags & remote) != 0) log("fi_ep_bind: accesses of others are counted by a counter of the memory region only");
   struct {
     std::uint64_t flag;
     Counter*& place;

@@ -1,4 +1,4 @@
-// The end-point: where messages leave and arrive. A process has up to 16, each with its index on the wire from the
+// The end-point: where messages leave and arrive. A process has up to 128, each with its index on the wire from the
 // moment it is opened; the simulator knows it from fi_enable on.
 #pragma once
 

@@ -19,6 +19,7 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
   command.buffer = region.start;
   command.length = region.length;
   command.data = region.access;
+  if (region.counter != nullptr) command.flags |= wire::command_flag::tells;
   session.channel().push(command, nullptr);
 }
 
@@ -30,7 +31,22 @@ int close_region(fid* fid) {
   while (*link != region) link = &(*link)->next;
   *link = region->next;
   --region->domain->users;
+  if (region->counter != nullptr) {
+    --region->counter->users;
+    --region->counter->outstanding;
+  }
   free(region);
+  return 0;
+}
+
+int bind_counter(Region& region, Counter& counter, std::uint64_t flags) {
+  if (region.counter != nullptr || counter.domain != region.domain || (flags & FI_REMOTE_WRITE) == 0) {
+    log("fi_mr_bind: one counter of its domain, with FI_REMOTE_WRITE");
+    return -FI_EINVAL;
+  }
+  region.counter = &counter;
+  ++counter.users;
+  ++counter.outstanding;
   return 0;
 }
 
@@ -38,10 +54,17 @@ int bind_region(fid* fid, struct fid* what, std::uint64_t flags) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& region = *object_of<Region>(fid);
-  if (what->fclass != FI_CLASS_EP) return -FI_ENOSYS;  // counters of remote access: FI_RMA_EVENT
+  if (region.enabled) return -FI_EINVAL;
+  if (what->fclass == FI_CLASS_CNTR) return bind_counter(region, *object_of<Counter>(what), flags);
+  if (what->fclass != FI_CLASS_EP) return -FI_EINVAL;
   if (flags != 0) return -FI_EBADFLAGS;
   if (region.endpoint != nullptr) return -FI_EINVAL;
-  region.endpoint = object_of<Endpoint>(what);
+  auto& endpoint = *object_of<Endpoint>(what);
+  if (region.events && (endpoint.capabilities & FI_RMA_EVENT) == 0) {
+    log("fi_mr_bind: a region with FI_RMA_EVENT needs an end-point that has it");
+    return -FI_EINVAL;
+  }
+  region.endpoint = &endpoint;
   return 0;
 }
 
@@ -83,7 +106,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
                     std::uint64_t requested_key, std::uint64_t flags, fid_mr** region_fid, void* context) {
   if (fid->fclass != FI_CLASS_DOMAIN) return -FI_EINVAL;
   if (offset != 0) return -FI_EINVAL;
-  if (flags != 0) {
+  if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) {
     log("fi_mr_reg: flags 0x%llx are not offered", static_cast<unsigned long long>(flags));
     return -FI_EBADFLAGS;
   }
@@ -107,6 +130,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
   region->start = reinterpret_cast<std::uint64_t>(start);
   region->length = length;
   region->access = access;
+  region->events = (flags & FI_RMA_EVENT) != 0;
   region->next = domain.regions;
   domain.regions = region;
   ++domain.users;
@@ -127,6 +151,17 @@ int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64
 }
 
 }  // namespace
+
+bool count_access(Process& state, const wire::Event& event) {
+  const Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
+  if (endpoint == nullptr) return false;
+  const Region* region = endpoint->domain->regions;
+  while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.tag)) region = region->next;
+  if (region == nullptr || region->counter == nullptr) return false;
+  region->counter->count(0);
+  state.news.delivered(region->counter->outlet);
+  return true;
+}
 
 fi_ops_mr region_calls = {
     .size = sizeof(fi_ops_mr),

@@ -8,6 +8,7 @@
 #include "provider/deferred.hpp"
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
+#include "provider/mr.hpp"
 #include "provider/peer.hpp"
 #include "provider/work.hpp"
 
@@ -159,6 +160,8 @@ void handle(const Session& session, Operation& operation, const Event& event) {
       return failed(state, operation, event, FI_ECANCELED);
     case EventKind::work:
       return;  // has no operation
+    case EventKind::accessed:
+      return;  // belongs to a region
     case EventKind::memory_changed:
       return;  // belongs to no operation
     case EventKind::sent:
@@ -191,6 +194,8 @@ bool progress(const Session& session) {
     Operation* operation = session.state().operations.find(event->context);
     if (event->kind == EventKind::work) {
       delivered |= accept_work(session, *event);
+    } else if (event->kind == EventKind::accessed) {
+      delivered |= count_access(session.state(), *event);
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.begin_turns();

@@ -28,11 +28,12 @@ struct MemoryCall {
 };
 
 // The restricted protocol, without order and with less state in the NICs: to optimized regions, unless the end-point
-// wants its writes in order.
+// wants its writes in order or its peers' regions to tell of them.
 bool restricted(const Session& session, const Endpoint& endpoint, const MemoryCall& call) {
   constexpr std::uint64_t writes_in_order = FI_ORDER_WAW | FI_ORDER_RMA_WAW;
   return session.state().environment.optimized_regions && !endpoint.domain->provider_keys && !call.is_read &&
-         call.key < optimized_keys && (endpoint.order & writes_in_order) == 0;
+         call.key < optimized_keys && (endpoint.order & writes_in_order) == 0 &&
+         (endpoint.capabilities & FI_RMA_EVENT) == 0;
 }
 
 ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
@@ -51,7 +52,7 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
   command.remote_offset = call.offset;
   command.key = call.key;
-  if ((call.flags & FI_DELIVERY_COMPLETE) != 0) command.flags |= wire::command_flag::delivery_complete;
+  command.flags |= completion_level(call.flags);
   if (restricted(session, endpoint, call)) command.flags |= wire::command_flag::unordered;
 
   const Completing completing{

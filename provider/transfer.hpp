@@ -11,6 +11,12 @@
 
 namespace dryfly::provider {
 
+// The completion level that a call asks for beyond the acknowledgement of the target's NIC, as flags of its command.
+inline std::uint32_t completion_level(std::uint64_t call_flags) {
+  if ((call_flags & FI_MATCH_COMPLETE) != 0) return wire::command_flag::match_complete;
+  return (call_flags & FI_DELIVERY_COMPLETE) != 0 ? wire::command_flag::delivery_complete : 0;
+}
+
 // `cost_ps`: what the call costs the CPU. `stable`: the buffer stays unchanged until the operation completes.
 // -FI_EAGAIN when there is no room for the payload; the record is gone then.
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,

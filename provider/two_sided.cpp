@@ -131,7 +131,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
     command.flags |= command_flag::has_data;
     command.data = call.data;
   }
-  if ((call.flags & FI_DELIVERY_COMPLETE) != 0) command.flags |= command_flag::delivery_complete;
+  command.flags |= completion_level(call.flags);
 
   const Completing completing{.bound = endpoint.transmit,
                               .counter = endpoint.sends,

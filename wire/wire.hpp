@@ -17,8 +17,8 @@ inline constexpr std::uint32_t version = 2;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
-inline constexpr std::uint32_t endpoint_count_max = 16;  // per rank
-inline constexpr std::uint32_t any_rank = 0xffffffffU;   // Hello: the served fabric gives one
+inline constexpr std::uint32_t endpoint_count_max = 128;  // per rank; as many as a NIC of the machine gives a process
+inline constexpr std::uint32_t any_rank = 0xffffffffU;    // Hello: the served fabric gives one
 inline constexpr std::uint32_t arena_size_classes = 40;
 inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
@@ -212,6 +212,8 @@ inline constexpr std::uint32_t payload_inline = 1U << 7;  // payload follows the
 inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at arena_offset
 inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
+inline constexpr std::uint32_t match_complete = 1U << 13;
+inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
 inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
 inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
 }  // namespace command_flag
@@ -258,7 +260,8 @@ enum class EventKind : std::uint32_t {
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
-  memory_changed,   // nothing to report: a NIC has written to memory that a waiting rank may be watching
+  accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
+  memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
 };
 
 namespace event_flag {

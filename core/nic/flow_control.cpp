@@ -38,6 +38,9 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
       if (message.receive != none) software_get(work.item);
       return;
     }
+    case WorkKind::tell_match:
+      ++messages_[work.item].unacknowledged;
+      return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, true);
     case WorkKind::fatal_entries:
     case WorkKind::fatal_events:
       return;  // the process has ended

@@ -174,7 +174,10 @@ void Messages::answer(Inbox& at, const PeekCommand& command, std::uint32_t messa
     if (command.claim && !command.discard) DRYFLY_CHECK(at.claimed.emplace(command.token, message).second);
   }
   host_.peeked(peeked);
-  if (message != none && command.discard) drop(message);
+  if (message != none && command.discard) {
+    owe_notice(message);
+    drop(message);
+  }
 }
 
 void Messages::answer_waiting(Inbox& at) {
@@ -244,6 +247,10 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
       return ask_processor(peer.source,
                            {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
     }
+    case Step::matched:
+      --messages_[parcel.operation].unacknowledged;
+      tell_source_once(parcel.operation);
+      return retire_if_idle(parcel.operation);
     case Step::done: {
       const SendCommand& command = messages_[parcel.operation].command;
       const EndpointId source = command.source;
@@ -275,7 +282,7 @@ void Messages::acknowledged(Parcel parcel) {
   }
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
-  const bool is_sent = parcel.step == Step::message && message.protocol != Protocol::rendezvous && !message.source_told;
+  const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && !message.source_told;
   if (is_sent) message.source_told = true;
   retire_if_idle(parcel.operation);
   if (is_sent) host_.sent(source, token);
@@ -302,6 +309,8 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     ask_processor(message.command.target);
   }
   const bool rendezvous = message.protocol == Protocol::rendezvous;
+  message.unexpected = slot == no_match;
+  if (message.answered && complete_by_acknowledgement(message)) tell_source_once(index);
   if (slot == no_match) {
     add_unexpected(target, index);
   } else {
@@ -326,7 +335,8 @@ void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
   if (message.in_software) ++target.in_software;
   if (!message.on_node) target.portal.waiting(message.in_software ? target.in_software : target.unexpected_entries);
   note_list_entries(target);
-  if (message.on_node && message.protocol != Protocol::rendezvous) {
+  if (message.on_node && message.protocol != Protocol::rendezvous &&
+      message.command.complete_when != Completeness::matched) {
     message.source_told = true;
     host_.sent(message.command.source, message.command.token);
   }
@@ -350,6 +360,7 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
 // work that an expected message needs on arrival is done now, and takes the ingress latency again.
 void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message_index) {
   match(at, receive, message_index);
+  owe_notice(message_index);
   const Message& message = messages_[message_index];
   const bool by_software = message.in_software || message.onloaded;
   if (message.protocol != Protocol::rendezvous) {
@@ -422,6 +433,7 @@ void Messages::failed(Parcel parcel, bool delivered) {
   }
   Message& message = messages_[parcel.operation];
   --message.unacknowledged;
+  if (parcel.step == Step::matched && !delivered) return notice_lost(parcel.operation);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool to_target = parcel.step == Step::message;

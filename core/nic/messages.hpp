@@ -57,6 +57,7 @@ class Messages {
     bool in_software = false;       // came by the request list
     bool onloaded = false;          // its header was taken to the host
     bool awaits_processor = false;  // a rendezvous request that the target's CPU has not seen yet
+    bool unexpected = false;        // had to wait for its receive
     bool listed = false;            // among the unexpected ones, and counted there
     bool refused = false;           // dropped by a disabled portal
     bool under_way = false;         // its source does not know yet whether it was taken or refused:
@@ -126,6 +127,13 @@ class Messages {
   void count_match(const Message& message, bool expected);
   void get(std::uint32_t message);
   void answer_get(std::uint32_t message);
+  // Whether the acknowledgement completes the send at its source, and telling it so once.
+  bool complete_by_acknowledgement(const Message& message) const;
+  void tell_source_once(std::uint32_t message);
+  // A receive has taken a message that was unexpected: who asked for match completion waits for a notice of the
+  // target's CPU.
+  void owe_notice(std::uint32_t message);
+  void notice_lost(std::uint32_t message);
   void placed(std::uint32_t message);
   void drop(std::uint32_t message);
   Received report_of(const Message& message) const;

@@ -34,6 +34,9 @@ struct Nics::Implementation final : nic::Recipient {
     messages.acknowledged(parcel);
   }
 
+  // Only memory operations ask for it.
+  void flushed(nic::Parcel parcel) override { remote_memory.flushed(parcel); }
+
   void failed(nic::Parcel parcel, bool delivered) override {
     if (is_one_sided(parcel)) return remote_memory.failed(parcel, delivered);
     messages.failed(parcel, delivered);

@@ -48,6 +48,10 @@ struct Envelope {
   std::uint64_t data = 0;  // remote CQ data
 };
 
+// When a send is complete at its source: the target's NIC has it; it is in the target's memory; a receive has it.
+// A rendezvous is all three at once.
+enum class Completeness : std::uint8_t { transmitted, delivered, matched };
+
 struct SendCommand {
   EndpointId source;
   EndpointId target;
@@ -56,6 +60,7 @@ struct SendCommand {
   Token token = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool by_dma = false;  // the payload is not in the command, however short it is
+  Completeness complete_when = Completeness::transmitted;
 };
 
 struct ReceiveCommand {
@@ -99,6 +104,7 @@ struct RmaCommand {
   bool ordered = true;
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool by_dma = false;  // the operands are not in the command, however short they are
+  bool flush = false;   // a write or plain atomic is complete when a read of the target's NIC has pushed it to memory
 };
 
 struct Received {

@@ -19,6 +19,7 @@ enum class Step : std::uint8_t {
   rma_response,  // to the source: data read or fetched
   drop_notice,   // to the target: how many of the source's messages it has dropped while it was disabled
   resume,        // to the source: the target takes messages again
+  matched,       // to the source: a receive has taken the message that was unexpected
   count
 };
 
@@ -64,6 +65,8 @@ class Recipient {
   // Once for each parcel that went through the network, some time after the network had delivered it; not
   // necessarily after arrived(). On-node parcels have no acknowledgement.
   virtual void acknowledged(Parcel parcel) = 0;
+  // In the end of Transport::flush().
+  virtual void flushed(Parcel parcel) = 0;
   // Instead of acknowledged(): the network has given it up; `delivered` tells whether it was delivered all the same.
   virtual void failed(Parcel parcel, bool delivered) = 0;
 };

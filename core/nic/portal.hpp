@@ -48,6 +48,7 @@ enum class WorkKind : std::uint8_t {
   software_get,  // a rendezvous request has come: match it and ask for the rest
   fatal_entries,
   fatal_events,
+  tell_match,  // a message that was unexpected has its receive: tell its source
 };
 
 // What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.

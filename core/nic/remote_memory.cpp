@@ -66,6 +66,12 @@ Landing RemoteMemory::landing_of(Parcel parcel) const {
 }
 
 void RemoteMemory::acknowledged(Parcel parcel) {
+  const RmaCommand& command = operations_[parcel.operation].command;
+  if (command.flush && !is_answered(command.kind)) return transport_.flush(command.target, parcel);
+  flushed(parcel);
+}
+
+void RemoteMemory::flushed(Parcel parcel) {
   --operations_[parcel.operation].unacknowledged;
   complete_if_idle(parcel.operation);
 }

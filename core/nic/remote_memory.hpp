@@ -1,8 +1,10 @@
 // One-sided operations: writes, reads and atomics, executed at the target at their instant without its CPU. A read
 // answers with data fetched from the target's memory, a fetching atomic with the value its unit has just read. A
 // write or plain atomic is complete at its source when the network has acknowledged it and it has been applied; the
-// acknowledgement may be quicker than the ingress stage. Models section C2.5 of the fact sheet, ordered and
-// unordered; left out are acknowledgements made by the switch (high-rate put) and the limits of the atomic unit.
+// acknowledgement may be quicker than the ingress stage. With `flush` the target's NIC reads from memory before it
+// acknowledges, which pushes what it has written there (on-node there is nothing to push). Models section C2.5 of the
+// fact sheet, ordered and unordered; left out are acknowledgements made by the switch (high-rate put) and the limits of
+// the atomic unit.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@ class RemoteMemory {
   void arrived(Parcel parcel, std::uint32_t switch_hops);
   Landing landing_of(Parcel parcel) const;
   void acknowledged(Parcel parcel);
+  void flushed(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
 
   void restart() { operations_.restart(); }

@@ -31,6 +31,30 @@ TEST_CASE("a write whose acknowledgement is quicker than the ingress stage is do
   CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1300 rma_done 10 from 0 error 0"});
 }
 
+TEST_CASE("a write with delivery completion is acknowledged after a read of the target's NIC from memory") {
+  TestStand stand;
+  RmaCommand command = rma(RmaKind::write, 0, 2, 8, 10);
+  command.flush = true;
+  stand.nics.rma(command);
+  stand.run();
+  // There at 1,100; placed 200 later; read 300; 700 back.
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "2300 rma_done 10 from 0 error 0"});
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("what is answered with data, and what stays on its node, needs no flush") {
+  TestStand stand;
+  RmaCommand command = rma(RmaKind::fetching_atomic, 0, 2, 8, 10);
+  command.flush = true;
+  stand.nics.rma(command);
+  command = rma(RmaKind::write, 2, 3, 8, 11);
+  command.flush = true;
+  stand.nics.rma(command);
+  stand.run();
+  CHECK(stand.log == Log{"58 rma_delivered 11 on-node", "58 apply 11", "58 rma_done 11 from 2 error 0",
+                         "1300 rma_delivered 10", "1300 apply 10", "2500 rma_done 10 from 0 error 0"});
+}
+
 TEST_CASE("a long write is fetched first, and ordered only if asked") {
   TestStand stand;
   RmaCommand command = rma(RmaKind::write, 0, 2, 4096, 10);

@@ -7,7 +7,7 @@ namespace dryfly::nic {
 namespace {
 
 // What ends in host memory passes the ingress stage; what one NIC says to another ends in the NIC.
-bool ends_in_memory(Step step) { return step != Step::get_request && step != Step::done; }
+bool ends_in_memory(Step step) { return step != Step::get_request && step != Step::done && step != Step::matched; }
 
 constexpr unsigned stage_shift = 32;
 
@@ -22,11 +22,12 @@ Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Reci
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
   if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
-  Port& opened = ports_[endpoint.value];
-  DRYFLY_CHECK(!opened.known || opened.node == node);
+  std::unique_ptr<Port>& at = ports_[endpoint.value];
+  DRYFLY_CHECK(!at || at->node == node);
+  if (!at) at = std::make_unique<Port>();
+  Port& opened = *at;
   opened.nic = nic;
   opened.node = node;
-  opened.known = true;
   opened.counters = place_of_counters(nic);
   opened.place = paths_.place(nic, node, place);
   paths_differ_ |= !opened.place.plain;
@@ -105,6 +106,15 @@ void Transport::place(Parcel parcel, bool on_node) {
   }
 }
 
+// The way to memory and back is what a fetch takes.
+void Transport::flush(EndpointId target, Parcel parcel) {
+  Port& port = this->port(target);
+  const Duration crossing = port.place.plain ? Duration{} : port.place.crossing;
+  port.flushes.push(parcel);
+  schedule(engine_.now() + spec_.ingress_latency + spec_.dma_read_latency + crossing + crossing + crossing,
+           Stage::flush, target);
+}
+
 // The local link of an end-point transmits one parcel after the other; each is there the local latency after its
 // last byte was transmitted, and its arrival is all that anybody waits for: memory needs no acknowledgement.
 void Transport::send_on_node(const Journey& journey, Parcel parcel) {
@@ -176,17 +186,19 @@ void Transport::handle(Event event) {
       return paths_.has_turn(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
     case Stage::own_ingress:
       return arrive(port(endpoint).own_ingress.pop());
+    case Stage::flush:
+      return recipient_.flushed(port(endpoint).flushes.pop());
   }
 }
 
 const Transport::Port& Transport::port(EndpointId endpoint) const {
-  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value].known);
-  return ports_[endpoint.value];
+  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
+  return *ports_[endpoint.value];
 }
 
 Transport::Port& Transport::port(EndpointId endpoint) {
-  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value].known);
-  return ports_[endpoint.value];
+  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
+  return *ports_[endpoint.value];
 }
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {

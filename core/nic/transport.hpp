@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/contract/network.hpp"
@@ -37,6 +38,9 @@ class Transport final : public Handler, public TransferSink {
   void send(const Journey& journey, Parcel parcel);
   // By the NIC itself, after fetching the payload from host memory.
   void fetch_and_send(const Journey& journey, Parcel parcel);
+  // An acknowledgement is here that the target's NIC had to hold back until it had placed the payload and read from
+  // the memory behind it, as delivery completion asks: flushed() comes as much later.
+  void flush(EndpointId target, Parcel parcel);
   // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
   void place(Parcel parcel, bool on_node);
 
@@ -56,7 +60,7 @@ class Transport final : public Handler, public TransferSink {
  private:
   // The stages in the order in which they run at one instant. An event names the stage and, where each end-point
   // has its own queue, the end-point. It stands for the head of that queue: equal events are interchangeable.
-  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress, own_fetch, own_ingress, bus };
+  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress, own_fetch, own_ingress, bus, flush };
 
   struct Arrival {
     Parcel parcel;
@@ -66,10 +70,10 @@ class Transport final : public Handler, public TransferSink {
     NicId nic;
     NodeId node;
     std::uint32_t counters = 0;  // where those of its NIC are
-    bool known = false;
     Fifo<Transfer> egress;
     Instant egress_until;      // when the last of it is ready
     Fifo<Parcel> local_link;   // transmitted or flying
+    Fifo<Parcel> flushes;      // by the target: of one length each
     Instant local_link_until;  // when its last byte has been transmitted
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     HostPaths::Place place;
@@ -100,7 +104,7 @@ class Transport final : public Handler, public TransferSink {
   Recipient& recipient_;
   HostPaths paths_;
   bool paths_differ_ = false;                   // some end-point's way is not the plain one
-  std::vector<Port> ports_;                     // by end-point
+  std::vector<std::unique_ptr<Port>> ports_;    // by end-point
   std::vector<NicCounters> counters_;           // of NICs that have had an end-point
   std::vector<std::uint32_t> counters_of_nic_;  // by NIC: where its are
   std::vector<Instant> next_command_;           // by NIC: when it may take another

@@ -322,8 +322,84 @@ static void a_message_sets_off_a_deferred_write(void) {
   barrier();
 }
 
+/* A region of its own, with a counter: rank 0 writes, reads and adds, rank 1 waits for the count. */
+static void a_region_counts_what_is_done_to_it(void) {
+  enum { key = 9, bytes = 4096 };
+  struct fid_cntr* accesses = open_counter();
+  struct fid_mr* counted;
+  char* target = calloc(1, bytes);
+  OK(fi_mr_reg(domain, target, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &counted, NULL));
+  OK(fi_mr_bind(counted, &ep->fid, 0));
+  OK(fi_mr_bind(counted, &accesses->fid, FI_REMOTE_WRITE));
+  OK(fi_mr_enable(counted));
+  barrier();
+  if (me == 0) {
+    char back[3000];
+    const uint64_t one = 1;
+    OK(fi_write(ep, memory, 3000, NULL, 1, 0, key, NULL));
+    OK(fi_atomic(ep, &one, 1, NULL, 1, 4000, key, FI_UINT64, FI_SUM, NULL));
+    wait_all(2);
+    OK(fi_read(ep, back, sizeof back, NULL, 1, 0, key, NULL));
+    wait_all(1);
+  } else {
+    uint64_t sum;
+    OK(fi_cntr_wait(accesses, 3, -1));
+    memcpy(&sum, target + 4000, sizeof sum);
+    CHECK(sum == 1);
+  }
+  barrier();
+  CHECK(fi_cntr_read(accesses) == (me == 0 ? 0 : 3));
+  OK(fi_close(&counted->fid));
+  OK(fi_close(&accesses->fid));
+  free(target);
+  barrier();
+}
+
+/* What each completion level promises, and what it costs: a write that is flushed takes longer. */
+static double time_of(int tagged_send, uint64_t level) {
+  static char bytes[8];
+  struct iovec part = {bytes, sizeof bytes};
+  struct fi_rma_iov place = {0, sizeof bytes, region_key};
+  const struct fi_msg_rma write = {&part, NULL, 1, 1, &place, 1, NULL, 0};
+  const struct fi_msg_tagged send = {&part, NULL, 1, 1, 77, 0, NULL, 0};
+  const double start = MPI_Wtime();
+  if (tagged_send) {
+    OK(fi_tsendmsg(ep, &send, FI_COMPLETION | level));
+  } else {
+    OK(fi_writemsg(ep, &write, FI_COMPLETION | level));
+  }
+  wait_all(1);
+  return MPI_Wtime() - start;
+}
+
+static void completion_levels(void) {
+  struct fi_cq_tagged_entry entry;
+  char place[8];
+  enum { late_us = 300 };
+  barrier();
+  if (me == 0) {
+    const double plain = time_of(0, FI_TRANSMIT_COMPLETE);
+    const double delivered = time_of(0, FI_DELIVERY_COMPLETE);
+    CHECK(delivered > plain + 0.1e-6);
+    CHECK(time_of(0, FI_MATCH_COMPLETE) > plain + 0.1e-6);
+    CHECK(time_of(1, FI_DELIVERY_COMPLETE) < late_us * 1e-6);
+    CHECK(time_of(1, FI_MATCH_COMPLETE) > late_us * 1e-6);
+  } else {
+    for (int i = 0; i < 2; ++i) {
+      CHECK(fi_cq_sread(cq, &entry, 1, NULL, 1) == -FI_EAGAIN); /* a millisecond: both are unexpected */
+    }
+    for (int i = 0; i < 2; ++i) {
+      OK(fi_trecv(ep, place, sizeof place, NULL, 0, 77, 0, NULL));
+      wait_all(1);
+    }
+  }
+  barrier();
+}
+
 int main(void) {
   start();
+  completion_levels();
+  a_region_counts_what_is_done_to_it();
   reads_and_writes();
   refused_accesses();
   atomics();

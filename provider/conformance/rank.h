@@ -1,5 +1,5 @@
 /* One rank of a conformance program: an end-point with a queue and counters on the provider "cxi", beside MPI, which
- * only starts and ends the ranks. The addresses are computable (rank times 16 plus end-point; MPI's own is end-point
+ * only starts and ends the ranks. The addresses are computable (rank times 128 plus end-point; MPI's own is end-point
  * 0), and there is a barrier over the provider itself. Every check ends the program with a sentence when it fails.
  * Run with two ranks, see run.sh. */
 #ifndef DRYFLY_CONFORMANCE_RANK_H
@@ -143,9 +143,9 @@ static void start(void) {
   uint32_t own[2];
   size_t length = sizeof own;
   OK(fi_getname(&ep->fid, own, &length));
-  CHECK(own[0] == (uint32_t)me * 16 + 1);
+  CHECK(own[0] == (uint32_t)me * 128 + 1);
   for (uint32_t r = 0; r < 2; ++r) {
-    const uint32_t address[2] = {r * 16 + 1, 0};
+    const uint32_t address[2] = {r * 128 + 1, 0};
     CHECK(fi_av_insert(av, address, 1, NULL, 0, NULL) == 1);
   }
   memory = calloc(1, region_bytes);

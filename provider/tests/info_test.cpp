@@ -119,7 +119,7 @@ TEST_CASE("what cannot be done is refused, one hint at a time") {
   CHECK_FALSE(accepted([](Hints& h) { h.domain.cq_data_size = 16; }));
   CHECK_FALSE(accepted([](Hints& h) { h.transmit.inject_size = 193; }));
   CHECK_FALSE(accepted([](Hints& h) { h.transmit.iov_limit = 2; }));
-  CHECK_FALSE(accepted([](Hints& h) { h.transmit.op_flags = FI_MATCH_COMPLETE; }));
+  CHECK_FALSE(accepted([](Hints& h) { h.transmit.op_flags = FI_MULTI_RECV; }));
   CHECK_FALSE(accepted([](Hints& h) { h.receive.size = 15361; }));
   CHECK_FALSE(accepted([](Hints& h) { h.domain.mr_mode = FI_MR_ALLOCATED; }));
   char other[] = "tcp";
@@ -212,7 +212,7 @@ TEST_CASE("an end-point is on the virtual network of its domain") {
 }
 
 TEST_CASE("capabilities, modes and orders that the provider lacks are no match, each by itself") {
-  const std::vector<std::uint64_t> capabilities{FI_HMEM, FI_COLLECTIVE, FI_FENCE, FI_RMA_EVENT, FI_NAMED_RX_CTX};
+  const std::vector<std::uint64_t> capabilities{FI_HMEM, FI_COLLECTIVE, FI_FENCE, FI_NAMED_RX_CTX};
   for (const std::uint64_t capability : capabilities) {
     CHECK_FALSE(accepted([&](Hints& h) { h.info.caps = FI_MSG | capability; }));
   }

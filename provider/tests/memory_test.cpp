@@ -30,6 +30,43 @@ TEST_CASE("a region is known to the run from fi_mr_enable to its close, under it
   CHECK(rig.last().kind == CommandKind::close_memory_region);
 }
 
+TEST_CASE("a region counts what others do to it with the counter bound to it, and no other counter does") {
+  Rig rig;
+  char memory[64];
+  fid_mr* region = nullptr;
+  fid_cntr* counter = nullptr;
+  fi_cntr_attr attributes{};
+  REQUIRE(fi_cntr_open(rig.domain, &attributes, &counter, nullptr) == 0);
+  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_WRITE, 0, 7, 0, &region, nullptr) == 0);
+  CHECK(fi_mr_bind(region, &counter->fid, FI_REMOTE_READ) == -FI_EINVAL);
+  REQUIRE(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE) == 0);
+  CHECK(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE) == -FI_EINVAL);
+  CHECK(fi_close(&counter->fid) == -FI_EBUSY);
+  REQUIRE(fi_mr_bind(region, &rig.endpoint->fid, 0) == 0);
+  REQUIRE(fi_mr_enable(region) == 0);
+  CHECK((rig.last().flags & wire::command_flag::tells) != 0);
+  wire::Event event{};
+  event.kind = EventKind::accessed;
+  event.endpoint = rig.last().endpoint;
+  event.tag = 7;
+  rig.run.add(event);
+  event.tag = 8;  // of a region that is gone
+  rig.run.add(event);
+  CHECK(fi_cntr_read(counter) == 1);
+  CHECK(fi_cntr_read(rig.memory_counter) == 0);
+  REQUIRE(fi_close(&region->fid) == 0);
+  CHECK(fi_close(&counter->fid) == 0);
+}
+
+TEST_CASE("a region with FI_RMA_EVENT needs an end-point with it") {
+  Rig rig;
+  char memory[64];
+  fid_mr* region = nullptr;
+  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_WRITE, 0, 7, FI_RMA_EVENT, &region, nullptr) == 0);
+  CHECK(fi_mr_bind(region, &rig.endpoint->fid, 0) == -FI_EINVAL);
+  CHECK(fi_close(&region->fid) == 0);
+}
+
 TEST_CASE("a read brings its bytes to the caller's buffer and is counted") {
   Rig rig;
   char buffer[4] = {};

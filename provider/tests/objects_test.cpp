@@ -25,12 +25,12 @@ TEST_CASE("end-points have their own addresses, with the NIC of their domain") {
   CHECK(fi_close(&second->fid) == 0);
 }
 
-TEST_CASE("a rank has sixteen end-points and not one more") {
+TEST_CASE("a rank has 128 end-points and not one more") {
   Rig rig;
-  std::vector<fid_ep*> more(15);
+  std::vector<fid_ep*> more(127);
   for (auto& endpoint : more) REQUIRE(fi_endpoint(rig.domain, rig.info, &endpoint, nullptr) == 0);
-  fid_ep* seventeenth = nullptr;
-  CHECK(fi_endpoint(rig.domain, rig.info, &seventeenth, nullptr) == -FI_ENOSPC);
+  fid_ep* one_more = nullptr;
+  CHECK(fi_endpoint(rig.domain, rig.info, &one_more, nullptr) == -FI_ENOSPC);
   for (auto* endpoint : more) CHECK(fi_close(&endpoint->fid) == 0);
 }
 

@@ -1,0 +1,54 @@
+// A write, read or atomic at its instant at the target: which region it is for, and who hears of it.
+#include <cerrno>
+
+#include "conductor/translator.hpp"
+
+namespace dryfly {
+
+using wire::CommandKind;
+using wire::EventKind;
+
+int Translator::apply(Token token) {
+  Operation& operation = operations_[token];
+  const wire::Command& command = operation.command;
+  const auto regions = regions_.find(command.peer);
+  if (regions == regions_.end()) return EKEYREJECTED;
+  const auto region = regions->second.find(command.key);
+  if (region == regions->second.end()) return EKEYREJECTED;
+  const bool compares = command.kind == CommandKind::compare_atomic;
+  const std::uint64_t bytes = compares ? command.aux : command.length;
+  if (command.remote_offset > region->second.length || bytes > region->second.length - command.remote_offset) {
+    return EINVAL;
+  }
+  const int error = apply_to(operation, region->second, bytes);
+  if (error == 0 && region->second.tells) tell_of_access(operation, bytes);
+  return error;
+}
+
+void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes) {
+  const wire::Command& command = operation.command;
+  PendingEvent pending;
+  pending.event = {};
+  pending.event.kind = EventKind::accessed;
+  pending.event.endpoint = wire::address_endpoint(command.peer);
+  pending.event.peer = operation.endpoint().value;
+  pending.event.tag = command.key;
+  pending.event.length = bytes;
+  const RankId target{wire::address_rank(command.peer)};
+  pending.tenancy = ranks_[target.value].tenancy;
+  emit(target, std::move(pending));
+}
+
+int Translator::apply_to(Operation& operation, const Region& region, std::uint64_t bytes) {
+  const wire::Command& command = operation.command;
+  const RankId target{wire::address_rank(command.peer)};
+  const std::uint64_t address = region.base + command.remote_offset;
+  if (bytes == 0) return 0;
+  if (command.kind == CommandKind::read) return apply_read(operation, target, address);
+  const bool writes = command.kind == CommandKind::write;
+  const int error = writes ? apply_write(operation, target, address) : apply_atomic_on(operation, target, address);
+  outlet_.memory_changed(target);
+  return error;
+}
+
+}  // namespace dryfly

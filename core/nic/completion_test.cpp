@@ -1,0 +1,88 @@
+// When a send is complete at its source, by what it asks for; test_stand.hpp has the figures.
+#include <doctest/doctest.h>
+
+#include "core/nic/test_stand.hpp"
+
+namespace dryfly::nic {
+namespace {
+
+using Log = TestStand::Log;
+
+SendCommand complete_when(Completeness when, SendCommand command) {
+  command.complete_when = when;
+  return command;
+}
+
+TEST_CASE("delivery completion waits for the ingress stage where the acknowledgement is quicker") {
+  TestStand stand;
+  stand.network.acknowledgement_time = {50 * ns};
+  stand.nics.receive(receive_of(2, 20));
+  stand.nics.send(complete_when(Completeness::transmitted, message(0, 2, 8, 10)));
+  stand.run();
+  CHECK(stand.log == Log{"1150 sent 10 from 0", "1300 received 10 in 20 at 2"});
+  stand.log.clear();
+  stand.nics.receive(receive_of(2, 21));
+  stand.nics.send(complete_when(Completeness::delivered, message(0, 2, 8, 11)));
+  stand.run();
+  // Both at 1,350 + 1,300.
+  CHECK(stand.log == Log{"2600 sent 11 from 0", "2600 received 11 in 21 at 2"});
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("match completion of an expected message is its acknowledgement") {
+  TestStand stand;
+  stand.nics.receive(receive_of(2, 20));
+  stand.nics.send(complete_when(Completeness::matched, message(0, 2, 8, 10)));
+  stand.run();
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1800 sent 10 from 0"});
+  CHECK(stand.all_work.empty());
+}
+
+TEST_CASE("match completion of an unexpected message is a notice of the target's CPU after its receive") {
+  TestStand stand;
+  stand.nics.send(complete_when(Completeness::matched, message(0, 2, 8, 10)));
+  stand.run();
+  CHECK(stand.log.empty());
+  stand.at(5000 * ns, [&] { stand.nics.receive(receive_of(2, 20)); });
+  stand.run();
+  CHECK(stand.log == Log{"5200 received 10 in 20 at 2"});
+  REQUIRE(stand.all_work.size() == 1);
+  CHECK(stand.all_work[0].second.kind == WorkKind::tell_match);
+  CHECK_FALSE(stand.nics.at_rest());
+  stand.at(6000 * ns, [&] { stand.nics.worked(EndpointId{2}, stand.all_work[0].second); });
+  stand.run();
+  // A command: 100 to the wire, 1,000 back.
+  CHECK(stand.log.back() == "7100 sent 10 from 0");
+  CHECK(stand.log.size() == 2);
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("a message that a peek discards has met its match") {
+  TestStand stand;
+  stand.nics.send(complete_when(Completeness::matched, message(0, 2, 8, 10)));
+  stand.run();
+  stand.nics.peek({.at = EndpointId{2}, .tagged = true, .token = 30, .discard = true});
+  REQUIRE(stand.all_work.size() == 1);
+  stand.nics.worked(EndpointId{2}, stand.all_work[0].second);
+  stand.run();
+  CHECK(stand.log.back().find("sent 10 from 0") != std::string::npos);
+  CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("on a node match completion is the receive, and a rendezvous is matched by its nature") {
+  TestStand stand;
+  stand.nics.send(complete_when(Completeness::matched, message(2, 3, 8, 10)));
+  stand.nics.send(complete_when(Completeness::matched, message(0, 2, 100'000, 11, 1)));
+  stand.run();
+  CHECK(stand.log.empty());
+  stand.nics.receive(receive_of(3, 20));
+  stand.nics.receive(receive_of(2, 21, 1));
+  stand.run();
+  CHECK(stand.all_work.empty());
+  CHECK(stand.log.size() == 4);
+  CHECK(stand.log[1].find("sent 10 from 2") != std::string::npos);
+  CHECK(stand.log[3].find("sent 11 from 0") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace dryfly::nic
