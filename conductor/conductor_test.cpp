@@ -44,7 +44,7 @@ std::string spec_text(const std::string& more = "") {
          "fabric.qos.class.0.name best_effort\nfabric.qos.class.0.assured_ppm 100000\n"
          "fabric.qos.class.0.ceiling_ppm 1000000\nfabric.qos.class.0.fabric_ppm 500000\n"
          "fabric.qos.class.0.priority 0\nfabric.qos.class.0.bucket_frames 2\n"
-         "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 200000\n"
+         "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 200000\n"
          "nic.dma_read_latency_ps 300000\nnic.ingress_latency_ps 200000\nnic.command_interval_ps "
          "10000\nnic.list_entries 16384\nnic.list_entries_share_ppm 1000000\n"
          "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 100000\n"

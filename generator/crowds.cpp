@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <memory>
 #include <numeric>
 
 #include "core/unit/random.hpp"
@@ -38,6 +40,7 @@ struct Doubling {
   std::uint64_t here = 0;  // bit per round: its message has come
   Instant end{};
   std::vector<Doubling>* ranks = nullptr;
+  std::function<void()> finished{};
 
   // Ranks beyond the power of two give their value to a partner and get the result from it.
   bool folded() const { return rank >= power; }
@@ -80,6 +83,7 @@ struct Doubling {
       if ((std::uint32_t{1} << round) == power) {
         end = stand.now();
         round = 0;
+        if (finished) finished();
         if (extra() != rank) message_to(extra(), 0);
         return;
       }
@@ -89,45 +93,124 @@ struct Doubling {
   }
 };
 
+std::vector<Doubling> doublings(Stand& stand, const std::vector<EndpointId>& endpoints, Bytes size,
+                                const Software& software) {
+  std::vector<Doubling> all;
+  all.reserve(endpoints.size());
+  for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
+    Doubling one{stand, endpoints, rank, size, software.send, software.completion};
+    one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
+    all.push_back(one);
+  }
+  return all;
+}
+
+// Where all ranks meet once; its end-points are its own.
+struct Meeting {
+  std::vector<EndpointId> endpoints;
+  std::vector<Doubling> ranks;
+
+  Meeting(Stand& stand, const std::vector<NicId>& nics, const Software& software)
+      : endpoints(open_all(stand, nics)), ranks(doublings(stand, endpoints, Bytes{8}, software)) {
+    for (Doubling& rank : ranks) rank.ranks = &ranks;
+  }
+};
+
+struct Neighbours {
+  Stand& stand;
+  const Ring& ring;
+  const Software& software;
+  std::vector<EndpointId> endpoints;
+  std::vector<std::uint32_t> cycle;
+  std::vector<std::unique_ptr<Meeting>> meetings{};  // by iteration
+  std::vector<std::uint64_t> times_ps{};
+  struct Rank {
+    Instant start;
+    Instant busy_until;
+    std::uint64_t open = 0;  // receives and sends that it waits for
+    std::uint64_t iteration = 0;
+  };
+  std::vector<Rank> ranks = std::vector<Rank>(endpoints.size());
+
+  enum Way : std::uint8_t { to_right, to_left };  // also the tag
+
+  void begin(std::size_t place) {
+    Rank& rank = ranks[place];
+    const EndpointId own = endpoints[cycle[place]];
+    const EndpointId right = endpoints[cycle[(place + 1) % cycle.size()]];
+    const EndpointId left = endpoints[cycle[(place + cycle.size() - 1) % cycle.size()]];
+    // A short payload is in the command: nobody waits until it has left.
+    const bool waits_for_sends = ring.size.count > stand.spec().number("nic.inline_bytes");
+    rank.start = stand.now();
+    rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
+    Instant at = rank.start;
+    for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
+      at = at + software.receive;
+      const Way way = n % 2 == 0 ? to_right : to_left;
+      stand.at(at, [this, place, own, way] { stand.receive(own, ring.size, way, [this, place] { complete(place); }); });
+    }
+    for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
+      at = at + software.send;
+      const Way way = n % 2 == 0 ? to_left : to_right;
+      const EndpointId target = way == to_left ? left : right;
+      stand.at(at, [this, place, own, target, way, waits_for_sends] {
+        stand.send(own, target, ring.size, way, [this, place, waits_for_sends] {
+          if (waits_for_sends) complete(place);
+        });
+      });
+    }
+    rank.busy_until = at;
+  }
+
+  // One after the other: a rank has one CPU.
+  void complete(std::size_t place) {
+    Rank& rank = ranks[place];
+    rank.busy_until = std::max(rank.busy_until, stand.now()) + software.completion;
+    if (--rank.open > 0) return;
+    stand.at(rank.busy_until, [this, place] { meet(place); });
+  }
+
+  void meet(std::size_t place) {
+    if (!ring.barrier) return end(place);
+    Doubling& here = meetings[ranks[place].iteration]->ranks[place];
+    here.finished = [this, place] { end(place); };
+    here.begin();
+  }
+
+  void end(std::size_t place) {
+    Rank& rank = ranks[place];
+    if (rank.iteration > 0) times_ps.push_back((stand.now() - rank.start).ps);
+    if (rank.iteration++ < ring.iterations) begin(place);
+  }
+};
+
 }  // namespace
 
-std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t rings,
-                                   std::uint64_t iterations, Duration send_cost, Duration receive_cost) {
+std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
+                                   const Software& software) {
+  DRYFLY_CHECK(!ring.barrier || std::has_single_bit(ranks.size()));
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
   std::vector<std::uint64_t> times;
-  times.reserve(ranks.size() * rings * iterations);
-  for (std::uint64_t ring = 0; ring < rings; ++ring) {
-    const std::vector<std::uint32_t> cycle = random_cycle(ranks.size(), ring);
-    for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
-      const Instant start = stand.now();
-      for (std::size_t place = 0; place < cycle.size(); ++place) {
-        const EndpointId from = endpoints[cycle[place]];
-        const EndpointId to = endpoints[cycle[(place + 1) % cycle.size()]];
-        stand.receive(to, size, 0, [&stand, &times, start, receive_cost] {
-          times.push_back((stand.now() + receive_cost - start).ps);
-        });
-        stand.at(start + send_cost, [&stand, from, to, size] { stand.send(from, to, size, 0, [] {}); });
-      }
-      stand.run();
+  for (std::uint64_t number = 0; number < ring.rings; ++number) {
+    Neighbours all{stand, ring, software, endpoints, random_cycle(ranks.size(), number)};
+    for (std::uint64_t n = 0; ring.barrier && n <= ring.iterations; ++n) {
+      all.meetings.push_back(std::make_unique<Meeting>(stand, ranks, software));
     }
+    for (std::size_t place = 0; place < ranks.size(); ++place) all.begin(place);
+    stand.run();
+    times.insert(times.end(), all.times_ps.begin(), all.times_ps.end());
   }
   return times;
 }
 
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
-                           Duration send_cost, Duration receive_cost) {
+                           const Software& software) {
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
   std::uint64_t sum = 0;
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
     const Instant start = stand.now();
-    std::vector<Doubling> all;
-    all.reserve(endpoints.size());
-    for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
-      Doubling one{stand, endpoints, rank, size, send_cost, receive_cost};
-      one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
-      one.ranks = &all;
-      all.push_back(one);
-    }
+    std::vector<Doubling> all = doublings(stand, endpoints, size, software);
+    for (Doubling& one : all) one.ranks = &all;
     for (Doubling& one : all) one.begin();
     stand.run();
     Instant end = start;

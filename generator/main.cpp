@@ -85,15 +85,37 @@ Operation operation_named(const std::string& name) {
   return found->second;
 }
 
-void ring(const Arguments& arguments, Stand& stand, JsonWriter& json) {
-  std::vector<std::uint64_t> times =
-      ring_ps(stand, crowd(stand.topology(), arguments.text("ranks")), Bytes{arguments.number("bytes", 8)},
-              arguments.number("rings", 3), arguments.number("count", 3), Duration{stand.spec().number("host.send_ps")},
-              Duration{stand.spec().number("host.completion_ps")});
+Software software_of(const Stand& stand) {
+  const auto cost = [&](const char* name) { return Duration{stand.spec().number(name)}; };
+  return {cost("host.send_ps"), cost("host.receive_ps"), cost("host.completion_ps")};
+}
+
+void write_times(JsonWriter& json, std::vector<std::uint64_t> times) {
   std::sort(times.begin(), times.end());
   json.member("mean_ps", std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / times.size());
+  json.member("min_ps", times.front());
   json.member("p99_ps", times[times.size() * 99 / 100]);
   json.member("max_ps", times.back());
+}
+
+// As GPCNeT reports them: a latency is half of an exchange with both neighbours, a rate what a rank sends in it.
+void ring(const Arguments& arguments, Stand& stand, JsonWriter& json) {
+  const Ring ring{.size = Bytes{arguments.number("bytes", 8)},
+                  .rings = arguments.number("rings", 2),
+                  .iterations = arguments.number("count", 1),
+                  .outstanding = arguments.number("outstanding", 1),
+                  .barrier = arguments.number("barrier", 0) != 0};
+  std::vector<std::uint64_t> times =
+      ring_ps(stand, crowd(stand.topology(), arguments.text("ranks")), ring, software_of(stand));
+  const std::uint64_t bytes = 2 * ring.outstanding * ring.size.count;
+  double rates = 0;
+  for (const std::uint64_t time : times) rates += static_cast<double>(bytes) / (static_cast<double>(time) * 1e-12);
+  std::sort(times.begin(), times.end());
+  const std::uint64_t slow = times[times.size() * 99 / 100];
+  for (std::uint64_t& time : times) time /= 2;
+  write_times(json, times);
+  json.member("mean_bytes_per_s", rates / static_cast<double>(times.size()));
+  json.member("p99_bytes_per_s", static_cast<double>(bytes) / (static_cast<double>(slow) * 1e-12));
 }
 
 void measure(const std::string& pattern, const Arguments& arguments, Stand& stand, JsonWriter& json) {
@@ -101,8 +123,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   const std::uint64_t count = std::max<std::uint64_t>(arguments.number("count", 100), 1);
   const auto nic = [&](const char* name) { return nic_named(stand.topology(), arguments.text(name)); };
   if (pattern == "latency") {
-    json.member("mean_ps",
-                latency_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
+    write_times(json,
+                latencies_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
   } else if (pattern == "stream") {
     const bool both_ways = arguments.number("both_ways", 0) != 0;
     const std::uint64_t time_ps = stream_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"),
@@ -113,9 +135,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   } else if (pattern == "ring") {
     ring(arguments, stand, json);
   } else if (pattern == "allreduce") {
-    json.member("mean_ps", allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count,
-                                        Duration{stand.spec().number("host.send_ps")},
-                                        Duration{stand.spec().number("host.completion_ps")}));
+    json.member("mean_ps",
+                allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count, software_of(stand)));
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
     const double rate =

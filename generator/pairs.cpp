@@ -19,11 +19,13 @@ struct Stream {
   Bytes size;
   std::uint64_t left;
   Instant last_done{};
+  std::vector<std::uint64_t> times_ps{};  // between completions: each one's own where one is under way at a time
 
   void next() {
     if (left == 0) return;
     --left;
     const auto done = [this] {
+      times_ps.push_back((stand.now() - last_done).ps);
       last_done = stand.now();
       next();
     };
@@ -42,13 +44,13 @@ struct PingPong {
   EndpointId b;
   Bytes size;
   std::uint64_t left;
-  Instant end{};
+  Instant begin{};
+  std::vector<std::uint64_t> times_ps{};  // half of each round trip
 
   void round() {
-    if (left-- == 0) {
-      end = stand.now();
-      return;
-    }
+    if (stand.now() > begin) times_ps.push_back((stand.now() - begin).ps / 2);
+    begin = stand.now();
+    if (left-- == 0) return;
     stand.receive(a, size, 0, [this] { round(); });
     stand.receive(b, size, 0, [this] { stand.send(b, a, size, 0, [] {}); });
     stand.send(a, b, size, 0, [] {});
@@ -57,19 +59,20 @@ struct PingPong {
 
 }  // namespace
 
-std::uint64_t latency_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count) {
+std::vector<std::uint64_t> latencies_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size,
+                                        std::uint64_t count) {
   const EndpointId first = stand.open(a);
   const EndpointId second = stand.open(b);
   if (operation == Operation::send) {
     PingPong game{stand, first, second, size, count};
     game.round();
     stand.run();
-    return game.end.ps / count / 2;
+    return game.times_ps;
   }
   Stream single{stand, operation, first, second, size, count};
   single.next();
   stand.run();
-  return single.last_done.ps / count;
+  return single.times_ps;
 }
 
 std::uint64_t stream_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count,

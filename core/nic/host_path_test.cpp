@@ -99,7 +99,7 @@ TEST_CASE("what arrives for a NIC on the other socket is late by one way between
   far.stand.nics.send(message(0, 4, 8, 1));
   far.stand.run();
   // egress 100, flight 1,000, ingress 200
-  CHECK(far.stand.log == TestStand::Log{"1307 received 1 in 14 at 4", "1800 sent 1 from 0"});
+  CHECK(far.stand.log == TestStand::Log{"1307 received 1 in 14 at 4", "2000 sent 1 from 0"});
 }
 
 TEST_CASE("an inline command to a far NIC goes between the sockets once, a fetched payload three times") {

@@ -101,7 +101,7 @@ void Messages::launch(std::uint32_t index) {
         .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
   }
   transport_.send_command(to_target(message, message.head, true), {Step::message, index},
-                          message.protocol == Protocol::inlined);
+                          message.protocol == Protocol::inlined && message.command.size <= spec_.pushed_max);
 }
 
 std::uint32_t Messages::new_receive(const ReceiveCommand& command, const Inbox& at) {

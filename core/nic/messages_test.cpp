@@ -16,13 +16,22 @@ using Log = TestStand::Log;
 TEST_CASE("an inline message takes egress, flight and ingress; its acknowledgement completes the send") {
   TestStand stand;
   stand.nics.receive(receive_of(2, 20));
-  stand.nics.send(message(0, 2, 192, 10));
+  stand.nics.send(message(0, 2, 96, 10));
   CHECK_FALSE(stand.nics.at_rest());
   stand.run();
-  // 100 + 1,000 + 200; 100 + 1,000 + 700.
-  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1800 sent 10 from 0"});
+  // 100 + 1,000 + 200, and 700 back.
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "2000 sent 10 from 0"});
   CHECK(stand.all_received[0].protocol == Protocol::inlined);
   CHECK(stand.nics.at_rest());
+}
+
+TEST_CASE("an inline command that is too long to be written to the NIC is fetched from host memory") {
+  TestStand stand;
+  stand.nics.receive(receive_of(2, 20));
+  stand.nics.send(message(0, 2, 97, 10));
+  stand.run();
+  CHECK(stand.log == Log{"1600 received 10 in 20 at 2", "2300 sent 10 from 0"});  // 300 later
+  CHECK(stand.all_received[0].protocol == Protocol::inlined);
 }
 
 TEST_CASE("an eager message is fetched from host memory first") {
@@ -30,7 +39,7 @@ TEST_CASE("an eager message is fetched from host memory first") {
   stand.nics.receive(receive_of(2, 20));
   stand.nics.send(message(0, 2, 193, 10));
   stand.run();
-  CHECK(stand.log == Log{"1600 received 10 in 20 at 2", "2100 sent 10 from 0"});  // 300 later
+  CHECK(stand.log == Log{"1600 received 10 in 20 at 2", "2300 sent 10 from 0"});  // 300 later
   CHECK(stand.all_received[0].protocol == Protocol::eager);
 }
 
@@ -82,7 +91,7 @@ TEST_CASE("an unexpected eager message is received the ingress latency after its
     stand.nics.receive(receive_of(2, 20));
   });
   stand.run();
-  CHECK(stand.log == Log{"1800 sent 10 from 0", "2200 received 10 in 20 at 2"});
+  CHECK(stand.log == Log{"2000 sent 10 from 0", "2200 received 10 in 20 at 2"});
   CHECK(stand.nics.totals().unexpected_messages == 1);
   CHECK(stand.nics.totals().list_entries_max == 1);
 }
@@ -243,7 +252,7 @@ TEST_CASE("at one instant an arrival comes before a cancel") {
   stand.nics.send(message(0, 2, 8, 10));
   stand.at(1300 * ns, [&] { stand.nics.cancel(EndpointId{2}, 20); });
   stand.run();
-  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1800 sent 10 from 0"});
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "2000 sent 10 from 0"});
 }
 
 PeekCommand peek_at(std::uint32_t at, Token token, std::uint64_t tag = 0) {
@@ -266,9 +275,9 @@ TEST_CASE("a peek sees the oldest message and leaves it; a claim reserves it for
     stand.nics.receive_claimed(receive_of(2, 21), 31);
   });
   stand.run();
-  CHECK(stand.log == Log{"0 peeked 29 none", "1800 sent 10 from 0", "1810 sent 11 from 0", "2000 peeked 30 found 10",
+  CHECK(stand.log == Log{"0 peeked 29 none", "2000 sent 10 from 0", "2000 peeked 30 found 10",
                          "2000 peeked 31 found 10", "2000 peeked 32 found 11", "2000 peeked 33 none",
-                         "2200 received 11 in 20 at 2", "2200 received 10 in 21 at 2"});
+                         "2010 sent 11 from 0", "2200 received 11 in 20 at 2", "2200 received 10 in 21 at 2"});
   CHECK(stand.all_peeked[1].size == Bytes{8});
   CHECK(stand.all_peeked[1].source == EndpointId{0});
   CHECK(stand.nics.at_rest());
@@ -292,8 +301,8 @@ TEST_CASE(
   });
   stand.at(3000 * ns, [&] { stand.nics.close_endpoint(EndpointId{2}); });
   stand.run();
-  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1310 peeked 30 found 11", "1800 sent 10 from 0",
-                         "1810 sent 11 from 0", "1820 sent 12 from 0", "2000 peeked 31 found 12",
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1310 peeked 30 found 11", "2000 sent 10 from 0",
+                         "2000 peeked 31 found 12", "2010 sent 11 from 0", "2020 sent 12 from 0",
                          "2200 received 11 in 21 at 2", "2200 received 12 in 22 at 2"});
   CHECK(stand.nics.at_rest());
 }
@@ -316,7 +325,7 @@ TEST_CASE("a discard drops the message, claimed or not, and a rendezvous sender 
   });
   stand.run();
   // The done message of the rendezvous is there 1,000 later.
-  CHECK(stand.log == Log{"1800 sent 10 from 0", "2000 peeked 30 found 10", "2000 peeked 31 found 11", "2000 dropped 11",
+  CHECK(stand.log == Log{"2000 sent 10 from 0", "2000 peeked 30 found 10", "2000 peeked 31 found 11", "2000 dropped 11",
                          "2000 peeked 30 found 10", "2000 dropped 10", "2000 peeked 32 none", "3000 sent 11 from 0"});
   CHECK(stand.nics.at_rest());
 }
@@ -403,9 +412,9 @@ TEST_CASE("a closed end-point drops what waits, what is being placed and what co
   stand.run();
   // 11 is ready at 410 and waits no longer than 10 behind: acknowledged with 12, which leaves at 410 too: 2,110.
   // 14 is taken at 6,010, on the wire at 6,410, there at 7,610, its done message at 8,610.
-  CHECK(stand.log == Log{"2000 dropped 11", "2000 dropped 12", "2110 sent 12 from 0", "3000 sent 11 from 0",
+  CHECK(stand.log == Log{"2000 dropped 11", "2000 dropped 12", "2310 sent 12 from 0", "3000 sent 11 from 0",
                          "4100 dropped 10", "5100 sent 10 from 0", "7300 dropped 13", "7610 dropped 14",
-                         "7800 sent 13 from 0", "8610 sent 14 from 1"});
+                         "8000 sent 13 from 0", "8610 sent 14 from 1"});
   CHECK(stand.nics.at_rest());
 }
 
@@ -421,7 +430,7 @@ TEST_CASE("a claimed message is a list entry until it is received, and is droppe
     stand.nics.close_endpoint(EndpointId{2});
   });
   stand.run();
-  CHECK(stand.log == Log{"1800 sent 10 from 0", "2000 peeked 30 found 10", "2000 dropped 10"});
+  CHECK(stand.log == Log{"2000 sent 10 from 0", "2000 peeked 30 found 10", "2000 dropped 10"});
   CHECK(stand.nics.at_rest());
 }
 

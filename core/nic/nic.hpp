@@ -26,10 +26,11 @@ enum class Protocol : std::uint8_t { inlined, eager, rendezvous, put, get, atomi
 
 struct NicSpec {
   Bytes inline_max;                     // largest payload inside the command
+  Bytes pushed_max;                     // of these, the largest whose command the CPU writes to the NIC in one go
   Bytes eager_max;                      // largest eager message; longer ones use rendezvous
   Bytes rendezvous_head;                // bytes that travel with the rendezvous request
-  Duration egress_latency;              // command at the NIC until its first packet is ready, inline payload
-  Duration dma_read_latency;            // added once where the payload has to be fetched from host memory
+  Duration egress_latency;              // command at the NIC until its first packet is ready
+  Duration dma_read_latency;            // added once where payload or command has to be fetched from host memory
   Duration ingress_latency;             // last byte at the NIC until matched and placed
   Duration command_interval;            // shortest time between two commands of one NIC (its message rate)
   Duration local_latency;               // on-node link: start to first byte

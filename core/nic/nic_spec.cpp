@@ -20,6 +20,7 @@ NicSpec nic_spec(const Spec& spec) {
   NicSpec result;
   result.eager_max = Bytes{spec.number_in("nic.eager_bytes", 0, largest_message)};
   result.inline_max = Bytes{spec.number_in("nic.inline_bytes", 0, result.eager_max.count)};
+  result.pushed_max = Bytes{spec.number_in("nic.pushed_bytes", 0, result.inline_max.count)};
   result.rendezvous_head = Bytes{spec.number_in("nic.rendezvous_head_bytes", 0, result.eager_max.count)};
   result.egress_latency = latency(spec, "nic.egress_latency_ps");
   result.dma_read_latency = latency(spec, "nic.dma_read_latency_ps");

@@ -36,7 +36,14 @@ void RemoteMemory::start(const RmaCommand& command) {
   if (!operation.on_node) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
-                          {Step::rma_request, index}, payload <= spec_.inline_max && !command.by_dma);
+                          {Step::rma_request, index}, is_pushed(command));
+}
+
+// The command of an atomic is never longer than one with a short payload, and that of a read has none.
+bool RemoteMemory::is_pushed(const RmaCommand& command) const {
+  if (command.kind == RmaKind::read) return true;
+  const Bytes most = command.kind == RmaKind::write ? spec_.pushed_max : spec_.inline_max;
+  return command.size <= most && !command.by_dma;
 }
 
 // Only what carries its operands itself is an inline command; a read is one for the DMA engine.

@@ -19,16 +19,30 @@ TEST_CASE("a write is applied after ingress and done at its acknowledgement") {
   stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 10));
   CHECK_FALSE(stand.nics.at_rest());
   stand.run();
-  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1800 rma_done 10 from 0 error 0"});
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "2000 rma_done 10 from 0 error 0"});
   CHECK(stand.nics.at_rest());
 }
 
-TEST_CASE("a write whose acknowledgement is quicker than the ingress stage is done when it is applied") {
+TEST_CASE("a write is acknowledged when the target has matched it, not when it comes off the link") {
   TestStand stand;
-  stand.network.acknowledgement_time = {100 * ns};  // back at 1,200
+  stand.network.acknowledgement_time = {100 * ns};  // 100 + 1,000 + 200 + 100
   stand.nics.rma(rma(RmaKind::write, 0, 2, 8, 10));
   stand.run();
-  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1300 rma_done 10 from 0 error 0"});
+  CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1400 rma_done 10 from 0 error 0"});
+}
+
+TEST_CASE("the command of a write over 96 bytes is fetched, that of an atomic or a read never") {
+  TestStand stand;
+  stand.nics.rma(rma(RmaKind::write, 0, 2, 97, 10));
+  stand.nics.rma(rma(RmaKind::atomic, 1, 2, 128, 11));
+  stand.nics.rma(rma(RmaKind::read, 1, 2, 97, 12));
+  stand.run();
+  Log delivered;
+  for (const std::string& line : stand.log) {
+    if (line.find("rma_delivered") != std::string::npos) delivered.push_back(line);
+  }
+  // Each 10 after the one before it; 10 fetches for 300.
+  CHECK(delivered == Log{"1310 rma_delivered 11", "1320 rma_delivered 12", "1600 rma_delivered 10"});
 }
 
 TEST_CASE("a write with delivery completion is acknowledged after a read of the target's NIC from memory") {
@@ -91,9 +105,9 @@ TEST_CASE("a fetching atomic brings its result back, a plain one completes at it
   stand.nics.rma(rma(RmaKind::fetching_atomic, 0, 2, 8, 10));
   stand.nics.rma(rma(RmaKind::atomic, 0, 2, 8, 11));
   stand.run();
-  // 10: there and applied at 1,300, result there at 2,300, placed at 2,500. 11: 10 later, acknowledged at 1,810.
+  // 10: there and applied at 1,300, result there at 2,300, placed at 2,500. 11: 10 later, acknowledged at 2,010.
   CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1310 rma_delivered 11", "1310 apply 11",
-                         "1810 rma_done 11 from 0 error 0", "2500 rma_done 10 from 0 error 0"});
+                         "2010 rma_done 11 from 0 error 0", "2500 rma_done 10 from 0 error 0"});
 }
 
 TEST_CASE("what apply refuses comes back as the error of the operation, without data") {
@@ -104,7 +118,7 @@ TEST_CASE("what apply refuses comes back as the error of the operation, without 
   stand.run();
   // The refusal of the read needs no fetch: 1,300 + 1,000 + 200.
   CHECK(stand.log == Log{"1300 rma_delivered 10", "1300 apply 10", "1310 rma_delivered 11", "1310 apply 11",
-                         "1810 rma_done 11 from 0 error 267", "2500 rma_done 10 from 0 error 267"});
+                         "2010 rma_done 11 from 0 error 267", "2500 rma_done 10 from 0 error 267"});
   REQUIRE(stand.network.submitted.size() == 3);
   CHECK(stand.network.submitted[2].transfer.size == Bytes{0});
 }
@@ -148,7 +162,8 @@ TEST_CASE("RMA is counted as put, get and atomic, with the bytes moved") {
 }
 
 constexpr const char* spec_text =
-    "nic.inline_bytes 192\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\nnic.egress_latency_ps 1\n"
+    "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes "
+    "2048\nnic.egress_latency_ps 1\n"
     "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnic.list_entries "
     "1000\nnic.list_entries_share_ppm 250000\nnode.local_latency_ps 5\n"
     "node.local_rate_bytes_per_s 6\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
@@ -157,6 +172,7 @@ constexpr const char* spec_text =
 TEST_CASE("the spec of the NIC is read from the resolved spec") {
   const NicSpec spec = nic_spec(Spec::parse(spec_text));
   CHECK(spec.inline_max == Bytes{192});
+  CHECK(spec.pushed_max == Bytes{96});
   CHECK(spec.eager_max == Bytes{18'433});
   CHECK(spec.rendezvous_head == Bytes{2048});
   CHECK(spec.egress_latency == Duration{1});

@@ -72,6 +72,7 @@ class TestStand final : public Host, public Handler {
 
   static NicSpec round_figures() {
     return {.inline_max = Bytes{192},
+            .pushed_max = Bytes{96},
             .eager_max = Bytes{18'433},
             .rendezvous_head = Bytes{2048},
             .egress_latency = {100 * ns},

@@ -9,6 +9,9 @@ namespace {
 // What ends in host memory passes the ingress stage; what one NIC says to another ends in the NIC.
 bool ends_in_memory(Step step) { return step != Step::get_request && step != Step::done && step != Step::matched; }
 
+// Its acknowledgement carries what the target's matching said.
+bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
+
 constexpr unsigned stage_shift = 32;
 
 }  // namespace
@@ -62,16 +65,16 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
-void Transport::send_command(const Journey& journey, Parcel parcel, bool payload_in_command) {
+void Transport::send_command(const Journey& journey, Parcel parcel, bool pushed) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
   next_command = taken + spec_.command_interval;
-  Instant ready = taken + spec_.egress_latency + (payload_in_command ? Duration{} : spec_.dma_read_latency);
+  Instant ready = taken + spec_.egress_latency + (pushed ? Duration{} : spec_.dma_read_latency);
   if (!source.place.plain) {
     const Duration crossing = source.place.crossing;
-    ready = ready + (payload_in_command ? crossing : crossing + crossing + crossing);
+    ready = ready + (pushed ? crossing : crossing + crossing + crossing);
   }
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
@@ -159,7 +162,12 @@ void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const La
   schedule(target.own_ingress_until, Stage::own_ingress, landing.at);
 }
 
-void Transport::acknowledged(std::uint32_t handle) { recipient_.acknowledged(Parcel::of_handle(handle)); }
+void Transport::acknowledged(std::uint32_t handle) {
+  const Parcel parcel = Parcel::of_handle(handle);
+  if (!answered_when_matched(parcel.step)) return recipient_.acknowledged(parcel);
+  settled_.push(parcel);
+  schedule(engine_.now() + spec_.ingress_latency, Stage::settled);
+}
 
 void Transport::failed(std::uint32_t handle, bool delivered) {
   recipient_.failed(Parcel::of_handle(handle), delivered);
@@ -184,6 +192,8 @@ void Transport::handle(Event event) {
       return fetch_by_own_way(port(endpoint));
     case Stage::bus:  // the lane's number stands in for an end-point's
       return paths_.has_turn(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
+    case Stage::settled:
+      return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
       return arrive(port(endpoint).own_ingress.pop());
     case Stage::flush:

@@ -1,12 +1,14 @@
 // Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or over
 // the local link of a node. Models what sections A7, B3 and C2 of the fact sheet say of the path of a command: the
 // NIC takes commands at a limited rate, an inline payload is in the command, any other is fetched from host memory
-// first; what a NIC answers by itself needs no command.
+// first; so is an inline command that is too long for the region which CPUs write commands to (libcxi: one of 256 B).
+// What a NIC answers by itself needs no command. A message or request is acknowledged when the target has matched it,
+// for the acknowledgement says what became of it (B4), so its sender learns of it one ingress latency later.
 //
 // An end-point's commands leave in the order given, although an inline command is ready sooner than a DMA one
 // before it: together with the network's order per pair of NICs this is what matching in the order sent rests on.
-// What differs by where in the node a NIC is stands in HostPaths. Left out: doorbells, command-queue depth, several
-// command queues of one end-point.
+// What differs by where in the node a NIC is stands in HostPaths. Left out: command-queue depth, several command queues
+// of one end-point, and that a queue which is not empty is fetched whatever the size of its commands.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +34,9 @@ class Transport final : public Handler, public TransferSink {
   // Both must have been opened; it does not matter whether they are open still.
   bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
 
-  // By command of the CPU at `from`: paced, and after the egress latency.
-  void send_command(const Journey& journey, Parcel parcel, bool payload_in_command);
+  // By command of the CPU at `from`: paced, and after the egress latency. `pushed`: the NIC has the whole command with
+  // its payload, and fetches nothing.
+  void send_command(const Journey& journey, Parcel parcel, bool pushed);
   // By the NIC itself, at once.
   void send(const Journey& journey, Parcel parcel);
   // By the NIC itself, after fetching the payload from host memory.
@@ -60,7 +63,18 @@ class Transport final : public Handler, public TransferSink {
  private:
   // The stages in the order in which they run at one instant. An event names the stage and, where each end-point
   // has its own queue, the end-point. It stands for the head of that queue: equal events are interchangeable.
-  enum class Stage : std::uint8_t { ingress, handover, local_link, fetch, egress, own_fetch, own_ingress, bus, flush };
+  enum class Stage : std::uint8_t {
+    ingress,
+    handover,
+    local_link,
+    fetch,
+    egress,
+    own_fetch,
+    own_ingress,
+    bus,
+    flush,
+    settled
+  };
 
   struct Arrival {
     Parcel parcel;
@@ -108,7 +122,8 @@ class Transport final : public Handler, public TransferSink {
   std::vector<NicCounters> counters_;           // of NICs that have had an end-point
   std::vector<std::uint32_t> counters_of_nic_;  // by NIC: where its are
   std::vector<Instant> next_command_;           // by NIC: when it may take another
-  Fifo<Arrival> ingress_;                       // these three have one latency each, so one queue serves all NICs
+  Fifo<Arrival> ingress_;                       // these four have one latency each, so one queue serves all NICs
+  Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
   std::uint64_t events_scheduled_ = 0;

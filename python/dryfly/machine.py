@@ -306,6 +306,8 @@ def _check_together(machine: Machine) -> None:
             f"the {domains} NUMA domains (node.numa)"
         )
     head, eager = machine.number("nic.rendezvous_head"), machine.number("nic.eager")
+    if machine.number("nic.pushed") > machine.number("nic.inline"):
+        raise UserError(f"machine {name}: nic.pushed = {machine.number('nic.pushed')} B: accepted is up to nic.inline")
     if not machine.number("nic.inline") <= eager or not head <= eager:
         raise UserError(
             f"machine {name}: nic.eager = {eager} B: accepted is at least nic.inline and nic.rendezvous_head"

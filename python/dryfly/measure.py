@@ -4,10 +4,12 @@ the NICs by dryfly-generator. Each gives figures by key."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from dryfly.errors import RunError
@@ -33,8 +35,14 @@ def _run_program(measurement: Measurement) -> Figures:
     command += ["--machine", measurement.machine, "-N", str(measurement.nodes), "--ppn", str(measurement.ppn)]
     for item in measurement.sets:
         command += ["--set", item]
-    command += ["--", str(programs_folder() / "micro" / f"{measurement.program}.c"), *measurement.arguments]
-    output = _output_of(command, measurement.name)
+    with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
+        if measurement.faults:
+            file = Path(folder) / "faults.toml"
+            flaps = ("".join(f'{key} = "{value}"\n' for key, value in flap.items()) for flap in measurement.faults)
+            file.write_text("".join(f"[[flap]]\n{flap}" for flap in flaps), encoding="utf-8")
+            command += ["--faults", str(file)]
+        command += ["--", str(programs_folder() / "micro" / f"{measurement.program}.c"), *measurement.arguments]
+        output = _output_of(command, measurement.name, measurement.environment)
     figures: Figures = {}
     for size, first, second in _TABLE_ROW.findall(output):
         figures[size] = float(first)
@@ -79,8 +87,15 @@ def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str
     return [f"ranks={file}"]
 
 
-def _output_of(command: list[str], name: str) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def _output_of(command: list[str], name: str, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         raise RunError(

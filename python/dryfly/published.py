@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dryfly.errors import UserError
@@ -26,6 +26,8 @@ class Measurement:
     nodes: int = 2
     ppn: int = 1
     arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # of a program
+    faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
     ends: tuple[str, str] | None = None  # NODE.NIC
     crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
     sizes: tuple[int, ...] = ()
@@ -89,6 +91,8 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         nodes=raw.get("nodes", 2),
         ppn=raw.get("ppn", 1),
         arguments=tuple(raw.get("arguments", ())),
+        environment=raw.get("environment", {}),
+        faults=tuple(raw.get("faults", ())),
         ends=(raw["from"], raw["to"]) if "from" in raw else None,
         crowd=(crowd["nodes"], crowd["of"]) if crowd else None,
         sizes=tuple(raw.get("sizes", ())),

@@ -115,6 +115,7 @@ FIELDS: dict[str, Field] = {
     "nic.retry.timeout": _time("nic.retry.timeout_ps", least=1, most=10**15),
     "nic.retry.delays": Field(),
     "nic.inline": _size("nic.inline_bytes", most=192),  # wire::inline_bytes_max
+    "nic.pushed": _size("nic.pushed_bytes", most=192),
     "nic.eager": _size("nic.eager_bytes", most=2**30),
     "nic.rendezvous_head": _size("nic.rendezvous_head_bytes", most=2**30),
     "nic.egress_latency": _time("nic.egress_latency_ps"),
