@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -207,6 +208,23 @@ def test_an_hpl_dat_gives_hpls_lines(program: Path, native: Native, tmp_path: Pa
     (tmp_path / "HPL.dat").write_text(DATA_FILE.format(output="HPL.out", device=8))
     assert native(2, program, cwd=tmp_path).stdout == ""
     assert len(WR.findall((tmp_path / "HPL.out").read_text())) == 4
+
+
+def test_without_a_wish_the_blas_is_openblas_on_amd_and_onemkl_on_other_x86(program: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DRYFLY_BLAS"}
+    ended = subprocess.run([program, "-N", "20"], capture_output=True, text=True, env=environment, check=True)
+    blas = re.search(r"^BLAS: (.*)$", ended.stdout, re.M)
+    assert blas is not None
+    amd = "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    installed = {name for name in ("mkl", "openblas") if any(name in path for path in solver.blas_libraries())}
+    if platform.machine() != "x86_64" or not installed:
+        pytest.skip("there is nothing to choose")
+    first, second = ("openblas", "mkl") if amd else ("mkl", "openblas")
+    assert blas[1].startswith({"mkl": "oneMKL", "openblas": "OpenBLAS"}[first if first in installed else second])
+    assert ("is not installed" in blas[1]) == (first not in installed)
+    for name in installed:
+        named = subprocess.run([program, "-N", "20", "--blas", name], capture_output=True, text=True, check=True)
+        assert re.search(rf"^BLAS: {'oneMKL' if name == 'mkl' else 'OpenBLAS'}", named.stdout, re.M)
 
 
 BAD_INPUT = [
