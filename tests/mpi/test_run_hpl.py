@@ -294,6 +294,30 @@ def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> 
     assert "||A||_oo . . ." in ended.stdout
 
 
+NAN_BLAS = """
+#include <math.h>
+typedef const char* word;
+typedef const int* number;
+typedef const double* input;
+void dgemm_(word a, word b, number m, number n, number k, input alpha, input x, number sx, input y, number sy,
+            input beta, double* c, number sc) { c[0] = NAN; }
+void dtrsm_(word a, word b, word c, word d, number m, number n, input alpha, input x, number sx, double* y,
+            number sy) {}
+void dtrsv_(word a, word b, word c, number n, input x, number sx, double* y, number one) {}
+"""
+
+
+def test_a_solution_that_is_not_a_number_is_failed_and_status_1(program: Path, tmp_path: Path) -> None:
+    source, library = tmp_path / "nan.c", tmp_path / "libnan.so"
+    source.write_text(NAN_BLAS)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", str(source), "-o", str(library)], check=True)
+    command = [program, "-N", "50", "--nb", "16", "--blas", str(library), "--solution", tmp_path / "x"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stdout
+    assert re.search(r"= +\S*(inf|nan)\S* \.\.\.\.\.\. FAILED", ended.stdout), ended.stdout
+    assert np.isnan(np.fromfile(tmp_path / "x")).any(), "or the residual was wrong for another reason"
+
+
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:
     def command(solution: str, *more: str) -> list[str]:
         start = [sys.executable, "-m", "dryfly", "hpl", "-n", "2", "-N", "1500", "--nb", "32", "--grid", "1x2"]
