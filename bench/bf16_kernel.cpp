@@ -1,5 +1,6 @@
-// Rates of the products of dryfly-mxp in one process, one after the other in each round: dryfly's own kernel with its
-// packing, MKL's BF16 GEMM alone (into FP32, nothing packed or rounded), and SGEMM. Prints a line for each.
+// Rates of the products of dryfly-mxp in one process, one after the other in each round: dryfly's own kernels with
+// their packing ("own" is the one that the solver takes here), MKL's BF16 GEMM alone (into FP32, nothing packed or
+// rounded), and SGEMM. Prints a line for each.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -87,11 +88,14 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "bf16-kernel: its arguments are two libraries, MKL and one for SGEMM\n");
     return 2;
   }
-  const auto own = required({KernelKind::avx512_bf16, Precision::bf16, {}});
+  const bool amx = missing_for_amx(this_processor()).empty();
+  const auto vectors = required({KernelKind::avx512_bf16, Precision::bf16, {}});
+  const auto tiles = amx ? required({KernelKind::amx, Precision::bf16, {}}) : nullptr;
   const auto mkl = required({KernelKind::mkl, Precision::bf16, {arguments[1], 1}});
   const auto sgemm = required({KernelKind::sgemm, Precision::fp32, {arguments[2], 1}});
   for (const std::int64_t depth : {384, 768}) {
-    measure<Bf16>("own", *own, depth);
+    if (amx) measure<Bf16>("own", *tiles, depth);
+    measure<Bf16>(amx ? "own-avx512" : "own", *vectors, depth);
     measure_mkl(depth);
     measure<Bf16>("mkl-rounded", *mkl, depth);
     measure<float>("sgemm", *sgemm, depth);

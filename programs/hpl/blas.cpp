@@ -42,12 +42,18 @@ std::string processor(const char* field) {
   return "";
 }
 
-// In the order in which they are tried; oneMKL exists for x86 only.
+// The order in which they are tried. oneMKL exists for x86 only, and is slower than OpenBLAS on AMD's processors: a
+// seventh in HPL and a third in SGEMM on one with AVX-512 (README.md).
+enum class First { mkl_on_intel, openblas_on_amd, openblas };
+
+First first_tried() {
 #if defined(__x86_64__)
-constexpr bool kMklFirst = true;
+  return processor("vendor_id").find("AuthenticAMD") != std::string::npos ? First::openblas_on_amd
+                                                                          : First::mkl_on_intel;
 #else
-constexpr bool kMklFirst = false;
+  return First::openblas;
 #endif
+}
 
 bool by_default(const std::string& wanted) {
   const char* fixed = std::getenv("DRYFLY_BLAS");
@@ -63,11 +69,26 @@ std::vector<std::string> candidates(const std::string& wanted) {
   for (const std::string& name : split(kOpenBlasNames)) openblas.push_back(name);
   if (wanted == "mkl") return mkl;
   if (wanted == "openblas") return openblas;
-  std::vector<std::string> all = kMklFirst ? mkl : openblas;
-  const std::vector<std::string>& second = kMklFirst ? openblas : mkl;
+  const bool mkl_first = first_tried() == First::mkl_on_intel;
+  std::vector<std::string> all = mkl_first ? mkl : openblas;
+  const std::vector<std::string>& second = mkl_first ? openblas : mkl;
   all.insert(all.end(), second.begin(), second.end());
   all.insert(all.end(), any.begin(), any.end());
   return all;
+}
+
+// Of a library that nobody named.
+std::string why_taken(const std::string& name) {
+  switch (first_tried()) {
+    case First::mkl_on_intel:
+      return is_mkl(name) ? "" : " (oneMKL is not installed)";
+    case First::openblas_on_amd:
+      return is_openblas(name) ? " (before oneMKL on AMD's processors)"
+                               : " (OpenBLAS, which comes first on AMD's processors, is not installed)";
+    case First::openblas:
+      break;
+  }
+  return "";
 }
 
 template <class Function>
@@ -154,7 +175,7 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
       const std::string core = open_blas_core(library, prefix);
       blas.description_ = core.empty() ? "BLAS" : "OpenBLAS, kernels for " + core + note;
     }
-    if (kMklFirst && by_default(choice.library) && !is_mkl(name)) blas.description_ += " (oneMKL is not installed)";
+    if (by_default(choice.library)) blas.description_ += why_taken(name);
     blas.description_ += ", " + std::to_string(choice.threads) + (choice.threads == 1 ? " thread" : " threads") +
                          " a rank (" + name + ")";
     return blas;

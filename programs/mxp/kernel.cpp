@@ -187,26 +187,40 @@ std::unique_ptr<Kernel> sgemm_kernel(const KernelChoice& choice, std::string* er
   return nullptr;
 }
 
+// One of dryfly's own, asked for by name.
+std::unique_ptr<Kernel> own_kernel(KernelKind kind, const Processor& processor, std::string* error) {
+  const bool amx = kind == KernelKind::amx;
+  std::string missing = amx ? missing_for_amx(processor) : missing_for_avx512_bf16(processor);
+  if (missing.empty()) {
+    if (auto kernel = amx ? amx_kernel() : avx512_bf16_kernel()) return kernel;
+    missing = "the compiler of this program had no AMX-BF16";
+  }
+  const bool other = amx && missing_for_avx512_bf16(processor).empty();
+  *error = std::string("--kernel ") + (amx ? "amx: " : "avx512-bf16: ") + missing + "; accepted here are " +
+           (other ? "avx512-bf16, mkl and sgemm" : "mkl and sgemm");
+  return nullptr;
+}
+
 }  // namespace
 
-std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* error) {
+std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* error, const Processor& processor) {
+  const bool own = choice.kind == KernelKind::amx || choice.kind == KernelKind::avx512_bf16;
   if (choice.precision == Precision::fp32) {
     if (choice.kind == KernelKind::chosen || choice.kind == KernelKind::sgemm) return sgemm_kernel(choice, error);
     *error = "--precision fp32: its kernel is sgemm, and --kernel names another";
     return nullptr;
   }
-  if (choice.precision == Precision::fp16 && choice.kind == KernelKind::avx512_bf16) {
+  if (choice.precision == Precision::fp16 && own) {
     *error = "--precision fp16: its kernels are sgemm and mkl, and --kernel names another";
     return nullptr;
   }
-  if (choice.kind == KernelKind::avx512_bf16 && !has_avx512_bf16()) {
-    *error = "--kernel avx512-bf16: this processor has no AVX512-BF16; accepted here are mkl and sgemm";
-    return nullptr;
-  }
+  if (own) return own_kernel(choice.kind, processor, error);
   if (choice.kind == KernelKind::mkl) return mkl_kernel(choice, error);
   if (choice.kind == KernelKind::sgemm || choice.precision == Precision::fp16) return sgemm_kernel(choice, error);
-  // A vendor's library is chosen over the own kernel only where there are no such instructions.
-  if (has_avx512_bf16()) return avx512_bf16_kernel();
+  // A vendor's library is chosen over the own kernels only where there are no such instructions.
+  for (const KernelKind kind : {KernelKind::amx, KernelKind::avx512_bf16})
+    if (auto kernel = own_kernel(kind, processor, error)) return kernel;
+  error->clear();
   if (auto kernel = mkl_kernel(choice, error)) return kernel;
   error->clear();
   return sgemm_kernel(choice, error);

@@ -1,6 +1,6 @@
-// The one product that takes nearly all the time, C := C - L U, behind a small interface: dryfly's own kernel for
-// AVX512-BF16, or the vendor's BF16 GEMM or SGEMM. L and U are packed once for each panel into the form that the
-// kernel reads, and travel between the processes in it. All accumulate in FP32.
+// The one product that takes nearly all the time, C := C - L U, behind a small interface: dryfly's own kernels for
+// AMX-BF16 and AVX512-BF16, or the vendor's BF16 GEMM or SGEMM. L and U are packed once for each panel into the form
+// that the kernel reads, and travel between the processes in it. All accumulate in FP32.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 #include "../hpl/blas.hpp"
 #include "element.hpp"
+#include "processor.hpp"
 
 namespace dryfly::mxp {
 
-enum class KernelKind { chosen, avx512_bf16, mkl, sgemm };
+enum class KernelKind { chosen, amx, avx512_bf16, mkl, sgemm };
 
 struct KernelChoice {
   KernelKind kind = KernelKind::chosen;
@@ -52,10 +53,15 @@ class Kernel {
 };
 
 // On failure `error` says why in one sentence, and nothing is returned.
-std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* error);
+std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* error,
+                                      const Processor& processor = this_processor());
 
-// dryfly's own; only for a processor that has the instructions.
-bool has_avx512_bf16();
+// dryfly's own; only for a processor that has the instructions. Null: the compiler did not have those of AMX.
+std::unique_ptr<Kernel> amx_kernel();
 std::unique_ptr<Kernel> avx512_bf16_kernel();
+
+// C := C - product, rounded by AVX512-BF16, for a block of so many rows and columns, at most 32 of each. The product's
+// columns are 32 long.
+void subtract_block(std::int64_t rows, std::int64_t columns, const float* product, Bf16* c, std::int64_t stride);
 
 }  // namespace dryfly::mxp

@@ -24,6 +24,17 @@ DRYFLY_AVX512 __m512 widened(__m256i values) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16));
 }
 
+// The lanes from `begin` on that lie in the first so many rows.
+DRYFLY_AVX512 __mmask16 rows_below(std::int64_t rows, std::int64_t begin) {
+  return static_cast<__mmask16>((1u << std::clamp<std::int64_t>(rows - begin, 0, kLanes)) - 1);
+}
+
+// C := C - sums, rounded, where the mask has it.
+DRYFLY_AVX512 void subtract(__mmask16 mask, __m512 sums, Bf16* c) {
+  const __m512 old = widened(_mm256_maskz_loadu_epi16(mask, c));
+  _mm256_mask_storeu_epi16(c, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_sub_ps(old, sums))));
+}
+
 DRYFLY_AVX512 void tile(std::int64_t pairs, const Bf16* left, const Bf16* right, Bf16* c, std::int64_t stride,
                         std::int64_t rows, std::int64_t columns) {
   for (std::int64_t j = 0; j < columns; ++j) {
@@ -50,18 +61,12 @@ DRYFLY_AVX512 void tile(std::int64_t pairs, const Bf16* left, const Bf16* right,
     }
   }
   __mmask16 mask[3];
-  for (int i = 0; i < 3; ++i)
-    mask[i] = static_cast<__mmask16>((1u << std::clamp<std::int64_t>(rows - i * kLanes, 0, kLanes)) - 1);
+  for (int i = 0; i < 3; ++i) mask[i] = rows_below(rows, i * kLanes);
 #pragma GCC unroll 8
   for (int j = 0; j < kColumns; ++j)
     if (j < columns)
 #pragma GCC unroll 3
-      for (int i = 0; i < 3; ++i) {
-        Bf16* target = c + j * stride + i * kLanes;
-        const __m512 old = widened(_mm256_maskz_loadu_epi16(mask[i], target));
-        const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_sub_ps(old, sum[j][i])));
-        _mm256_mask_storeu_epi16(target, mask[i], rounded);
-      }
+      for (int i = 0; i < 3; ++i) subtract(mask[i], sum[j][i], c + j * stride + i * kLanes);
 }
 
 class Avx512Kernel final : public Kernel {
@@ -152,11 +157,16 @@ class Avx512Kernel final : public Kernel {
 
 }  // namespace
 
-bool has_avx512_bf16() {
-  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
-}
-
 std::unique_ptr<Kernel> avx512_bf16_kernel() { return std::make_unique<Avx512Kernel>(); }
+
+DRYFLY_AVX512 void subtract_block(std::int64_t rows, std::int64_t columns, const float* product, Bf16* c,
+                                  std::int64_t stride) {
+  constexpr std::int64_t kLong = 32;  // a column of the product
+  const __mmask16 first = rows_below(rows, 0), second = rows_below(rows, kLanes);
+  for (std::int64_t j = 0; j < columns; ++j, product += kLong, c += stride) {
+    subtract(first, _mm512_load_ps(product), c);
+    subtract(second, _mm512_load_ps(product + kLanes), c + kLanes);
+  }
+}
 
 }  // namespace dryfly::mxp

@@ -9,6 +9,8 @@
 
 #include "../hpl/generator.hpp"
 #include "diagonal.hpp"
+#include "kernel_amx.hpp"
+#include "tiles_software.hpp"
 
 using namespace dryfly::mxp;
 
@@ -34,6 +36,80 @@ struct Room {
   }
   std::vector<char> storage;
 };
+
+void subtract_plainly(std::int64_t rows, std::int64_t columns, const float* product, Bf16* c, std::int64_t stride) {
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i)
+      c[i + j * stride] = from_float<Bf16>(to_float(c[i + j * stride]) - product[i + 32 * j]);
+}
+
+// dryfly's own: that for AMX with the tiles in software on any processor, and what this processor has.
+std::vector<std::unique_ptr<Kernel>> own_kernels() {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  kernels.push_back(std::make_unique<AmxKernel<SoftwareTiles, subtract_plainly>>());
+  if (missing_for_avx512_bf16(this_processor()).empty()) {
+    kernels.push_back(avx512_bf16_kernel());
+    kernels.push_back(std::make_unique<AmxKernel<SoftwareTiles, subtract_block>>());
+  }
+  if (missing_for_amx(this_processor()).empty()) kernels.push_back(amx_kernel());
+  return kernels;
+}
+
+void require_product(Kernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t stride = m + 3;
+  const auto left = rounded(random(m * k, 1)), right = rounded(random(k * n, 2));
+  const auto before = rounded(random(stride * n, 3));
+  auto c = before;
+  Room packed_left(kernel.left_bytes(m, k)), packed_right(kernel.right_bytes(k, n));
+  kernel.pack_left(m, k, left.data(), m, packed_left.data());
+  kernel.pack_right(k, n, right.data(), k, packed_right.data());
+  kernel.subtract(m, n, k, packed_left.data(), packed_right.data(), c.data(), stride, Zeros::none);
+  double worst = 0;
+  bool rest_kept = true;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < stride; ++i) {
+      const auto at = static_cast<std::size_t>(i + j * stride);
+      double expected = to_float(before[at]);
+      for (std::int64_t d = 0; i < m && d < k; ++d)
+        expected -= double{to_float(left[static_cast<std::size_t>(i + d * m)])} *
+                    to_float(right[static_cast<std::size_t>(d + j * k)]);
+      if (i < m)
+        worst = std::max(worst, std::fabs(to_float(c[at]) - expected) / (std::fabs(expected) + 1e-3));
+      else
+        rest_kept = rest_kept && c[at] == before[at];
+    }
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  CHECK(worst < 0x1p-8);  // half a unit in the last of 8 bits, and a little for sums that cancel
+  CHECK(rest_kept);
+}
+
+void require_triangle(Kernel& kernel, Zeros zeros) {
+  const std::int64_t n = 101;
+  const auto full = rounded(random(n * n, 4)), other = rounded(random(n * n, 5));
+  const bool is_left = zeros == Zeros::above_left_diagonal;
+  auto triangle = full;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < n; ++i)
+      if (is_left ? i < j : i > j) triangle[static_cast<std::size_t>(i + j * n)] = 0;
+  Room left(kernel.left_bytes(n, n)), right(kernel.right_bytes(n, n));
+  kernel.pack_left(n, n, (is_left ? triangle : other).data(), n, left.data());
+  kernel.pack_right(n, n, (is_left ? other : triangle).data(), n, right.data());
+  auto short_way = full, long_way = full;
+  kernel.subtract(n, n, n, left.data(), right.data(), short_way.data(), n, zeros);
+  kernel.subtract(n, n, n, left.data(), right.data(), long_way.data(), n, Zeros::none);
+  CHECK(short_way == long_way);
+  std::vector<double> products(3);
+  kernel.diagonal_products(49, 49, 3, n, n, left.data(), right.data(), products.data());
+  for (std::int64_t i = 0; i < 3; ++i) {
+    double expected = 0;
+    for (std::int64_t d = 0; d < n; ++d)
+      expected += double{to_float((is_left ? triangle : other)[static_cast<std::size_t>(49 + i + d * n)])} *
+                  to_float((is_left ? other : triangle)[static_cast<std::size_t>(d + (49 + i) * n)]);
+    CHECK(products[static_cast<std::size_t>(i)] == doctest::Approx(expected).epsilon(1e-4));
+  }
+}
 
 }  // namespace
 
@@ -75,73 +151,47 @@ TEST_CASE("FP16 is rounded to nearest, ties to even, below the normal numbers to
   CHECK(to_float(from_float<Half>(1e-9f)) == 0.0f);
 }
 
-TEST_CASE("the own kernel subtracts the product in every size around its tiles, and writes nothing else") {
-  if (!has_avx512_bf16()) {
-    MESSAGE("not tested: this processor has no AVX512-BF16");
-    return;
+TEST_CASE("the own kernels subtract the product in every size around their tiles, and write nothing else") {
+  std::size_t number = 0;
+  for (const auto& kernel : own_kernels()) {
+    ++number;
+    CAPTURE(number);
+    for (const std::int64_t m : {1, 15, 33, 48, 49, 97})
+      for (const std::int64_t n : {1, 8, 13, 32, 65})
+        for (const std::int64_t k : {1, 2, 17, 64, 71}) require_product(*kernel, m, n, k);
+    require_product(*kernel, 1030, 3, 640);  // more of L than stays in the second cache
   }
-  const auto kernel = avx512_bf16_kernel();
-  for (const std::int64_t m : {1, 15, 48, 49, 97})
-    for (const std::int64_t n : {1, 8, 13})
-      for (const std::int64_t k : {1, 2, 17, 64}) {
-        const std::int64_t stride = m + 3;
-        const auto left = rounded(random(m * k, 1)), right = rounded(random(k * n, 2));
-        const auto before = rounded(random(stride * n, 3));
-        auto c = before;
-        Room packed_left(kernel->left_bytes(m, k)), packed_right(kernel->right_bytes(k, n));
-        kernel->pack_left(m, k, left.data(), m, packed_left.data());
-        kernel->pack_right(k, n, right.data(), k, packed_right.data());
-        kernel->subtract(m, n, k, packed_left.data(), packed_right.data(), c.data(), stride, Zeros::none);
-        double worst = 0;
-        bool rest_kept = true;
-        for (std::int64_t j = 0; j < n; ++j)
-          for (std::int64_t i = 0; i < stride; ++i) {
-            const auto at = static_cast<std::size_t>(i + j * stride);
-            double expected = to_float(before[at]);
-            for (std::int64_t d = 0; i < m && d < k; ++d)
-              expected -= double{to_float(left[static_cast<std::size_t>(i + d * m)])} *
-                          to_float(right[static_cast<std::size_t>(d + j * k)]);
-            if (i < m)
-              worst = std::max(worst, std::fabs(to_float(c[at]) - expected) / (std::fabs(expected) + 1e-3));
-            else
-              rest_kept = rest_kept && c[at] == before[at];
-          }
-        CAPTURE(m);
-        CAPTURE(n);
-        CAPTURE(k);
-        CHECK(worst < 0x1p-8);  // half a unit in the last of 8 bits, and a little for sums that cancel
-        CHECK(rest_kept);
-      }
 }
 
-TEST_CASE("the own kernel's triangles leave out zeros only") {
-  if (!has_avx512_bf16()) {
-    MESSAGE("not tested: this processor has no AVX512-BF16");
-    return;
+TEST_CASE("the own kernels can begin at a later column of U where they say so") {
+  std::size_t number = 0;
+  for (const auto& kernel : own_kernels()) {
+    ++number;
+    CAPTURE(number);
+    const std::int64_t m = 40, k = 50, n = 100, first = 64;
+    const auto left = rounded(random(m * k, 1)), right = rounded(random(k * n, 2));
+    auto whole = rounded(random(m * n, 3)), parts = whole;
+    Room packed_left(kernel->left_bytes(m, k)), packed_right(kernel->right_bytes(k, n));
+    kernel->pack_left(m, k, left.data(), m, packed_left.data());
+    kernel->pack_right(k, n, right.data(), k, packed_right.data());
+    const char* packed = static_cast<const char*>(packed_right.data());
+    REQUIRE(kernel->right_offset(k, first) > 0);
+    CHECK(kernel->right_offset(k, first + 1) < 0);
+    kernel->subtract(m, n, k, packed_left.data(), packed, whole.data(), m, Zeros::none);
+    kernel->subtract(m, first, k, packed_left.data(), packed, parts.data(), m, Zeros::none);
+    kernel->subtract(m, n - first, k, packed_left.data(), packed + kernel->right_offset(k, first),
+                     parts.data() + m * first, m, Zeros::none);
+    CHECK(whole == parts);
   }
-  const auto kernel = avx512_bf16_kernel();
-  const std::int64_t n = 101;
-  const auto full = rounded(random(n * n, 4)), other = rounded(random(n * n, 5));
-  for (const Zeros zeros : {Zeros::above_left_diagonal, Zeros::below_right_diagonal}) {
-    const bool is_left = zeros == Zeros::above_left_diagonal;
-    auto triangle = full;
-    for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t i = 0; i < n; ++i)
-        if (is_left ? i < j : i > j) triangle[static_cast<std::size_t>(i + j * n)] = 0;
-    Room left(kernel->left_bytes(n, n)), right(kernel->right_bytes(n, n));
-    kernel->pack_left(n, n, (is_left ? triangle : other).data(), n, left.data());
-    kernel->pack_right(n, n, (is_left ? other : triangle).data(), n, right.data());
-    auto short_way = full, long_way = full;
-    kernel->subtract(n, n, n, left.data(), right.data(), short_way.data(), n, zeros);
-    kernel->subtract(n, n, n, left.data(), right.data(), long_way.data(), n, Zeros::none);
-    CHECK(short_way == long_way);
-    std::vector<double> products(1);
-    kernel->diagonal_products(50, 50, 1, n, n, left.data(), right.data(), products.data());
-    double expected = 0;
-    for (std::int64_t d = 0; d < n; ++d)
-      expected += double{to_float((is_left ? triangle : other)[static_cast<std::size_t>(50 + d * n)])} *
-                  to_float((is_left ? other : triangle)[static_cast<std::size_t>(d + 50 * n)]);
-    CHECK(products[0] == doctest::Approx(expected).epsilon(1e-4));
+}
+
+TEST_CASE("the own kernels' triangles leave out zeros only") {
+  std::size_t number = 0;
+  for (const auto& kernel : own_kernels()) {
+    ++number;
+    CAPTURE(number);
+    for (const Zeros zeros : {Zeros::above_left_diagonal, Zeros::below_right_diagonal})
+      require_triangle(*kernel, zeros);
   }
 }
 

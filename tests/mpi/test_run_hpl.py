@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -209,6 +210,23 @@ def test_an_hpl_dat_gives_hpls_lines(program: Path, native: Native, tmp_path: Pa
     assert len(WR.findall((tmp_path / "HPL.out").read_text())) == 4
 
 
+def test_without_a_wish_the_blas_is_openblas_on_amd_and_onemkl_on_other_x86(program: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DRYFLY_BLAS"}
+    ended = subprocess.run([program, "-N", "20"], capture_output=True, text=True, env=environment, check=True)
+    blas = re.search(r"^BLAS: (.*)$", ended.stdout, re.M)
+    assert blas is not None
+    amd = "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    installed = {name for name in ("mkl", "openblas") if any(name in path for path in solver.blas_libraries())}
+    if platform.machine() != "x86_64" or not installed:
+        pytest.skip("there is nothing to choose")
+    first, second = ("openblas", "mkl") if amd else ("mkl", "openblas")
+    assert blas[1].startswith({"mkl": "oneMKL", "openblas": "OpenBLAS"}[first if first in installed else second])
+    assert ("is not installed" in blas[1]) == (first not in installed)
+    for name in installed:
+        named = subprocess.run([program, "-N", "20", "--blas", name], capture_output=True, text=True, check=True)
+        assert re.search(rf"^BLAS: {'oneMKL' if name == 'mkl' else 'OpenBLAS'}", named.stdout, re.M)
+
+
 BAD_INPUT = [
     (("-N", "0"), "-N 0: accepted is a whole number from 1 to"),
     (("-N", "100", "--nb", "0"), "--nb 0: accepted is a whole number from 1 to"),
@@ -274,6 +292,30 @@ def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> 
     assert "...... FAILED" in ended.stdout
     assert "1 tests completed and failed residual checks" in ended.stdout
     assert "||A||_oo . . ." in ended.stdout
+
+
+NAN_BLAS = """
+#include <math.h>
+typedef const char* word;
+typedef const int* number;
+typedef const double* input;
+void dgemm_(word a, word b, number m, number n, number k, input alpha, input x, number sx, input y, number sy,
+            input beta, double* c, number sc) { c[0] = NAN; }
+void dtrsm_(word a, word b, word c, word d, number m, number n, input alpha, input x, number sx, double* y,
+            number sy) {}
+void dtrsv_(word a, word b, word c, number n, input x, number sx, double* y, number one) {}
+"""
+
+
+def test_a_solution_that_is_not_a_number_is_failed_and_status_1(program: Path, tmp_path: Path) -> None:
+    source, library = tmp_path / "nan.c", tmp_path / "libnan.so"
+    source.write_text(NAN_BLAS)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", str(source), "-o", str(library)], check=True)
+    command = [program, "-N", "50", "--nb", "16", "--blas", str(library), "--solution", tmp_path / "x"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stdout
+    assert re.search(r"= +\S*(inf|nan)\S* \.\.\.\.\.\. FAILED", ended.stdout), ended.stdout
+    assert np.isnan(np.fromfile(tmp_path / "x")).any(), "or the residual was wrong for another reason"
 
 
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bits(tmp_path: Path) -> None:

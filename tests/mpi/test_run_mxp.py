@@ -40,9 +40,10 @@ def system(order: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def skip_without(kernel: str) -> None:
-    """Two kernels need what not every computer has; a refusal for any other reason is a failure."""
-    if kernel == "avx512-bf16" and "avx512_bf16" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
-        pytest.skip("this processor has no AVX512-BF16")
+    """Some kernels need what not every computer has; a refusal for any other reason is a failure."""
+    flag = {"avx512-bf16": "avx512_bf16", "amx": "amx_bf16"}.get(kernel)
+    if flag is not None and flag not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip(f"this processor has no {flag}")
     if kernel == "mkl" and not any("mkl" in path for path in solver.blas_libraries()):
         pytest.skip("oneMKL is an extra (dryfly[hpl]) that the tests do not install")
 
@@ -101,6 +102,7 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
 @pytest.mark.parametrize(
     "options",
     [
+        ("--kernel", "amx"),
         ("--kernel", "avx512-bf16"),
         ("--kernel", "mkl"),
         ("--kernel", "sgemm"),
@@ -157,7 +159,7 @@ BAD_INPUT = [
     (("-N", "100", "--grid", "2x3"), "grid 2x3: it needs 6 ranks, and there are 1"),
     (("-N", "100", "--grid", "4"), "--grid 4: accepted is PxQ"),
     (("-N", "2e9"), "GB, and"),
-    (("-N", "100", "--kernel", "amx"), "--kernel amx: accepted is auto, avx512-bf16, mkl, sgemm"),
+    (("-N", "100", "--kernel", "vnni"), "--kernel vnni: accepted is amx, auto, avx512-bf16, mkl, sgemm"),
     (("-N", "100", "--precision", "fp8"), "--precision fp8: accepted is bf16, fp16, fp32"),
     (("-N", "100", "--precision", "fp16", "--kernel", "avx512-bf16"), "its kernels are sgemm and mkl"),
     (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
@@ -178,6 +180,16 @@ def test_what_cannot_be_run_is_one_sentence_and_status_2(
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stdout == ""
+
+
+def test_amx_where_there_is_none_is_one_sentence_and_status_2(program: Path) -> None:
+    if "amx_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("this processor has AMX")
+    ended = subprocess.run([program, "-N", "100", "--kernel", "amx"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert re.fullmatch(
+        r"dryfly-mxp: --kernel amx: this processor has no AMX-BF16; accepted here are .*mkl and sgemm\n", ended.stderr
+    )
 
 
 @pytest.mark.parametrize(
