@@ -5,7 +5,7 @@
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
-# make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers
+# make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
 # make build   the simulator, its tests and its benchmarks, in build/
 # make setup   what demo and test share: system packages, virtual environment, dryfly in it, the MPI wheel, LAMMPS
 #
@@ -68,12 +68,13 @@ lint: $(STAMPS)/lint-tools
 	git ls-files '*.cpp' '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
 
 # What is loaded into a user's program (clock/, provider/) cannot carry a sanitizer's runtime along.
-sanitize: $(STAMPS)/system
+sanitize: setup $(STAMPS)/test-tools
 	for preset in asan tsan; do
 	  cmake --preset $$preset
 	  ninja -C build-$$preset -j $(JOBS) core/all conductor/all launch/all
 	  for part in core conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
 	done
+	$(BIN)/python tool/solvers_sanitized.py
 
 build: $(STAMPS)/system
 	export PATH="$(CURDIR)/$(BIN):$$PATH"  # some tests use mpicc, which comes with LAMMPS' MPI

@@ -31,9 +31,7 @@ _GRID = re.compile(r"(\d+)x(\d+)")
 
 def build(name: str, *, mpi: MpiLibrary) -> Path:
     """The program for this MPI; it is compiled when there is none of these sources yet."""
-    folder = programs_folder() / NAMES[name]
-    shared = [programs_folder() / path for path in _SHARED.get(folder.name, ())]
-    sources = [*sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test")), *shared]
+    sources = sources_of(name)
     flags = (*_FLAGS, f'-DDRYFLY_BLAS_FOUND="{":".join(blas_libraries())}"')
     wrapper = mpi.wrapper("mpicxx")
     if wrapper is None:
@@ -52,6 +50,12 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
         target.parent.mkdir(exist_ok=True)
         os.replace(Path(work) / name, target)  # complete, or not there
     return target
+
+
+def sources_of(name: str) -> list[Path]:
+    folder = programs_folder() / NAMES[name]
+    shared = [programs_folder() / path for path in _SHARED.get(folder.name, ())]
+    return [*sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test")), *shared]
 
 
 def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> None:
