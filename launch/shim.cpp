@@ -1,5 +1,6 @@
 #include "launch/shim.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -88,6 +89,8 @@ SpawnRequest prepare(const Task& task, const Signals& signals) {
     const std::string value = text.substr(blank + 1);
     if (what == "arg") {
       request.command.push_back(value);
+    } else if (what == "stdin") {
+      request.stdin_fd = open(value.c_str(), O_RDONLY | O_CLOEXEC);
     } else if (what == "unset") {
       unsetenv(value.c_str());
     } else {

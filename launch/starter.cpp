@@ -94,6 +94,7 @@ std::variant<Spawned, SpawnFailure> Starter::start_starter(const std::string& so
 std::vector<std::string> Starter::texts_for_shim(int rank, const std::vector<std::string>& pmix) const {
   std::vector<std::string> texts = environments_.for_shim(rank, pmix);
   for (const std::string& word : options_.program) texts.push_back("arg " + word);
+  if (rank != plan_.stdin_rank) texts.emplace_back("stdin /dev/null");
   return texts;
 }
 

@@ -11,8 +11,10 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -170,12 +172,29 @@ def _check_slurm(library: MpiLibrary, _node_of_rank: tuple[str, ...]) -> str:  #
             f"--launcher slurm: this allocation has {nodes} hosts, and every rank runs on the host of dryfly run; "
             "ask for one (salloc -N 1)"
         )
+    _slurm_configuration()
     return path
+
+
+@cache
+def _slurm_configuration() -> str:
+    command = ["scontrol", "show", "config"]
+    try:
+        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError:
+        raise UserError("--launcher slurm: srun is there, but scontrol is not on PATH") from None
+    if asked.returncode != 0:
+        reason = (asked.stderr.strip().splitlines() or ["scontrol gave no reason"])[-1]
+        raise UserError(f"--launcher slurm: Slurm does not answer: {reason}")
+    return asked.stdout
 
 
 def _slurm(program: str, job: Job) -> Starter:
     command = [program, "--quiet", "--nodes=1", f"--ntasks={len(job.node_of_rank)}", "--overcommit"]
-    command += ["--mpi=none", "--cpu-bind=quiet,none", "--input=0", "--kill-on-bad-exit=0", "--export=ALL"]
+    command += ["--mpi=none", "--input=0", "--kill-on-bad-exit=0", "--export=ALL"]
+    # Where there is nothing that could bind processes, srun complains of being told not to.
+    if re.search(r"^TaskPlugin\s*=\s*task/none", _slurm_configuration(), re.MULTILINE) is None:
+        command.append("--cpu-bind=none")
     if "SLURM_JOB_ID" in os.environ:
         command += ["--overlap"]
     else:
