@@ -12,6 +12,7 @@
 #include "binding.hpp"
 #include "factor.hpp"
 #include "host_memory.hpp"
+#include "nics.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "solve.hpp"
@@ -160,22 +161,6 @@ std::string check_places(const Options& options, bool is_first) {
   return is_first ? map_text(places) : "";
 }
 
-// The communicator of the ranks that solve; null on those that are left out.
-MPI_Comm without_slow_ranks(const Options& options, const Blas& blas, bool is_first) {
-  if (options.spare == 0) return MPI_COMM_WORLD;
-  const Screening measured = screen(blas, options.blocks.front(), MPI_COMM_WORLD);
-  const std::vector<bool> kept = without_slowest(measured, options.spare);
-  for (std::size_t rank = 0; is_first && rank < kept.size(); ++rank)
-    if (!kept[rank])
-      std::printf("left out: rank %zu, dgemm %.2f GF/s, memory %.2f GB/s\n", rank, measured.gemm_gflops[rank],
-                  measured.memory_gbytes[rank]);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm where = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, kept[static_cast<std::size_t>(rank)] ? 0 : MPI_UNDEFINED, rank, &where);
-  return where;
-}
-
 int run_all(const std::vector<Case>& cases, const Options& options, const Blas& blas, MPI_Comm where,
             const std::string& chosen, const std::string& places) {
   int rank = 0, ranks = 1;
@@ -223,6 +208,7 @@ int run(int count, char** arguments) {
       chosen = "what " + data_file + " says";
     }
   }
+  check_nics(options.nics);
   const double usable = usable_bytes(ranks);
   const bool order_chosen = options.orders.empty();
   if (options.spare >= ranks)
@@ -238,7 +224,8 @@ int run(int count, char** arguments) {
   const Blas blas = Blas::load(options.blas, &error);
   agree(error, "a rank cannot load the BLAS", MPI_COMM_WORLD);
   const std::string places = check_places(options, is_first);
-  MPI_Comm kept = without_slow_ranks(options, blas, is_first);
+  MPI_Comm kept = MPI_COMM_WORLD;
+  if (options.spare > 0) kept = without_slowest(screen(blas, options.blocks.front(), MPI_COMM_WORLD), options.spare);
   if (kept == MPI_COMM_NULL) return numerics_skipped() ? kNotSolved : 0;  // a spare rank
   int status = 2;
   try {
@@ -256,6 +243,7 @@ int run(int count, char** arguments) {
 }  // namespace dryfly::hpl
 
 int main(int count, char** arguments) {
+  dryfly::hpl::ask_for_nics(count, arguments);
   MPI_Init(&count, &arguments);
   int status = 2;
   try {

@@ -116,14 +116,7 @@ void Report::begin(const Case& each, std::int64_t columns_done, double seconds_b
 }
 
 void Report::screening(const char* when, const Screening& screening) {
-  if (out_ == nullptr || screening.gemm_gflops.empty()) return;
-  const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
-  std::fprintf(out_, "screening %s: dgemm %.2f GF/s, memory %.2f GB/s a rank (medians)\n", when, gemm, memory);
-  for (std::size_t rank = 0; rank < screening.gemm_gflops.size(); ++rank)
-    if (screening.gemm_gflops[rank] < kSlow * gemm || screening.memory_gbytes[rank] < kSlow * memory)
-      std::fprintf(out_, "  slow: rank %zu, dgemm %.2f GF/s, memory %.2f GB/s\n", rank, screening.gemm_gflops[rank],
-                   screening.memory_gbytes[rank]);
-  std::fflush(out_);
+  if (out_ != nullptr) print_screening(out_, when, screening);
 }
 
 void Report::after_step(std::int64_t columns_done, const StepTimes& times) {

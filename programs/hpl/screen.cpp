@@ -8,7 +8,6 @@
 namespace dryfly::hpl {
 namespace {
 
-constexpr std::int64_t kOrder = 3000;          // rows and columns of C
 constexpr std::int64_t kElements = 4'000'000;  // of each array of the triad, more than any cache holds
 constexpr int kRounds = 5;
 
@@ -32,24 +31,26 @@ std::vector<double> of_all(double mine, MPI_Comm where) {
   return all;
 }
 
+// Which ranks are left.
+std::vector<bool> kept_without(const Screening& screening, int spare) {
+  const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
+  std::vector<std::size_t> order(screening.gemm_gflops.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto speed = [&](std::size_t rank) {
+    return std::min(screening.gemm_gflops[rank] / gemm, screening.memory_gbytes[rank] / memory);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return speed(a) > speed(b); });
+  std::vector<bool> kept(order.size(), true);
+  for (int i = 0; i < spare; ++i) kept[order[order.size() - 1 - static_cast<std::size_t>(i)]] = false;
+  return kept;
+}
+
 }  // namespace
 
-Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where) {
+Screening screen(const std::function<void()>& multiply, std::int64_t block, MPI_Comm where) {
   Screening result;
-  {
-    const Doubles a(kOrder * block), b(kOrder * block), c(kOrder * kOrder);
-    if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) return result;
-    const Generator generator(Generator::kHplSeed);  // zeros would be multiplied at a higher clock
-    generator.fill(0, a.count(), a.data());
-    generator.fill(0, b.count(), b.data());
-    const double operations = 2.0 * static_cast<double>(kOrder * kOrder * block);
-    result.gemm_gflops = of_all(median_rate(operations, where,
-                                            [&] {
-                                              blas.subtract_product(kOrder, kOrder, block, a.data(), kOrder, b.data(),
-                                                                    block, false, c.data(), kOrder);
-                                            }),
-                                where);
-  }
+  const double operations = 2.0 * static_cast<double>(kScreenOrder * kScreenOrder * block);
+  result.gemm_gflops = of_all(median_rate(operations, where, multiply), where);
   const Doubles a(kElements), b(kElements), c(kElements);
   if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) return result;
   const double bytes = 24.0 * kElements;
@@ -62,17 +63,42 @@ Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where) {
   return result;
 }
 
-std::vector<bool> without_slowest(const Screening& screening, int spare) {
+Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where) {
+  const Doubles a(kScreenOrder * block), b(kScreenOrder * block), c(kScreenOrder * kScreenOrder);
+  if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) return {};
+  const Generator generator(Generator::kHplSeed);  // zeros would be multiplied at a higher clock
+  generator.fill(0, a.count(), a.data());
+  generator.fill(0, b.count(), b.data());
+  return screen(
+      [&] {
+        blas.subtract_product(kScreenOrder, kScreenOrder, block, a.data(), kScreenOrder, b.data(), block, false,
+                              c.data(), kScreenOrder);
+      },
+      block, where);
+}
+
+void print_screening(std::FILE* out, const char* when, const Screening& screening) {
+  if (screening.gemm_gflops.empty()) return;
   const double gemm = median(screening.gemm_gflops), memory = median(screening.memory_gbytes);
-  std::vector<std::size_t> order(screening.gemm_gflops.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto speed = [&](std::size_t rank) {
-    return std::min(screening.gemm_gflops[rank] / gemm, screening.memory_gbytes[rank] / memory);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return speed(a) > speed(b); });
-  std::vector<bool> kept(order.size(), true);
-  for (int i = 0; i < spare; ++i) kept[order[order.size() - 1 - static_cast<std::size_t>(i)]] = false;
-  return kept;
+  std::fprintf(out, "screening %s: product %.2f GF/s, memory %.2f GB/s a rank (medians)\n", when, gemm, memory);
+  for (std::size_t rank = 0; rank < screening.gemm_gflops.size(); ++rank)
+    if (screening.gemm_gflops[rank] < kSlow * gemm || screening.memory_gbytes[rank] < kSlow * memory)
+      std::fprintf(out, "  slow: rank %zu, product %.2f GF/s, memory %.2f GB/s\n", rank, screening.gemm_gflops[rank],
+                   screening.memory_gbytes[rank]);
+  std::fflush(out);
+}
+
+MPI_Comm without_slowest(const Screening& screening, int spare) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const std::vector<bool> kept = kept_without(screening, spare);
+  for (std::size_t other = 0; rank == 0 && other < kept.size(); ++other)
+    if (!kept[other])
+      std::printf("left out: rank %zu, product %.2f GF/s, memory %.2f GB/s\n", other, screening.gemm_gflops[other],
+                  screening.memory_gbytes[other]);
+  MPI_Comm where = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, kept[static_cast<std::size_t>(rank)] ? 0 : MPI_UNDEFINED, rank, &where);
+  return where;
 }
 
 void warm_up(const Blas& blas, const Grid& grid, std::int64_t block) {

@@ -73,6 +73,10 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) {
          o.seed = static_cast<std::uint64_t>(hpl::parse_count("--seed", t, 0, std::int64_t{1} << 53));
        }},
+      {"--screen", "yes|no", "measure every rank before and after each run, and name the slow ones",
+       [](Options& o, Text t) { o.screen = hpl::choose("--screen", t, kYesNo); }},
+      {"--spare", "K", "ranks beyond P x Q; all are measured, and the slowest are left out",
+       [](Options& o, Text t) { o.spare = whole("--spare", t, 0, 1 << 20); }},
       {"--progress", "N|all|none", "lines that say how far it is",
        [](Options& o, Text t) { o.progress = t == "all"    ? -1
                                              : t == "none" ? 0

@@ -53,6 +53,10 @@ void Report::header(const Kernel& kernel, int ranks) {
                  quoted(kernel.description()).c_str());
 }
 
+void Report::screening(const char* when, const hpl::Screening& screening) {
+  if (is_first_) hpl::print_screening(stdout, when, screening);
+}
+
 void Report::begin(std::int64_t order, std::int64_t columns_done, double seconds_before) {
   order_ = static_cast<double>(order);
   step_ = lines_ = 0;
@@ -138,7 +142,11 @@ void Report::write_json(const Outcome& outcome) {
     std::fprintf(json_, "%s\"%s\": %s", separator, name, number(of(outcome.steps.total, phase)).c_str());
     separator = ", ";
   }
-  std::fputs("},\n", json_);
+  const auto rate_of = [](const hpl::Screening& measured) {
+    return measured.gemm_gflops.empty() ? std::string("null") : number(hpl::mean(measured.gemm_gflops));
+  };
+  std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n", rate_of(outcome.before).c_str(),
+               rate_of(outcome.after).c_str());
   hpl::write_steps(json_, "steps_max_s", outcome.steps.most, kPhasesShown);
   std::fputs(",\n", json_);
   hpl::write_steps(json_, "steps_mean_s", outcome.steps.mean, kPhasesShown);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../hpl/phases.hpp"
+#include "../hpl/screen.hpp"
 #include "options.hpp"
 
 namespace dryfly::mxp {
@@ -19,6 +20,7 @@ struct Outcome {
   bool solved = true;   // false: the numerics were skipped
   bool passed = false;
   hpl::StepSummary steps;
+  hpl::Screening before, after;  // empty unless asked for
 
   double seconds() const { return factor_s + refine_s; }
 };
@@ -32,6 +34,7 @@ class Report {
   Report& operator=(const Report&) = delete;
 
   void header(const Kernel& kernel, int ranks);
+  void screening(const char* when, const hpl::Screening& screening);
   void begin(std::int64_t order, std::int64_t columns_done, double seconds_before);
   void after_step(std::int64_t columns_done, const hpl::StepTimes& times);
   void end(const Outcome& outcome);

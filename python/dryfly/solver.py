@@ -21,7 +21,7 @@ from dryfly.paths import cache_folder, programs_folder
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
 NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
-_PARTS = ("blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output")
+_PARTS = ("blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output", "screen")
 _SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")

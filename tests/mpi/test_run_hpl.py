@@ -168,6 +168,37 @@ def test_hints_about_nics_reach_mpi_and_its_answer_is_printed(dryfly: Dryfly) ->
     assert "NIC for broadcasts: asked for 1 on the first rank, MPI takes " in output
 
 
+def test_phases_travel_over_the_nics_that_they_are_given(dryfly: Dryfly) -> None:
+    # A process row is on nodes 0 and 1, and on 2 and 3; a column on 0 and 2, and on 1 and 3.
+    start = ("run", "--machine", "aurora", "-N", "4", "--ppn", "1", "--compute", "none", "--", NAME)
+    options = ("-N", "256", "--nb", "32", "--grid", "2x2", "--progress", "none")
+
+    def packets(*hints: str) -> list[dict[int, int]]:
+        """Of more than a kilobyte: panels and rows. For each node, by its NICs."""
+        sent: dict[str, dict[int, int]] = {}
+        for row in dryfly(*start, *options, *hints, limit_s=240.0).succeeded().results["nics"]:
+            names = ("hni_tx_ok_1024_to_2047", "hni_tx_ok_2048_to_4095")
+            large = sum(row["counters"].get(name, 0) for name in names)
+            if large > 0:
+                sent.setdefault(row["node"], {})[row["index"]] = large
+        return list(sent.values())
+
+    assert [list(node) for node in packets()] == [[0]] * 4
+    apart = packets("--swap-nic", "5", "--bcast-nic", "6")
+    assert [list(node) for node in apart] == [[5, 6]] * 4
+    changed = packets("--swap-nic", "7", "--bcast-nic", "6,4,3,2")  # the ranks take them in turn
+    assert [sorted(node) for node in changed] == [[6, 7], [4, 7], [3, 7], [2, 7]]
+    for before, after, nic in zip(apart, changed, (6, 4, 3, 2), strict=True):
+        assert (after[7], after[nic]) == (before[5], before[6])
+
+
+def test_part_of_the_nics_with_hints_is_refused_because_mpich_would_crash(dryfly: Dryfly) -> None:
+    job = ("run", "--compute", "none", "-n", "2", "--", NAME, "-N", "64", "--swap-nic", "1")
+    ended = dryfly(*job, environment={"MPIR_CVAR_CH4_OFI_MAX_NICS": "2"})
+    assert ended.exit_status == 2
+    assert "MPIR_CVAR_CH4_OFI_MAX_NICS=2: with --swap-nic or --bcast-nic accepted is -1, all NICs" in ended.stderr
+
+
 def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:
     core = min(os.sched_getaffinity(0))
     if len(os.sched_getaffinity(0)) < 2:

@@ -153,7 +153,25 @@ def test_two_ranks_find_the_solution_of_one_and_say_so_in_json(program: Path, na
     assert re.findall(r"^ +(\d+) +[\d.]+%", output, re.M) == [str(step) for step in range(1, 11)]
 
 
+def test_spare_ranks_are_measured_and_the_slowest_are_left_out(dryfly: Dryfly, tmp_path: Path) -> None:
+    # Two ranks on one node share its processors and two have a node each, so in the model the shared ones are slowest.
+    places = tmp_path / "places"
+    places.write_text("t0\nt1\nt1\nt2\n")
+    x, result = tmp_path / "x", tmp_path / "result.json"
+    start = ("run", "--compute", "model", "--place", str(places), "-n", "4", "--", NAME, "--progress", "none")
+    options = ("-N", "64", "--spare", "2", "--screen", "yes", "--solution", x, "--json", result)
+    output = dryfly(*start, *options, limit_s=240).succeeded().stdout
+    assert re.findall(r"left out: rank (\d)", output) == ["1", "2"]
+    assert "factors in BF16, on 2 ranks (grid 1x2)" in output
+    # All that are left have a node of their own: none is slow.
+    assert re.findall(r"screening (\w+): product", output) == ["before", "after"]
+    assert "slow: rank" not in output
+    assert all(rate > 0 for rate in json.loads(result.read_text())["runs"][0]["screening_gflops"])
+    require_fp64(x, [64])
+
+
 BAD_INPUT = [
+    (("-N", "100", "--spare", "1"), "--spare 1: there are 1 ranks"),
     (("-N", "0"), "-N 0: accepted is a whole number from 1 to"),
     (("-N", "100", "--nb", "0"), "--nb 0: accepted is a whole number from 1 to"),
     (("-N", "100", "--grid", "2x3"), "grid 2x3: it needs 6 ranks, and there are 1"),
