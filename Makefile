@@ -1,5 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
+# make whole   mpi4py's whole test suite on Open MPI (up to an hour)
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
@@ -13,7 +14,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test bench reproduce lint sanitize build setup test-setup clean
+.PHONY: demo test whole bench reproduce lint sanitize build setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -45,6 +46,10 @@ test: test-setup
 	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure
 	$(BIN)/python -m pytest
+
+whole: test-setup
+	export PATH="$(CURDIR)/$(BIN):$$PATH"
+	$(BIN)/python -m pytest -m whole tests/mpi
 
 bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done

@@ -17,6 +17,7 @@ from dryfly import mpi
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than some ten seconds")
+    config.addinivalue_line("markers", "whole: takes up to an hour; `make whole` runs it")
 
 
 class Start(Protocol):

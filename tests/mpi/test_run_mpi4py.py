@@ -16,6 +16,8 @@ from conftest import Dryfly
 from dryfly.paths import cache_folder
 
 _EXCLUDED = Path(__file__).parent / "mpi4py_excluded.txt"
+_OPENMPI_EXCLUDED = Path(__file__).parent / "mpi4py_openmpi_excluded.txt"
+_OPENMPI = ("--mpi", "openmpi", "-N", "2", "--compute", "none")
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +39,26 @@ def suite() -> Path:
     return main
 
 
-def _exclusions() -> list[tuple[str, str]]:
-    lines = [line.split(maxsplit=1) for line in _EXCLUDED.read_text().splitlines() if line and not line.startswith("#")]
+def _exclusions(list_of: Path = _EXCLUDED) -> list[tuple[str, str]]:
+    lines = [line.split(maxsplit=1) for line in list_of.read_text().splitlines() if line and not line.startswith("#")]
     return [(pattern, reason) for pattern, reason in lines]
 
 
-def _passes(suite: Path, dryfly: Dryfly, *chosen: str, ranks: int, tests: int) -> None:
-    command = ("run", "--machine", "testbed", "-n", str(ranks), "--", suite, "--no-builddir", *chosen)
-    run = dryfly(*command, cwd=suite.parent, limit_s=900)
+def _without(list_of: Path) -> list[str]:
+    return [word for pattern, _ in _exclusions(list_of) for word in ("-x", pattern)]
+
+
+def _passes(
+    suite: Path,
+    dryfly: Dryfly,
+    *chosen: str,
+    ranks: int,
+    tests: int,
+    options: tuple[str, ...] = (),
+    limit_s: float = 900,
+) -> None:
+    command = ("run", "--machine", "testbed", "-n", str(ranks), *options, "--", suite, "--no-builddir", *chosen)
+    run = dryfly(*command, cwd=suite.parent, limit_s=limit_s)
     counts = [int(count) for count in re.findall(r"Ran (\d+) tests", run.stderr)]
     failed = re.findall(r"^(?:FAIL|ERROR): .*", run.stderr, flags=re.MULTILINE)
     assert not failed, "\n".join(sorted(set(failed)))
@@ -56,11 +70,20 @@ def _passes(suite: Path, dryfly: Dryfly, *chosen: str, ranks: int, tests: int) -
 
 @pytest.mark.slow
 def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
-    excluded = [word for pattern, _ in _exclusions() for word in ("-x", pattern)]
-    _passes(suite, dryfly, *excluded, "-x", "test_io.*", ranks=4, tests=2000)  # mpi4py 4.1 has some 2,100
+    _passes(suite, dryfly, *_without(_EXCLUDED), "-x", "test_io.*", ranks=4, tests=2000)  # mpi4py 4.1 has some 2,100
 
 
 @pytest.mark.slow
 def test_its_tests_of_files_pass_on_2_ranks(suite: Path, dryfly: Dryfly) -> None:
     # On 4 ranks, where they pass too, the two million messages of collective reading take a third of the suite's time.
     _passes(suite, dryfly, "-i", "test_io.*", ranks=2, tests=50)
+
+
+def test_its_tests_of_communicators_pass_on_open_mpi_over_two_nodes(suite: Path, dryfly: Dryfly) -> None:
+    chosen = (*_without(_OPENMPI_EXCLUDED), "-i", "test_comm.*")
+    _passes(suite, dryfly, *chosen, ranks=4, tests=150, options=_OPENMPI)
+
+
+@pytest.mark.whole
+def test_its_whole_suite_passes_on_open_mpi_over_two_nodes(suite: Path, dryfly: Dryfly) -> None:
+    _passes(suite, dryfly, *_without(_OPENMPI_EXCLUDED), ranks=4, tests=1800, options=_OPENMPI, limit_s=7200)
