@@ -1,6 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
-# make test-whole  the tests that take minutes and add little to those of `make test`
+# make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour)
 # make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make reproduce  published measurements beside what dryfly gives (minutes)

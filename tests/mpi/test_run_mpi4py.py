@@ -16,6 +16,8 @@ from conftest import Dryfly
 from dryfly.paths import cache_folder
 
 _EXCLUDED = Path(__file__).parent / "mpi4py_excluded.txt"
+_OPENMPI_EXCLUDED = Path(__file__).parent / "mpi4py_openmpi_excluded.txt"
+_OPENMPI = ("--mpi", "openmpi", "-N", "2", "--compute", "none")
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +39,26 @@ def suite() -> Path:
     return main
 
 
-def _exclusions() -> list[tuple[str, str]]:
-    lines = [line.split(maxsplit=1) for line in _EXCLUDED.read_text().splitlines() if line and not line.startswith("#")]
-    return [(pattern, reason) for pattern, reason in lines]
+def _excluded(list_of: Path = _EXCLUDED) -> list[str]:
+    lines = [line.split(maxsplit=1) for line in list_of.read_text().splitlines() if line and not line.startswith("#")]
+    return [pattern for pattern, _reason in lines]
 
 
-def _passes(suite: Path, dryfly: Dryfly, *chosen: str, ranks: int, tests: int) -> None:
-    command = ("run", "--machine", "testbed", "-n", str(ranks), "--", suite, "--no-builddir", *chosen)
-    run = dryfly(*command, cwd=suite.parent, limit_s=900)
+def _without(*patterns: str) -> list[str]:
+    return [word for pattern in patterns for word in ("-x", pattern)]
+
+
+def _passes(
+    suite: Path,
+    dryfly: Dryfly,
+    *chosen: str,
+    ranks: int,
+    tests: int,
+    options: tuple[str, ...] = (),
+    limit_s: float = 900,
+) -> None:
+    command = ("run", "--machine", "testbed", "-n", str(ranks), *options, "--", suite, "--no-builddir", *chosen)
+    run = dryfly(*command, cwd=suite.parent, limit_s=limit_s)
     counts = [int(count) for count in re.findall(r"Ran (\d+) tests", run.stderr)]
     failed = re.findall(r"^(?:FAIL|ERROR): .*", run.stderr, flags=re.MULTILINE)
     assert not failed, "\n".join(sorted(set(failed)))
@@ -61,14 +75,9 @@ _ON_FEW_RANKS = ("test_io.*", "test_util_dtlib.*")
 _DUPLICATES = "*Dup.*"
 
 
-def _without(*patterns: str) -> list[str]:
-    return [word for pattern in patterns for word in ("-x", pattern)]
-
-
 @pytest.mark.slow
 def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
-    excluded = [pattern for pattern, _ in _exclusions()]
-    _passes(suite, dryfly, *_without(*excluded, *_ON_FEW_RANKS, _DUPLICATES), ranks=4, tests=1590)
+    _passes(suite, dryfly, *_without(*_excluded(), *_ON_FEW_RANKS, _DUPLICATES), ranks=4, tests=1590)
 
 
 @pytest.mark.slow
@@ -76,6 +85,17 @@ def test_its_tests_of_files_pass_on_2_ranks(suite: Path, dryfly: Dryfly) -> None
     _passes(suite, dryfly, *(word for pattern in _ON_FEW_RANKS for word in ("-i", pattern)), ranks=2, tests=70)
 
 
+def test_its_tests_of_communicators_pass_on_open_mpi_over_two_nodes(suite: Path, dryfly: Dryfly) -> None:
+    chosen = (*_without(*_excluded(_OPENMPI_EXCLUDED)), "-i", "test_comm.*")
+    _passes(suite, dryfly, *chosen, ranks=4, tests=150, options=_OPENMPI)
+
+
 @pytest.mark.whole
 def test_the_whole_of_it_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
-    _passes(suite, dryfly, *_without(*(pattern for pattern, _ in _exclusions())), ranks=4, tests=2050)
+    _passes(suite, dryfly, *_without(*_excluded()), ranks=4, tests=2050)
+
+
+@pytest.mark.whole
+def test_the_whole_of_it_passes_on_open_mpi_over_two_nodes(suite: Path, dryfly: Dryfly) -> None:
+    chosen = _without(*_excluded(_OPENMPI_EXCLUDED))
+    _passes(suite, dryfly, *chosen, ranks=4, tests=1800, options=_OPENMPI, limit_s=7200)
