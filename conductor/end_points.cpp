@@ -40,8 +40,35 @@ EndpointSettings Translator::settings_of(const Operation& operation) {
   settings.receive_size = asked.receive_size;
   settings.preempt_on_pool = (asked.flags & wire::endpoint_flag::preempt_on_pool) != 0;
   settings.preempt_on_posted = (asked.flags & wire::endpoint_flag::preempt_on_posted) != 0;
+  if ((asked.flags & wire::endpoint_flag::fences) != 0) fences_.open(operation.endpoint());
   settings.preempt_on_unexpected = (asked.flags & wire::endpoint_flag::preempt_on_unexpected) != 0;
   return settings;
+}
+
+// What goes out and has to wait for a fence, or behind one.
+bool Translator::held_back(std::uint32_t slot) {
+  const Operation& operation = operations_[slot];
+  switch (operation.command.kind) {
+    case wire::CommandKind::send:
+    case wire::CommandKind::tagged_send:
+    case wire::CommandKind::write:
+    case wire::CommandKind::read:
+    case wire::CommandKind::atomic:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      return !fences_.starts(operation.endpoint(), slot, (operation.command.flags & wire::command_flag::fence) != 0);
+    default:
+      return false;
+  }
+}
+
+// What was held back goes on as an event of its own, since the NIC that reports this is in the middle of something.
+void Translator::finished(EndpointId source) {
+  const std::deque<std::uint32_t> again = fences_.finished(source);
+  if (again.empty()) return;
+  Rank& rank = rank_of(source);
+  rank.commands.insert(rank.commands.begin(), again.begin(), again.end());
+  schedule_head(rank);
 }
 
 std::uint32_t Translator::place_on_nic(RankId rank) {

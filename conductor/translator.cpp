@@ -96,6 +96,7 @@ void Translator::handle(dryfly::Event event) {
 }
 
 void Translator::execute(std::uint32_t slot) {
+  if (held_back(slot)) return;
   Operation& operation = operations_[slot];
   const wire::Command& command = operation.command;
   switch (command.kind) {
@@ -251,7 +252,7 @@ void Translator::finish_send(Token token, Operation& operation) {
   if (operation.sent && operation.payload_gone) operations_.release(token);
 }
 
-void Translator::sent(EndpointId, Token token) {
+void Translator::sent(EndpointId source, Token token) {
   Operation& operation = operations_[token];
   operation.sent = true;
   if ((operation.command.flags & command_flag::wants_completion) != 0) {
@@ -262,6 +263,7 @@ void Translator::sent(EndpointId, Token token) {
     emit(operation.rank, std::move(pending));
   }
   finish_send(token, operation);
+  finished(source);
 }
 
 void Translator::dropped(Token token) {
@@ -336,6 +338,7 @@ void Translator::send_failed(EndpointId source, Token token, int error) {
   finish_send(token, operation);
   outlet_.unreachable(rank, other);
   emit(rank_of(source).id, std::move(pending));
+  finished(source);
 }
 
 void Translator::receive_failed(const Received& received, int error) {
@@ -440,7 +443,7 @@ int Translator::apply_atomic_on(Operation& operation, RankId target, std::uint64
   return memory_.write(target, pid, address, value.data(), bytes);
 }
 
-void Translator::rma_done(EndpointId, Token token, int error) {
+void Translator::rma_done(EndpointId source, Token token, int error) {
   Operation& operation = operations_[token];
   free_payload(operation);
   PendingEvent pending = event_for(operation, EventKind::rma_done);
@@ -460,6 +463,7 @@ void Translator::rma_done(EndpointId, Token token, int error) {
   const bool has_result = operation.result_offset != 0;
   operations_.release(token);
   if (wanted || has_result) emit(rank, std::move(pending));
+  finished(source);
 }
 
 void Translator::rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) {

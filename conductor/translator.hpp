@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "conductor/fences.hpp"
 #include "conductor/memory.hpp"
 #include "conductor/operation.hpp"
 #include "conductor/rank.hpp"
@@ -97,6 +98,8 @@ class Translator final : public Handler, public Host {
   bool reachable(std::uint32_t address) const { return address < known_.size() && known_[address]; }
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
+  bool held_back(std::uint32_t slot);
+  void finished(EndpointId source);
   void execute_send(std::uint32_t slot, Operation& operation);
   void refuse_send(std::uint32_t slot);
   void execute_receive(std::uint32_t slot, Operation& operation);
@@ -132,6 +135,7 @@ class Translator final : public Handler, public Host {
   wire::Arena arena_;
   RankMemory memory_;
   Operations operations_;
+  Fences fences_;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> known_;                   // end-points that have ever been opened

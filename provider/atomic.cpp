@@ -140,6 +140,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   command.remote_offset = call.offset;
   command.key = call.key;
   command.flags |= completion_level(call.flags);
+  if (!take_fence(endpoint, call.flags, command)) return -FI_EINVAL;
   command.atomic_op = static_cast<std::uint8_t>(call.operation);
   command.atomic_type = static_cast<std::uint8_t>(call.type);
   const bool fetches = call.form != Form::update;

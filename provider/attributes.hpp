@@ -1,6 +1,6 @@
 // What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot
 // as libfabric ships it (fact sheet C1). Left out, and therefore not offered: FI_HMEM, FI_COLLECTIVE,
-// FI_FENCE, FI_NAMED_RX_CTX, scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist
+// scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist
 // on a served fabric only, see wait.hpp.
 #pragma once
 
@@ -37,18 +37,20 @@ inline constexpr std::uint64_t receive_modifiers = FI_RECV | FI_REMOTE_READ | FI
 inline constexpr std::uint64_t primary_capabilities = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t domain_capabilities = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t secondary_capabilities = FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | domain_capabilities;
-inline constexpr std::uint64_t asked_capabilities = FI_PEER | FI_RMA_EVENT;  // granted to whom asks
+inline constexpr std::uint64_t asked_capabilities =
+    FI_PEER | FI_RMA_EVENT | FI_FENCE | FI_NAMED_RX_CTX;  // granted to whom asks
 inline constexpr std::uint64_t all_capabilities =
     primary_capabilities | FI_DIRECTED_RECV | transmit_modifiers | receive_modifiers | secondary_capabilities;
-inline constexpr std::uint64_t transmit_capabilities = primary_capabilities | transmit_modifiers;
+inline constexpr std::uint64_t transmit_capabilities =
+    primary_capabilities | transmit_modifiers | FI_FENCE | FI_NAMED_RX_CTX;
 inline constexpr std::uint64_t receive_capabilities =
     primary_capabilities | receive_modifiers | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT;
 
 inline constexpr std::uint64_t message_orders =
     FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR;
 
-inline constexpr std::uint64_t transmit_flags =
-    FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
+inline constexpr std::uint64_t transmit_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+                                                FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE;
 inline constexpr std::uint64_t receive_flags = FI_COMPLETION | FI_MULTI_RECV;
 
 inline constexpr int region_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED;  // FI_MR_PROV_KEY is the application's choice

@@ -131,8 +131,9 @@ int enable(const Session& session, Endpoint& endpoint) {
   command.peer = endpoint.domain->nic;
   const Environment& environment = session.state().environment;
   const CompletionQueue* queue = endpoint.receive.queue;
-  const wire::EndpointSettings settings =
+  wire::EndpointSettings settings =
       environment.settings(endpoint.receive_size, queue != nullptr ? queue->size_asked : environment.queue_size);
+  if ((endpoint.capabilities & FI_FENCE) != 0) settings.flags |= wire::endpoint_flag::fences;
   command.flags |= wire::command_flag::payload_inline;
   command.length = sizeof settings;
   if (environment.rendezvous_given) session.channel().stage_up_to(environment.eager_max());

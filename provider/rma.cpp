@@ -53,6 +53,7 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   command.remote_offset = call.offset;
   command.key = call.key;
   command.flags |= completion_level(call.flags);
+  if (!take_fence(endpoint, call.flags, command)) return -FI_EINVAL;
   if (restricted(session, endpoint, call)) command.flags |= wire::command_flag::unordered;
 
   const Completing completing{

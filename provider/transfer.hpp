@@ -17,6 +17,13 @@ inline std::uint32_t completion_level(std::uint64_t call_flags) {
   return (call_flags & FI_DELIVERY_COMPLETE) != 0 ? wire::command_flag::delivery_complete : 0;
 }
 
+// FI_FENCE of a call; false when its end-point has not asked for the capability.
+inline bool take_fence(const Endpoint& endpoint, std::uint64_t call_flags, wire::Command& command) {
+  if ((call_flags & FI_FENCE) == 0) return true;
+  command.flags |= wire::command_flag::fence;
+  return (endpoint.capabilities & FI_FENCE) != 0;
+}
+
 // `cost_ps`: what the call costs the CPU. `stable`: the buffer stays unchanged until the operation completes.
 // -FI_EAGAIN when there is no room for the payload; the record is gone then.
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,

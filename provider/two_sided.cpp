@@ -132,6 +132,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
     command.data = call.data;
   }
   command.flags |= completion_level(call.flags);
+  if (!take_fence(endpoint, call.flags, command)) return -FI_EINVAL;
 
   const Completing completing{.bound = endpoint.transmit,
                               .counter = endpoint.sends,

@@ -1,6 +1,7 @@
 #include "provider/wait.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <unistd.h>
 
@@ -23,16 +24,26 @@ bool has_something(const fid* object) {
   return counter->value != counter->last_read;
 }
 
+// The one descriptor of a set that never changes.
+int give_polled(const WaitObject& object, fi_wait_pollfd& to) {
+  const bool fits = to.nfds >= 1;
+  to.change_index = 1;
+  to.nfds = 1;
+  if (!fits) return -FI_ETOOSMALL;
+  to.fd[0] = {.fd = object.descriptor, .events = POLLIN, .revents = 0};
+  return 0;
+}
+
 }  // namespace
 
 int open_wait_object(fi_wait_obj asked, WaitObject& made) {
   made = {asked, -1};
   // Wait sets and FI_WAIT_MUTEX_COND are not offered by the machine's provider either.
-  if (asked != FI_WAIT_FD) return wait_object_accepted(asked) ? 0 : -FI_ENOSYS;
+  if (asked != FI_WAIT_FD && asked != FI_WAIT_POLLFD) return wait_object_accepted(asked) ? 0 : -FI_ENOSYS;
   const Session session;
   // In a run virtual time waits for the rank, so one that slept in poll() until time has passed would stop it for good.
   if (!session || !session.channel().served()) {
-    log("FI_WAIT_FD is offered on a served fabric only");
+    log("FI_WAIT_FD and FI_WAIT_POLLFD are offered on a served fabric only");
     return -FI_ENOSYS;
   }
   made.descriptor = fcntl(session.channel().wake_descriptor(), F_DUPFD_CLOEXEC, 0);
@@ -49,6 +60,7 @@ int control_wait_object(const WaitObject& object, int command, void* argument) {
     return 0;
   }
   if (command != FI_GETWAIT || object.descriptor < 0) return -FI_ENOSYS;
+  if (object.kind == FI_WAIT_POLLFD) return give_polled(object, *static_cast<fi_wait_pollfd*>(argument));
   *static_cast<int*>(argument) = object.descriptor;
   return 0;
 }

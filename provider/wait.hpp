@@ -2,7 +2,7 @@
 // sleeps outside the provider would leave virtual time at an instant that the host decides. All wait objects of a
 // process are one descriptor, duplicated for each, so that it may wake for what has come to another queue; fi_trywait
 // before each sleep is what libfabric asks for, and here it takes the process out of virtual time at once.
-// Left out: FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_POLLFD, and that fi_cq_signal wakes a sleeper in poll().
+// Left out: FI_WAIT_SET, FI_WAIT_MUTEX_COND, and that fi_cq_signal wakes a sleeper in poll().
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -13,7 +13,7 @@ namespace dryfly::provider {
 
 struct WaitObject {
   fi_wait_obj kind;
-  int descriptor;  // FI_WAIT_FD
+  int descriptor;  // FI_WAIT_FD, FI_WAIT_POLLFD
 };
 
 // What fi_cq_open and fi_cntr_open are asked for. 0 or an error.

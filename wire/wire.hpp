@@ -198,6 +198,7 @@ namespace endpoint_flag {
 inline constexpr std::uint32_t preempt_on_pool = 1U << 0;
 inline constexpr std::uint32_t preempt_on_posted = 1U << 1;
 inline constexpr std::uint32_t preempt_on_unexpected = 1U << 2;
+inline constexpr std::uint32_t fences = 1U << 3;  // may use command_flag::fence
 }  // namespace endpoint_flag
 
 namespace command_flag {
@@ -213,6 +214,7 @@ inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at are
 inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
 inline constexpr std::uint32_t match_complete = 1U << 13;
+inline constexpr std::uint32_t fence = 1U << 15;   // of an end-point with endpoint_flag::fences
 inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
 inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
 inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is

@@ -396,9 +396,35 @@ static void completion_levels(void) {
   barrier();
 }
 
+/* A small write overtakes a long read before it, unless it is fenced; what follows a fence waits behind it. */
+static void a_fence_waits_for_what_is_before_it(void) {
+  enum { bytes = 800000 };
+  if (me == 0) {
+    char* back = malloc(bytes);
+    char small[8] = {0};
+    struct fi_cq_tagged_entry entry;
+    struct iovec part = {small, sizeof small};
+    struct fi_rma_iov place = {0, sizeof small, region_key};
+    for (int fenced = 0; fenced < 2; ++fenced) {
+      const struct fi_msg_rma write = {&part, NULL, 1, 1, &place, 1, &place, 0};
+      OK(fi_read(ep, back, bytes, NULL, 1, 0, region_key, back));
+      OK(fi_writemsg(ep, &write, FI_COMPLETION | (fenced ? FI_FENCE : 0)));
+      OK(fi_write(ep, small, sizeof small, NULL, 1, 8, region_key, small));
+      void* const expected[2][3] = {{&place, small, back}, {back, &place, small}};
+      for (int i = 0; i < 3; ++i) {
+        wait_entry(&entry);
+        CHECK(entry.op_context == expected[fenced][i]);
+      }
+    }
+    free(back);
+  }
+  barrier();
+}
+
 int main(void) {
   start();
   completion_levels();
+  a_fence_waits_for_what_is_before_it();
   a_region_counts_what_is_done_to_it();
   reads_and_writes();
   refused_accesses();

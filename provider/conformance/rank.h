@@ -109,7 +109,7 @@ static void start(void) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   other = 1 - me;
   struct fi_info* hints = fi_allocinfo();
-  hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+  hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_FENCE;
   hints->mode = FI_CONTEXT;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
