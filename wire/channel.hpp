@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "wire/arena.hpp"
+#include "wire/common_table.hpp"
 #include "wire/self.hpp"
 #include "wire/spinner.hpp"
 #include "wire/wire.hpp"
@@ -85,6 +86,8 @@ class Channel {
   bool must_not_wait() const {
     return self_->call_mode.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(CallMode::testing);
   }
+  // The library has had the handle of one address written to this place.
+  void address_inserted(const void* handle) { table_.inserted(handle); }
   void publish();
   int gate(GateKind kind);
 
@@ -113,6 +116,7 @@ class Channel {
   std::uint32_t rank_ = 0;
   std::uint64_t staged_max_ = 0;
   int socket_ = -1;
+  int segment_ = -1;  // its descriptor, until the table of addresses is shared
   char* base_ = nullptr;
   SegmentHeader* header_ = nullptr;
   RankPage* page_ = nullptr;
@@ -121,6 +125,7 @@ class Channel {
   Self* self_ = nullptr;
   Self own_self_{};
   Arena arena_;
+  CommonTable table_;
   Spinner spinner_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
