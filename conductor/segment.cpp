@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint32_t ring_bytes = 64 * 1024;
 constexpr std::uint64_t page_bytes = 4096;
+// MPICH's entries are 32 KiB apart (wire/common_table.hpp). Untouched it costs nothing.
+constexpr std::uint64_t table_bytes_per_rank = wire::table_copies * 64 * 1024;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -66,7 +68,8 @@ Segment::Segment(const Spec& spec) {
   const std::uint64_t header_bytes = round_up(sizeof(wire::SegmentHeader), page_bytes);
   const std::uint64_t stride = round_up(sizeof(wire::RankPage) + 2 * std::uint64_t{ring_bytes}, page_bytes);
   const std::uint64_t arena_offset = header_bytes + stride * ranks;
-  bytes_ = arena_offset + arena_bytes;
+  const std::uint64_t table_bytes = table_bytes_per_rank * ranks;
+  bytes_ = arena_offset + arena_bytes + table_bytes;
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
@@ -85,6 +88,8 @@ Segment::Segment(const Spec& spec) {
   head->rank_area_stride = stride;
   head->arena_offset = arena_offset;
   head->arena_bytes = arena_bytes;
+  head->table_offset = arena_offset + arena_bytes;
+  head->table_bytes = table_bytes;
   head->command_ring_bytes = ring_bytes;
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);

@@ -69,6 +69,7 @@ int insert(fid_av* fid, const void* addresses, std::size_t count, fi_addr_t* han
     if (errors != nullptr) errors[i] = handle == FI_ADDR_NOTAVAIL ? FI_EINVAL : 0;
     if (handle != FI_ADDR_NOTAVAIL) ++inserted;
   }
+  if (count == 1 && handles != nullptr) session.channel().address_inserted(handles);
   forget_reverse(vector);
   if (named) peer::name_sources(vector);
   return inserted;

@@ -136,14 +136,15 @@ bool Channel::connect(const char* name, std::uint32_t rank, std::uint32_t node) 
     return false;
   }
   void* mapped = mmap(nullptr, welcome_.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment, 0);
-  close(segment);
   if (mapped == MAP_FAILED) {
+    close(segment);
     fprintf(stderr, "dryfly: %s cannot map the segment of %llu bytes: %s\n", who,
             static_cast<unsigned long long>(welcome_.segment_bytes), strerror(errno));
     close(socket_);
     return false;
   }
   base_ = static_cast<char*>(mapped);
+  segment_ = segment;
   rank_ = welcome_.rank;
   return true;
 }

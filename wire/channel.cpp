@@ -359,12 +359,17 @@ int Channel::gate(GateKind kind) {
     jump_to_head();
     return 0;
   }
+  if (kind == GateKind::start && segment_ >= 0) table_.leave_copy(rank_, base_, *header_);
   request(kind, far_future);
   if (kind == GateKind::end) {
     if (page_->all_ended.load(std::memory_order_acquire) != 0) return 1;
     if (header_->nodes_share_memory == 0) jump_to_head();
   }
-  if (kind == GateKind::start) page_->clock_ps.store(now(), std::memory_order_seq_cst);
+  if (kind == GateKind::start) {
+    page_->clock_ps.store(now(), std::memory_order_seq_cst);
+    table_.share(base_, *header_, segment_);
+    segment_ = -1;
+  }
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "wire/arena.hpp"
+#include "wire/common_table.hpp"
 #include "wire/self.hpp"
 #include "wire/spinner.hpp"
 #include "wire/wire.hpp"
@@ -94,6 +95,8 @@ class Channel {
     const auto note = self_->peeked.load(std::memory_order_acquire);
     if (note != nullptr) note(tag, ignore);
   }
+  // The library has had the handle of one address written to this place.
+  void address_inserted(const void* handle) { table_.inserted(handle); }
   void publish();
   int gate(GateKind kind);
 
@@ -122,6 +125,7 @@ class Channel {
   std::uint32_t rank_ = 0;
   std::uint64_t staged_max_ = 0;
   int socket_ = -1;
+  int segment_ = -1;  // its descriptor, until the table of addresses is shared
   char* base_ = nullptr;
   SegmentHeader* header_ = nullptr;
   RankPage* page_ = nullptr;
@@ -130,6 +134,7 @@ class Channel {
   Self* self_ = nullptr;
   Self own_self_{};
   Arena arena_;
+  CommonTable table_;
   Spinner spinner_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;

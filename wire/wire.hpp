@@ -13,13 +13,14 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 2;
+inline constexpr std::uint32_t version = 3;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
 inline constexpr std::uint32_t endpoint_count_max = 128;  // per rank; as many as a NIC of the machine gives a process
 inline constexpr std::uint32_t any_rank = 0xffffffffU;    // Hello: the served fabric gives one
 inline constexpr std::uint32_t arena_size_classes = 40;
+inline constexpr std::uint32_t table_copies = 2;
 inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
@@ -73,6 +74,10 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> conductor_asleep;
   alignas(64) std::atomic<std::uint32_t> spinning_ranks;
   std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
+  // Copies of the MPI library's table of addresses (wire/common_table.hpp): pages in each, 0 until it is complete.
+  alignas(64) std::atomic<std::uint64_t> table_pages[table_copies];
+  std::uint64_t table_offset;
+  std::uint64_t table_bytes;
   alignas(64) std::atomic<std::uint64_t> attention[rank_count_max / 64];  // bit per rank: look at its page
 };
 
