@@ -25,10 +25,15 @@ std::uint32_t switch_in_group(std::uint32_t node, std::uint32_t nodes, std::uint
 Dragonfly::Dragonfly(const Spec& spec) {
   const auto ports_per_switch = small_number(spec, "topology.ports_per_switch", 1, most_ports);
   read_kinds(spec);
-  const GlobalCounts counts = read_global_counts(spec);
-  check_reachable(counts);
-  deal_global_links(counts);
-  place_nics();
+  if (spec.has("topology.cables")) {
+    connect_cables(spec);
+    place_listed_nics(spec);
+  } else {
+    const GlobalCounts counts = read_global_counts(spec);
+    check_reachable(counts);
+    deal_global_links(counts);
+    place_nics();
+  }
   number_ports(ports_per_switch);
   connect_ports();
 }

@@ -5,7 +5,10 @@
 // all, groups by a number of links that depends on their kinds. The links of a group to all others are dealt to its
 // switches in turn, ordered by group, which spreads them evenly.
 //
-// Leaves out: which two links share an optical cable, and wiring plans of real machines, which are not published.
+// Wiring plans of real machines are not published; one's own can be given cable by cable (cabled.cpp): global links and
+// NICs are then where the list says, and what is missing within a group is absent (fabric/link_faults.hpp).
+//
+// Leaves out: which two links share an optical cable.
 //
 // Numbering: groups kind by kind; switches, nodes and NICs group by group. The ports of a switch are numbered with
 // local links first, then global links, then NICs; a port has both directions. The port id is unique in the run.
@@ -118,6 +121,8 @@ class Dragonfly {
   void check_reachable(const GlobalCounts& counts) const;
   void deal_global_links(const GlobalCounts& counts);
   void place_nics();
+  void connect_cables(const Spec& spec);
+  void place_listed_nics(const Spec& spec);
   void number_ports(std::uint32_t ports_per_switch);
   void connect_ports();
   const Kind& kind_of(NodeId node) const;

@@ -217,7 +217,8 @@ def down_nodes(machine: Machine) -> frozenset[int]:
     """The job's nodes that the machine file says are down."""
     names = NodeNames(machine)
     found = (names.index(place) for place in _down(machine))
-    return frozenset(index for index in found if index is not None)
+    listed = frozenset(names.listed_down())
+    return listed | frozenset(index for index in found if index is not None)
 
 
 def absent(machine: Machine) -> tuple[Fault, ...]:
@@ -233,6 +234,8 @@ def absent(machine: Machine) -> tuple[Fault, ...]:
             faults.append(Fault(kind="absent", places=(place,)))
         else:
             raise UserError(f'{about}: accepted are cables such as "s0-s4", "s3", "n5", and names of nodes')
+    if machine.cabling is not None and machine.cabling.absent:
+        faults.append(Fault(kind="absent", places=machine.cabling.absent))
     return tuple(faults)
 
 

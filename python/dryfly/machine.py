@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dryfly import units
+from dryfly import cabling, units
 from dryfly.errors import UserError
 from dryfly.paths import data_folder
 from dryfly.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS, TRAFFIC_CLASSES, Field
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_PORTS = FIELDS["topology.ports_per_switch"]
 _FACT_KEYS = {"value", "source", "certainty", "note"}
 
 
@@ -55,6 +56,7 @@ class Machine:
     facts: Mapping[str, Fact]
     kinds: tuple[GroupKind, ...]
     global_links: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (kind I, kind J) with I <= J
+    cabling: cabling.Cabling | None = None  # then global_links are 0: each cable is listed
 
     def number(self, path: str) -> int:
         value = self.facts[path].value
@@ -93,7 +95,7 @@ def load(name_or_file: str, *, sets: Iterable[str] = ()) -> Machine:
     title = _read_into(facts, path, seen=())
     for item in sets:
         _apply_set(facts, item)
-    return _check(name=path.stem, title=title, raw=facts)
+    return _check(name=path.stem, title=title, raw=facts, folder=path.parent)
 
 
 def _machine_path(name_or_file: str) -> Path:
@@ -193,7 +195,23 @@ def _pair_names(kinds: list[str]) -> dict[str, tuple[int, int]]:
     return {f"{first}-{second}": (i, j) for i, first in enumerate(kinds) for j, second in enumerate(kinds) if i <= j}
 
 
-def _check(*, name: str, title: str, raw: Mapping[str, object]) -> Machine:
+def _listed(name: str, raw: Mapping[str, object], folder: Path) -> cabling.Cabling | None:
+    """The cables that topology.cabling lists, a file beside the machine's or in the current folder."""
+    if "topology.cabling" not in raw:
+        return None
+    if any(path.startswith(("topology.group.", "topology.global.")) for path in raw):
+        raise UserError(f"machine {name}: topology.cabling stands in place of topology.group and topology.global")
+    text = str(_fact(name, "topology.cabling", raw["topology.cabling"], FIELDS["topology.cabling"]).value)
+    ports = _fact(name, "topology.ports_per_switch", raw.get("topology.ports_per_switch", 64), _PORTS).value
+    assert isinstance(ports, int)
+    beside = folder / text
+    return cabling.read(beside if beside.is_file() else Path(text), ports_max=ports)
+
+
+def _check(*, name: str, title: str, raw: Mapping[str, object], folder: Path = Path()) -> Machine:
+    listed = _listed(name, raw, folder)
+    if listed is not None:
+        raw = {**listed.facts, **raw}
     kind_names = _kind_names(raw)
     facts: dict[str, Fact] = {}
     for path, value in raw.items():
@@ -204,7 +222,7 @@ def _check(*, name: str, title: str, raw: Mapping[str, object]) -> Machine:
     _check_complete(name, facts, kind_names)
     kinds = tuple(_group_kind(kind, facts) for kind in kind_names)
     links = {pair: _number(facts, f"topology.global.{key}") for key, pair in _pair_names(kind_names).items()}
-    machine = Machine(name=name, title=title, facts=facts, kinds=kinds, global_links=links)
+    machine = Machine(name=name, title=title, facts=facts, kinds=kinds, global_links=links, cabling=listed)
     _check_together(machine)
     return machine
 

@@ -22,6 +22,9 @@ class NodeNames:
         self._slots = machine.number("names.slots_per_chassis")
         self._boards = machine.number("names.boards_per_slot")
         self._nodes = machine.number("names.nodes_per_board")
+        self._listed: dict[str, int] = {}
+        if machine.cabling is not None:
+            self._listed = {machine.cabling.nodes[self.number(i)]: i for i in range(machine.nodes_max)}
 
     def number(self, index: int) -> int:
         """The machine-wide number of the job's node `index`."""
@@ -33,6 +36,11 @@ class NodeNames:
                 index -= kind.nodes_in_all
             before += kind.nodes_in_all
         raise IndexError(index)
+
+    def listed_down(self) -> list[int]:
+        """The job's nodes that the list of cables says are down, or cut off."""
+        down = self._machine.cabling.down if self._machine.cabling is not None else frozenset()
+        return [index for index in self._listed.values() if self.number(index) in down]
 
     def nics(self, index: int) -> int:
         for kind in self._job:
@@ -55,12 +63,16 @@ class NodeNames:
         return [kind.nodes for kind in self._job for _ in range(kind.groups)]
 
     def name(self, index: int) -> str:
+        if self._machine.cabling is not None:
+            return self._machine.cabling.nodes[self.number(index)]
         if self._machine.text("names.style") == "xname":
             return self.xname(index)
         digits = self._machine.number("names.digits")
         return f"{self._machine.text('names.prefix')}{self._machine.number('names.first') + index:0{digits}d}"
 
     def xname(self, index: int) -> str:
+        if self._machine.cabling is not None:
+            return self.name(index)
         group, place = self.group(index)
         row, column = divmod(group, self._machine.number("names.cabinets_per_row"))
         cabinet = self._machine.number("names.cabinet") + row * _CABINET_NUMBERS_PER_ROW + column
@@ -71,6 +83,8 @@ class NodeNames:
 
     def index(self, name: str) -> int | None:
         """The node of that name, in either form; None if the machine has none."""
+        if self._machine.cabling is not None:
+            return self._listed.get(name)
         found = self._index_by_xname(name)
         if found is None:
             found = self._index_by_number(name)

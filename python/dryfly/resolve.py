@@ -121,6 +121,13 @@ def _topology(machine: Machine) -> list[tuple[str, int | str]]:
             for leaf in ("name", "groups", "switches", "nodes", "nics_per_node", "attach", "local_links")
         ]
     lines += [(f"topology.global.{i}.{j}", count) for (i, j), count in sorted(machine.global_links.items())]
+    if machine.cabling is not None:
+        lines.append(("topology.cables", len(machine.cabling.cables)))
+        lines += [(f"topology.cable.{i}", f"{a} {b}") for i, (a, b) in enumerate(machine.cabling.cables)]
+        lines += [
+            (f"topology.node.{node}.switches", " ".join(map(str, switches)))
+            for node, switches in enumerate(machine.cabling.nic_switches)
+        ]
     lines.append(("topology.ports_per_switch", machine.number("topology.ports_per_switch")))
     return lines
 

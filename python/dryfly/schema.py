@@ -77,6 +77,8 @@ def _compute_place(name: str) -> dict[str, Field]:
 
 
 FIELDS: dict[str, Field] = {
+    # A list of all cables (docs/cabling.md), in place of topology.group and topology.global.
+    "topology.cabling": Field(required=False),
     "topology.ports_per_switch": _count("topology.ports_per_switch", least=1, most=4096),
     "fabric.link.rate": _rate("fabric.link.rate_bytes_per_s"),
     "fabric.link.edge_flight": _time("fabric.link.edge_flight_ps", least=1),

@@ -25,15 +25,20 @@ def summarise(machine: Machine) -> TopologySummary:
     links = {pair: count * _pairs_of_groups(machine, *pair) for pair, count in machine.global_links.items()}
     job = set(machine.job_kinds)
     job_links = sum(count for (i, j), count in links.items() if i in job and j in job)
+    if machine.cabling is not None:
+        job_links = len(machine.cabling.cables)
     job_nics = sum(kinds[i].nodes_in_all * kinds[i].nics_per_node for i in job)
     rate = machine.number("fabric.link.rate")
+    listed = machine.cabling
     return TopologySummary(
         groups=sum(kind.groups for kind in kinds),
         switches=sum(kind.groups * kind.switches for kind in kinds),
         nodes=sum(kind.nodes_in_all for kind in kinds),
         nics=sum(kind.nodes_in_all * kind.nics_per_node for kind in kinds),
-        local_links=sum(kind.groups * kind.switches * (kind.switches - 1) // 2 * kind.local_links for kind in kinds),
-        global_links=sum(links.values()),
+        local_links=listed.local_cables
+        if listed is not None
+        else sum(kind.groups * kind.switches * (kind.switches - 1) // 2 * kind.local_links for kind in kinds),
+        global_links=len(listed.cables) if listed is not None else sum(links.values()),
         job_global_links=job_links,
         injection_bytes_per_s=job_nics * rate,
         job_global_bytes_per_s=2 * job_links * rate,

@@ -13,10 +13,10 @@ def test_one_row_of_each_kind_is_measured(dryfly: Dryfly, tmp_path: Path) -> Non
     chosen = ("--only", "cxi_send_lat 8 B", "--only", "latency flat*", "--only", "loopback*")
     ended = dryfly("reproduce", "fabric", *chosen, "--json", file).succeeded()
     rows = {row["quantity"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
-    assert len(rows) == 3
-    # The sum in data/hardware/slingshot11.toml, and what is left of the switches' drawn latencies (up to 50 ns each) in
-    # the mean.
-    assert abs(rows["cxi_send_lat 8 B"]["dryfly"] - 1.64) < 0.01
+    assert len(rows) == 6  # mean, least and most; the loopback of host and of GPU buffers
+    # The sum in data/hardware/slingshot11.toml; the mean of 20,000 drawn latencies is off by 0.2 ns (29 ns / 141).
+    assert abs(rows["cxi_send_lat 8 B"]["dryfly"] - 1.64) < 0.001
+    assert 1.59 <= rows["cxi_send_lat 8 B, least"]["dryfly"] < 1.60
     assert rows["latency flat up to 64 B: 64 B over 1 B"]["error"] == 0
     assert rows["loopback of one NIC"]["dryfly"] is None
     assert "predicted rows: median absolute error" in ended.stdout
