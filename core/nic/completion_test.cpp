@@ -13,19 +13,22 @@ SendCommand complete_when(Completeness when, SendCommand command) {
   return command;
 }
 
-TEST_CASE("delivery completion waits for the ingress stage where the acknowledgement is quicker") {
-  TestStand stand;
+TEST_CASE("delivery completion waits for the way to the other socket where the acknowledgement is quicker") {
+  NicSpec spec = TestStand::round_figures();
+  spec.socket_latency = {90 * ns};
+  TestStand stand(spec);
   stand.network.acknowledgement_time = {50 * ns};
-  stand.nics.receive(receive_of(2, 20));
-  stand.nics.send(complete_when(Completeness::transmitted, message(0, 2, 8, 10)));
+  stand.nics.open_endpoint(EndpointId{4}, NicId{3}, NodeId{2}, {}, {.socket = 0, .nic_socket = 1});
+  stand.nics.receive(receive_of(4, 20));
+  stand.nics.send(complete_when(Completeness::transmitted, message(0, 4, 8, 10)));
   stand.run();
-  CHECK(stand.log == Log{"1150 sent 10 from 0", "1300 received 10 in 20 at 2"});
+  CHECK(stand.log == Log{"1350 sent 10 from 0", "1390 received 10 in 20 at 4"});
   stand.log.clear();
-  stand.nics.receive(receive_of(2, 21));
-  stand.nics.send(complete_when(Completeness::delivered, message(0, 2, 8, 11)));
+  stand.nics.receive(receive_of(4, 21));
+  stand.nics.send(complete_when(Completeness::delivered, message(0, 4, 8, 11)));
   stand.run();
-  // Both at 1,350 + 1,300.
-  CHECK(stand.log == Log{"2600 sent 11 from 0", "2600 received 11 in 21 at 2"});
+  // Both at 1,390 + 1,390.
+  CHECK(stand.log == Log{"2780 sent 11 from 0", "2780 received 11 in 21 at 4"});
   CHECK(stand.nics.at_rest());
 }
 
@@ -34,7 +37,7 @@ TEST_CASE("match completion of an expected message is its acknowledgement") {
   stand.nics.receive(receive_of(2, 20));
   stand.nics.send(complete_when(Completeness::matched, message(0, 2, 8, 10)));
   stand.run();
-  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "1800 sent 10 from 0"});
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 2", "2000 sent 10 from 0"});
   CHECK(stand.all_work.empty());
 }
 

@@ -109,13 +109,13 @@ void Transport::place(Parcel parcel, bool on_node) {
   }
 }
 
-// The way to memory and back is what a fetch takes.
+// The way to memory and back is what a fetch takes. The acknowledgement that this holds back has waited for the ingress
+// stage already.
 void Transport::flush(EndpointId target, Parcel parcel) {
   Port& port = this->port(target);
   const Duration crossing = port.place.plain ? Duration{} : port.place.crossing;
   port.flushes.push(parcel);
-  schedule(engine_.now() + spec_.ingress_latency + spec_.dma_read_latency + crossing + crossing + crossing,
-           Stage::flush, target);
+  schedule(engine_.now() + spec_.dma_read_latency + crossing + crossing + crossing, Stage::flush, target);
 }
 
 // The local link of an end-point transmits one parcel after the other; each is there the local latency after its

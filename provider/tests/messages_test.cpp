@@ -238,7 +238,8 @@ TEST_CASE("arguments that the API forbids are refused before anything is pushed"
   CHECK(fi_tsend(rig.endpoint, "a", 1, nullptr, 1, std::uint64_t{1} << 48, nullptr) == -FI_EINVAL);
   CHECK(fi_tsend(rig.endpoint, "a", 1, nullptr, 4, 0, nullptr) == -FI_EINVAL);  // the table has entries 0 to 3
   fi_msg message{};
-  CHECK(fi_sendmsg(rig.endpoint, &message, FI_FENCE) == -FI_EBADFLAGS);
+  CHECK(fi_sendmsg(rig.endpoint, &message, FI_FENCE) == -FI_EINVAL);  // not asked for
+  CHECK(fi_sendmsg(rig.endpoint, &message, FI_TRIGGER) == -FI_EBADFLAGS);
   CHECK(rig.run.pushed.empty());
 }
 
