@@ -51,6 +51,12 @@ Function* pmpi_function(std::atomic<void*>& cache, const char* name) {
   return reinterpret_cast<Function*>(known);
 }
 
+// A program that is not position-independent has a copy of the library's variable, and then both use that.
+long address_of(const char* variable) {
+  void* found = dlsym(RTLD_DEFAULT, variable);
+  return reinterpret_cast<long>(found != nullptr ? found : dlsym(library(), variable));
+}
+
 // Asks a PMPI function of the form (handle, int* result).
 int ask(std::atomic<void*>& cache, const char* name, long handle) {
   int answer = 0;
@@ -102,9 +108,9 @@ const Constants& constants() {
     case Abi::standard:
       return standard;
     case Abi::open_mpi:
-      open_mpi.comm_world = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_world"));
-      open_mpi.comm_null = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_comm_null"));
-      open_mpi.info_null = reinterpret_cast<long>(dlsym(library(), "ompi_mpi_info_null"));
+      open_mpi.comm_world = address_of("ompi_mpi_comm_world");
+      open_mpi.comm_null = address_of("ompi_mpi_comm_null");
+      open_mpi.info_null = address_of("ompi_mpi_info_null");
       return open_mpi;
     case Abi::mpich:
       break;
