@@ -6,6 +6,7 @@
 #include "clock/call_names.hpp"
 #include "conductor/conductor.hpp"
 #include "core/record/json_writer.hpp"
+#include "core/topology/address.hpp"
 
 namespace dryfly {
 
@@ -72,6 +73,7 @@ void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dr
     json.member("nic", counters.nic.value);
     json.member("node", node.value);
     json.member("index", index);
+    if (const auto address = fabric_address(topology, counters.nic)) json.member("address", *address);
     json.key("counters");
     json.begin_object();
     for (std::size_t counter = 0; counter < counter_count; ++counter) {

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "core/topology/address.hpp"
 
 namespace dryfly {
 namespace {
@@ -193,6 +196,28 @@ TEST_CASE("wiring that does not fit is refused with the field and the number") {
         std::string::npos);
   CHECK(message_of(head + "64\n" + kind_text(0, "compute", 4, 8, 999, 4, "spread") + global).find("nodes = 999") !=
         std::string::npos);
+}
+
+TEST_CASE("the address of a NIC says where it is plugged in, and no other has it") {
+  for (const std::string& text : {mixed_text(), aurora_text()}) {
+    const Dragonfly dragonfly{Spec::parse(text)};
+    std::set<std::uint32_t> addresses;
+    for (NicId nic{0}; nic.value < dragonfly.nic_count(); ++nic.value) {
+      const std::uint32_t address = fabric_address(dragonfly, nic).value();
+      CHECK(addresses.insert(address).second);
+      const SwitchId at{dragonfly.first_switch(GroupId{address >> 11}).value + (address >> 6 & 31)};
+      const Peer& peer = dragonfly.peer(at, address & 63);
+      CHECK(peer.kind == Peer::Kind::nic);
+      CHECK(peer.id == nic.value);
+    }
+  }
+}
+
+TEST_CASE("a machine of more groups than an address can name has NICs without one") {
+  const Dragonfly dragonfly{Spec::parse("topology.kinds 1\ntopology.ports_per_switch 64\n" +
+                                        kind_text(0, "compute", 514, 32, 32, 1, "spread") + "topology.global.0.0 1\n")};
+  CHECK(fabric_address(dragonfly, NicId{0}) == 31 + 17);  // behind the local and global links
+  CHECK_FALSE(fabric_address(dragonfly, NicId{dragonfly.nic_count() - 1}).has_value());
 }
 
 }  // namespace

@@ -53,7 +53,10 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def load(path: str, machine: Machine, *, seed: int) -> Scenario:
+def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Scenario:
+    """The scenario of a file, or of a dict of the same form."""
+    if not isinstance(path, str):
+        return parse(path, machine, seed=seed)
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits

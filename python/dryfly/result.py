@@ -130,11 +130,17 @@ def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) ->
         {
             "node": name_of[row["node"]],
             "index": row["index"],
+            "mac": _mac(row.get("address")),
             "network_timeouts": sum(row["counters"].get(name, 0) for name in TIMEOUTS),
             "counters": dict(row["counters"]),
         }
         for row in rows
     ]
+
+
+def _mac(address: int | None) -> str | None:
+    """Of the NIC with this address on the fabric (core/topology/address.hpp)."""
+    return None if address is None else f"02:00:00:{address >> 16:02x}:{address >> 8 & 255:02x}:{address & 255:02x}"
 
 
 def _split(ranks: Sequence[Json]) -> Json:

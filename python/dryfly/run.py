@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,8 +61,8 @@ class RunOptions:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
-    faults: str | None = None
-    storage: str | None = None
+    faults: str | Mapping[str, object] | None = None  # a file, or what one would hold
+    storage: str | Mapping[str, object] | None = None
     provider: str = "cxi"
     on_node: str = OnNode.PROVIDER.value
     skip_numerics: bool = False

@@ -86,8 +86,10 @@ def _kind_index(machine: Machine) -> int:
     raise UserError(f'machine {machine.name}: storage.kind = "{name}": accepted are its kinds of groups, {known}')
 
 
-def load(path: str, machine: Machine, *, job: Sequence[int], seed: int) -> Storage:
-    """`job`: the indices of the nodes that the job runs on."""
+def load(path: str | Mapping[str, object], machine: Machine, *, job: Sequence[int], seed: int) -> Storage:
+    """The streams of a file, or of a dict of the same form. `job`: the indices of the nodes that the job runs on."""
+    if not isinstance(path, str):
+        return parse(path, machine, job=job, seed=seed)
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
