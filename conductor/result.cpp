@@ -5,6 +5,8 @@
 
 #include "clock/call_names.hpp"
 #include "conductor/conductor.hpp"
+#include "conductor/link_ends.hpp"
+#include "core/fabric/link_faults.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/topology/address.hpp"
 
@@ -80,6 +82,41 @@ void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dr
       if (counters.values[counter] != 0) json.member(counter_name(counter), counters.values[counter]);
     }
     json.end_object();
+    json.end_object();
+  }
+  json.end_array();
+}
+
+const char* state_name(fabric::LinkHealth::State state) {
+  switch (state) {
+    case fabric::LinkHealth::State::up:
+      return "up";
+    case fabric::LinkHealth::State::fewer_lanes:
+      return "fewer lanes";
+    case fabric::LinkHealth::State::drained:
+      return "drained";
+    case fabric::LinkHealth::State::down:
+      return "down";
+    case fabric::LinkHealth::State::absent:
+      break;
+  }
+  return "absent";
+}
+
+void write_link_health(JsonWriter& json, const std::vector<fabric::LinkHealth>& links, const Dragonfly& topology) {
+  json.key("links");
+  json.begin_array();
+  for (const fabric::LinkHealth& link : links) {
+    if (!link.has_had_trouble()) continue;
+    json.begin_object();
+    write_link_ends(json, topology, link.port);
+    json.member("state", state_name(link.state));
+    json.member("times_down", link.times_down);
+    json.member("down_ps", link.down_ps);
+    json.member("fewer_lanes_ps", link.fewer_lanes_ps);
+    json.member("drained_ps", link.drained_ps);
+    json.member("packets_lost", link.packets_lost);
+    json.member("replays", link.replays);
     json.end_object();
   }
   json.end_array();
@@ -177,6 +214,7 @@ void Conductor::write_result() {
   json.member("packets_sent_again", network.faults.packets_sent_again);
   json.member("transfers_failed", network.faults.transfers_failed);
   json.member("link_replays", network.faults.link_replays);
+  write_link_health(json, network_.link_health(Instant{end_ps}), topology_);
   json.end_object();
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);

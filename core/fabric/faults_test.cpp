@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/fabric/link_faults.hpp"
 #include "core/fabric/rig.hpp"
 
 namespace dryfly::fabric {
@@ -95,6 +96,44 @@ TEST_CASE("a packet that meets a flap is sent again after the time-out epoch, an
       CHECK(rig.faults().packets_lost == row.timeouts);
     }
   }
+}
+
+TEST_CASE("the health of a link says how often and how long it was down, what it lost, and how it is") {
+  FaultRig rig(with({{"down", "n0", 1 * s, 3 * s, ""},
+                     {"down", "n0", 2 * s, 4 * s, ""},
+                     {"down", "n0", 6 * s, 0, ""},
+                     {"lanes", "n1", 5 * s, 7 * s, "lanes 2"}}));
+  rig.submit_at(2 * s, transfer_between(0, 2, 2048, false));
+  rig.engine.run(Instant{10 * s});
+  using State = fabric::LinkHealth::State;
+  // Both directions of both cables.
+  const std::vector<fabric::LinkHealth> at_5 = rig.network.link_health(Instant{5 * s});
+  REQUIRE(at_5.size() == 4);
+  std::uint64_t lost = 0;
+  for (const fabric::LinkHealth& link : at_5) {
+    lost += link.packets_lost;
+    if (link.state == State::fewer_lanes) {
+      CHECK(link.fewer_lanes_ps == 0);
+      continue;
+    }
+    CHECK(link.state == State::up);
+    CHECK(link.times_down == 1);
+    CHECK(link.down_ps == 3 * s);
+  }
+  CHECK(lost == rig.faults().packets_lost);
+  CHECK(lost > 0);
+  std::uint64_t down = 0;
+  for (const fabric::LinkHealth& link : rig.network.link_health(Instant{10 * s})) {
+    if (link.state != State::down) {
+      CHECK(link.state == State::up);
+      CHECK(link.fewer_lanes_ps == 2 * s);
+      continue;
+    }
+    ++down;
+    CHECK(link.times_down == 2);
+    CHECK(link.down_ps == 7 * s);
+  }
+  CHECK(down == 2);
 }
 
 TEST_CASE("a link on three or two of its four lanes takes 4/3 or twice the time for each packet") {

@@ -1,6 +1,8 @@
 #include "core/fabric/link_faults.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "core/fabric/links.hpp"
 
@@ -90,6 +92,7 @@ std::uint64_t LinkFaults::delay_ps(std::uint32_t port, std::uint64_t start_ps, s
     if (stream.below(link.packets++, billion) >= part.rate_ppb) continue;
     again_ps += 2 * std::uint64_t{link.flight_ps} + whole_ps;
     ++replays_;
+    ++link.replayed;
   }
   return whole_ps - transmission_ps + again_ps;
 }
@@ -100,6 +103,47 @@ bool LinkFaults::down_during(std::uint32_t port, std::uint64_t from_ps, std::uin
   for (RateSpan& flaps : link.flaps) draw_flaps_until(link, flaps, to_ps);
   return std::any_of(link.down.begin(), link.down.end(),
                      [&](const Span& span) { return span.from_ps <= to_ps && from_ps < span.until_ps; });
+}
+
+std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
+  // How long the spans are together, and of how many stretches that is.
+  const auto covered = [&](std::vector<Span> spans) {
+    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.from_ps < b.from_ps; });
+    std::pair<std::uint64_t, std::uint64_t> sum_and_stretches{0, 0};
+    std::uint64_t end_ps = 0;
+    for (const Span& span : spans) {
+      const std::uint64_t from_ps = std::max(span.from_ps, start_.ps);
+      const std::uint64_t span_end_ps = std::min(span.until_ps, until_ps);
+      if (span_end_ps <= std::max(from_ps, end_ps)) continue;
+      if (from_ps > end_ps || sum_and_stretches.second == 0) ++sum_and_stretches.second;
+      sum_and_stretches.first += span_end_ps - std::max(from_ps, end_ps);
+      end_ps = span_end_ps;
+    }
+    return sum_and_stretches;
+  };
+  std::vector<LinkHealth> all;
+  for (Link& link : links_) {
+    for (RateSpan& flaps : link.flaps) draw_flaps_until(link, flaps, until_ps);
+    std::vector<Span> narrow;
+    for (const LaneSpan& part : link.lanes) narrow.push_back(part.span);
+    const auto holds = [&](const std::vector<Span>& spans) {
+      return std::any_of(spans.begin(), spans.end(),
+                         [&](const Span& span) { return span.from_ps <= until_ps && until_ps < span.until_ps; });
+    };
+    LinkHealth health{.port = link.port, .packets_lost = link.packets_lost, .replays = link.replayed};
+    std::tie(health.down_ps, health.times_down) = covered(link.down);
+    health.fewer_lanes_ps = covered(narrow).first;
+    health.drained_ps = covered(link.drains).first;
+    using State = LinkHealth::State;
+    health.state = link.absent          ? State::absent
+                   : holds(link.drains) ? State::drained
+                   : holds(link.down)   ? State::down
+                   : holds(narrow)      ? State::fewer_lanes
+                                        : State::up;
+    all.push_back(health);
+  }
+  std::sort(all.begin(), all.end(), [](const LinkHealth& a, const LinkHealth& b) { return a.port < b.port; });
+  return all;
 }
 
 // In each second a flap begins with the given probability, somewhere in that second. Its three draws are named by

@@ -17,6 +17,23 @@
 
 namespace dryfly::fabric {
 
+// How a link that the plan concerns has fared from the start to some instant, and how it is then.
+struct LinkHealth {
+  enum class State : std::uint8_t { up, fewer_lanes, drained, down, absent };
+  std::uint32_t port = 0;  // that drives the link
+  State state = State::up;
+  std::uint64_t times_down = 0;
+  std::uint64_t down_ps = 0;
+  std::uint64_t fewer_lanes_ps = 0;
+  std::uint64_t drained_ps = 0;  // ordered out of the routes; from some time on also down
+  std::uint64_t packets_lost = 0;
+  std::uint64_t replays = 0;
+
+  bool has_had_trouble() const {
+    return state != State::up || (down_ps | fewer_lanes_ps | drained_ps | packets_lost | replays) != 0;
+  }
+};
+
 class LinkFaults {
  public:
   // Instants of the plan count from `start`. Marks each port that the plan concerns; only of those may be asked.
@@ -31,6 +48,10 @@ class LinkFaults {
   bool absent(std::uint32_t port) const { return links_[number_of_[port]].absent; }
   // Whether by this instant the order was given to take the link out of the routes, and not yet taken back.
   bool ordered_out(std::uint32_t port, std::uint64_t at_ps) const;
+  // A packet was on the link when it was down.
+  void note_loss(std::uint32_t port) { ++links_[number_of_[port]].packets_lost; }
+  // Of every link that the plan concerns, by port. Draws the flaps until then.
+  std::vector<LinkHealth> health(std::uint64_t until_ps);
   // From now on every link is in order.
   void end() { ended_ = true; }
 
@@ -64,6 +85,8 @@ class LinkFaults {
     std::uint32_t port = 0;
     std::uint32_t flight_ps = 0;
     std::uint64_t packets = 0;  // names the draws of replays
+    std::uint64_t packets_lost = 0;
+    std::uint64_t replayed = 0;
     std::vector<Span> down;
     std::vector<Span> drains;
     std::vector<LaneSpan> lanes;

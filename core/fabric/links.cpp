@@ -119,7 +119,9 @@ bool Links::lost(EventKind kind, std::uint32_t port, const Packet& packet, std::
   const std::uint64_t flight_ps = ports_[id].flight_ps;
   const std::uint64_t behind_ps = kind == EventKind::head_at_switch ? latency_ps(packet) : transmission_ps;
   const std::uint64_t start_ps = now_ps() - flight_ps - behind_ps;
-  return faults_->down_during(id, start_ps, start_ps + transmission_ps + flight_ps);
+  if (!faults_->down_during(id, start_ps, start_ps + transmission_ps + flight_ps)) return false;
+  faults_->note_loss(id);
+  return true;
 }
 
 void Links::return_lost_credit(std::uint32_t port, const Packet& packet) {

@@ -248,6 +248,10 @@ NetworkTotals PacketNetwork::totals() const {
 
 std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
 
+std::vector<fabric::LinkHealth> PacketNetwork::link_health(Instant until) const {
+  return parts_->faults ? parts_->faults->health(until.ps) : std::vector<fabric::LinkHealth>{};
+}
+
 bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
 
 std::uint64_t PacketNetwork::credit_bytes_outstanding() const { return parts_->links.credits_outstanding(); }

@@ -25,6 +25,7 @@ namespace dryfly {
 namespace fabric {
 struct Region;
 struct Crossing;
+struct LinkHealth;
 }  // namespace fabric
 
 class PacketNetwork final : public Network, private Handler {
@@ -42,6 +43,8 @@ class PacketNetwork final : public Network, private Handler {
   NetworkTotals totals() const override;
   // Of the NICs that have had any; their sum is network_timeouts of the totals.
   std::map<NicId, NicTimeouts> timeouts_by_nic() const;
+  // Of every link that faults of the spec concern, from the start of virtual time to `until`.
+  std::vector<fabric::LinkHealth> link_health(Instant until) const;
   bool at_rest() const override;
   // What another region has sent. Its instant must not lie before engine.now().
   void receive(const fabric::Crossing& crossing);

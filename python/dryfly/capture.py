@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dryfly.errors import RunError, UserError
+from dryfly.names import link_name
 
 PROTOCOLS = ("inline", "eager", "rendezvous", "put", "get", "atomic")
 
@@ -143,11 +144,8 @@ def load(folder: Path, node_names: dict[int, str]) -> Capture:
 
 
 def _link(raw: dict[str, Any], node_names: dict[int, str], steps: array[int]) -> Link:
-    nic = f"{node_names.get(raw['node'], raw['node'])}.{raw['nic']}" if "node" in raw else ""
-    source = f"g{raw['from_group']}s{raw['from_switch']}" if "from_switch" in raw else nic
-    target = f"g{raw['to_group']}s{raw['to_switch']}" if "to_switch" in raw else nic
     return Link(
-        name=f"{source}>{target}",
+        name=link_name(raw, node_names),
         kind=raw["kind"],
         from_group=raw["from_group" if "from_group" in raw else "to_group"],
         to_group=raw["to_group" if "to_group" in raw else "from_group"],

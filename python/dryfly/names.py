@@ -8,11 +8,21 @@ The *number* counts every node of the machine and is what the core uses. Each no
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from dryfly.machine import GroupKind, Machine
 
 _XNAME = re.compile(r"x(\d+)c(\d+)s(\d+)b(\d+)n(\d+)")
 _CABINET_NUMBERS_PER_ROW = 100
+
+
+def link_name(raw: Mapping[str, Any], node_names: Mapping[int, str]) -> str:
+    """A direction of a cable by its ends, as the simulator writes them: g3s5 is switch 5 of group 3, NODE.N a NIC."""
+    nic = f"{node_names.get(raw['node'], raw['node'])}.{raw['nic']}" if "node" in raw else ""
+    source = f"g{raw['from_group']}s{raw['from_switch']}" if "from_switch" in raw else nic
+    target = f"g{raw['to_group']}s{raw['to_switch']}" if "to_switch" in raw else nic
+    return f"{source}>{target}"
 
 
 class NodeNames:

@@ -15,7 +15,7 @@ from dryfly.files import write_whole
 from dryfly.job import LET_GO, Finding
 from dryfly.machine import Machine
 from dryfly.mpi import MpiLibrary
-from dryfly.names import NodeNames
+from dryfly.names import NodeNames, link_name
 from dryfly.placement import Placement
 from dryfly.resolve import ComputeSpec
 from dryfly.storage import Storage
@@ -66,7 +66,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "packets": counted.get("packets", 0),
         "packet_hops": counted.get("packet_hops", 0),
         "network_timeouts": counted.get("network_timeouts", 0),
-        "faults": dict(counted.get("faults", {})),
+        "faults": _faults(run, names, counted.get("faults", {})),
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
         "seed": run.seed,
@@ -141,6 +141,24 @@ def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) ->
 def _mac(address: int | None) -> str | None:
     """Of the NIC with this address on the fabric (core/topology/address.hpp)."""
     return None if address is None else f"02:00:00:{address >> 16:02x}:{address >> 8 & 255:02x}:{address & 255:02x}"
+
+
+def _faults(run: RunInput, names: NodeNames, counted: Mapping[str, Any]) -> Json:
+    rows = counted.get("links", [])
+    name_of = {names.number(node): names.name(node) for node in range(run.machine.nodes_max)} if rows else {}
+    return {**counted, "links": [_link(name_of, row) for row in rows]}
+
+
+def _link(name_of: Mapping[int, str], row: Mapping[str, Any]) -> Json:
+    return {
+        "name": link_name(row, name_of),
+        "kind": row["kind"],
+        "state": row["state"],
+        "times_down": row["times_down"],
+        **{f"{what}_s": _seconds(row[f"{what}_ps"]) for what in ("down", "fewer_lanes", "drained")},
+        "packets_lost": row["packets_lost"],
+        "replays": row["replays"],
+    }
 
 
 def _split(ranks: Sequence[Json]) -> Json:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -105,6 +107,8 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
     if len(classes) > 1:
         carried = (f"{row['class']} {row['packets']:,} packets, {row['bytes']:,} bytes" for row in classes)
         printer.line(f"  classes  {'; '.join(carried)}")
+    if result["faults"].get("links"):
+        printer.line(f"  links    {_links_line(result['faults']['links'])}")
     for row in result["storage"]:
         printer.line(f"  storage  {storage_line(row)}")
     printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
@@ -119,6 +123,14 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
         printer.line_always(line)
     for row in result["health"]:
         printer.line(f"  {row['severity']} ({row['name']}): {row['text']}")
+
+
+def _links_line(links: Sequence[Mapping[str, Any]]) -> str:
+    """How the links that have had trouble are at the end, and which one lost most; each direction is one."""
+    states = Counter(link["state"] for link in links)
+    worst = max(links, key=lambda link: link["packets_lost"])
+    lost = f"; {worst['name']} lost most, {worst['packets_lost']:,} packets" if worst["packets_lost"] else ""
+    return f"{', '.join(f'{count} {state}' for state, count in states.items())} of those that had trouble{lost}"
 
 
 def timeouts_line(timeouts: int, level: str) -> str | None:

@@ -26,6 +26,11 @@ def test_a_flap_stalls_a_run_by_the_retry_schedule_and_loses_nothing(
     assert run.results["network_timeouts"] == 2
     assert run.results["faults"]["packets_lost"] >= 2
     assert run.results["faults"]["transfers_failed"] == 0
+    links = run.results["faults"]["links"]
+    assert sorted(link["kind"] for link in links) == ["ejection", "injection"]
+    assert {(link["state"], link["times_down"], link["down_s"]) for link in links} == {("up", 1, 4.0)}
+    assert sum(link["packets_lost"] for link in links) == run.results["faults"]["packets_lost"]
+    assert "links    2 up of those that had trouble; " in run.stderr
     assert "MPICH Slingshot Network Summary: 2 network timeouts" in run.stderr
     assert dryfly(*command).succeeded().fingerprint == run.fingerprint
     plain = dryfly(*_COMMON, "-n", "2", "--", programs.micro("pingpong.c"), "bytes=8", "count=200").succeeded()
@@ -47,6 +52,10 @@ def test_collectives_are_right_through_flaps_of_several_links(
     run = dryfly(*_COMMON, "-n", "6", "--faults", flaps, "--", programs.check("collectives.c")).succeeded()
     assert run.results["network_timeouts"] > 0
     assert run.results["faults"]["link_replays"] > 0
+    links = run.results["faults"]["links"]
+    assert sum(link["replays"] for link in links) == run.results["faults"]["link_replays"]
+    assert {"g0s0>g0s1", "g0s1>g0s0"} <= {link["name"] for link in links if link["down_s"] > 0}
+    assert {"g0s0>g0s2", "g0s2>g0s0"} == {link["name"] for link in links if link["fewer_lanes_s"] > 0}
 
 
 def test_a_rank_that_cannot_be_reached_ends_the_job_and_is_named(

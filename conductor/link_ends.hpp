@@ -1,0 +1,14 @@
+// A link as results and recordings name it: kind, and group and switch, or node and NIC, of its ends.
+#pragma once
+
+#include <cstdint>
+
+#include "core/record/json_writer.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+// `port` drives the link: one of a switch, or, numbered behind those, a NIC's.
+void write_link_ends(JsonWriter& json, const Dragonfly& topology, std::uint32_t port);
+
+}  // namespace dryfly
