@@ -127,10 +127,10 @@ def after(printer: Printer, run: RunInput, result: Json) -> None:
 
 def _links_line(links: Sequence[Mapping[str, Any]]) -> str:
     """How the links that have had trouble are at the end, and which one lost most; each direction is one."""
-    states = Counter(link["state"] for link in links)
+    states = Counter(link["state"].replace("fewer", "on fewer") for link in links)
     worst = max(links, key=lambda link: link["packets_lost"])
     lost = f"; {worst['name']} lost most, {worst['packets_lost']:,} packets" if worst["packets_lost"] else ""
-    return f"{', '.join(f'{count} {state}' for state, count in states.items())} of those that had trouble{lost}"
+    return f"that had trouble: {', '.join(f'{count} now {state}' for state, count in states.items())}{lost}"
 
 
 def timeouts_line(timeouts: int, level: str) -> str | None:
