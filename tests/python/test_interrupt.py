@@ -10,6 +10,9 @@ import pytest
 _LOSES_ONE = """
 import signal, sys, time, weakref
 
+# Where the tests run in the background the shell has SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Thing:
     pass
 
