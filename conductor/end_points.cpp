@@ -47,6 +47,7 @@ EndpointSettings Translator::settings_of(const Operation& operation) {
 
 // What goes out and has to wait for a fence, or behind one.
 bool Translator::held_back(std::uint32_t slot) {
+  if (!fences_.in_use()) return false;
   const Operation& operation = operations_[slot];
   switch (operation.command.kind) {
     case wire::CommandKind::send:
@@ -64,7 +65,8 @@ bool Translator::held_back(std::uint32_t slot) {
 
 // What was held back goes on as an event of its own, since the NIC that reports this is in the middle of something.
 void Translator::finished(EndpointId source) {
-  const std::deque<std::uint32_t> again = fences_.finished(source);
+  if (!fences_.in_use()) return;
+  const std::vector<std::uint32_t> again = fences_.finished(source);
   if (again.empty()) return;
   Rank& rank = rank_of(source);
   rank.commands.insert(rank.commands.begin(), again.begin(), again.end());

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/unit/unit.hpp"
 
@@ -14,12 +14,14 @@ namespace dryfly {
 
 class Fences {
  public:
+  // Whether any end-point has asked; nearly none does, and then a message costs nothing here.
+  bool in_use() const { return !queues_.empty(); }
   void open(EndpointId endpoint) { queues_[endpoint.value] = {}; }
   // The commands that were still held back; they are not any more.
-  std::deque<std::uint32_t> close(EndpointId endpoint) {
+  std::vector<std::uint32_t> close(EndpointId endpoint) {
     const auto found = queues_.find(endpoint.value);
     if (found == queues_.end()) return {};
-    std::deque<std::uint32_t> held = std::move(found->second.held);
+    std::vector<std::uint32_t> held = std::move(found->second.held);
     queues_.erase(found);
     return held;
   }
@@ -36,7 +38,7 @@ class Fences {
     return true;
   }
   // A command is complete. Those that have to be tried again, in order.
-  std::deque<std::uint32_t> finished(EndpointId endpoint) {
+  std::vector<std::uint32_t> finished(EndpointId endpoint) {
     const auto found = queues_.find(endpoint.value);
     if (found == queues_.end() || found->second.unfinished == 0) return {};
     if (--found->second.unfinished > 0) return {};
@@ -46,7 +48,7 @@ class Fences {
  private:
   struct Queue {
     std::uint64_t unfinished = 0;
-    std::deque<std::uint32_t> held;
+    std::vector<std::uint32_t> held;
   };
   std::unordered_map<std::uint32_t, Queue> queues_;  // by end-point; looked up only
 };

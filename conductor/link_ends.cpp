@@ -24,11 +24,8 @@ void write_switch(JsonWriter& json, const char* end, const Dragonfly& topology, 
 }
 
 void write_nic(JsonWriter& json, const Dragonfly& topology, NicId nic) {
-  const NodeId node = topology.node_of(nic);
-  std::uint32_t index = 0;
-  while (topology.nic_of(node, index) != nic) ++index;
-  json.member("node", node.value);
-  json.member("nic", index);
+  json.member("node", topology.node_of(nic).value);
+  json.member("nic", topology.index_in_node(nic));
 }
 
 }  // namespace

@@ -69,8 +69,7 @@ void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dr
   json.begin_array();
   for (const NicCounters& counters : nics) {
     const NodeId node = topology.node_of(counters.nic);
-    std::uint32_t index = 0;
-    while (topology.nic_of(node, index) != counters.nic) ++index;
+    const std::uint32_t index = topology.index_in_node(counters.nic);
     json.begin_object();
     json.member("nic", counters.nic.value);
     json.member("node", node.value);
@@ -96,11 +95,9 @@ const char* state_name(fabric::LinkHealth::State state) {
     case fabric::LinkHealth::State::drained:
       return "drained";
     case fabric::LinkHealth::State::down:
-      return "down";
-    case fabric::LinkHealth::State::absent:
       break;
   }
-  return "absent";
+  return "down";
 }
 
 void write_link_health(JsonWriter& json, const std::vector<fabric::LinkHealth>& links, const Dragonfly& topology) {

@@ -21,8 +21,7 @@ EndpointId Stand::open(NicId nic) {
   const EndpointId endpoint{endpoints_++};
   // Who gives the commands is on the NIC's own socket.
   const NodeId node = topology_.node_of(nic);
-  std::uint32_t index = 0;
-  while (topology_.nic_of(node, index) != nic) ++index;
+  const std::uint32_t index = topology_.index_in_node(nic);
   const std::uint32_t socket = index < nic_sockets_.size() ? nic_sockets_[index] : 0;
   nics_.open_endpoint(endpoint, nic, node, {}, {.socket = socket, .nic_socket = socket});
   return endpoint;

@@ -102,11 +102,12 @@ TEST_CASE("the health of a link says how often and how long it was down, what it
   FaultRig rig(with({{"down", "n0", 1 * s, 3 * s, ""},
                      {"down", "n0", 2 * s, 4 * s, ""},
                      {"down", "n0", 6 * s, 0, ""},
-                     {"lanes", "n1", 5 * s, 7 * s, "lanes 2"}}));
+                     {"lanes", "n1", 5 * s, 7 * s, "lanes 2"},
+                     {"absent", "n7", 0, 0, ""}}));
   rig.submit_at(2 * s, transfer_between(0, 2, 2048, false));
   rig.engine.run(Instant{10 * s});
   using State = fabric::LinkHealth::State;
-  // Both directions of both cables.
+  // Both directions of both cables; the one that is not there has no health.
   const std::vector<fabric::LinkHealth> at_5 = rig.network.link_health(Instant{5 * s});
   REQUIRE(at_5.size() == 4);
   std::uint64_t lost = 0;

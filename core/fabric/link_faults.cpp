@@ -123,6 +123,7 @@ std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
   };
   std::vector<LinkHealth> all;
   for (Link& link : links_) {
+    if (link.absent) continue;
     for (RateSpan& flaps : link.flaps) draw_flaps_until(link, flaps, until_ps);
     std::vector<Span> narrow;
     for (const LaneSpan& part : link.lanes) narrow.push_back(part.span);
@@ -135,11 +136,10 @@ std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
     health.fewer_lanes_ps = covered(narrow).first;
     health.drained_ps = covered(link.drains).first;
     using State = LinkHealth::State;
-    health.state = link.absent          ? State::absent
-                   : holds(link.drains) ? State::drained
-                   : holds(link.down)   ? State::down
-                   : holds(narrow)      ? State::fewer_lanes
-                                        : State::up;
+    health.state = holds(link.drains) ? State::drained
+                   : holds(link.down) ? State::down
+                   : holds(narrow)    ? State::fewer_lanes
+                                      : State::up;
     all.push_back(health);
   }
   std::sort(all.begin(), all.end(), [](const LinkHealth& a, const LinkHealth& b) { return a.port < b.port; });

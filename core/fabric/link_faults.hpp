@@ -19,7 +19,7 @@ namespace dryfly::fabric {
 
 // How a link that the plan concerns has fared from the start to some instant, and how it is then.
 struct LinkHealth {
-  enum class State : std::uint8_t { up, fewer_lanes, drained, down, absent };
+  enum class State : std::uint8_t { up, fewer_lanes, drained, down };
   std::uint32_t port = 0;  // that drives the link
   State state = State::up;
   std::uint64_t times_down = 0;
@@ -50,7 +50,7 @@ class LinkFaults {
   bool ordered_out(std::uint32_t port, std::uint64_t at_ps) const;
   // A packet was on the link when it was down.
   void note_loss(std::uint32_t port) { ++links_[number_of_[port]].packets_lost; }
-  // Of every link that the plan concerns, by port. Draws the flaps until then.
+  // Of every link that is there and that the plan concerns, by port. Draws the flaps until then.
   std::vector<LinkHealth> health(std::uint64_t until_ps);
   // From now on every link is in order.
   void end() { ended_ = true; }

@@ -60,6 +60,7 @@ class Dragonfly {
   std::uint32_t nics_per_node(NodeId node) const { return kind_of(node).nics_per_node; }
   NicId nic_of(NodeId node, std::uint32_t index) const;
   NodeId node_of(NicId nic) const;
+  std::uint32_t index_in_node(NicId nic) const { return nic.value - nic_of(node_of(nic), 0).value; }
   SwitchId switch_of(NicId nic) const { return nic_places_[nic.value].at; }
   std::uint8_t port_of(NicId nic) const { return nic_places_[nic.value].port; }
   // Those of a group have consecutive numbers.
