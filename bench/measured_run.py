@@ -25,6 +25,7 @@ class Measured:
     result: dict[str, Any]
     wall_s: float  # of the whole command, from its start to its end
     pss_bytes: int  # most memory of all its processes together; 0: not asked for
+    output: str
 
     @property
     def inside_s(self) -> float:
@@ -40,12 +41,12 @@ def mpi_prefix(family: str) -> Path:
 
 
 @contextmanager
-def compiled(name: str, *, family: str = "mpich") -> Iterator[str]:
-    """A microbenchmark as an executable, so that no round measures the compiler."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / name
+def compiled(name: str, *, family: str = "mpich", folder: Path = MICRO) -> Iterator[str]:
+    """A program of one source file as an executable, so that no round measures the compiler."""
+    with tempfile.TemporaryDirectory() as place:
+        program = Path(place) / name
         compiler = mpi_prefix(family) / "bin" / "mpicc"
-        subprocess.run([str(compiler), "-O2", str(MICRO / f"{name}.c"), "-o", str(program)], check=True)
+        subprocess.run([str(compiler), "-O2", str(folder / f"{name}.c"), "-o", str(program)], check=True)
         yield str(program)
 
 
@@ -61,7 +62,7 @@ def run_dryfly(*options: str, memory: bool = False) -> Measured:
         pss_bytes = watch.most() if watch else 0
         if process.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{output}ended with status {process.returncode}")
-        return Measured(result=json.loads(target.read_text()), wall_s=wall_s, pss_bytes=pss_bytes)
+        return Measured(result=json.loads(target.read_text()), wall_s=wall_s, pss_bytes=pss_bytes, output=output)
 
 
 class _MemoryWatch:

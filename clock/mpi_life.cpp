@@ -9,6 +9,7 @@
 #include "clock/call_record.hpp"
 #include "clock/compute.hpp"
 #include "clock/export.hpp"
+#include "clock/first_requests.hpp"
 #include "clock/launcher_line.hpp"
 #include "clock/ledger.hpp"
 #include "clock/mpi_calls.hpp"
@@ -58,6 +59,10 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   set_mode(CallMode::outside);
   tell_launcher("initialised");
   const int status = initialise();
+  const bool joined = status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0;
+  if (joined && by != Call::Session_init && abi() != Abi::open_mpi) {
+    dryfly_self.first_requests = make_first_requests();
+  }
   set_mode(CallMode::unmarked);
   if (status == 0) begin_run(by, is_thread_multiple());
   return status;

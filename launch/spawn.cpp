@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,10 @@ int run_child(void* raw) {
   if (request.own_group) setpgid(0, 0);
   if (request.stdin_fd != STDIN_FILENO) dup2(request.stdin_fd, STDIN_FILENO);
   fcntl(request.pmi_fd, F_SETFD, 0);
+  // Ranks whose memory is laid out alike can share what is the same in all of them, and a program that looks at its
+  // addresses finds the same in each run. Where this is forbidden, neither holds.
+  const int usual = personality(0xffffffff);
+  if (usual >= 0) personality(static_cast<unsigned long>(usual) | ADDR_NO_RANDOMIZE);
   setrlimit(RLIMIT_NOFILE, &request.descriptor_limit);
   if (!request.directory.empty() && chdir(request.directory.c_str()) != 0) {
     task.failed_in_directory = true;

@@ -2,8 +2,12 @@
 // process and keeps, per size class, a circular list of the blocks it has carved; freeing is one store by whoever
 // has finished with the payload. Allocation looks at a few blocks from where it last stopped and carves a new one
 // when those are still in use, so one payload that stays for long holds up nobody.
+//
+// What is known of a block lies apart from it: a process that frees many blocks of many others then touches few pages,
+// and a payload of a page touches one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "wire/wire.hpp"
@@ -26,47 +30,55 @@ class Arena {
     if (hand != 0) {
       constexpr int looks = 8;
       for (int look = 0; look < looks; ++look) {
-        const std::uint64_t next = block(hand)->next_offset;
-        hand = next;
-        if (block(next)->state.load(std::memory_order_acquire) == 0) return take(next);
+        hand = next(hand);
+        if (state(base_, hand).load(std::memory_order_acquire) == 0) return take(hand);
       }
     }
-    const std::uint64_t whole = sizeof(ArenaBlock) + (std::uint64_t{1} << (size_class + smallest_shift));
-    const std::uint64_t at = header_->arena_top.fetch_add(whole, std::memory_order_relaxed);
-    if (at + whole > header_->arena_offset + header_->arena_bytes) {
-      header_->arena_top.fetch_sub(whole, std::memory_order_relaxed);
-      return 0;
-    }
-    ArenaBlock* fresh = block(at);
-    fresh->size_class = size_class;
-    fresh->bytes = whole - sizeof(ArenaBlock);
-    if (hand == 0) {
-      fresh->next_offset = at;
-    } else {
-      fresh->next_offset = block(hand)->next_offset;
-      block(hand)->next_offset = at;
-    }
-    hand = at;
-    return take(at);
+    return carve(std::uint64_t{arena_granule} << size_class, hand) ? take(hand) : 0;
   }
 
-  // For any process: `offset` as allocate() returned it.
+  // For any process: `offset` as allocate() returned it. It looks before it writes because the kernel maps 16 pages at
+  // a time to who looks, and one to who writes.
   static void free(char* base, std::uint64_t offset) {
-    reinterpret_cast<ArenaBlock*>(base + offset - sizeof(ArenaBlock))->state.store(0, std::memory_order_release);
+    std::atomic<std::uint8_t>& freed = state(base, offset);
+    if (freed.load(std::memory_order_relaxed) != 0) freed.store(0, std::memory_order_release);
   }
 
  private:
-  static constexpr std::uint32_t smallest_shift = 8;
+  static constexpr std::uint64_t page_bytes = 4096;
 
   static constexpr std::uint32_t class_of(std::uint64_t bytes) {
     std::uint32_t size_class = 0;
-    while ((std::uint64_t{1} << (size_class + smallest_shift)) < bytes) ++size_class;
+    while ((std::uint64_t{arena_granule} << size_class) < bytes) ++size_class;
     return size_class;
   }
-  ArenaBlock* block(std::uint64_t at) const { return reinterpret_cast<ArenaBlock*>(base_ + at); }
+  // Takes whole pages, and puts the blocks they are cut into behind `hand`, which then is at the first of them.
+  bool carve(std::uint64_t whole, std::uint64_t& hand) {
+    const std::uint64_t bytes = whole < page_bytes ? page_bytes : whole;
+    const std::uint64_t first = header_->arena_top.fetch_add(bytes, std::memory_order_relaxed);
+    if (first + bytes > header_->arena_offset + header_->arena_bytes) {
+      header_->arena_top.fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
+    }
+    const std::uint64_t last = first + bytes - whole;
+    for (std::uint64_t at = first; at < last; at += whole) next(at) = at + whole;
+    next(last) = hand == 0 ? first : next(hand);
+    if (hand != 0) next(hand) = first;
+    hand = first;
+    return true;
+  }
   std::uint64_t take(std::uint64_t at) {
-    block(at)->state.store(1, std::memory_order_relaxed);
-    return at + sizeof(ArenaBlock);
+    state(base_, at).store(1, std::memory_order_relaxed);
+    return at;
+  }
+  std::uint64_t& next(std::uint64_t at) const {
+    const std::uint64_t granule = (at - header_->arena_offset) / arena_granule;
+    return reinterpret_cast<std::uint64_t*>(base_ + header_->arena_links_offset)[granule];
+  }
+  static std::atomic<std::uint8_t>& state(char* base, std::uint64_t at) {
+    const auto* header = reinterpret_cast<const SegmentHeader*>(base);
+    const std::uint64_t granule = (at - header->arena_offset) / arena_granule;
+    return reinterpret_cast<std::atomic<std::uint8_t>*>(base + header->arena_states_offset)[granule];
   }
 
   char* base_ = nullptr;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -147,6 +148,26 @@ bool Channel::connect(const char* name, std::uint32_t rank, std::uint32_t node) 
   segment_ = segment;
   rank_ = welcome_.rank;
   return true;
+}
+
+int Channel::segment_descriptor() const {
+  struct stat status{};
+  if (segment_ < 0 || fstat(segment_, &status) != 0) return -1;
+  const bool unchanged = S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+                         static_cast<std::uint64_t>(status.st_size) == welcome_.segment_bytes;
+  return unchanged ? segment_ : -1;
+}
+
+void Channel::leave_common_pages() {
+  table_.pages(header_->rank_count).leave_copy(rank_, base_, *header_, header_->table);
+  self_->first_requests.leave_copy(rank_, base_, *header_, header_->requests);
+}
+
+void Channel::share_common_pages() {
+  const int segment = segment_descriptor();
+  if (segment < 0) return;
+  table_.pages(header_->rank_count).share(base_, *header_, header_->table, segment);
+  self_->first_requests.share(base_, *header_, header_->requests, segment);
 }
 
 void Channel::join() {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@ constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
+
+constexpr std::uint64_t read_max_bytes = 16 * 1024;  // above, the copy costs more than the fault
 
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
@@ -145,12 +148,27 @@ int Channel::place(const Event& event, void* to) {
   if ((event.flags & event_flag::payload_inline) != 0) {
     memcpy(target, inline_payload(event), length);
   } else if ((event.flags & event_flag::payload_arena) != 0) {
-    memcpy(target, base_ + event.arena_offset, length);
+    fetch(event.arena_offset, length, target);
     Arena::free(base_, event.arena_offset);
   } else if ((event.flags & event_flag::payload_memory) != 0) {
     return copy_from_sender(event, target);
   }
   return 0;
+}
+
+// To look at a part of the arena for the first time costs a fault, in which the kernel maps 64 KiB; who has one message
+// from each of many senders would pay that for each. So the first payload from such a part is read from the segment's
+// file, and only who comes back maps it.
+void Channel::fetch(std::uint64_t offset, std::uint64_t length, char* target) {
+  const auto part = static_cast<std::uint32_t>(offset / arena_part_bytes);
+  std::uint32_t& visited = visited_parts_[part % arena_parts_known];
+  if (visited != part && length <= read_max_bytes) {
+    visited = part;
+    // The system call itself: pread may be the program's own, or one that keeps a log of its files.
+    const int segment = segment_descriptor();
+    if (segment >= 0 && syscall(SYS_pread64, segment, target, length, offset) == static_cast<long>(length)) return;
+  }
+  memcpy(target, base_ + offset, length);
 }
 
 int Channel::copy_from_sender(const Event& event, char* target) {
@@ -359,7 +377,7 @@ int Channel::gate(GateKind kind) {
     jump_to_head();
     return 0;
   }
-  if (kind == GateKind::start && segment_ >= 0) table_.leave_copy(rank_, base_, *header_);
+  if (kind == GateKind::start) leave_common_pages();
   request(kind, far_future);
   if (kind == GateKind::end) {
     if (page_->all_ended.load(std::memory_order_acquire) != 0) return 1;
@@ -367,8 +385,7 @@ int Channel::gate(GateKind kind) {
   }
   if (kind == GateKind::start) {
     page_->clock_ps.store(now(), std::memory_order_seq_cst);
-    table_.share(base_, *header_, segment_);
-    segment_ = -1;
+    share_common_pages();
   }
   return 0;
 }

@@ -115,6 +115,11 @@ class Channel {
   std::uint64_t sooner(std::uint64_t deadline_ps);
   void request(GateKind kind, std::uint64_t deadline_ps);
   void raise_attention();
+  // -1: the program has closed it since; another file may have its number.
+  int segment_descriptor() const;
+  void leave_common_pages();
+  void share_common_pages();
+  void fetch(std::uint64_t offset, std::uint64_t length, char* target);
   int copy_from_sender(const Event& event, char* target);
   void copy_early();
   void serve();
@@ -125,7 +130,7 @@ class Channel {
   std::uint32_t rank_ = 0;
   std::uint64_t staged_max_ = 0;
   int socket_ = -1;
-  int segment_ = -1;  // its descriptor, until the table of addresses is shared
+  int segment_ = -1;  // what was its descriptor, see segment_descriptor()
   char* base_ = nullptr;
   SegmentHeader* header_ = nullptr;
   RankPage* page_ = nullptr;
@@ -142,7 +147,10 @@ class Channel {
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
   std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
-  bool crowded_ = false;           // several threads have met in the provider
+  static constexpr std::uint64_t arena_part_bytes = 64 * 1024;  // what the kernel maps at a fault
+  static constexpr std::uint32_t arena_parts_known = 1024;
+  std::uint32_t visited_parts_[arena_parts_known] = {};  // by number, the last of those that fall together
+  bool crowded_ = false;                                 // several threads have met in the provider
 };
 
 }  // namespace dryfly::wire

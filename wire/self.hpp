@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "wire/common_pages.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::wire {
@@ -42,6 +43,8 @@ struct Self {
   std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
   // Filled in by the preload once it wants to know what peeks look for.
   std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
+  // Filled in by the preload: memory of the MPI library that is the same in most ranks (clock/first_requests.hpp).
+  CommonPages first_requests;
 };
 
 }  // namespace dryfly::wire

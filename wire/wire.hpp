@@ -13,14 +13,15 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
 inline constexpr std::uint32_t endpoint_count_max = 128;  // per rank; as many as a NIC of the machine gives a process
 inline constexpr std::uint32_t any_rank = 0xffffffffU;    // Hello: the served fabric gives one
 inline constexpr std::uint32_t arena_size_classes = 40;
-inline constexpr std::uint32_t table_copies = 2;
+inline constexpr std::uint32_t arena_granule = 256;  // smallest block of the arena (arena.hpp)
+inline constexpr std::uint32_t common_copies = 2;
 inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
@@ -44,6 +45,13 @@ struct ComputePlace {
   std::uint64_t operations_per_s[precision_count];
 };
 
+// Room for copies of memory that is the same in all ranks (wire/common_pages.hpp).
+struct alignas(64) CommonCopies {
+  std::atomic<std::uint64_t> pages[common_copies];  // in each; 0 until it is complete
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -53,7 +61,9 @@ struct SegmentHeader {
   std::uint64_t rank_area_stride;  // RankPage, then command ring, then event ring
   std::uint64_t arena_offset;
   std::uint64_t arena_bytes;
-  std::uint32_t command_ring_bytes;  // powers of two
+  std::uint64_t arena_states_offset;  // a byte for each granule of the arena
+  std::uint64_t arena_links_offset;   // eight for each
+  std::uint32_t command_ring_bytes;   // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeMode compute_mode;
@@ -74,10 +84,8 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> conductor_asleep;
   alignas(64) std::atomic<std::uint32_t> spinning_ranks;
   std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
-  // Copies of the MPI library's table of addresses (wire/common_table.hpp): pages in each, 0 until it is complete.
-  alignas(64) std::atomic<std::uint64_t> table_pages[table_copies];
-  std::uint64_t table_offset;
-  std::uint64_t table_bytes;
+  CommonCopies table;                   // the MPI library's table of addresses (wire/common_table.hpp)
+  CommonCopies requests;                // its first block of requests (clock/first_requests.hpp)
   alignas(64) std::atomic<std::uint64_t> attention[rank_count_max / 64];  // bit per rank: look at its page
 };
 
@@ -308,17 +316,6 @@ struct Event {
 };
 static_assert(sizeof(Event) <= 120);
 inline constexpr std::uint32_t event_bytes = 128;
-
-// The arena holds payloads on their way. Each chunk starts with this header; the owner (the rank that allocated
-// it) reuses it once the state is free again.
-struct ArenaBlock {
-  std::atomic<std::uint32_t> state;  // 0 free, 1 in use
-  std::uint32_t size_class;
-  std::uint64_t bytes;        // usable bytes behind the header
-  std::uint64_t next_offset;  // owner's list
-  std::uint64_t reserved[5];
-};
-static_assert(sizeof(ArenaBlock) == 64);
 
 // Attach: the rank connects to the abstract unix socket named in DRYFLY_CHANNEL (a served fabric: DRYFLY_FABRIC) and
 // sends Hello; the conductor answers Welcome with the segment's descriptor as ancillary data. The socket stays open for

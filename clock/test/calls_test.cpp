@@ -59,6 +59,15 @@ void compute(std::uint64_t ns) {
 
 }  // namespace
 
+TEST_CASE("run: MPI_Init makes the library's first requests and says where they are; none stays open") {
+  begin();
+  CHECK(fake_mpi.open_requests == 0);
+  REQUIRE(fake_mpi.request_block != nullptr);
+  const auto& block = fake_mpi.self->first_requests;
+  CHECK(block.first == fake_mpi.request_block);
+  CHECK(block.count == (2 << 20) / 4096);
+}
+
 TEST_CASE("run: arguments arrive unchanged, also those on the stack") {
   begin();
   char a[1];

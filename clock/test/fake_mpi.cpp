@@ -59,8 +59,8 @@ int note(Words... words) {
 
 extern "C" {
 
-FakeMpi fake_mpi{nullptr, &fake_page, &fake_header, {},           0,           0, 0, {}, 0, 0, 0, 0,
-                 0,       0,          false,        monotonic_ns, make_segment};
+FakeMpi fake_mpi{nullptr, &fake_page, &fake_header, {},           0,       0, 0, {}, 0, 0, 0, 0, 0,
+                 0,       false,      monotonic_ns, make_segment, nullptr, 0};
 
 // Four processes; a datatype's handle is its size.
 int PMPI_Type_size(int type, int* size) { return *size = type, 0; }
@@ -68,6 +68,15 @@ int PMPI_Comm_size(int, int* size) { return *size = 4, 0; }
 int PMPI_Comm_test_inter(int, int* flag) { return *flag = 0, 0; }
 int PMPI_Initialized(int* flag) { return *flag = 1, 0; }
 int PMPI_Iprobe(int, int, int, int*, void*) { return ++fake_mpi.iprobes, 0; }
+int PMPI_Grequest_start(void*, void*, void*, void*, int* request) {
+  if (fake_mpi.open_requests++ == 8 && fake_mpi.request_block == nullptr) {
+    void* made = mmap(nullptr, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fake_mpi.request_block = static_cast<char*>(made);
+  }
+  return *request = fake_mpi.open_requests, 0;
+}
+int PMPI_Grequest_complete(int request) { return request == fake_mpi.open_requests ? 0 : 1; }
+int PMPI_Wait(int*, void*) { return --fake_mpi.open_requests, 0; }
 double PMPI_Wtime() { return 42.0; }
 double PMPI_Wtick() { return 0.5; }
 int PMPI_Init(int*, char***) { return join(); }

@@ -24,6 +24,8 @@ struct FakeMpi {
   bool nested;                            // MPI_Bcast calls MPI_Send, as libraries do
   std::uint64_t (*read_monotonic_ns)();   // CLOCK_MONOTONIC as seen from inside the library
   int (*make_segment)(const char* name);  // by shm_open inside the library
+  char* request_block;                    // made when eight requests are open
+  int open_requests;
 };
 
 extern "C" FakeMpi fake_mpi;

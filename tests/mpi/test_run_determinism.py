@@ -3,6 +3,7 @@ not."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,24 @@ def test_a_recorded_measurement_replays_the_same_each_time(dryfly: Dryfly, progr
     none = dryfly(*command, "--compute", "none", "--", program).succeeded()
     assert replays[0].fingerprint != none.fingerprint
     assert replays[0].results["virtual_time_s"] == pytest.approx(recorded.results["virtual_time_s"], rel=0.05)
+
+
+def test_memory_lies_at_the_same_addresses_in_each_rank_and_each_run(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    if subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this container does not let a process switch the kernel's address randomisation off")
+    source = tmp_path / "addresses.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "int main(int argc, char** argv) {\n"
+        "  MPI_Init(&argc, &argv);\n"
+        '  printf("at %p %p %p\\n", (void*)main, malloc(100), malloc(1 << 20));\n'
+        "  MPI_Finalize();\n}\n"
+    )
+    command = ("run", "--machine", "testbed", "-n", "3", "--compute", "none", "--", source)
+    runs = [dryfly(*command).succeeded() for _ in range(2)]
+    lines = [line for run in runs for line in run.stdout.splitlines() if line.startswith("at ")]
+    assert len(lines) == 6
+    assert len({line.split()[1] for line in lines}) == 1
+    assert len({line.split()[3] for line in lines}) == 1

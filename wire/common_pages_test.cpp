@@ -20,22 +20,22 @@ constexpr std::size_t page = 4096;
 // A segment with nothing but its header and the room for copies.
 class Segment {
  public:
-  Segment() : descriptor_(memfd_create("common-table-test", MFD_CLOEXEC)) {
-    const std::uint64_t table_bytes = std::uint64_t{ranks} * table_copies * 2 * stride;
+  Segment() : descriptor_(memfd_create("common-pages-test", MFD_CLOEXEC)) {
+    const std::uint64_t table_bytes = std::uint64_t{ranks} * common_copies * 2 * stride;
     bytes_ = 4 * page + table_bytes;
     REQUIRE(ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0);
     base = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0));
     header = new (base) SegmentHeader{};
     header->rank_count = ranks;
     header->segment_bytes = bytes_;
-    header->table_offset = 4 * page;
-    header->table_bytes = table_bytes;
+    header->table.offset = 4 * page;
+    header->table.bytes = table_bytes;
   }
   ~Segment() {
     munmap(base, bytes_);
     close(descriptor_);
   }
-  int descriptor() const { return dup(descriptor_); }
+  int descriptor() const { return descriptor_; }
 
   char* base;
   SegmentHeader* header;
@@ -74,6 +74,8 @@ class Table {
     return total;
   }
 
+  CommonPages pages() const { return common.pages(ranks); }
+
   CommonTable common;
 
  private:
@@ -93,12 +95,12 @@ class Table {
 TEST_CASE("a table of addresses keeps its content and gives its pages back") {
   const Segment segment;
   Table first(0), last(ranks - 1), middle(7);
-  first.common.leave_copy(0, segment.base, *segment.header);
-  last.common.leave_copy(ranks - 1, segment.base, *segment.header);
+  first.pages().leave_copy(0, segment.base, *segment.header, segment.header->table);
+  last.pages().leave_copy(ranks - 1, segment.base, *segment.header, segment.header->table);
   for (Table* table : {&first, &last, &middle}) {
     REQUIRE(table->own_bytes() == ranks * page);
     const auto before = table->content();
-    table->common.share(segment.base, *segment.header, segment.descriptor());
+    table->pages().share(segment.base, *segment.header, segment.header->table, segment.descriptor());
     CHECK(table->own_bytes() <= page);  // the entry of the rank itself
     CHECK(table->content() == before);
   }
@@ -107,10 +109,10 @@ TEST_CASE("a table of addresses keeps its content and gives its pages back") {
 TEST_CASE("what a rank writes to its table later is its own") {
   const Segment segment;
   Table first(0), last(ranks - 1), middle(7);
-  first.common.leave_copy(0, segment.base, *segment.header);
-  last.common.leave_copy(ranks - 1, segment.base, *segment.header);
+  first.pages().leave_copy(0, segment.base, *segment.header, segment.header->table);
+  last.pages().leave_copy(ranks - 1, segment.base, *segment.header, segment.header->table);
   for (Table* table : {&first, &last, &middle})
-    table->common.share(segment.base, *segment.header, segment.descriptor());
+    table->pages().share(segment.base, *segment.header, segment.header->table, segment.descriptor());
   middle.handle(100) = 4711;
   CHECK(middle.handle(100) == 4711);
   CHECK(first.handle(100) == 100);
@@ -120,25 +122,25 @@ TEST_CASE("what a rank writes to its table later is its own") {
 TEST_CASE("a table that says something else, or whose copies are not there, stays as it is") {
   const Segment segment;
   Table first(0), last(ranks - 1), other(7);
-  first.common.leave_copy(0, segment.base, *segment.header);
+  first.pages().leave_copy(0, segment.base, *segment.header, segment.header->table);
   const std::size_t own = other.own_bytes();
-  other.common.share(segment.base, *segment.header, segment.descriptor());
+  other.pages().share(segment.base, *segment.header, segment.header->table, segment.descriptor());
   CHECK(other.own_bytes() == own);
-  last.common.leave_copy(ranks - 1, segment.base, *segment.header);
+  last.pages().leave_copy(ranks - 1, segment.base, *segment.header, segment.header->table);
   for (std::uint32_t rank = 20; rank < 60; ++rank) other.handle(rank) = 0;
   const auto before = other.content();
-  other.common.share(segment.base, *segment.header, segment.descriptor());
+  other.pages().share(segment.base, *segment.header, segment.header->table, segment.descriptor());
   CHECK(other.content() == before);
 }
 
 TEST_CASE("handles that are written elsewhere than into a table move nothing") {
   const Segment segment;
   Table first(0), last(ranks - 1), other(7);
-  first.common.leave_copy(0, segment.base, *segment.header);
-  last.common.leave_copy(ranks - 1, segment.base, *segment.header);
+  first.pages().leave_copy(0, segment.base, *segment.header, segment.header->table);
+  last.pages().leave_copy(ranks - 1, segment.base, *segment.header, segment.header->table);
   std::uint64_t elsewhere = 0;
   other.common.inserted(&elsewhere);
   const std::size_t own = other.own_bytes();
-  other.common.share(segment.base, *segment.header, segment.descriptor());
+  other.pages().share(segment.base, *segment.header, segment.header->table, segment.descriptor());
   CHECK(other.own_bytes() == own);
 }

@@ -1,5 +1,6 @@
-#include "wire/common_table.hpp"
+#include "wire/common_pages.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,8 @@ namespace dryfly::wire {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
-// More than these, and the table is not what this file takes it for. Expected are two runs and one page of its own.
+// More than these, and the memory is not what its owner takes it for. Expected of a table of addresses are two runs and
+// one page of its own.
 constexpr std::uint32_t runs_max = 8;
 constexpr std::uint32_t own_pages_max = 16;
 
@@ -59,14 +61,10 @@ struct Copy {
   std::uint64_t pages_offset;  // in the segment
 };
 
-Copy copy_in(char* base, const SegmentHeader& header, std::uint32_t number, std::uint64_t pages) {
+Copy copy_in(char* base, const CommonCopies& room, std::uint32_t number, std::uint64_t pages) {
   const std::uint64_t ahead = (pages + page_bytes - 1) / page_bytes * page_bytes;
-  const std::uint64_t start = header.table_offset + number * (header.table_bytes / table_copies);
+  const std::uint64_t start = room.offset + number * (room.bytes / common_copies);
   return {reinterpret_cast<std::uint8_t*>(base + start), base + start + ahead, start + ahead};
-}
-
-bool fits(const SegmentHeader& header, std::uint64_t pages) {
-  return (pages / page_bytes + 2) * page_bytes + pages * page_bytes <= header.table_bytes / table_copies;
 }
 
 // Consecutive pages that are taken from one copy.
@@ -82,7 +80,7 @@ struct Plan {
   std::uint32_t own_count = 0;
 
   // False: no room.
-  bool add(std::uint64_t page, const bool (&fits_copy)[table_copies]) {
+  bool add(std::uint64_t page, const bool (&fits_copy)[common_copies]) {
     if (run_count == 0) runs[run_count++] = {0, 0, fits_copy[0] ? 0U : 1U};
     Run* last = &runs[run_count - 1];
     if (!fits_copy[0] && !fits_copy[1]) {
@@ -100,14 +98,14 @@ struct Plan {
 
 bool is_zero(const char* page) { return page[0] == 0 && memcmp(page, page + 1, page_bytes - 1) == 0; }
 
-bool make_plan(const Copy (&copies)[table_copies], const char* own, std::uint64_t pages, Plan& plan) {
+bool make_plan(const Copy (&copies)[common_copies], const char* own, std::uint64_t pages, Plan& plan) {
   Presence presence(own);
   for (std::uint64_t page = 0; page < pages; ++page) {
     bool there = false;
     if (!presence.look(page, there)) return false;
     const std::uint64_t at = page * page_bytes;
-    bool fits_copy[table_copies];
-    for (std::uint32_t number = 0; number < table_copies; ++number) {
+    bool fits_copy[common_copies];
+    for (std::uint32_t number = 0; number < common_copies; ++number) {
       const Copy& copy = copies[number];
       const bool there_too = copy.is_there[page] != 0;
       fits_copy[number] = !there      ? !there_too
@@ -134,51 +132,50 @@ void replace(const Run& run, const Plan& plan, const Copy& copy, char* own, int 
   if (mremap(mapped, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own + start) == MAP_FAILED) munmap(mapped, bytes);
 }
 
-// The program could have closed the descriptor since, and another file could have its number.
-bool is_segment(int descriptor, std::uint64_t segment_bytes) {
-  struct stat status{};
-  if (descriptor < 0 || fstat(descriptor, &status) != 0) return false;
-  return S_ISREG(status.st_mode) && status.st_nlink == 0 && static_cast<std::uint64_t>(status.st_size) == segment_bytes;
+// Another allocator may give pages back to the kernel in a way (MADV_DONTNEED) that brings a file's content back where
+// it expects zeros.
+bool allocator_is_libcs() {
+  void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  if (libc == nullptr) return false;
+  const bool same = dlsym(RTLD_DEFAULT, "malloc") == dlsym(libc, "malloc");
+  dlclose(libc);
+  return same;
 }
 
 }  // namespace
 
-bool CommonTable::is_worth_sharing(const SegmentHeader& header) const {
-  return entries_ >= least_entries && entries_ == header.rank_count && stride_ >= page_bytes &&
-         highest_ - lowest_ == stride_ * (entries_ - 1) && fits(header, pages()) && threads_of_this_process() == 1;
+bool CommonPages::may_be_shared(const SegmentHeader& header, const CommonCopies& room) const {
+  return count > 0 && header.rank_count >= least_ranks &&
+         (count / page_bytes + 2) * page_bytes + count * page_bytes <= room.bytes / common_copies &&
+         threads_of_this_process() == 1 && allocator_is_libcs();
 }
 
-void CommonTable::leave_copy(std::uint32_t rank, char* base, SegmentHeader& header) const {
-  if ((rank != 0 && rank != header.rank_count - 1) || !is_worth_sharing(header)) return;
+void CommonPages::leave_copy(std::uint32_t rank, char* base, const SegmentHeader& header, CommonCopies& room) const {
+  if ((rank != 0 && rank != header.rank_count - 1) || !may_be_shared(header, room)) return;
   const std::uint32_t number = rank == 0 ? 0 : 1;
-  const Copy copy = copy_in(base, header, number, pages());
-  Presence presence(first_page());
-  for (std::uint64_t page = 0; page < pages(); ++page) {
+  const Copy copy = copy_in(base, room, number, count);
+  Presence presence(first);
+  for (std::uint64_t page = 0; page < count; ++page) {
     bool there = false;
     if (!presence.look(page, there)) return;
     if (!there) continue;
     copy.is_there[page] = 1;
-    memcpy(copy.pages + page * page_bytes, first_page() + page * page_bytes, page_bytes);
+    memcpy(copy.pages + page * page_bytes, first + page * page_bytes, page_bytes);
   }
-  header.table_pages[number].store(pages(), std::memory_order_release);
+  room.pages[number].store(count, std::memory_order_release);
 }
 
-void CommonTable::share(char* base, const SegmentHeader& header, int descriptor) const {
-  if (!is_segment(descriptor, header.segment_bytes)) return;
-  bool complete = is_worth_sharing(header);
-  for (const auto& copied : header.table_pages) {
-    complete = complete && copied.load(std::memory_order_acquire) == pages();
+void CommonPages::share(char* base, const SegmentHeader& header, const CommonCopies& room, int descriptor) const {
+  if (!may_be_shared(header, room)) return;
+  for (const auto& copied : room.pages) {
+    if (copied.load(std::memory_order_acquire) != count) return;
   }
-  if (complete) {
-    const Copy copies[table_copies] = {copy_in(base, header, 0, pages()), copy_in(base, header, 1, pages())};
-    Plan plan;
-    if (make_plan(copies, first_page(), pages(), plan)) {
-      for (std::uint32_t i = 0; i < plan.run_count; ++i) {
-        replace(plan.runs[i], plan, copies[plan.runs[i].copy], first_page(), descriptor);
-      }
-    }
+  const Copy copies[common_copies] = {copy_in(base, room, 0, count), copy_in(base, room, 1, count)};
+  Plan plan;
+  if (!make_plan(copies, first, count, plan)) return;
+  for (std::uint32_t i = 0; i < plan.run_count; ++i) {
+    replace(plan.runs[i], plan, copies[plan.runs[i].copy], first, descriptor);
   }
-  close(descriptor);
 }
 
 }  // namespace dryfly::wire
