@@ -82,9 +82,7 @@ def test_a_recorded_measurement_replays_the_same_each_time(dryfly: Dryfly, progr
     assert replays[0].results["virtual_time_s"] == pytest.approx(recorded.results["virtual_time_s"], rel=0.05)
 
 
-def test_memory_lies_at_the_same_addresses_in_each_rank_and_each_run(
-    dryfly: Dryfly, programs: Programs, tmp_path: Path
-) -> None:
+def test_memory_lies_at_the_same_addresses_in_each_rank_and_each_run(dryfly: Dryfly, tmp_path: Path) -> None:
     if subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this container does not let a process switch the kernel's address randomisation off")
     source = tmp_path / "addresses.c"
