@@ -61,6 +61,7 @@ class Conductor final : private EventOutlet {
   void unreachable(RankId rank, RankId other) override;
   void memory_changed(RankId rank) override;
   bool flush(Rank& rank);
+  void shown(Rank& rank);
   void flush_waiters(Rank& copier);
 
   void serve_visits();
@@ -124,7 +125,7 @@ class Conductor final : private EventOutlet {
   void look_at_holders();
   void let_go(Rank& rank);
 
-  Engine engine_;
+  Engine engine_{12};
   Dragonfly topology_;
   PacketNetwork network_;
   std::unique_ptr<storage::StorageTraffic> storage_;  // none: the job has the network for itself

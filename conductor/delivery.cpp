@@ -12,8 +12,14 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
   const std::uint64_t at = pending.event.at_ps;
   DRYFLY_CHECK(at >= rank.last_event_ps);
   rank.last_event_ps = at;
-  rank.overflow.push_back(std::move(pending));
-  if (rank.overflow.size() == 1) flush(rank);
+  // Nearly every event can be shown at once.
+  const bool at_once = rank.overflow.empty() && pending.copy_number == 0 && write_event(segment_, rank, pending);
+  if (at_once) {
+    shown(rank);
+  } else {
+    rank.overflow.push_back(std::move(pending));
+    if (rank.overflow.size() == 1) flush(rank);
+  }
 
   const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
                      (rank.state == RankState::timed && at <= rank.deadline_ps);
@@ -71,9 +77,14 @@ bool Conductor::flush(Rank& rank) {
     rank.overflow.pop_front();
     moved = true;
   }
-  if (moved && rank.state == RankState::away) wake_sleeper(rank);
-  if (moved && !rank.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
+  if (moved) shown(rank);
   return moved;
+}
+
+// There is an event in the rank's ring that was not there before.
+void Conductor::shown(Rank& rank) {
+  if (rank.state == RankState::away) wake_sleeper(rank);
+  if (!rank.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
 }
 
 void Conductor::flush_waiters(Rank& copier) {

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "core/unit/stable_vector.hpp"
 #include "core/unit/unit.hpp"
 #include "wire/wire.hpp"
 
@@ -46,11 +46,12 @@ class SlotPool {
   }
   void release(std::uint32_t slot) { free_.push_back(slot); }
   T& operator[](std::uint32_t slot) { return slots_[slot]; }
+  void fetch(std::uint32_t slot) const { slots_.fetch(slot); }
   std::size_t in_use() const { return slots_.size() - free_.size(); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(slots_.size()); }
 
  private:
-  std::deque<T> slots_;
+  StableVector<T, 13> slots_;
   std::vector<std::uint32_t> free_;
 };
 
@@ -62,6 +63,7 @@ class Operations {
  public:
   std::uint32_t allocate() { return operations_.allocate(); }
   Operation& operator[](std::uint64_t token) { return operations_[static_cast<std::uint32_t>(token)]; }
+  void fetch(std::uint32_t slot) const { operations_.fetch(slot); }
   std::byte* inline_bytes(const Operation& operation) { return payloads_[operation.inline_slot].bytes.data(); }
   std::byte* attach_inline(Operation& operation) {
     if (operation.inline_slot == no_slot) operation.inline_slot = payloads_.allocate();

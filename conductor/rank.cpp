@@ -19,9 +19,11 @@ bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending
   const std::uint32_t bytes =
       (wire::event_bytes + payload + wire::record_granule - 1) / wire::record_granule * wire::record_granule;
   const std::uint64_t to_end = ring - rank.event_head % ring;
-  const std::uint64_t needed = bytes > to_end ? bytes + to_end : bytes;
-  if (rank.event_head + needed - rank.page->event_tail.load(std::memory_order_acquire) > ring) return false;
-  if (bytes > to_end) {
+  const std::uint64_t taken = rank.page->event_tail.load(std::memory_order_acquire);
+  const bool rewinds = taken == rank.event_head && ring - to_end >= wire::ring_rewind_bytes;
+  const bool wraps = bytes > to_end || rewinds;
+  if (rank.event_head + (wraps ? bytes + to_end : bytes) - taken > ring) return false;
+  if (wraps) {
     *reinterpret_cast<std::uint32_t*>(rank.event_ring + rank.event_head % ring) = wire::wrap_record;
     rank.event_head += to_end;
   }

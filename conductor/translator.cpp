@@ -91,8 +91,15 @@ void Translator::handle(dryfly::Event event) {
       return;
     }
     rank.commands.pop_front();
+    if (!rank.commands.empty()) operations_.fetch(rank.commands.front());
     execute(slot);
   }
+}
+
+void Translator::fetch(dryfly::Event event, unsigned stage) const {
+  const Rank& rank = ranks_[static_cast<std::uint32_t>(event.key)];
+  if (stage == 0) __builtin_prefetch(&rank.commands);
+  if (stage == 2 && !rank.commands.empty()) operations_.fetch(rank.commands.front());
 }
 
 void Translator::execute(std::uint32_t slot) {

@@ -69,6 +69,7 @@ class Translator final : public Handler, public Host {
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
 
   void handle(dryfly::Event event) override;
+  void fetch(dryfly::Event event, unsigned stage) const override;
   void sent(EndpointId source, Token send) override;
   void received(const Received& received) override;
   void send_failed(EndpointId source, Token send, int error) override;

@@ -73,11 +73,11 @@ void Channel::push(Command& command, const void* payload) {
   if ((command.flags & command_flag::payload_inline) != 0) bytes += static_cast<std::uint32_t>(command.length);
   bytes = (bytes + record_granule - 1) / record_granule * record_granule;
   const std::uint64_t to_end = ring - command_head_ % ring;
-  const std::uint64_t needed = bytes > to_end ? bytes + to_end : bytes;
-  if (command_head_ + needed - page_->command_tail.load(std::memory_order_acquire) > ring) {
-    request(GateKind::drain, 0);
-  }
-  if (bytes > to_end) {
+  const std::uint64_t taken = page_->command_tail.load(std::memory_order_acquire);
+  const bool rewinds = taken == command_head_ && ring - to_end >= ring_rewind_bytes;
+  const bool wraps = bytes > to_end || rewinds;
+  if (command_head_ + (wraps ? bytes + to_end : bytes) - taken > ring) request(GateKind::drain, 0);
+  if (wraps) {
     *reinterpret_cast<std::uint32_t*>(command_ring_ + command_head_ % ring) = wrap_record;
     command_head_ += to_end;
   }

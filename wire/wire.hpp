@@ -17,6 +17,9 @@ inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
+// A ring from which everything has been taken is begun again from its start beyond here: one that never holds much then
+// stays in the cache, and most of its pages are never touched.
+inline constexpr std::uint32_t ring_rewind_bytes = 8 * 1024;
 inline constexpr std::uint32_t endpoint_count_max = 128;  // per rank; as many as a NIC of the machine gives a process
 inline constexpr std::uint32_t any_rank = 0xffffffffU;    // Hello: the served fabric gives one
 inline constexpr std::uint32_t arena_size_classes = 40;

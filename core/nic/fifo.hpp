@@ -20,6 +20,11 @@ class Fifo {
     ring_[(first_ + count_++) & (ring_.size() - 1)] = std::move(item);
   }
 
+  // The item that comes after so many others, or null.
+  const T* ahead(std::size_t others) const {
+    return others < count_ ? &ring_[(first_ + others) & (ring_.size() - 1)] : nullptr;
+  }
+
   T pop() {
     DRYFLY_CHECK(count_ > 0);
     T item = std::move(ring_[first_]);

@@ -18,6 +18,12 @@ std::uint32_t KeyedFifos::front(const Key& key) const {
   return first;
 }
 
+void KeyedFifos::soon(const Key& key) const {
+  if (key_count_ == 0) return;
+  const std::uint32_t first = buckets_[hash(key) & (buckets_.size() - 1)];
+  if (first != none) __builtin_prefetch(&nodes_[first]);
+}
+
 void KeyedFifos::push(std::uint32_t slot, const Key& key) {
   if (slot >= nodes_.size()) nodes_.resize(slot + std::size_t{1});
   const std::uint32_t first = front(key);

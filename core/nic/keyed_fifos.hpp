@@ -21,6 +21,8 @@ class KeyedFifos {
   // The slot pushed first among those with this key, or none.
   std::uint32_t front(const Key& key) const;
   void erase(std::uint32_t slot);
+  // front() will be asked soon.
+  void soon(const Key& key) const;
 
  private:
   // The first member of each list stands for the list: it hangs in the chain of its hash bucket.

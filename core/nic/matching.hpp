@@ -55,6 +55,10 @@ class PostedReceives {
   std::uint32_t post(const Pattern& pattern, std::uint32_t value);
   // The slot of the receive posted first that accepts this, or no_match.
   std::uint32_t oldest_for(const Label& label) const;
+  // oldest_for() will be asked soon.
+  void soon(const Label& label) const {
+    for (const Index& index : indexes_) index.fifos.soon(index.shape.key(label));
+  }
   std::uint32_t value(std::uint32_t slot) const { return entries_[slot].value; }
   void remove(std::uint32_t slot);
   std::size_t size() const { return entries_.in_use(); }

@@ -40,6 +40,8 @@ class Messages {
   Landing landing_of(Parcel parcel) const;
   void acknowledged(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
+  // As Recipient::soon.
+  void soon(Parcel parcel, unsigned stage) const;
 
   void restart();
   bool at_rest() const { return messages_.in_use() == 0; }
@@ -178,8 +180,8 @@ class Messages {
   Pool<Peer> peers_;
   std::uint32_t lives_ = 0;
   std::uint64_t sends_ = 0;
-  Pool<Message> messages_;
-  Pool<Receive> receives_;
+  Pool<Message, 13> messages_;
+  Pool<Receive, 13> receives_;
 };
 
 }  // namespace dryfly::nic

@@ -29,6 +29,10 @@ struct Nics::Implementation final : nic::Recipient {
     return is_one_sided(parcel) ? remote_memory.landing_of(parcel) : messages.landing_of(parcel);
   }
 
+  void soon(nic::Parcel parcel, unsigned stage) const override {
+    if (!is_one_sided(parcel)) messages.soon(parcel, stage);
+  }
+
   void acknowledged(nic::Parcel parcel) override {
     if (is_one_sided(parcel)) return remote_memory.acknowledged(parcel);
     messages.acknowledged(parcel);

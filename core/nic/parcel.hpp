@@ -62,6 +62,9 @@ class Recipient {
   virtual void arrived(Parcel parcel, std::uint32_t switch_hops) = 0;
   // Asked only of parcels that end in memory.
   virtual Landing landing_of(Parcel parcel) const = 0;
+  // It will be arrived() or acknowledged() soon, and sooner with each stage (0 to 2): what that needs may be fetched
+  // into the cache. Changes nothing.
+  virtual void soon(Parcel parcel, unsigned stage) const = 0;
   // Once for each parcel that went through the network, some time after the network had delivered it; not
   // necessarily after arrived(). On-node parcels have no acknowledgement.
   virtual void acknowledged(Parcel parcel) = 0;

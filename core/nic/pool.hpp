@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
 #include "core/unit/check.hpp"
+#include "core/unit/stable_vector.hpp"
 
 namespace dryfly::nic {
 
-template <class T>
+// `chunk_bits`: it grows by 2^chunk_bits records.
+template <class T, unsigned chunk_bits = 6>
 class Pool {
  public:
   // The record is as T{} makes it.
@@ -35,11 +36,12 @@ class Pool {
 
   T& operator[](std::uint32_t index) { return items_[index]; }
   const T& operator[](std::uint32_t index) const { return items_[index]; }
+  void fetch(std::uint32_t index) const { items_.fetch(index); }
   std::size_t size() const { return items_.size(); }  // ever used
   std::size_t in_use() const { return items_.size() - free_.size(); }
 
  private:
-  std::deque<T> items_;
+  StableVector<T, chunk_bits> items_;
   std::vector<std::uint32_t> free_;
 };
 

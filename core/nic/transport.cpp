@@ -12,8 +12,6 @@ bool ends_in_memory(Step step) { return step != Step::get_request && step != Ste
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
 
-constexpr unsigned stage_shift = 32;
-
 }  // namespace
 
 Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient)
@@ -175,10 +173,11 @@ void Transport::failed(std::uint32_t handle, bool delivered) {
 
 void Transport::handle(Event event) {
   ++events_handled_;
-  const auto stage = static_cast<Stage>((event.key >> stage_shift) & 0xf);
+  const Stage stage = stage_of(event);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
   switch (stage) {
     case Stage::ingress:
+      look_ahead(ingress_);
       return arrive(ingress_.pop());
     case Stage::handover:
       return arrive({handover_.pop(), 0});
@@ -193,6 +192,7 @@ void Transport::handle(Event event) {
     case Stage::bus:  // the lane's number stands in for an end-point's
       return paths_.has_turn(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
     case Stage::settled:
+      look_ahead(settled_);
       return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
       return arrive(port(endpoint).own_ingress.pop());

@@ -56,6 +56,7 @@ class Transport final : public Handler, public TransferSink {
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
 
   void handle(Event event) override;
+  void fetch(Event event, unsigned stage) const override;
   void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
   void acknowledged(std::uint32_t handle) override;
   void failed(std::uint32_t handle, bool delivered) override;
@@ -75,6 +76,9 @@ class Transport final : public Handler, public TransferSink {
     flush,
     settled
   };
+
+  static constexpr unsigned stage_shift = 32;  // in an event's key
+  static Stage stage_of(Event event) { return static_cast<Stage>((event.key >> stage_shift) & 0xf); }
 
   struct Arrival {
     Parcel parcel;
@@ -110,6 +114,9 @@ class Transport final : public Handler, public TransferSink {
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
+  // What waits behind the head will be needed soon.
+  void look_ahead(const Fifo<Arrival>& arrivals) const;
+  void look_ahead(const Fifo<Parcel>& parcels) const;
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
   Engine& engine_;

@@ -1,0 +1,37 @@
+// A vector whose items stay where they are while it grows: it takes a chunk of 2^chunk_bits items at a time, on large
+// pages if the chunk is large. Items are only ever added.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/unit/large_pages.hpp"
+
+namespace dryfly {
+
+template <class Item, unsigned chunk_bits>
+class StableVector {
+ public:
+  void emplace_back() {
+    if ((size_ & mask) == 0) chunks_.emplace_back().reserve(mask + 1);
+    chunks_.back().emplace_back();
+    ++size_;
+  }
+  Item& operator[](std::size_t index) { return chunks_[index >> chunk_bits].data()[index & mask]; }
+  const Item& operator[](std::size_t index) const { return chunks_[index >> chunk_bits].data()[index & mask]; }
+  std::size_t size() const { return size_; }
+  // Into the cache, all of it.
+  void fetch(std::size_t index) const {
+    if (index >= size_) return;
+    const auto* const bytes = reinterpret_cast<const char*>(&(*this)[index]);
+    for (std::size_t line = 0; line < sizeof(Item); line += 64) __builtin_prefetch(bytes + line);
+  }
+
+ private:
+  static constexpr std::size_t mask = (std::size_t{1} << chunk_bits) - 1;
+
+  std::vector<LargeVector<Item>> chunks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace dryfly
