@@ -462,6 +462,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
         sys.exit(141)
+    except OSError as error:  # a full disk, or a limit of this user's
+        _end(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
 
 
 def _end(message: str, status: int) -> None:

@@ -30,6 +30,8 @@ EXIT_SIMULATOR = 70
 EXIT_TIMEOUT = 124
 
 LET_GO = "let_go"  # name of the finding
+# Mostly a program that writes beyond its own memory.
+DAMAGED = "has damaged the memory it shares with the simulator: a command in it has an impossible {reason}"
 
 _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
@@ -301,6 +303,11 @@ class _Job:
             rank, _, other = rest.partition(" ")
             text = f"the NIC of {self._rank_text(rank)} has given up: nothing gets through to {self._rank_text(other)}"
             self._warn("unreachable", text)
+        elif word == "damaged":
+            rank, pid, reason = rest.split(" ", 2)
+            who = self._rank_text(rank, pid)
+            self._fail(f"{who} {DAMAGED.format(reason=reason)}; the job was ended", EXIT_SIMULATOR)
+            self._end_launcher()
         elif word == "warn":
             self._warn("simulator", rest)
         elif word == "fatal":

@@ -152,6 +152,8 @@ class _Server:
             case ["left", place, pid]:
                 self._members.pids.pop(place, None)
                 self._tell(f"process {pid} has left; {len(self._members.pids)} on the fabric")
+            case ["damaged", _, pid, *reason]:
+                self._say(f"process {pid} {job.DAMAGED.format(reason=' '.join(reason))}; it is cut off")
             case ["warn", *rest]:
                 self._say(f"warning: {' '.join(rest)}")
 
