@@ -134,8 +134,7 @@ class _Child:
             self.process.kill()
 
     def how_it_ended(self) -> str:
-        code = self.process.returncode
-        return f"was killed by {_signal_text(-code)}" if code < 0 else f"ended with status {code}"
+        return how_it_ended(self.process.returncode)
 
 
 class _Job:
@@ -337,7 +336,8 @@ class _Job:
             )
             self._fail(f"the launcher ({self._spec.launcher}) {what}; the job was ended", 1)
         elif word == "interrupted":
-            self._fail("the job was interrupted", 1)
+            asked = f"dryfly-launch was asked to end by {_signal_text(int(words[1]))}"
+            self._fail(f"{asked}; the job was ended", 128 + int(words[1]))
         elif word == "timeout":
             self._fail(f"the job did not end within --timeout {self._spec.timeout_s:g} s and was ended", EXIT_TIMEOUT)
         elif word == "lost":
@@ -376,6 +376,10 @@ class _Job:
             # It went by itself, and the ranks only followed.
             ending = self._conductor.how_it_ended()
             outcome.failure = f"the simulator (dryfly-conductor) {ending}; the job was ended"
+            outcome.exit_status = EXIT_SIMULATOR
+        elif self._launcher is not None and launcher < 0 and not self._launcher.kill_at and outcome.exit_status > 128:
+            # Its second process was asked to end because the first was killed.
+            outcome.failure = f"dryfly-launch {self._launcher.how_it_ended()}; the job was ended"
             outcome.exit_status = EXIT_SIMULATOR
         elif outcome.failure:
             if outcome.exit_status == 1:
@@ -436,6 +440,11 @@ class _Job:
         self._selector.close()
         for descriptor in self._descriptors:
             os.close(descriptor)
+
+
+def how_it_ended(code: int) -> str:
+    """Of a process with this `returncode`."""
+    return f"was killed by {_signal_text(-code)}" if code < 0 else f"ended with status {code}"
 
 
 def _signal_text(number: int) -> str:
