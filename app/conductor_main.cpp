@@ -3,7 +3,8 @@
 //   dryfly-conductor --spec FILE --channel NAME --result FILE --status-fd N --attach-fd N --lifetime-fd N
 //                    [--record FOLDER]
 //
-// Exit status 0: the life line was closed; 2: the spec cannot be used (the sentence is on stderr).
+// Exit status 0: the life line was closed; 2: the spec cannot be used; 70: the system refuses what is needed. The
+// sentence is on stderr.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,6 +24,7 @@
 namespace {
 
 constexpr int usage_status = 2;
+constexpr int refused_status = 70;
 
 std::map<std::string, std::string> parse_flags(int count, char** words) {
   std::map<std::string, std::string> flags;
@@ -64,9 +66,12 @@ int main(int count, char** words) {
                                 std::atoi(flags.at("--lifetime-fd").c_str()),
                                 flags.contains("--record") ? flags.at("--record") : std::string());
     conductor.run();
-  } catch (const std::exception& error) {
+  } catch (const dryfly::SpecError& error) {
     std::cerr << "dryfly: " << error.what() << '\n';
     return usage_status;
+  } catch (const std::exception& error) {
+    std::cerr << "dryfly: the simulator (dryfly-conductor): " << error.what() << '\n';
+    return refused_status;
   }
   return 0;
 }

@@ -1,4 +1,5 @@
 // Who comes and goes: the greeting of a process that becomes a rank, and the end of one.
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -86,6 +87,23 @@ void Conductor::admit(const Visit& visit) {
   status_.say(line);
   attach_line_.say(line);
   if (served()) status_.say("joined " + line.substr(line.find(' ') + 1) + " " + name);
+}
+
+// It holds virtual time no longer. A job is ended by the command that has started us; from a served fabric the process
+// is let go, and ends itself.
+void Conductor::damaged(RankId id, const char* reason) {
+  Rank& rank = ranks_[id.value];
+  if (rank.cut_off) return;
+  rank.cut_off = true;
+  if (rank.state != RankState::gone) set_state(rank, RankState::away, never.ps);
+  batons_.forget(rank);
+  const std::string who = std::to_string(id.value) + " " + std::to_string(rank.pid);
+  status_.say("damaged " + who + " " + reason);
+  if (served()) {
+    shutdown(rank.line, SHUT_RDWR);
+  } else {
+    broken_ = true;
+  }
 }
 
 void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {

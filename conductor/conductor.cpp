@@ -149,6 +149,7 @@ void Conductor::look(Rank& rank) {
   const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
   if (rank.page->watches_memory.load(std::memory_order_relaxed) != 0) memory_watched_ = true;
   translator_.drain(rank);
+  if (rank.cut_off) return;
   if (!rank.copy_waiters.empty()) flush_waiters(rank);
   if (const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire); ends != rank.baton_ends) {
     rank.baton_ends = ends;
@@ -320,6 +321,7 @@ std::uint64_t Conductor::settle_bounds() {
     if (rank.state != RankState::running) return bound;
     const std::uint64_t clock = rank.page->clock_ps.load(std::memory_order_seq_cst);
     translator_.drain(rank);
+    if (rank.cut_off) continue;
     if (clock <= bound) return bound;
     bounds_.set(rank.id, clock);
   }

@@ -60,6 +60,7 @@ class Conductor final : private EventOutlet {
   void emit(RankId rank, PendingEvent&& pending) override;
   void unreachable(RankId rank, RankId other) override;
   void memory_changed(RankId rank) override;
+  void damaged(RankId rank, const char* reason) override;
   bool flush(Rank& rank);
   void shown(Rank& rank);
   void flush_waiters(Rank& copier);

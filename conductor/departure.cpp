@@ -68,6 +68,7 @@ void Translator::end_first_life(Rank& rank, EndpointId endpoint) {
 
 void Translator::abandon(Rank& rank) {
   drain(rank);
+  std::erase_if(asked_work_, [&](const AskedWork& work) { return wire::address_rank(work.endpoint) == rank.id.value; });
   const bool was_idle = rank.commands.empty();
   for (std::uint32_t endpoint = 0; endpoint < wire::endpoint_count_max; ++endpoint) {
     if (!rank.endpoints_open[endpoint]) continue;

@@ -80,6 +80,9 @@ void Door::accept_visitor() {
     close(socket);
     return;
   }
+  for (char* path : {visit.hello.libmpi_path, visit.hello.libfabric_path, visit.hello.program_path}) {
+    path[sizeof visit.hello.libmpi_path - 1] = 0;
+  }
   // Inside another pid namespace the process does not know its pid as we do.
   visit.hello.pid = static_cast<std::uint32_t>(peer.pid);
   queue(visit);

@@ -90,15 +90,23 @@ void Translator::needs_processor(EndpointId at, const Work& work) {
   pending.event.data = work.item;
   pending.event.aux = work.life;
   pending.event.length = work.count;
+  const wire::Event& event = pending.event;
+  asked_work_.insert({at.value, event.tag, event.data, event.aux, event.length});
   emit(rank_of(at).id, std::move(pending));
 }
 
-void Translator::execute_work_done(const Operation& operation) {
+// The NIC takes the item for one of its own, so it has to be one that it has named.
+void Translator::execute_work_done(std::uint32_t slot, const Operation& operation) {
   const wire::Command& command = operation.command;
+  const auto asked =
+      asked_work_.find({operation.endpoint().value, command.tag, command.data, command.aux, command.length});
+  if (asked == asked_work_.end()) return refuse_command(slot, "work");
+  asked_work_.erase(asked);
   nics_->worked(operation.endpoint(), {.kind = static_cast<WorkKind>(command.tag),
                                        .item = static_cast<std::uint32_t>(command.data),
                                        .life = static_cast<std::uint32_t>(command.aux),
                                        .count = static_cast<std::uint32_t>(command.length)});
+  operations_.release(slot);
 }
 
 }  // namespace dryfly

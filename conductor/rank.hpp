@@ -60,6 +60,7 @@ struct Rank {
   std::uint32_t look_chain = 0;      // the chain then
   bool in_finalize = false;
   bool outside = false;  // inside a marked call: does not hold virtual time
+  bool cut_off = false;  // has damaged its ring: nothing is read of it any more
   std::uint64_t command_tail = 0;
   std::uint64_t event_head = 0;
   std::uint64_t last_event_ps = 0;

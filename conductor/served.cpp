@@ -101,6 +101,7 @@ void Conductor::prepare_seat(Rank& rank) {
   page.released.store(rank.gate_ticket << wire::nudge_bits);
   rank.gate_at_ps = rank.rejoin_ps = 0;
   rank.outside = false;
+  rank.cut_off = false;
 }
 
 void Conductor::seat_ended(Rank& rank) {

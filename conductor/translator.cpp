@@ -37,41 +37,10 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       command_latency_(command_latency),
       completion_latency_(completion_latency),
       memory_(segment, arena_),
+      scrutiny_(segment.header(), topology),
       known_(ranks.size() * wire::endpoint_count_max) {
   arena_.open(segment.base(), &segment.header());
   engine.attach(ComponentClass::host, *this);
-}
-
-void Translator::drain(Rank& rank) {
-  const std::uint32_t ring = segment_.header().command_ring_bytes;
-  const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
-  if (rank.command_tail == head) return;
-  const bool was_idle = rank.commands.empty();
-  while (rank.command_tail != head) {
-    const char* record = rank.command_ring + rank.command_tail % ring;
-    const auto& command = *reinterpret_cast<const wire::Command*>(record);
-    if (command.record_bytes == wire::wrap_record) {
-      rank.command_tail += ring - rank.command_tail % ring;
-      continue;
-    }
-    const std::uint32_t slot = operations_.allocate();
-    Operation& operation = operations_[slot];
-    std::memcpy(&operation.command, &command, sizeof command);
-    operation.rank = rank.id;
-    operation.tenancy = rank.tenancy;
-    if ((command.flags & command_flag::payload_inline) != 0 && command.length > 0) {
-      std::memcpy(operations_.attach_inline(operation), record + wire::command_bytes,
-                  std::min<std::uint64_t>(command.length, wire::inline_bytes_max));
-    }
-    rank.command_tail += command.record_bytes;
-    if (command.kind == CommandKind::open_endpoint) {
-      open_endpoint(slot, operation);
-    } else {
-      rank.commands.push_back(slot);
-    }
-  }
-  rank.page->command_tail.store(rank.command_tail, std::memory_order_release);
-  if (was_idle && !rank.commands.empty()) schedule_head(rank);
 }
 
 void Translator::schedule_head(Rank& rank) {
@@ -131,8 +100,7 @@ void Translator::execute(std::uint32_t slot) {
       close_endpoint(operation.endpoint());
       break;
     case CommandKind::work_done:
-      execute_work_done(operation);
-      break;
+      return execute_work_done(slot, operation);
     case CommandKind::memory_region:
       regions_[operation.endpoint().value][command.key] =
           Region{command.buffer, command.length, (command.flags & command_flag::tells) != 0};
@@ -164,6 +132,7 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
 }
 
 void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
+  if (!is_open(operation)) return refuse_command(slot, "end-point");
   const wire::Command& command = operation.command;
   const bool multi_receive = (command.flags & command_flag::multi_receive) != 0;
   const ReceiveCommand receive{.at = operation.endpoint(),
@@ -183,7 +152,7 @@ void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
     const wire::Command& peek = operations_[candidate].command;
     return peek.endpoint == command.endpoint && peek.context == command.aux;
   });
-  DRYFLY_CHECK(claim != claims.end());
+  if (claim == claims.end()) return refuse_command(slot, "claim");
   const std::uint32_t claim_slot = *claim;
   claims.erase(claim);
   nics_->receive_claimed(receive, claim_slot);
@@ -191,6 +160,7 @@ void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
 }
 
 void Translator::execute_peek(std::uint32_t slot, Operation& operation) {
+  if (!is_open(operation)) return refuse_command(slot, "end-point");
   const wire::Command& command = operation.command;
   nics_->peek({.at = operation.endpoint(),
                .tagged = command.kind == CommandKind::tagged_peek,

@@ -3,8 +3,10 @@
 // and the payloads' whereabouts. Knows nothing of who may run.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "conductor/operation.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/run_recorder.hpp"
+#include "conductor/scrutiny.hpp"
 #include "conductor/segment.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
@@ -30,6 +33,8 @@ class EventOutlet {
   virtual void unreachable(RankId rank, RankId other) = 0;
   // A NIC has just changed memory of the rank's node.
   virtual void memory_changed(RankId rank) = 0;
+  // What the rank has put into its ring is no command, for this reason.
+  virtual void damaged(RankId rank, const char* reason) = 0;
 };
 
 struct DeliveryTotals {
@@ -83,6 +88,11 @@ class Translator final : public Handler, public Host {
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override;
 
  private:
+  struct AskedWork {
+    std::uint32_t endpoint;
+    std::uint64_t kind, item, life, count;
+    auto operator<=>(const AskedWork&) const = default;
+  };
   struct Region {
     std::uint64_t base;
     std::uint64_t length;
@@ -92,11 +102,16 @@ class Translator final : public Handler, public Host {
   void open_endpoint(std::uint32_t slot, const Operation& operation);
   EndpointSettings settings_of(const Operation& operation);
   std::uint32_t place_on_nic(RankId rank);
-  void execute_work_done(const Operation& operation);
+  void execute_work_done(std::uint32_t slot, const Operation& operation);
   void close_endpoint(EndpointId endpoint);
   void forget_receives(Rank& rank, EndpointId endpoint);
   void end_first_life(Rank& rank, EndpointId endpoint);
   bool reachable(std::uint32_t address) const { return address < known_.size() && known_[address]; }
+  bool is_open(const Operation& operation) const {
+    return ranks_[operation.rank.value].endpoints_open[operation.command.endpoint];
+  }
+  const char* fault_of(const Rank& rank, const wire::Command& command, std::uint64_t room, const char* payload) const;
+  void refuse_command(std::uint32_t slot, const char* reason);
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   bool held_back(std::uint32_t slot);
@@ -136,10 +151,12 @@ class Translator final : public Handler, public Host {
   wire::Arena arena_;
   RankMemory memory_;
   Operations operations_;
+  Scrutiny scrutiny_;
   Fences fences_;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> known_;                   // end-points that have ever been opened
+  std::multiset<AskedWork> asked_work_;       // of the ranks' CPUs, and not yet answered
   Fingerprint fingerprint_;
   DeliveryTotals totals_;
   Instant start_{};

@@ -51,7 +51,7 @@ ProcessState process_state(std::uint32_t pid) {
 
 std::string call_name(const Rank& rank) {
   const std::uint32_t index = rank.page->call_index.load(std::memory_order_relaxed);
-  if (index != 0) return preload::call_names[index - 1];
+  if (index != 0 && index <= preload::call_name_count) return preload::call_names[index - 1];
   return "no MPI call";
 }
 

@@ -25,6 +25,7 @@ class Arena {
 
   // Offset of `bytes` usable bytes, or 0 when the arena is full.
   std::uint64_t allocate(std::uint64_t bytes) {
+    if (bytes > header_->arena_bytes) return 0;
     const std::uint32_t size_class = class_of(bytes);
     std::uint64_t& hand = hands_[size_class];
     if (hand != 0) {

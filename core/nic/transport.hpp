@@ -31,8 +31,11 @@ class Transport final : public Handler, public TransferSink {
 
   // An end-point that is opened again stays on its node.
   void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
-  // Both must have been opened; it does not matter whether they are open still.
-  bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
+  // `a` must have been opened; it does not matter whether it is open still. Nobody is on the node of an address that
+  // nobody has had, from which a receive may be wanted.
+  bool on_node(EndpointId a, EndpointId b) const {
+    return b.value < ports_.size() && ports_[b.value] && port(a).node == ports_[b.value]->node;
+  }
 
   // By command of the CPU at `from`: paced, and after the egress latency. `pushed`: the NIC has the whole command with
   // its payload, and fetches nothing.

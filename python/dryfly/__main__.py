@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from dryfly.interrupt import keep
+from dryfly.interrupt import keep, number_of
 
 
 def main() -> None:
     keep()
     try:
         from dryfly.cli import main as command
-    except KeyboardInterrupt:
-        sys.exit("dryfly: interrupted")
+    except KeyboardInterrupt as interrupt:
+        print("dryfly: interrupted", file=sys.stderr)
+        sys.exit(128 + number_of(interrupt))
     command()
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from dryfly.errors import UserError
 
-_SWITCH = re.compile(r"(x(\d+)c\d+r\d+)(?:j\d+p\d+)?")
-_NODE = re.compile(r"(x(\d+)c\d+s\d+b\d+n\d+)(?:h(\d+))?")
+_N = "[0-9]{1,6}"
+_SWITCH = re.compile(f"(x({_N})c{_N}r{_N})(?:j{_N}p{_N})?")
+_NODE = re.compile(f"(x({_N})c{_N}s{_N}b{_N}n{_N})(?:h([0-9]{{1,2}}))?")
 _KINDS_MAX = 64
 _PORT_ACCEPTED = "accepted are ports of switches, x1000c0r1j2p0, and of nodes, x1000c0s1b0n0h0"
 
@@ -72,7 +73,7 @@ class _List:
         self._switches: set[str] = set()
 
     def read(self, lines: list[str], *, ports_max: int) -> Cabling:
-        for number, cells in enumerate(csv.reader(lines, skipinitialspace=True), start=1):
+        for number, cells in enumerate(self._cells(lines), start=1):
             words = [cell.strip() for cell in cells]
             if any(words) and not words[0].startswith("#") and words[0] != "from":
                 self._line(f"{self._path}, line {number}", [*words, "", ""][:3] if len(words) < 4 else words)
@@ -86,6 +87,12 @@ class _List:
         self._check_reachable(groups)
         groups.sort(key=lambda group: kinds.index(group.shape))
         return self._cabling(groups, kinds)
+
+    def _cells(self, lines: list[str]) -> list[list[str]]:
+        try:
+            return list(csv.reader(lines, skipinitialspace=True))
+        except csv.Error as error:
+            raise UserError(f"{self._path}: no list of cables: {error}") from None
 
     def _line(self, where: str, words: list[str]) -> None:
         if len(words) > 3 or words[2] not in ("", "up", "down"):
@@ -191,7 +198,8 @@ class _List:
                     if not up or switch in self._down:
                         down.add(len(nic_switches) - 1)
                 if nodes[len(nic_switches) - 1] in self._down:
-                    absent += [f"n{first_nic + nic}" for nic in range(nics) if f"n{first_nic + nic}" not in absent]
+                    up_nics = [nic for nic in range(nics) if places.get(nic, (some, False))[1]]
+                    absent += [f"n{first_nic + nic}" for nic in up_nics]
                 first_nic += nics
         return Cabling(
             facts=self._facts(groups, kinds),

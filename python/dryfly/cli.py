@@ -457,11 +457,21 @@ def main() -> None:
         _end(str(error), error.exit_status)
     except click.ClickException as error:
         _end(error.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
-        _end("interrupted", 130)
+    except (click.Abort, KeyboardInterrupt) as error:
+        import signal
+
+        from dryfly.interrupt import number_of
+
+        number = number_of(error.__cause__ if isinstance(error, click.Abort) else error)
+        _end(f"interrupted by signal {number} ({signal.strsignal(number)})", 128 + number)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
         sys.exit(141)
+    except OSError as error:  # a full disk, or a limit of this user's
+        import tempfile
+
+        where = error.filename or f"in the temporary folder {tempfile.gettempdir()} or beside an output"
+        _end(f"{where}: {error.strerror or error}", 1)
 
 
 def _end(message: str, status: int) -> None:

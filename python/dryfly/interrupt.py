@@ -14,13 +14,23 @@ from types import FrameType
 _MOMENT_S = 1e-3
 
 
+class Ended(KeyboardInterrupt):
+    """By a signal that ends a command as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
 class _Again:
     """The hook for what cannot be raised."""
 
     moment_s = _MOMENT_S
+    number: int = signal.SIGINT  # what was lost
 
     def __call__(self, lost: sys.UnraisableHookArgs) -> None:
-        if lost.exc_type is KeyboardInterrupt:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            self.number = number_of(lost.exc_value)
             self.moment_s = _MOMENT_S
             signal.setitimer(signal.ITIMER_REAL, self.moment_s)
         else:
@@ -34,11 +44,23 @@ class _Again:
                 signal.setitimer(signal.ITIMER_REAL, self.moment_s)
                 return
             at = at.f_back
-        raise KeyboardInterrupt
+        raise Ended(self.number)
+
+
+def number_of(interrupt: BaseException | None) -> int:
+    return interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
+
+
+def _end(number: int, _at: FrameType | None) -> None:
+    raise Ended(number)
 
 
 def keep() -> None:
-    """From now on no interrupt of this process is lost. Takes SIGALRM and the real-time timer for it."""
+    """From now on no interrupt of this process is lost, and SIGTERM and SIGHUP are interrupts: what is to be removed at
+    the end is removed. Takes SIGALRM and the real-time timer."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
     again = _Again()
     signal.signal(signal.SIGALRM, again.raise_interrupt)
     sys.unraisablehook = again

@@ -30,6 +30,8 @@ EXIT_SIMULATOR = 70
 EXIT_TIMEOUT = 124
 
 LET_GO = "let_go"  # name of the finding
+# Mostly a program that writes beyond its own memory.
+DAMAGED = "has damaged the memory it shares with the simulator: a command in it has an impossible {reason}"
 
 _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
@@ -132,8 +134,7 @@ class _Child:
             self.process.kill()
 
     def how_it_ended(self) -> str:
-        code = self.process.returncode
-        return f"was killed by {_signal_text(-code)}" if code < 0 else f"ended with status {code}"
+        return how_it_ended(self.process.returncode)
 
 
 class _Job:
@@ -301,6 +302,11 @@ class _Job:
             rank, _, other = rest.partition(" ")
             text = f"the NIC of {self._rank_text(rank)} has given up: nothing gets through to {self._rank_text(other)}"
             self._warn("unreachable", text)
+        elif word == "damaged":
+            rank, pid, reason = rest.split(" ", 2)
+            who = self._rank_text(rank, pid)
+            self._fail(f"{who} {DAMAGED.format(reason=reason)}; the job was ended", EXIT_SIMULATOR)
+            self._end_launcher()
         elif word == "warn":
             self._warn("simulator", rest)
         elif word == "fatal":
@@ -330,7 +336,8 @@ class _Job:
             )
             self._fail(f"the launcher ({self._spec.launcher}) {what}; the job was ended", 1)
         elif word == "interrupted":
-            self._fail("the job was interrupted", 1)
+            asked = f"dryfly-launch was asked to end by {_signal_text(int(words[1]))}"
+            self._fail(f"{asked}; the job was ended", 128 + int(words[1]))
         elif word == "timeout":
             self._fail(f"the job did not end within --timeout {self._spec.timeout_s:g} s and was ended", EXIT_TIMEOUT)
         elif word == "lost":
@@ -369,6 +376,10 @@ class _Job:
             # It went by itself, and the ranks only followed.
             ending = self._conductor.how_it_ended()
             outcome.failure = f"the simulator (dryfly-conductor) {ending}; the job was ended"
+            outcome.exit_status = EXIT_SIMULATOR
+        elif self._launcher is not None and launcher < 0 and not self._launcher.kill_at and outcome.exit_status > 128:
+            # Its second process was asked to end because the first was killed.
+            outcome.failure = f"dryfly-launch {self._launcher.how_it_ended()}; the job was ended"
             outcome.exit_status = EXIT_SIMULATOR
         elif outcome.failure:
             if outcome.exit_status == 1:
@@ -429,6 +440,11 @@ class _Job:
         self._selector.close()
         for descriptor in self._descriptors:
             os.close(descriptor)
+
+
+def how_it_ended(code: int) -> str:
+    """Of a process with this `returncode`."""
+    return f"was killed by {_signal_text(-code)}" if code < 0 else f"ended with status {code}"
 
 
 def _signal_text(number: int) -> str:

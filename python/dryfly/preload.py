@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-import tempfile
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from dryfly.files import write_whole
 from dryfly.paths import PRELOAD, cache_folder, native
 
 _WRAPPER = re.compile(r"MPI_[A-Z][a-z0-9]\w*")  # in C's spelling; that of Fortran is another's
@@ -55,8 +55,4 @@ def _write(path: Path, content: bytes, places: list[int]) -> None:
     for place in places:
         struct.pack_into("<Q", changed, place + _VALUE_IN_SYMBOL, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(changed)
-    made = Path(file.name)
-    made.chmod(0o755)
-    made.replace(path)  # another run may be making the same
+    write_whole(path, bytes(changed))  # another run may be making the same

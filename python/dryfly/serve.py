@@ -6,6 +6,7 @@ The conductor is a child of this process and dies with it. Nothing of the fabric
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from dryfly.resolve import ComputeSpec, resolve
 from dryfly.run import SEED_MAX
 
 PROCESSES_DEFAULT = 512
+_OWN_DESCRIPTORS = 32  # of the simulator itself, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +46,21 @@ def serve(options: ServeOptions) -> int:
         raise UserError(f"--seed {options.seed}: accepted is 0 to {SEED_MAX}")
     if not 1 <= options.processes <= RANKS_MAX:
         raise UserError(f"--processes {options.processes}: accepted is 1 to {RANKS_MAX}")
+    _check_descriptors(options.processes)
     for part in (CONDUCTOR, PROVIDER, PRELOAD):
         native(part)
     with fabrics.open_door(options.name) as door:
         return _Server(options, machine, door).run()
+
+
+def _check_descriptors(processes: int) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if limit != resource.RLIM_INFINITY and 2 * processes + _OWN_DESCRIPTORS > limit:
+        most = max(0, limit - _OWN_DESCRIPTORS) // 2
+        raise UserError(
+            f"--processes {processes}: each takes two file descriptors, and the hard limit (ulimit -Hn) is {limit}: "
+            f"accepted is up to {most}"
+        )
 
 
 def spec_text(machine: Machine, *, processes: int, seed: int) -> str:
@@ -122,7 +135,7 @@ class _Server:
             self._say(f'the fabric "{self._fabric.name}" is down; {self._members.so_far} processes have been on it')
             return 0
         status = conductor.returncode
-        self._say(f"the simulator (dryfly-conductor) ended with status {status}")
+        self._say(f"the simulator (dryfly-conductor) {job.how_it_ended(status)}")
         return 2 if status == 2 else job.EXIT_SIMULATOR
 
     def _end(self, conductor: subprocess.Popen[bytes]) -> None:
@@ -152,6 +165,8 @@ class _Server:
             case ["left", place, pid]:
                 self._members.pids.pop(place, None)
                 self._tell(f"process {pid} has left; {len(self._members.pids)} on the fabric")
+            case ["damaged", _, pid, *reason]:
+                self._say(f"process {pid} {job.DAMAGED.format(reason=' '.join(reason))}; it is cut off")
             case ["warn", *rest]:
                 self._say(f"warning: {' '.join(rest)}")
 

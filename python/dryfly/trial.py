@@ -166,7 +166,10 @@ def _file_hash(path: Path) -> str:
 def program_hashes() -> list[str]:
     """Of the simulator, and of what decides the environment of a rank."""
     parts = [native(part) for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD)]
-    decide = [_HERE / f"{name}.py" for name in ("environment", "hwloc", "linkx", "nics", "openmpi", "preload", "traffic_class")]
+    decide = [
+        _HERE / f"{name}.py"
+        for name in ("environment", "hwloc", "linkx", "nics", "openmpi", "preload", "traffic_class")
+    ]
     return [_file_hash(path) for path in (*parts, *decide)]
 
 

@@ -119,6 +119,50 @@ def test_a_run_that_loses_a_process_ends_and_says_which(
     assert re.search(says, ended.stderr), ended.stderr
 
 
+def test_a_launcher_that_is_asked_to_end_says_so(start: Start, programs: Programs) -> None:
+    run = start(*_COMMAND, programs.check("fault.c"), "talk")
+    run.wait_for_line("fault talk begins")
+    os.kill(run.pid_of("dryfly-launch"), signal.SIGTERM)
+    ended = run.wait(limit_s=5)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status == 128 + signal.SIGTERM
+    assert "dryfly-launch was asked to end by signal 15" in ended.stderr
+
+
+_STOMPS = """
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  int rank, sum = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  char line[512];
+  unsigned long begin = 0, end = 0;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (begin == 0 && fgets(line, sizeof line, maps))
+    if (strstr(line, "memfd:dryfly-run")) sscanf(line, "%lx-%lx", &begin, &end);
+  if (rank == 1)
+    for (unsigned long at = begin + 8192; at < begin + (1 << 20) && at < end; at += 8) *(unsigned long*)at = 0x4141;
+  for (int i = 0; i < 100; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_a_rank_that_writes_over_the_simulators_memory_is_named(start: Start, tmp_path: Path) -> None:
+    source = tmp_path / "stomps.c"
+    source.write_text(_STOMPS)
+    run = start("run", "-N", "4", "--compute", "none", "--", source)
+    ended = run.wait(limit_s=20)
+    run.require_nothing_left(within_s=0.5)
+    assert ended.exit_status == 70
+    assert re.search(r"rank \d on t\d .*has damaged the memory it shares with the simulator", ended.stderr), (
+        ended.stderr
+    )
+
+
 def test_a_run_whose_dryfly_is_killed_goes_with_it(start: Start, programs: Programs) -> None:
     run = start(*_COMMAND, programs.check("fault.c"), "talk")
     run.wait_for_line("fault talk begins")

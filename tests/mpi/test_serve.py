@@ -237,3 +237,11 @@ def test_a_fabric_that_is_full_says_so(peer: Path) -> None:
             assert sum("room for 1 processes" in text for text in errors) == 1
     finally:
         assert fabric.end() == 0
+
+
+def test_more_processes_than_the_user_may_have_descriptors_for_are_refused() -> None:
+    command = f"ulimit -n 100; exec {shlex.quote(sys.executable)} -m dryfly serve --name test-{os.getpid()}-few"
+    refused = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert refused.returncode == 2
+    assert "--processes 512: " in refused.stderr
+    assert "accepted is up to 34" in refused.stderr  # (100 - 32) / 2

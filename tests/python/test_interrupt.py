@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -45,3 +46,27 @@ def _what_becomes_of_it(how: str, moment: str = "") -> str:
 def test_an_interrupt_in_a_callback_of_a_weak_reference_is_raised_again(moment: str) -> None:
     assert _what_becomes_of_it("as Python does") == "lost"
     assert _what_becomes_of_it("kept", moment) == "interrupted"
+
+
+# So that `with` and `finally` remove what is to be removed.
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_asks_a_command_to_end_unwinds_it(number: int) -> None:
+    text = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+from dryfly import cli, interrupt, machines
+interrupt.keep()
+def listing():
+    try:
+        signal.raise_signal({int(number)})
+    finally:
+        print("unwound", flush=True)
+machines.listing = listing
+sys.argv = ["dryfly", "machines"]
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.stdout == "unwound\n"
+    assert done.returncode == 128 + number
+    assert f"dryfly: interrupted by signal {int(number)} (" in done.stderr
