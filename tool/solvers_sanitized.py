@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Builds dryfly-hpl and dryfly-mxp under the address and undefined-behaviour sanitizers and solves small systems.
 
-Grids, broadcasts, exchanges of rows, kernels, refinements and the writing of checkpoints are all taken at least once; a
-restart is not. It ends with the first run that fails or that a sanitizer stops. Arguments: which of the
-two; otherwise both.
+Grids, broadcasts, exchanges of rows, kernels and refinements are all taken at least once, and so are an interruption
+and a restart from a checkpoint. It ends with the first run that fails or that a sanitizer stops. Arguments: which of
+the two; otherwise both.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from dryfly import mpi, solver
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Leaks are not looked for: MPI keeps memory until its end.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "MPIR_CVAR_NOLOCAL": "1"}
-KEPT = ("--checkpoint", "KEPT", "--checkpoint-every", "0")
+INTERRUPTED = ("-N", "600", "--nb", "16", "--grid", "1x2", "--checkpoint-every", "0", "--checkpoint")  # and a folder
 HPL = ("-N", "61", "--nb", "8", "--depth", "1")
 RUNS: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "dryfly-hpl": [
@@ -28,15 +30,14 @@ RUNS: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (4, (*HPL, "--grid", "2x2", "--bcast", "1ring,1ringM,2ring", "--swap", "binary", "--pfact", "left,crout")),
         (4, (*HPL, "--grid", "4x1,1x4", "--bcast", "2ringM,long,longM", "--swap", "spread", "--u", "transposed")),
         (3, ("-N", "90", "--nb", "8", "--grid", "3x1", "--swap", "mix", "--l1", "transposed", "--screen", "yes")),
-        (2, ("-N", "200", "--nb", "16", "--grid", "1x2", *KEPT)),
+        (2, ("-N", "50", "--threshold", "16", "--warm-up", "yes", "--pivot", "hybrid")),
     ],
     "dryfly-mxp": [
         (1, ("-N", "7,64,101", "--nb", "1,8,33,200")),
         (4, ("-N", "101,160", "--nb", "16,32", "--grid", "2x2", "--refine", "gmres")),
         (3, ("-N", "101", "--nb", "16", "--grid", "3x1", "--kernel", "sgemm")),
         (3, ("-N", "101", "--nb", "16", "--grid", "1x3", "--precision", "fp16")),
-        (2, ("-N", "101", "--nb", "16", "--grid", "1x2", "--precision", "fp32")),
-        (2, ("-N", "200", "--nb", "16", "--grid", "1x2", *KEPT)),
+        (2, ("-N", "101", "--nb", "16", "--grid", "1x2", "--precision", "fp32", "--warm-up", "yes")),
     ],
 }
 
@@ -54,6 +55,26 @@ def build(name: str, library: mpi.MpiLibrary, folder: Path) -> Path:
     return folder / name
 
 
+def solve(program: Path, launcher: str, ranks: int, *arguments: str) -> None:
+    print(program.name, ranks, *arguments, flush=True)
+    command = [launcher, "-n", str(ranks), str(program), "--progress", "none", *arguments]
+    ended = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    if ended.returncode != 0 or "PASSED" not in ended.stdout:
+        sys.exit(f"{ended.stdout}{ended.stderr}ended with status {ended.returncode}")
+
+
+def interrupt(program: Path, launcher: str, kept: Path) -> None:
+    """Kills a run that has kept a state."""
+    command = [launcher, "-n", "2", str(program), *INTERRUPTED, str(kept)]
+    run = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not list(kept.glob("*-current")):
+        if run.poll() is not None:
+            sys.exit(f"{' '.join(command)} has ended with status {run.returncode} before it was killed")
+        time.sleep(0.001)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+
+
 def main() -> None:
     library = mpi.select(None)
     launcher = str(library.wrapper("mpiexec"))
@@ -62,14 +83,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             program = build(name, library, Path(folder))
             for ranks, arguments in runs:
-                words = [word.replace("KEPT", f"{folder}/kept") for word in arguments]
-                print(name, ranks, *arguments, flush=True)
-                ended = subprocess.run(
-                    [launcher, "-n", str(ranks), str(program), "--progress", "none", *words],
-                    env=ENVIRONMENT, capture_output=True, text=True, check=False,
-                )  # fmt: skip
-                if ended.returncode != 0 or "PASSED" not in ended.stdout:
-                    sys.exit(f"{ended.stdout}{ended.stderr}ended with status {ended.returncode}")
+                solve(program, launcher, ranks, *arguments)
+            kept = Path(folder) / "kept"
+            interrupt(program, launcher, kept)
+            solve(program, launcher, 2, *INTERRUPTED, str(kept), "--restart", "yes")
 
 
 main()

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
+
+#include "agree.hpp"
 
 namespace dryfly::hpl {
 namespace {
@@ -173,6 +176,13 @@ std::string map_text(const std::vector<Place>& places) {
          << list_text(place.memory_nodes) << ", NIC " << (place.nics.empty() ? "none" : list_text(place.nics)) << "\n";
   }
   return text.str();
+}
+
+std::string checked_map(bool refuse, int threads) {
+  if (std::getenv("DRYFLY_CHANNEL") != nullptr) return "";
+  const std::vector<Place> places = gather_places(place_of_this_process(), MPI_COMM_WORLD);
+  agree(refuse ? nonsense(places, threads) : "", "the ranks' places are refused", MPI_COMM_WORLD);
+  return map_text(places);
 }
 
 }  // namespace dryfly::hpl

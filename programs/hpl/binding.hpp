@@ -34,4 +34,8 @@ std::string nonsense(const std::vector<Place>& places, int threads);
 // A line for each group of ranks with the same place.
 std::string map_text(const std::vector<Place>& places);
 
+// Collective over all ranks: the map, on the first rank; BadInput if it is nonsense and `refuse` is set. Nothing under
+// dryfly, where ranks run wherever there is room and their nodes are simulated.
+std::string checked_map(bool refuse, int threads);
+
 }  // namespace dryfly::hpl

@@ -1,5 +1,7 @@
 // Reads HPL.dat: 31 lines of fixed meaning, each with its values first and a remark behind them.
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
 
 #include "options.hpp"
@@ -71,7 +73,27 @@ std::vector<Value> converted(const std::vector<std::int64_t>& numbers, Convert c
   return values;
 }
 
+// What an HPL.dat says itself.
+constexpr const char* kCovered[] = {"-N",     "--nb",    "--grid",  "--pmap",  "--pfact",    "--nbmin",
+                                    "--ndiv", "--rfact", "--bcast", "--depth", "--swap",     "--swap-threshold",
+                                    "--l1",   "--u",     "--equil", "--align", "--threshold"};
+
+double threshold_of(const Lines& lines) {
+  std::stringstream word(lines.word(13, "threshold"));
+  double value = 0;
+  if (!(word >> value) || !word.eof())
+    throw BadInput(lines.where(13, "threshold") + " " + word.str() + ": accepted is a number");
+  return value;
+}
+
 }  // namespace
+
+void refuse_flags_beside_data_file(const std::string& name, const Options& options) {
+  for (const std::string& flag : options.given)
+    if (std::find(std::begin(kCovered), std::end(kCovered), flag) != std::end(kCovered))
+      throw BadInput(flag + " with " + name + ": the file says it itself; give one of the two" +
+                     (options.data_file.empty() ? " (with -N the file is not read)" : ""));
+}
 
 void parse_data_file(const std::string& name, const std::string& text, Options& options) {
   const Lines lines(name, text);
@@ -87,8 +109,7 @@ void parse_data_file(const std::string& name, const std::string& text, Options& 
   const std::vector<std::int64_t> columns = lines.numbers(12, "Qs", static_cast<std::int64_t>(rows.size()), 1, 1 << 24);
   options.grids.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) options.grids.emplace_back(whole(rows[i]), whole(columns[i]));
-  std::stringstream threshold(lines.word(13, "threshold"));
-  if (!(threshold >> options.threshold)) throw BadInput(lines.where(13, "threshold") + " accepted is a number");
+  options.threshold = threshold_of(lines);
   options.leaf = converted<Variant>(lines.list(14, "PFACTs", 0, 2), variant);
   options.leaf_columns = converted<int>(lines.list(16, "NBMINs", 1, kBlockMost), whole);
   options.pieces = converted<int>(lines.list(18, "NDIVs", 2, kBlockMost), whole);

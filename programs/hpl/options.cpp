@@ -130,7 +130,8 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
        {"N", "parts of an update; the rows of one are exchanged during the product of another",
         [](Options& o, Text t) { o.split = whole("--split", 1, 64)(t); }}},
       {"--threshold",
-       {"X", "of the residual", [](Options& o, Text t) { o.threshold = parse_real("--threshold", t, 0); }}},
+       {"X", "of the residual; 0: it is not tested",
+        [](Options& o, Text t) { o.threshold = parse_real("--threshold", t, 0); }}},
       {"--seed",
        {"S", "of the matrix; HPL's is 100",
         [](Options& o, Text t) {
@@ -243,6 +244,7 @@ Options parse_command_line(int count, char** arguments) {
       value = arguments[++i];
     }
     found->second.set(options, value);
+    options.given.push_back(name);
   }
   return options;
 }

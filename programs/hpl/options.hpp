@@ -37,7 +37,7 @@ struct Options {
   std::vector<int> depths;  // empty: 1 with several process columns, else 0
 
   bool row_major = true;
-  double threshold = 16.0;
+  double threshold = 16.0;  // of an HPL.dat also 0 or less: nothing is tested, as in HPL
   SwapOptions swap;
   bool transposed_top = false;
   std::int64_t alignment = 8;  // doubles
@@ -55,8 +55,9 @@ struct Options {
   bool check_binding = true;  // refuse what cannot be meant
   int spare = 0;              // ranks beyond the grid: the slowest are left out
   bool warm_up = false;
-  bool screen = false;    // measure every rank before and after each run
-  std::string data_file;  // HPL.dat to be read
+  bool screen = false;             // measure every rank before and after each run
+  std::string data_file;           // HPL.dat to be read
+  std::vector<std::string> given;  // flags of the command line, in its order
   bool help = false;
 };
 
@@ -65,6 +66,9 @@ Options parse_command_line(int count, char** arguments);
 
 // An HPL.dat's lines into `options`.
 void parse_data_file(const std::string& name, const std::string& text, Options& options);
+
+// Flags that an HPL.dat covers are not silently overridden by it: BadInput names the first of them.
+void refuse_flags_beside_data_file(const std::string& name, const Options& options);
 
 // Fills in what was not given, and refuses what cannot be run on so many ranks.
 void complete(Options& options, int ranks, double memory_bytes);

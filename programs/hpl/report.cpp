@@ -150,7 +150,7 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   const std::string name = code(each, row_major_);
   const Residual& residual = outcome.residual;
   ++runs_;
-  if (outcome.solved) ++(outcome.passed ? passed_ : failed_);
+  if (outcome.tested) ++(outcome.passed ? passed_ : failed_);
   std::fputs(kDoubleLine, out_);
   std::fputs("T/V                N    NB     P     Q               Time                 Gflops\n", out_);
   std::fputs(kSingleLine, out_);
@@ -185,8 +185,11 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   std::fprintf(json_, "   \"time_s\": %s, \"gflops\": %s, \"memory_bytes_per_rank\": %s,\n",
                number(outcome.seconds).c_str(), number(rate).c_str(), number(outcome.memory_bytes).c_str());
   std::fprintf(json_, "   \"residual\": %s, \"threshold\": %s, \"solved\": %s, \"passed\": %s,\n",
-               outcome.solved ? number(residual.scaled).c_str() : "null", number(threshold).c_str(),
-               outcome.solved ? "true" : "false", outcome.passed ? "true" : "false");
+               outcome.tested ? number(residual.scaled).c_str() : "null", number(threshold).c_str(),
+               outcome.solved ? "true" : "false",
+               outcome.solved && !outcome.tested ? "null"
+               : outcome.passed                  ? "true"
+                                                 : "false");
   std::fprintf(json_,
                "   \"norms\": {\"difference\": %s, \"a_infinity\": %s, \"a_one\": %s, \"x_infinity\": %s, "
                "\"b_infinity\": %s},\n   \"phases_mean_s\": {",
@@ -210,6 +213,10 @@ void Report::test_of(const Outcome& outcome) {
                out_);
     return;
   }
+  if (!outcome.tested) {
+    std::fputs("NOT TESTED: the threshold is not above 0\n", out_);
+    return;
+  }
   const Residual& residual = outcome.residual;
   std::fprintf(out_, "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= %18.8e ...... %s\n", residual.scaled,
                outcome.passed ? "PASSED" : "FAILED");
@@ -227,12 +234,16 @@ void Report::finish(int skipped) {
   if (out_ == nullptr) return;
   std::fputs(kDoubleLine, out_);
   std::fprintf(out_, "\nFinished %6d tests with the following results:\n", runs_ + skipped);
-  std::fprintf(out_, "         %6d tests completed and passed residual checks,\n", passed_);
-  std::fprintf(out_, "         %6d tests completed and failed residual checks,\n", failed_);
+  const int untested = runs_ - passed_ - failed_;
+  if (untested == 0 || numerics_skipped()) {
+    std::fprintf(out_, "         %6d tests completed and passed residual checks,\n", passed_);
+    std::fprintf(out_, "         %6d tests completed and failed residual checks,\n", failed_);
+  } else {
+    std::fprintf(out_, "         %6d tests completed without checking,\n", untested);
+  }
   std::fprintf(out_, "         %6d tests skipped because of illegal input values.\n", skipped);
-  if (runs_ > passed_ + failed_)
-    std::fprintf(out_, "         %6d tests not solved, because the numerics were skipped.\n",
-                 runs_ - passed_ - failed_);
+  if (numerics_skipped())
+    std::fprintf(out_, "         %6d tests not solved, because the numerics were skipped.\n", untested);
   std::fprintf(out_, "%s\nEnd of Tests.\n%s", kSingleLine, kDoubleLine);
   std::fflush(out_);
 }

@@ -23,7 +23,8 @@ struct Outcome {
   double seconds = 0;
   double memory_bytes = 0;  // of one process, the most
   Residual residual;
-  bool solved = true;  // false: the numerics were skipped
+  bool solved = true;   // false: the numerics were skipped
+  bool tested = false;  // whether there is a residual
   bool passed = false;
   StepSummary steps;
   Screening before, after;  // empty unless asked for

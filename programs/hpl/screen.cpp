@@ -1,8 +1,10 @@
 #include "screen.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
 
+#include "agree.hpp"
 #include "matrix.hpp"
 
 namespace dryfly::hpl {
@@ -10,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kElements = 4'000'000;  // of each array of the triad, more than any cache holds
 constexpr int kRounds = 5;
+constexpr const char* kElsewhere = "a rank has no memory for what --screen or --spare measures";
 
 double median_rate(double work, MPI_Comm where, const auto& measured) {
   std::vector<double> rates;
@@ -21,6 +24,13 @@ double median_rate(double work, MPI_Comm where, const auto& measured) {
     rates.push_back(work / std::max(MPI_Wtime() - begin, 1e-9) / 1e9);
   }
   return median(rates);
+}
+
+// Collective, because the measuring that follows is.
+void require_memory(std::initializer_list<const Doubles*> arrays, MPI_Comm where) {
+  const bool all =
+      std::all_of(arrays.begin(), arrays.end(), [](const Doubles* each) { return each->data() != nullptr; });
+  agree(all ? "" : "--screen or --spare: the system gives no memory to measure with", kElsewhere, where);
 }
 
 std::vector<double> of_all(double mine, MPI_Comm where) {
@@ -52,7 +62,7 @@ Screening screen(const std::function<void()>& multiply, std::int64_t block, MPI_
   const double operations = 2.0 * static_cast<double>(kScreenOrder * kScreenOrder * block);
   result.gemm_gflops = of_all(median_rate(operations, where, multiply), where);
   const Doubles a(kElements), b(kElements), c(kElements);
-  if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) return result;
+  require_memory({&a, &b, &c}, where);
   const double bytes = 24.0 * kElements;
   result.memory_gbytes = of_all(median_rate(bytes, where,
                                             [&] {
@@ -65,7 +75,7 @@ Screening screen(const std::function<void()>& multiply, std::int64_t block, MPI_
 
 Screening screen(const Blas& blas, std::int64_t block, MPI_Comm where) {
   const Doubles a(kScreenOrder * block), b(kScreenOrder * block), c(kScreenOrder * kScreenOrder);
-  if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) return {};
+  require_memory({&a, &b, &c}, where);
   const Generator generator(Generator::kHplSeed);  // zeros would be multiplied at a higher clock
   generator.fill(0, a.count(), a.data());
   generator.fill(0, b.count(), b.data());
@@ -101,11 +111,15 @@ MPI_Comm without_slowest(const Screening& screening, int spare) {
   return where;
 }
 
-void warm_up(const Blas& blas, const Grid& grid, std::int64_t block) {
+void multiply_once(const Blas& blas, std::int64_t block) {
   constexpr std::int64_t kRows = 1000;
   const Doubles a(kRows * block), b(kRows * block), c(kRows * kRows);
   if (a.data() != nullptr && b.data() != nullptr && c.data() != nullptr)
     blas.subtract_product(kRows, kRows, block, a.data(), kRows, b.data(), block, false, c.data(), kRows);
+}
+
+void warm_up(const std::function<void()>& multiply, const Grid& grid, std::int64_t block) {
+  multiply();
   std::vector<double> leaves(static_cast<std::size_t>(block * block)), comes(leaves.size());
   const auto neighbours = [&](MPI_Comm where, int rank, int size) {
     MPI_Sendrecv(leaves.data(), static_cast<int>(leaves.size()), MPI_DOUBLE, (rank + 1) % size, 0, comes.data(),

@@ -34,7 +34,8 @@ void print_screening(std::FILE* out, const char* when, const Screening& screenin
 MPI_Comm without_slowest(const Screening& screening, int spare);
 
 // Multiplies once, and lets each process of the grid exchange a message with its neighbours.
-void warm_up(const Blas& blas, const Grid& grid, std::int64_t block);
+void warm_up(const std::function<void()>& multiply, const Grid& grid, std::int64_t block);
+void multiply_once(const Blas& blas, std::int64_t block);
 
 double median(std::vector<double> values);
 double mean(const std::vector<double>& values);

@@ -92,6 +92,7 @@ class BlasKernel : public Kernel {
 
   Precision precision() const override { return precision_; }
   std::string description() const override { return description_; }
+  bool is_threaded() const override { return true; }
 
  protected:
   std::vector<float> product_;

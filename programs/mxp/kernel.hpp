@@ -50,6 +50,7 @@ class Kernel {
 
   virtual Precision precision() const = 0;
   virtual std::string description() const = 0;
+  virtual bool is_threaded() const { return false; }  // whether --threads reaches it
 };
 
 // On failure `error` says why in one sentence, and nothing is returned.

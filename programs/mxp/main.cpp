@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <sstream>
 
+#include "../hpl/agree.hpp"
+#include "../hpl/binding.hpp"
 #include "../hpl/host_memory.hpp"
 #include "../hpl/work.hpp"
 #include "options.hpp"
@@ -44,6 +47,10 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   outcome.order = order, outcome.block = block;
   if (options.screen) outcome.before = screen(kernel, block, all);
   report.screening("before", outcome.before);
+  if (options.warm_up) {
+    const Probe probe(kernel, block);
+    hpl::warm_up([&] { probe.multiply(); }, grid, block);
+  }
   MPI_Barrier(all);
   report.begin(order, first * block, checkpoint.seconds_before());
   std::vector<hpl::StepTimes> steps;
@@ -69,12 +76,20 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   return outcome;
 }
 
-int run_all(const Options& options, Kernel& kernel, MPI_Comm where) {
+int run_all(const Options& options, Kernel& kernel, MPI_Comm where, const std::string& places) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(where, &ranks);
   MPI_Comm_rank(where, &rank);
-  Report report(rank == 0, options);
-  report.header(kernel, ranks);
+  std::string error;
+  std::unique_ptr<Report> opened;
+  try {
+    opened = std::make_unique<Report>(rank == 0, options);
+  } catch (const BadInput& problem) {
+    error = problem.what();
+  }
+  hpl::agree(error, "a file cannot be written", where);
+  Report& report = *opened;
+  report.header(kernel, ranks, places);
   bool passed = true;
   for (const std::int64_t order : options.orders)
     for (const std::int64_t block : options.blocks) {
@@ -84,6 +99,25 @@ int run_all(const Options& options, Kernel& kernel, MPI_Comm where) {
     }
   report.finish();
   return hpl::numerics_skipped() ? hpl::kNotSolved : passed ? 0 : 1;
+}
+
+// Collective. What one rank has packed is multiplied by others, so all have to take the same kernel.
+std::unique_ptr<Kernel> kernel_of_all(const KernelChoice& choice) {
+  std::string error;
+  std::unique_ptr<Kernel> kernel = choose_kernel(choice, &error);
+  hpl::agree(kernel != nullptr ? "" : error, "a rank does not have the kernel", MPI_COMM_WORLD);
+  const std::string own = kernel->description();
+  std::string first = own.substr(0, own.find(" of "));  // without the library, which may differ
+  const std::string mine = first;
+  first.resize(64);
+  MPI_Bcast(first.data(), static_cast<int>(first.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+  hpl::agree(first.c_str() == mine ? "" : "this rank's kernel is " + mine,
+             "--kernel auto: the ranks' processors lead to different kernels; accepted is one that all have",
+             MPI_COMM_WORLD);
+  if (choice.blas.threads > 1 && !kernel->is_threaded())
+    throw BadInput("--threads " + std::to_string(choice.blas.threads) + ": " + own +
+                   " takes one core for each rank; accepted is 1, or --kernel mkl or sgemm");
+  return kernel;
 }
 
 void say(const BadInput& error) { std::fprintf(stderr, "dryfly-mxp: %s\n", error.what()); }
@@ -100,16 +134,15 @@ int run(int count, char** arguments) {
   if (options.spare >= ranks)
     throw BadInput("--spare " + std::to_string(options.spare) + ": there are " + std::to_string(ranks) + " ranks");
   complete(options, ranks - options.spare, hpl::usable_bytes(ranks));
-  std::string error;
-  const std::unique_ptr<Kernel> kernel = choose_kernel(options.kernel, &error);
-  if (kernel == nullptr) throw BadInput(error);
+  const std::unique_ptr<Kernel> kernel = kernel_of_all(options.kernel);
+  const std::string places = hpl::checked_map(options.check_binding, options.kernel.blas.threads);
   MPI_Comm kept = MPI_COMM_WORLD;
   if (options.spare > 0)
     kept = hpl::without_slowest(screen(*kernel, options.blocks.front(), MPI_COMM_WORLD), options.spare);
   if (kept == MPI_COMM_NULL) return hpl::numerics_skipped() ? hpl::kNotSolved : 0;  // a spare rank
   int status = 2;
   try {
-    status = run_all(options, *kernel, kept);
+    status = run_all(options, *kernel, kept, places);
   } catch (const BadInput& problem) {
     int place = 0;
     MPI_Comm_rank(kept, &place);

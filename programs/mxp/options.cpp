@@ -18,6 +18,7 @@ const std::map<std::string, Precision> kPrecisions = {
     {"bf16", Precision::bf16}, {"fp16", Precision::fp16}, {"fp32", Precision::fp32}};
 const std::map<std::string, Refinement> kRefinements = {{"classic", Refinement::classic}, {"gmres", Refinement::gmres}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
+const std::map<std::string, bool> kBindings = {{"check", true}, {"any", false}};
 const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
 
 int whole(const std::string& field, const std::string& text, int least, int most) {
@@ -77,6 +78,10 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) { o.screen = hpl::choose("--screen", t, kYesNo); }},
       {"--spare", "K", "ranks beyond P x Q; all are measured, and the slowest are left out",
        [](Options& o, Text t) { o.spare = whole("--spare", t, 0, 1 << 20); }},
+      {"--warm-up", "yes|no", "multiply and exchange messages once before the time starts",
+       [](Options& o, Text t) { o.warm_up = hpl::choose("--warm-up", t, kYesNo); }},
+      {"--binding", "check|any", "natively: refuse ranks that are bound to each other's cores or far from their memory",
+       [](Options& o, Text t) { o.check_binding = hpl::choose("--binding", t, kBindings); }},
       {"--progress", "N|all|none", "lines that say how far it is",
        [](Options& o, Text t) { o.progress = t == "all"    ? -1
                                              : t == "none" ? 0

@@ -24,8 +24,10 @@ struct Options {
   double threshold = 16.0;
   std::uint64_t seed = hpl::Generator::kHplSeed;
   hpl::CheckpointOptions checkpoint;
-  bool screen = false;         // measure every rank before and after each run
-  int spare = 0;               // ranks beyond the grid: the slowest are left out
+  bool screen = false;  // measure every rank before and after each run
+  int spare = 0;        // ranks beyond the grid: the slowest are left out
+  bool warm_up = false;
+  bool check_binding = true;   // refuse what cannot be meant
   int progress = 10;           // lines about every run; 0: none, -1: one for each step
   std::string json, solution;  // files
   bool help = false;

@@ -32,13 +32,14 @@ Report::~Report() {
   if (solution_ != nullptr) std::fclose(solution_);
 }
 
-void Report::header(const Kernel& kernel, int ranks) {
+void Report::header(const Kernel& kernel, int ranks, const std::string& places) {
   if (!is_first_) return;
   std::printf("dryfly-mxp: A x = b as HPL-MxP asks, factors in %s, on %d rank%s (grid %dx%d)\n",
               precision_name(kernel.precision()), ranks, ranks == 1 ? "" : "s", options_.rows, options_.columns);
   std::printf("kernel: %s\n", kernel.description().c_str());
   if (hpl::kernels_are_modelled())
     std::printf("times: of dryfly's model of the machine%s\n", hpl::numerics_skipped() ? "; NUMERICS SKIPPED" : "");
+  std::fputs(places.c_str(), stdout);
   std::printf("refinement: %s, %d steps at most; threshold %.1f\n",
               options_.refinement.kind == Refinement::classic ? "classic" : "GMRES", options_.refinement.steps_most,
               options_.threshold);

@@ -33,7 +33,7 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  void header(const Kernel& kernel, int ranks);
+  void header(const Kernel& kernel, int ranks, const std::string& places);
   void screening(const char* when, const hpl::Screening& screening);
   void begin(std::int64_t order, std::int64_t columns_done, double seconds_before);
   void after_step(std::int64_t columns_done, const hpl::StepTimes& times);

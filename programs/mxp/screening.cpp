@@ -1,11 +1,13 @@
 #include "screening.hpp"
 
+#include "../hpl/agree.hpp"
 #include "../hpl/generator.hpp"
-#include "../hpl/matrix.hpp"
 #include "../hpl/work.hpp"
 
 namespace dryfly::mxp {
 namespace {
+
+constexpr std::int64_t kOrder = hpl::kScreenOrder;
 
 // Room for so many elements, at whole numbers of 64 bytes.
 hpl::Doubles room(std::int64_t bytes) { return hpl::Doubles((bytes + 63) / 64 * 8); }
@@ -23,24 +25,34 @@ void fill(Precision precision, std::int64_t count, void* values) {
 
 }  // namespace
 
+Probe::Probe(Kernel& kernel, std::int64_t block)
+    : kernel_(kernel),
+      block_(block),
+      plain_(room(kOrder * block * element_bytes(kernel.precision()))),
+      left_(room(kernel.left_bytes(kOrder, block))),
+      right_(room(kernel.right_bytes(block, kOrder))),
+      c_(room(kOrder * kOrder * element_bytes(kernel.precision()))) {
+  if (!allocated()) return;
+  fill(kernel.precision(), kOrder * block, plain_.data());
+  kernel.pack_left(kOrder, block, plain_.data(), kOrder, left_.data());
+  kernel.pack_right(block, kOrder, plain_.data(), block, right_.data());
+}
+
+bool Probe::allocated() const {
+  return plain_.data() != nullptr && left_.data() != nullptr && right_.data() != nullptr && c_.data() != nullptr;
+}
+
+void Probe::multiply() const {
+  const int announced = kernel_.precision() == Precision::fp32 ? DRYFLY_FP32 : DRYFLY_HALF;
+  if (allocated() && hpl::product(kOrder, kOrder, block_, announced))
+    kernel_.subtract(kOrder, kOrder, block_, left_.data(), right_.data(), c_.data(), kOrder, Zeros::none);
+}
+
 hpl::Screening screen(Kernel& kernel, std::int64_t block, MPI_Comm where) {
-  constexpr std::int64_t order = hpl::kScreenOrder;
-  const Precision precision = kernel.precision();
-  const hpl::Doubles plain = room(order * block * element_bytes(precision));
-  const hpl::Doubles left = room(kernel.left_bytes(order, block)), right = room(kernel.right_bytes(block, order));
-  const hpl::Doubles c = room(order * order * element_bytes(precision));
-  for (const hpl::Doubles* each : {&plain, &left, &right, &c})
-    if (each->data() == nullptr) return {};
-  fill(precision, order * block, plain.data());
-  kernel.pack_left(order, block, plain.data(), order, left.data());
-  kernel.pack_right(block, order, plain.data(), block, right.data());
-  const int announced = precision == Precision::fp32 ? DRYFLY_FP32 : DRYFLY_HALF;
-  return hpl::screen(
-      [&] {
-        if (hpl::product(order, order, block, announced))
-          kernel.subtract(order, order, block, left.data(), right.data(), c.data(), order, Zeros::none);
-      },
-      block, where);
+  const Probe probe(kernel, block);
+  hpl::agree(probe.allocated() ? "" : "--screen or --spare: the system gives no memory for the product",
+             "a rank has no memory for the product of --screen or --spare", where);
+  return hpl::screen([&] { probe.multiply(); }, block, where);
 }
 
 }  // namespace dryfly::mxp

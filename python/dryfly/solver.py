@@ -21,7 +21,7 @@ from dryfly.paths import cache_folder, programs_folder
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
 NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
-_PARTS = ("blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output", "screen")
+_PARTS = ("binding", "blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output", "screen")
 _SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")
@@ -100,7 +100,7 @@ def run(name: str, arguments: tuple[str, ...], *, ranks: int | None, mpi: str | 
     if only_path:
         print(program)
         return 0
-    count = _ranks(ranks, arguments)
+    count = _ranks(ranks, arguments, reads_data_file=name == "dryfly-hpl")
     command = [str(program), *arguments]
     if count > 1:
         launcher = library.wrapper("mpiexec")
@@ -110,19 +110,40 @@ def run(name: str, arguments: tuple[str, ...], *, ranks: int | None, mpi: str | 
     return subprocess.run(command, check=False).returncode
 
 
-def _ranks(asked: int | None, arguments: tuple[str, ...]) -> int:
+def _ranks(asked: int | None, arguments: tuple[str, ...], *, reads_data_file: bool = False) -> int:
     if asked is not None:
         if asked < 1:
             raise UserError(f"-n {asked}: accepted is 1 or more ranks")
         return asked
     if {"-h", "--help"} & set(arguments):
         return 1
-    for first, second in zip(arguments, (*arguments[1:], ""), strict=True):
-        text = second if first == "--grid" else first.removeprefix("--grid=") if first.startswith("--grid=") else ""
-        grid = _GRID.fullmatch(text.partition(",")[0])
-        if grid is not None:
-            return int(grid[1]) * int(grid[2])
-    return len(os.sched_getaffinity(0))
+    grid = _GRID.fullmatch((_option("--grid", arguments) or "").partition(",")[0])
+    if grid is not None:
+        return int(grid[1]) * int(grid[2])
+    needed = None
+    if reads_data_file and _option("-N", arguments) is None:
+        needed = _ranks_of_data_file(Path(_option("--dat", arguments) or "HPL.dat"))
+    return needed or len(os.sched_getaffinity(0))
+
+
+def _option(name: str, arguments: tuple[str, ...]) -> str | None:
+    """The value that the last of them gives it."""
+    value = None
+    for first, second in zip(arguments, (*arguments[1:], ""), strict=False):  # there may be none
+        if first == name:
+            value = second
+        elif first.startswith(f"{name}="):
+            value = first.removeprefix(f"{name}=")
+    return value
+
+
+def _ranks_of_data_file(path: Path) -> int | None:
+    """P x Q of an HPL.dat's first grid; None where the file has none, which the program itself says."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return int(lines[10].split()[0]) * int(lines[11].split()[0])
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def _binding(library: MpiLibrary, ranks: int) -> list[str]:

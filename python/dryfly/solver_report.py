@@ -92,7 +92,8 @@ def figure(program: str, run: Mapping[str, Any]) -> Any:
 
 def heading(program: str, run: Mapping[str, Any]) -> str:
     rows, columns = run["grid"]
-    ending = "PASSED" if run["passed"] else "FAILED" if run.get("solved", True) else "NOT SOLVED"
+    failed = "NOT TESTED" if run["passed"] is None else "FAILED"
+    ending = "PASSED" if run["passed"] else failed if run.get("solved", True) else "NOT SOLVED"
     return (
         f"{program}: N = {run['order']:,}, NB = {run['block']}, grid {rows}x{columns}: {run['time_s']:.4g} s, "
         f"{run['gflops']:,.4g} GF/s, {ending}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -267,7 +268,7 @@ BAD_INPUT = [
     (("-N", "100", "--bcast", "3ring"), "--bcast 3ring: accepted is 1ring, 1ringM"),
     (("-N", "100", "--colour", "red"), "unknown option --colour"),
     (("-N", "100", "--blas", "/no/such.so"), "/no/such.so"),
-    (("--dat", "HPL.dat", "-N", "9"), "-N with --dat HPL.dat: the file says N itself; give one of the two"),
+    (("--dat", "HPL.dat", "-N", "9"), "-N with --dat HPL.dat: the file says it itself; give one of the two"),
     (("--dat", "/no/HPL.dat"), "--dat /no/HPL.dat: the file cannot be read"),
     (("-N", "100", "--spare", "1"), "--spare 1: there are 1 ranks"),
     (("-N", "100", "--swap-nic", "64"), "--swap-nic or --bcast-nic 64: accepted is a whole number from 0 to 63"),
@@ -303,9 +304,10 @@ def test_what_is_wrong_on_the_first_rank_ends_all_of_them() -> None:
         ("60 41        Ns", "60           Ns", "HPL.dat line 6 (Ns): has 1 values, and 2 are announced"),
         ("8            NBs", "-8           NBs", "HPL.dat line 8 (NBs): -8: accepted is a whole number from 1"),
         ("1 3          BCASTs", "1 6          BCASTs", "line 23 (BCASTs): 6: accepted is a whole number from 0 to 5"),
+        ("16.0         threshold", "16.0x        threshold", "line 13 (threshold): 16.0x: accepted is a number"),
         ("\n8            memory alignment in double (> 0)\n", "\n", "line 31 (memory alignment) is missing"),
     ],
-    ids=["fewer", "negative", "unknown", "missing"],
+    ids=["fewer", "negative", "unknown", "no number", "missing"],
 )
 def test_a_wrong_hpl_dat_is_one_sentence(program: Path, tmp_path: Path, before: str, after: str, sentence: str) -> None:
     text = DATA_FILE.format(output="HPL.out", device=6)
@@ -315,6 +317,36 @@ def test_a_wrong_hpl_dat_is_one_sentence(program: Path, tmp_path: Path, before: 
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_flags_that_an_hpl_dat_covers_are_refused_beside_it(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "HPL.dat").write_text(DATA_FILE.format(output="HPL.out", device=6))
+    ended = subprocess.run([program, "--split", "2", "--nb=16"], capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert (
+        "--nb with HPL.dat: the file says it itself; give one of the two (with -N the file is not read)\n"
+        in ended.stderr
+    )
+    for file in ((), ("--dat", "HPL.dat")):
+        command = [program, "--split", "2", *file]  # which it does not cover
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert "grid 1x2: it needs 2 ranks" in ended.stderr, "the file was not read"
+
+
+@pytest.mark.parametrize("threshold", ["0.0", "-16.0"])
+def test_a_threshold_that_is_not_above_0_leaves_the_test_out_as_in_hpl(
+    program: Path, tmp_path: Path, threshold: str
+) -> None:
+    text = DATA_FILE.format(output="HPL.out", device=6).replace("2            Qs", "1            Qs")
+    (tmp_path / "HPL.dat").write_text(text.replace("16.0         threshold", f"{threshold} threshold"))
+    command = [program, "--json", "result.json"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "     4 tests completed without checking,\n" in ended.stdout
+    assert "PASSED" not in ended.stdout
+    assert "passed" not in ended.stdout
+    runs = json.loads((tmp_path / "result.json").read_text())["runs"]
+    assert [(run["solved"], run["passed"], run["residual"]) for run in runs] == [(True, None, None)] * 4
 
 
 def test_a_residual_over_the_threshold_is_failed_and_status_1(program: Path) -> None:

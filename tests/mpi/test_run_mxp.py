@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -198,6 +199,36 @@ def test_what_cannot_be_run_is_one_sentence_and_status_2(
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stdout == ""
+
+
+def test_what_is_wrong_on_the_first_rank_ends_all_of_them(program: Path, native: Native) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        native(2, program, "-N", "50", "--json", "/no/such/file")
+    assert "dryfly-mxp: --json /no/such/file: No such file or directory\n" in refused.value.stderr
+
+
+def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:
+    core = min(os.sched_getaffinity(0))
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a computer with one core cannot bind ranks wrongly")
+    bound = ("taskset", "-c", str(core), program, "-N", "64", "--warm-up", "yes")
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        native(2, *bound)
+    assert f"ranks 0, 1 are bound to cores {core} of " in refused.value.stderr
+    output = native(2, *bound, "--binding", "any").stdout
+    assert re.search(rf"^place: rank 0-1 on \S+, cores {core}, NUMA node 0, memory of 0, NIC none$", output, re.M)
+    assert "PASSED" in output
+
+
+def test_threads_that_the_own_kernel_would_not_use_are_refused(program: Path) -> None:
+    skip_without("avx512-bf16")
+    command = [program, "-N", "64", "--kernel", "avx512-bf16", "--threads", "2"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "dryfly-mxp: --threads 2: dryfly's own for AVX512-BF16 takes one core for each rank; accepted is 1, "
+        "or --kernel mkl or sgemm\n"
+    )
 
 
 def test_amx_where_there_is_none_is_one_sentence_and_status_2(program: Path) -> None:

@@ -30,6 +30,20 @@ def test_ranks_are_what_is_asked_or_what_the_grid_needs_or_one_a_core(
     assert solver._ranks(asked, arguments) == ranks
 
 
+def test_ranks_are_what_an_hpl_dat_needs_that_will_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cores = len(os.sched_getaffinity(0))
+    lines = [*["one"] * 10, "7 1 Ps", "3 4 Qs"]
+    (tmp_path / "HPL.dat").write_text("\n".join(lines))
+    (tmp_path / "other.dat").write_text("\n".join([*lines[:10], "1", "5"]))
+    assert solver._ranks(None, (), reads_data_file=True) == 21
+    assert solver._ranks(None, ("--dat=other.dat",), reads_data_file=True) == 5
+    assert solver._ranks(2, (), reads_data_file=True) == 2
+    assert solver._ranks(None, ("-N", "9"), reads_data_file=True) == cores
+    assert solver._ranks(None, ("--dat", "missing"), reads_data_file=True) == cores
+    assert solver._ranks(None, ()) == cores  # dryfly-mxp reads none
+
+
 def test_no_ranks_are_refused() -> None:
     with pytest.raises(UserError, match="-n 0: accepted is 1 or more ranks"):
         solver._ranks(0, ())
