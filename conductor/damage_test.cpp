@@ -219,7 +219,7 @@ TEST_CASE("whatever stands in a ring, the conductor lives") {
         command.length = 8 * (random() % 40);
         command.atomic_op = static_cast<std::uint8_t>(random() % 20);
         command.atomic_type = static_cast<std::uint8_t>(random() % 16);
-        command.arena_offset = scribbler.arena() + 64 * (1 + random() % 64);
+        command.arena_offset = scribbler.arena() + wire::arena_granule * (random() % 64);
         command.peer = wire::make_address(random() % 2 != 0 ? channel.rank() : 3, random() % 2 != 0 ? 0 : 7);
         command.key = random() % 3;
         if (random() % 16 == 0) {
