@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dryfly import benchmarks, result, series
+from dryfly import benchmarks, program, result, series, solver
 from dryfly.benchmarks import KINDS, Benchmark, check_options, number
 from dryfly.capture import check_target
 from dryfly.errors import RunError, UserError
@@ -153,6 +153,8 @@ def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
     if not words:
         raise UserError("what is to be measured is missing: a benchmark such as -- alltoall -m 4096:4096, or a program")
     if words[0] not in KINDS:
+        if not options.over.startswith("git:") and words[0] not in solver.NAMES:
+            program.find(words[0])  # raises UserError; a commit may have to build it first
         if options.figure is None:
             return Figure(name="virtual time", unit="us", more_is_better=False), words, ()
         return Figure(name=options.figure, pattern=_pattern(options.figure)), words, ()
