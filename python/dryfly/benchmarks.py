@@ -12,15 +12,21 @@ from dryfly.errors import UserError
 from dryfly.paths import programs_folder
 
 Table = dict[int, float]  # by size in bytes; 0: without a size
+Ranges = dict[int, tuple[float, float]]  # by size: of the fastest and of the slowest rank
+Option = tuple[str, ...]  # of a program: the short name, and its value if it has one
 
 _ROW = re.compile(r"^(\d+)? *\s([\d.]+)((?:\s+[\d.]+)*)(?:\s+(?:Pass|Fail))?$")
 
 
-# Options of the programs, and what their values look like; empty: no value.
+# Options of the programs, and what their values look like; empty: no value. The long names are OSU's.
 _NUMBER = r"\d{1,10}[KMG]?"
 _VALUES = {
     "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
     "-M": _NUMBER, "-c": "", "-f": "",
+}  # fmt: skip
+_LONG = {
+    "--message-size": "-m", "--iterations": "-i", "--warmup": "-x", "--window-size": "-W", "--pairs": "-p",
+    "--mem-limit": "-M", "--validation": "-c", "--full": "-f",
 }  # fmt: skip
 
 
@@ -91,43 +97,74 @@ def parse(text: str, *, common: tuple[str, ...] = ()) -> Benchmark:
         raise UserError(f"benchmark {text}: {error}") from None
     if not words or words[0] not in KINDS:
         raise UserError(f'benchmark "{text}": accepted are {", ".join(KINDS)}, each with options such as "-m 1:4096"')
-    options = (*_accepted(words, common), *words[1:])
-    check_options(words[0], options)
-    return Benchmark(name=words[0], options=options)
+    name, own = words[0], check_options(words[0], words[1:])
+    mine = {option[0] for option in own}
+    usual = [word for option in _split(common) if option[0] not in mine and _has(name, option[0]) for word in option]
+    options = [*check_options(name, usual), *own]
+    return Benchmark(name=words[0], options=tuple(word for option in options for word in option))
 
 
-def check_options(name: str, options: Sequence[str]) -> None:
-    """What the program would refuse is refused before anything starts."""
+def check_common(text: str) -> tuple[str, ...]:
+    """Options for all benchmarks; each takes those that it has."""
+    words = tuple(text.split())
+    for flag, *_ in _split(words):
+        if flag not in _VALUES:
+            raise UserError(f'options = "{text}": there is no option "{flag}"; accepted are {" ".join(_VALUES)}')
+    return words
+
+
+def _split(words: Sequence[str]) -> list[Option]:
+    """By option: -m1:8, --message-size=1:8 and --message-size 1:8 are -m 1:8."""
+    options: list[Option] = []
+    rest = iter(words)
+    for word in rest:
+        long, equals, value = word.partition("=")
+        name = _LONG.get(long, word if word.startswith("--") else word[:2])
+        value = value if equals and long in _LONG else word[2:] if name == word[:2] else ""
+        if name not in _VALUES or (value and not _VALUES[name]):
+            options.append((word,))  # check_options refuses it
+        else:
+            options.append((name, value or next(rest, "")) if _VALUES[name] else (name,))
+    return options
+
+
+def _has(name: str, flag: str) -> bool:
     kind = KINDS[name]
-    has = {"-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat"), "-m": name != "barrier"}
-    words = iter(options)
-    for word in words:
-        accepted = _VALUES.get(word)
-        if accepted is None or not has.get(word, True):
-            there = " ".join(flag for flag in _VALUES if has.get(flag, True))
-            raise UserError(f'benchmark {name}: there is no option "{word}"; it has {there}')
-        value = next(words, "") if accepted else ""
-        numbers = [number(part) for part in value.split(":")] if re.fullmatch(accepted, value) else []
-        if accepted and (
-            not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or (word in "-i-W-p" and numbers[0] < 1)
-        ):
-            wanted = "MAX or MIN:MAX in bytes, such as 1:65536" if word == "-m" else "a whole number"
-            raise UserError(f"benchmark {name}: {word} {value}: accepted is {wanted}, at most 2^30")
+    only = {"-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat"), "-m": name != "barrier"}
+    return flag in _VALUES and only.get(flag, True)
+
+
+def check_options(name: str, words: Sequence[str]) -> list[Option]:
+    """What the program would refuse is refused before anything starts."""
+    options = _split(words)
+    for flag, *values in options:
+        if not _has(name, flag):
+            there = " ".join(option for option in _VALUES if _has(name, option))
+            raise UserError(f'benchmark {name}: there is no option "{flag}"; it has {there}')
+        for value in values:
+            least = 1 if flag in ("-i", "-W", "-p", "-M") else 0
+            numbers = [number(part) for part in value.split(":")] if re.fullmatch(_VALUES[flag], value) else []
+            if not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or numbers[0] < least:
+                sizes = "MAX or MIN:MAX in bytes, such as 1:65536, at most"
+                wanted = sizes if flag == "-m" else f"a whole number from {least} to"
+                raise UserError(f"benchmark {name}: {flag} {value}: accepted is {wanted} 2^30")
+    return options
 
 
 def number(text: str) -> int:
     return int(text.rstrip("KMG")) << (10 * " KMG".index(text[-1]) if text[-1] in "KMG" else 0)
 
 
-def _accepted(words: list[str], common: tuple[str, ...]) -> list[str]:
-    """Of the common options those that the benchmark has and does not set itself."""
-    without = {word[:2] for word in words[1:]} | (set() if KINDS[words[0]].window else {"-W"})
-    without |= {"-m"} if words[0] == "barrier" else set()
-    pairs = list(zip(common[::2], common[1::2], strict=True))
-    return [word for pair in pairs for word in pair if pair[0] not in without]
-
-
 def read(output: str) -> Table:
     """The first figure of each row."""
+    return {size: columns[0] for size, columns in _rows(output).items()}
+
+
+def read_ranges(output: str) -> Ranges:
+    """With -f: the second and the third figure of each row."""
+    return {size: (columns[1], columns[2]) for size, columns in _rows(output).items() if len(columns) > 2}
+
+
+def _rows(output: str) -> dict[int, list[float]]:
     rows = (_ROW.match(line) for line in output.splitlines() if not line.startswith("#"))
-    return {int(row[1] or 0): float(row[2]) for row in rows if row is not None}
+    return {int(row[1] or 0): [float(word) for word in (row[2], *row[3].split())] for row in rows if row is not None}

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dryfly import benchmarks, result, series
+from dryfly import benchmarks, program, result, series, solver
 from dryfly.benchmarks import KINDS, Benchmark, check_options, number
 from dryfly.capture import check_target
 from dryfly.errors import RunError, UserError
@@ -133,6 +133,7 @@ def bisect(options: Options) -> int:
     )
     base = Trial(setting=fixed, where=options.where, command=command, sources=sources, timeout_s=options.timeout_s)
     base.check_place()
+    points.check(base)
     state = State(path, _question(options, points.names))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     finished = False
@@ -152,11 +153,13 @@ def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
     if not words:
         raise UserError("what is to be measured is missing: a benchmark such as -- alltoall -m 4096:4096, or a program")
     if words[0] not in KINDS:
+        if not options.over.startswith("git:") and words[0] not in solver.NAMES:
+            program.find(words[0])  # raises UserError; a commit may have to build it first
         if options.figure is None:
             return Figure(name="virtual time", unit="us", more_is_better=False), words, ()
         return Figure(name=options.figure, pattern=_pattern(options.figure)), words, ()
-    check_options(words[0], words[1:])
-    benchmark = Benchmark(name=words[0], options=words[1:])
+    options_of_it = check_options(words[0], words[1:])
+    benchmark = Benchmark(name=words[0], options=tuple(word for option in options_of_it for word in option))
     kind = benchmark.kind
     size = _size(benchmark, options.figure)
     name = f"{benchmark.shown}, {size} B" if size else benchmark.shown
@@ -238,7 +241,7 @@ def _measure(points: Series, place: int, base: Trial, figure: Figure) -> Point:
         if outcome["failure"]:
             return Point(name=name, figure=None, why=outcome["failure"])
         return Point(name=name, figure=figure.read(outcome))
-    except UntestableError as error:
+    except (UntestableError, UserError) as error:
         return Point(name=name, figure=None, why=str(error))
 
 

@@ -259,11 +259,14 @@ def report(run_folder: str, target: str) -> None:
 @click.option("-i", "iterations", metavar="N", help="Timed repetitions of each size.")
 @click.option("-x", "warmup", metavar="N", help="Repetitions before them.")
 @click.option("-W", "window", metavar="N", help="Messages under way at once, for bandwidths.")
+@click.option("-M", "memory", metavar="BYTES", help="For the buffers of a rank; larger sizes are left out.")
+@click.option("-c", "validate", is_flag=True, help="Check the data that arrives.")
+@click.option("-f", "full", is_flag=True, help="Also the fastest and the slowest rank, for collectives.")
 @click.option("-o", "folder", default="dryfly-compare", show_default=True, metavar="FOLDER",
               help="The page with plots, and the runs' results: the same command goes on from there.")  # fmt: skip
 @click.option("--counts/--no-counts", default=True, show_default=True,
               help="Record a run of each too, and count messages by protocol and size.")  # fmt: skip
-@click.option("--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
+@click.option("-j", "--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
 @click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the comparison there; - is standard output.")
 @click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...")
@@ -280,6 +283,9 @@ def compare(
     iterations: str | None,
     warmup: str | None,
     window: str | None,
+    memory: str | None,
+    validate: bool,
+    full: bool,
     folder: str,
     counts: bool,
     jobs: int | None,
@@ -296,12 +302,13 @@ def compare(
     from dryfly.compare import compare as compare_settings
     from dryfly.plan import Flags, make
 
-    given = (("-m", message_size), ("-i", iterations), ("-x", warmup), ("-W", window))
+    given = (("-m", message_size), ("-i", iterations), ("-x", warmup), ("-W", window), ("-M", memory))
+    switched = (flag for flag, on in (("-c", validate), ("-f", full)) if on)
     flags = Flags(
         file=plan_file,
         settings=settings,
         benchmarks=benchmarks,
-        options=tuple(word for flag, value in given if value is not None for word in (flag, value)),
+        options=(*(word for flag, value in given if value is not None for word in (flag, value)), *switched),
         machine=machine,
         nodes=nodes,
         ppn=ppn,

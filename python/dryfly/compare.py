@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dryfly import benchmarks, changes, result
-from dryfly.benchmarks import Benchmark, Table
+from dryfly.benchmarks import Benchmark, Ranges, Table
 from dryfly.capture import check_target
 from dryfly.changes import Change
 from dryfly.errors import UserError
 from dryfly.plan import Plan
 from dryfly.trial import Result, Setting, Store, Trial, run_all
-from dryfly.verdict import Verdict, all_sizes, verdicts
+from dryfly.verdict import Verdict, verdicts
 
 FORMAT = 1
 
@@ -43,6 +43,7 @@ class Line:
     table: Table
     result: Result
     changes: tuple[Change, ...]
+    ranges: Ranges
     failure: str = ""
 
 
@@ -56,6 +57,36 @@ class Section:
     @property
     def tables(self) -> dict[str, Table]:
         return {line.setting.label: line.table for line in self.lines if line.table}
+
+    @property
+    def shown(self) -> str:
+        return f"{self.benchmark.shown}, {self.ranks} ranks on {self.nodes} nodes"
+
+    def best_text(self, size: int) -> str:
+        return best_text(self.verdicts[size], (label for label, table in self.tables.items() if size in table))
+
+    @property
+    def changes(self) -> list[str]:
+        """A line for each change, with all that change in that way."""
+        labels: dict[Change, list[str]] = {}
+        for line in self.lines:
+            for change in line.changes:
+                labels.setdefault(change, []).append(line.setting.label)
+        texts = sorted(labels, key=lambda change: (change.at, change.what, change.text))
+        everyone = len(self.tables)
+        return [change_text("all" if len(labels[c]) == everyone > 1 else ", ".join(labels[c]), c) for c in texts]
+
+    @property
+    def ranges(self) -> dict[str, Ranges]:
+        return {line.setting.label: line.ranges for line in self.lines if line.ranges}
+
+    def cell(self, label: str, size: int) -> str:
+        """A figure, and with -f those of the fastest and the slowest rank."""
+        text = figure_text(self.tables[label].get(size))
+        if size not in self.ranges.get(label, {}):
+            return text
+        least, most = self.ranges[label][size]
+        return f"{text} ({figure_text(least)}..{figure_text(most)})"
 
     @property
     def verdicts(self) -> dict[int, Verdict]:
@@ -85,7 +116,6 @@ def compare(plan: Plan, options: Options) -> int:
     }
     sections = [_section(plan, benchmark, lines) for benchmark in plan.benchmarks]
     content = _content(plan, sections)
-    folder.mkdir(exist_ok=True)  # even if every run has failed
     result.write(content, str(folder / "compare.json"))
     _write_page(folder, plan, sections, console)
     if options.json_file is not None:
@@ -103,6 +133,10 @@ def _check(folder: Path, options: Options) -> None:
         raise UserError(f"-o {folder}: the folder {base} does not exist")
     if not os.access(base, os.W_OK):
         raise UserError(f"-o {folder}: nothing can be written there")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UserError(f"-o {folder}: the folder cannot be made: {error.strerror}") from None
     if options.json_file not in (None, "-"):
         check_target("--json", str(options.json_file), folder=False)
     if options.jobs is not None and options.jobs < 1:
@@ -180,7 +214,8 @@ def _line(benchmark: Benchmark, setting: Setting, measured: Result, counted: Res
         places = {change.at for change in certain}
         found = sorted([*certain, *(c for c in found if c.at not in places)], key=lambda change: change.at)
     kept = {**measured, "counts": counts}
-    return Line(setting=setting, table=table, result=kept, changes=tuple(found), failure=failure)
+    ranges = benchmarks.read_ranges(measured["output"]) if table and "-f" in benchmark.options else {}
+    return Line(setting=setting, table=table, result=kept, changes=tuple(found), ranges=ranges, failure=failure)
 
 
 def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Setting], Line]) -> Section:
@@ -201,41 +236,43 @@ def size_text(size: int) -> str:
 def figure_text(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:,.1f}" if value >= 1000 else f"{value:.2f}"
 
 
-def best_text(verdict: Verdict, among: int) -> str:
-    return "equal" if len(verdict.best) == among > 1 else " = ".join(verdict.best)
+def best_text(verdict: Verdict, labels: Iterable[str]) -> str:
+    """`labels`: of those that have a figure."""
+    rest = [label for label in labels if label not in verdict.best]
+    if len(verdict.best) > 1 and len(rest) < 2:
+        return f"all but {rest[0]}" if rest else "equal"
+    return " = ".join(verdict.best)
 
 
 def show(sections: list[Section]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for section in sections:
         kind = section.benchmark.kind
-        title = f"{section.benchmark.shown}: {kind.unit}, {section.ranks} ranks on {section.nodes} nodes"
-        console.print(title, style="bold", markup=False, soft_wrap=True)
+        console.print(f"{kind.title}, {kind.unit}: {section.shown}", style="bold", markup=False, soft_wrap=True)
         table = RichTable()
         table.add_column("size", justify="right", no_wrap=True)
         for label in section.tables:
             table.add_column(label, justify="right")
-        table.add_column("best", no_wrap=True)
+        table.add_column("best", max_width=40)
         table.add_column("ahead", justify="right", no_wrap=True)
         judged = section.verdicts
-        for size in all_sizes(list(section.tables.values())):
-            verdict = judged[size]
+        for size, verdict in judged.items():
             cells = [
-                Text(figure_text(cells.get(size)), style="bold green" if label in verdict.best else "")
-                for label, cells in section.tables.items()
+                Text(section.cell(label, size), style="bold green" if label in verdict.best else "")
+                for label in section.tables
             ]
             ahead = "" if verdict.ahead == 1 else f"x {verdict.ahead:.2f}"
-            table.add_row(size_text(size), *cells, best_text(verdict, len(cells)), ahead)
+            table.add_row(size_text(size), *cells, section.best_text(size), ahead)
         if section.tables:
             console.print(table)
         for line in section.lines:
             if line.failure:
                 console.print(f"{line.setting.label}: failed: {line.failure}", markup=False)
-            for change in line.changes:
-                console.print(f"  {change_text(line.setting.label, change)}", markup=False, soft_wrap=True)
+        for text in section.changes:
+            console.print(f"  {text}", markup=False, soft_wrap=True)
         console.print()
 
 
@@ -255,7 +292,13 @@ def _content(plan: Plan, sections: list[Section]) -> dict[str, Any]:
         "seed": where.seed,
         "set": list(where.sets),
         "settings": [
-            {"label": s.label, "mpi": s.mpi, "environment": dict(s.environment), "set": list(s.sets)}
+            {
+                "label": s.label,
+                "mpi": s.mpi,
+                "environment": dict(s.environment),
+                "set": list(s.sets),
+                "flags": dict(s.flags),
+            }
             for s in plan.settings
         ],
         "benchmarks": [_section_content(section) for section in sections],
@@ -277,6 +320,7 @@ def _section_content(section: Section) -> dict[str, Any]:
                 "label": line.setting.label,
                 "failure": line.failure,
                 "figures": {str(size): value for size, value in line.table.items()},
+                "ranges": {str(size): list(values) for size, values in line.ranges.items()},
                 "fingerprint": line.result.get("fingerprint", ""),
                 "repeatable": line.result.get("repeatable", False),
                 "wall_time_s": line.result.get("wall_time_s"),
@@ -297,4 +341,4 @@ def _write_page(folder: Path, plan: Plan, sections: list[Section], console: Cons
     from dryfly import compare_page
 
     compare_page.write(folder / "compare.html", plan, sections)
-    console.print(f"dryfly: {folder / 'compare.html'} has the plots", markup=False)
+    console.print(f"dryfly: {folder / 'compare.html'} has the plots, each is a .svg beside it", markup=False)

@@ -212,14 +212,16 @@ def curves(
         sizes = sorted(size for size in table if size > 0)
         color, marker = f"C{number % 10}", "os^Dv<>PX*"[number % 10]
         style = ("-", "--", ":", "-.")[number % 4]
+        width = 1.2 + 1.1 * (len(tables) - 1 - number)  # where lines are equal those below show at the sides
         axes.plot(
             sizes,
             [table[size] for size in sizes],
             label=label,
             color=color,
             marker=marker,
-            markersize=3,
+            markersize=2 + width,
             linestyle=style,
+            linewidth=width,
         )
         ringed = [size for size in sizes if size in marks.get(label, ())]
         axes.plot(ringed, [table[size] for size in ringed], "o", markersize=9, fillstyle="none", color=color)

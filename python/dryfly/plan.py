@@ -17,7 +17,7 @@ _KEYS = {
     "machine": str, "nodes": int, "ppn": int, "place": str, "seed": int, "set": list, "benchmarks": list,
     "options": str, "with": list,
 }  # fmt: skip
-_WITH_KEYS = {"label": str, "mpi": str, "environment": dict, "set": list}
+_WITH_KEYS = {"label": str, "mpi": str, "environment": dict, "set": list, "on-node": str, "provider": str}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +74,13 @@ def make(flags: Flags) -> Plan:
     names = flags.benchmarks or tuple(content.get("benchmarks", ()))
     if not names:
         raise UserError(f"no benchmark is named; there are {', '.join(benchmarks.KINDS)}")
-    common = (*_pairs(content.get("options", "")), *flags.options)
+    common = (*benchmarks.check_common(content.get("options", "")), *flags.options)
     made = tuple(dict.fromkeys(benchmarks.parse(name, common=common) for name in names))
     return Plan(where=where, settings=tuple(settings), benchmarks=made)
 
 
 def _first(*values: Any) -> Any:
     return next(value for value in values if value is not None)
-
-
-def _pairs(text: str) -> tuple[str, ...]:
-    words = text.split()
-    if len(words) % 2 or any(word not in ("-m", "-i", "-x", "-W") for word in words[::2]):
-        raise UserError(f'options = "{text}": accepted are -m, -i, -x and -W, each with its value')
-    return tuple(words)
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -99,7 +92,7 @@ def _read(file: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{file} is no TOML: {error}") from None
     _check(content, _KEYS, file)
-    _pairs(content.get("options", ""))
+    benchmarks.check_common(content.get("options", ""))
     return content
 
 
@@ -127,9 +120,13 @@ def _setting(row: object, where: str) -> Setting:
         trial.check_name(name)
         if not isinstance(value, str):
             raise UserError(f"{where}: environment.{name} = {value!r}: a text is needed")
+    flags = tuple((f"--{key}", row[key]) for key in ("on-node", "provider") if key in row)
+    for name, value in flags:
+        trial.check_flag(name, value)
     return Setting(
         label=str(row.get("label", row["mpi"])),
         mpi=trial.library_name(row["mpi"]),
         environment=tuple(environment.items()),
         sets=tuple(row.get("set", ())),
+        flags=flags,
     )

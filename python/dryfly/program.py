@@ -35,7 +35,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     if name in solver.NAMES and shutil.which(name) is None:
         built = solver.build(name, mpi=mpi)
         return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
-    path = _find(name)
+    path = find(name)
     if path.suffix in _SOURCES:
         built = _compile(path, mpi=mpi, build_folder=build_folder)
         return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
@@ -48,7 +48,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     return Program(shown=name, command=(str(path), *arguments), kind=kind)
 
 
-def _find(name: str) -> Path:
+def find(name: str) -> Path:
     if "/" in name or Path(name).suffix in (*_SOURCES, ".py"):
         path = Path(name)
         if path.is_file():

