@@ -2,7 +2,7 @@
 // a client asks it for one peer at a time: at the first message to each, in wall time, 65,280 times in an alltoall on
 // 256 ranks. So a rank also writes what it puts to a file of the run (DRYFLY_MODEX), and finds there what its peers
 // have put; the fence in MPI_Init, which every rank passes between the two, makes the file complete. What is not in it
-// is asked of the server as ever. Structures and types are the PMIx standard's (4.1, chapter 3).
+// is asked of the server as ever.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,35 +14,20 @@
 #include <cstdint>
 
 #include "clock/export.hpp"
+#include "clock/group_calls.hpp"
 #include "clock/mpi_library.hpp"
-#include "clock/rank.hpp"
 #include "clock/real.hpp"
 
 namespace dryfly::preload {
 
 namespace {
 
-constexpr std::uint16_t byte_object = 27;
-constexpr std::size_t longest_name = 255;
+using pmix::Process;
+using pmix::Value;
+
 constexpr std::size_t key_bytes = 64;
 constexpr std::uint32_t rank_count_max = 1U << 20;
 constexpr int keys_max = 8;
-
-struct Process {
-  char name_space[longest_name + 1];
-  std::uint32_t rank;
-};
-
-struct Value {
-  std::uint16_t type;
-  union {
-    struct {
-      char* bytes;
-      std::size_t size;
-    } object;
-    std::uint64_t room[3];  // of the largest member
-  };
-};
 
 // A record of the file; the bytes follow.
 struct Card {
@@ -85,7 +70,7 @@ bool fits(const char* key) { return key != nullptr && strlen(key) < key_bytes &&
 
 void write_card(const char* key, const Value& value) {
   const char* rank = getenv("PMIX_RANK");
-  if (file_name() == nullptr || rank == nullptr || !fits(key) || value.type != byte_object) return;
+  if (file_name() == nullptr || rank == nullptr || !fits(key) || value.type != pmix::byte_object) return;
   const std::size_t bytes = sizeof(Card) + (value.object.size + 7) / 8 * 8;
   auto* card = static_cast<Card*>(calloc(1, bytes));
   if (card == nullptr) return;
@@ -162,19 +147,14 @@ Value* value_of(const Card& card) {
     return nullptr;
   }
   memcpy(bytes, &card + 1, card.size);
-  value->type = byte_object;
+  value->type = pmix::byte_object;
   value->object.bytes = bytes;
   value->object.size = card.size;
   return value;
 }
 
-bool own_name_space(const Process& process) {
-  static const char* const own = getenv("PMIX_NAMESPACE");
-  return own != nullptr && strcmp(process.name_space, own) == 0;
-}
-
 Value* look_up(const Process* process, const char* key) {
-  if (file_name() == nullptr || process == nullptr || !fits(key) || !own_name_space(*process)) return nullptr;
+  if (file_name() == nullptr || process == nullptr || !fits(key) || !pmix::own_name_space(*process)) return nullptr;
   const Locked locked;
   const Card* card = find_card(key, process->rank);
   if (card == nullptr) {
@@ -184,39 +164,33 @@ Value* look_up(const Process* process, const char* key) {
   return card != nullptr ? value_of(*card) : nullptr;
 }
 
-// Of the PMIx below the MPI library, which Python loads for itself alone: RTLD_NEXT misses it there.
-void* next(const char* name) {
+}  // namespace
+
+void* pmix::next(const char* name) {
   void* found = find_in_library(name);
   return found != nullptr ? found : dlsym(RTLD_NEXT, name);
 }
 
-}  // namespace
+bool pmix::own_name_space(const Process& process) {
+  static const char* const own = getenv("PMIX_NAMESPACE");
+  return own != nullptr && strcmp(process.name_space, own) == 0;
+}
 
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
 
-DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, Value* value) {
-  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, Value*)>(next("PMIx_Put"));
+DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, pmix::Value* value) {
+  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, pmix::Value*)>(pmix::next("PMIx_Put"));
   write_card(key, *value);
   return real(scope, key, value);
 }
 
-DRYFLY_EXPORT int PMIx_Get(const Process* process, const char* key, const void* info, std::size_t count,
-                           Value** value) {
-  using Get = int (*)(const Process*, const char*, const void*, std::size_t, Value**);
-  static const auto real = reinterpret_cast<Get>(next("PMIx_Get"));
+DRYFLY_EXPORT int PMIx_Get(const pmix::Process* process, const char* key, const pmix::Info* infos, std::size_t count,
+                           pmix::Value** value) {
+  using Get = int (*)(const pmix::Process*, const char*, const pmix::Info*, std::size_t, pmix::Value**);
+  static const auto real = reinterpret_cast<Get>(pmix::next("PMIx_Get"));
   *value = look_up(process, key);
-  return *value != nullptr ? 0 : real(process, key, info, count, value);
-}
-
-// MPI_Comm_create_from_group asks the process manager to agree upon a number. Ranks would wait there while they hold
-// virtual time, which those that are to come need; so it is refused, as by a manager that has no groups.
-DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const Process* members, std::size_t count, const void* wishes,
-                                       std::size_t wish_count, void** results, std::size_t* result_count) {
-  constexpr int not_supported = -47;
-  using Construct = int (*)(const char*, const Process*, std::size_t, const void*, std::size_t, void**, std::size_t*);
-  static const auto real = reinterpret_cast<Construct>(next("PMIx_Group_construct"));
-  if (belongs_to_run() && count > 1) return not_supported;
-  return real(name, members, count, wishes, wish_count, results, result_count);
+  if (*value == nullptr) *value = look_up_in_group(process, key, infos, count);
+  return *value != nullptr ? 0 : real(process, key, infos, count, value);
 }

@@ -64,7 +64,11 @@ bool another_thread_can_run() {
 bool waits_virtually(const void* caller) { return clock_is_virtual() && !lives_in_real_time(caller); }
 
 TimedWait::TimedWait(std::uint64_t deadline_ps, std::uint64_t first_slice_ns)
-    : deadline_ps_(deadline_ps), began_ns_(real::now_ns(CLOCK_MONOTONIC)), main_(on_main_thread()) {
+    : deadline_ps_(deadline_ps),
+      began_ns_(real::now_ns(CLOCK_MONOTONIC)),
+      used_ns_(real::now_ns(CLOCK_PROCESS_CPUTIME_ID)),
+      main_(on_main_thread()),
+      pending_(deadline_ps) {
   if (main_) observe_compute(Observation::within_gap);
   const std::uint64_t now = instant();
   requested_ns_ = deadline_ps > now ? (deadline_ps - now) / 1000 : 0;
@@ -79,27 +83,36 @@ timespec TimedWait::slice_end(clockid_t clock) const {
   return {static_cast<time_t>(end / 1'000'000'000U), static_cast<long>(end % 1'000'000'000U)};
 }
 
+// Has it waited for real as long as asked? A thread that only lacked a processor meanwhile has its time to come.
+bool TimedWait::is_over(std::uint64_t elapsed_ns, bool another_can_run) const {
+  if (elapsed_ns < requested_ns_) return false;
+  return !another_can_run || real::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns_ >= requested_ns_;
+}
+
 bool TimedWait::go_on() {
   if (deadline_ps_ == wire::far_future) return true;
   if (!main_ && instant() >= deadline_ps_) return false;
   const bool may_move = main_ || !inside_mpi();
   const std::uint64_t elapsed = real::now_ns(CLOCK_MONOTONIC) - began_ns_;
-  const bool exhausted = elapsed >= requested_ns_;
   if (on_served_fabric()) {
     // Other programs, which come and go, can make it happen: it waits as long as asked, and the clock moves along.
-    if (exhausted) advance_to(deadline_ps_);
-    slice_ns_ = exhausted ? 0 : requested_ns_ - elapsed;
-    return !exhausted;
+    const bool over = elapsed >= requested_ns_;
+    if (over) advance_to(deadline_ps_);
+    slice_ns_ = over ? 0 : requested_ns_ - elapsed;
+    return !over;
   }
-  if (main_ ? exhausted || !another_thread_can_run() : may_move && !exhausted && !another_thread_can_run()) {
+  const bool another_can_run = another_thread_can_run();
+  const bool over = is_over(elapsed, another_can_run);
+  if (main_ ? over || (!another_can_run && pending_.is_first())
+            : may_move && !over && !another_can_run && pending_.is_first()) {
     advance_to(deadline_ps_);
     sched_yield();
     return false;
   }
-  if (exhausted) return false;
+  if (over) return false;
   slice_ns_ = slice_ns_ < shortest_slice_ns ? shortest_slice_ns : slice_ns_ * 2;
   if (slice_ns_ > longest_slice_ns) slice_ns_ = longest_slice_ns;
-  if (slice_ns_ > requested_ns_ - elapsed) slice_ns_ = requested_ns_ - elapsed;
+  if (elapsed < requested_ns_ && slice_ns_ > requested_ns_ - elapsed) slice_ns_ = requested_ns_ - elapsed;
   return true;
 }
 

@@ -3,9 +3,10 @@
 // What a wait waits for (another thread, a file descriptor) is real, its time-out is virtual, and so it has to be
 // decided when "it will not happen before the deadline" is true:
 //  - The main thread looks whether it has happened. If not, and no other thread of the process can run, nobody is there
-//    to make it happen: the clock moves to the deadline and the wait has timed out. While another thread can run (is
-//    running, or would be if it had a processor), the wait goes on for real, in short slices, but never longer than the
-//    program asked for.
+//    to make it happen: the clock moves to the deadline and the wait has timed out, unless another thread waits for an
+//    earlier instant (PendingWait), whose turn is first. While another thread can run (is running, or would be if it
+//    had a processor), the wait goes on for real, in short slices, but never longer than the program asked for: as long
+//    in real time and, while threads only lack a processor, in processor time.
 //  - A helper thread does not own the clock. Its wait is over when the rank's clock has come to the deadline, or when
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.
@@ -18,6 +19,8 @@
 #include <time.h>
 
 #include <cstdint>
+
+#include "clock/pending_waits.hpp"
 
 namespace dryfly::preload {
 
@@ -39,11 +42,15 @@ class TimedWait {
   bool go_on();
 
  private:
+  bool is_over(std::uint64_t elapsed_ns, bool another_can_run) const;
+
   std::uint64_t deadline_ps_;
   std::uint64_t requested_ns_;
   std::uint64_t began_ns_;  // real
+  std::uint64_t used_ns_;   // processor time of all threads at the beginning
   std::uint64_t slice_ns_;
   bool main_;
+  PendingWait pending_;
 };
 
 // Is this wait to be virtual: has the process a virtual clock, and does the code at `caller` live in it?

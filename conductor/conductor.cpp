@@ -184,6 +184,8 @@ void Conductor::open_gate(Rank& rank) {
       return gate_start(rank);
     case wire::GateKind::end:
       return gate_end(rank);
+    case wire::GateKind::meet:
+      return gate_meet(rank);
     case wire::GateKind::outside:
       rank.outside = true;
       return release(rank, rank.gate_at_ps);

@@ -79,6 +79,7 @@ class Conductor final : private EventOutlet {
   bool pass_batons();
   void gate_start(Rank& rank);
   void gate_end(Rank& rank);
+  void gate_meet(Rank& rank);
   void start_all();
   void end_all();
 
@@ -140,7 +141,8 @@ class Conductor final : private EventOutlet {
   Batons batons_;
   // Ranks that wait for an instant (polling, timed), by that instant.
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;
-  std::vector<RankId> ready_;  // have an event and are still waiting to be released
+  std::map<std::uint64_t, std::vector<RankId>> meetings_;  // who is there already: meetings.cpp
+  std::vector<RankId> ready_;                              // have an event and are still waiting to be released
 
   Spec spec_;
   std::string result_path_;

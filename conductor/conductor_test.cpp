@@ -272,9 +272,9 @@ TEST_CASE("memory that a rank watches changes at its instant: not before, and a 
   });
 }
 
-TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {
+// What the conductor says of two ranks that wait for ever; the run ends when their parent kills them.
+std::string said_of_deadlock(const std::function<void(wire::Channel&, std::uint32_t)>& wait) {
   const std::string spec = spec_text();
-  // Both ranks wait for a message nobody sends; the run ends when their parent kills them.
   const std::string name = "dryfly-test-deadlock-" + std::to_string(getpid());
   int status[2];
   int life[2];
@@ -291,10 +291,7 @@ TEST_CASE("ranks that all wait while nothing is in flight are reported as a dead
     wire::Channel* channel = wire::Channel::attach();
     if (channel == nullptr) _exit(2);
     channel->gate(wire::GateKind::start);
-    open_endpoint(*channel);
-    static char buffer[8];
-    post_receive(*channel, buffer, sizeof buffer, 1);
-    next_event(*channel);
+    wait(*channel, rank);
     _exit(1);
   }
   std::thread simulator([&] {
@@ -308,8 +305,6 @@ TEST_CASE("ranks that all wait while nothing is in flight are reported as a dead
     REQUIRE(got > 0);
     said.append(buffer, static_cast<std::size_t>(got));
   }
-  CHECK(said.find("deadlock-rank 0") != std::string::npos);
-  CHECK(said.find("deadlock-rank 1") != std::string::npos);
   for (const pid_t child : children) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
@@ -317,6 +312,45 @@ TEST_CASE("ranks that all wait while nothing is in flight are reported as a dead
   close(life[1]);
   simulator.join();
   for (const int descriptor : {status[0], status[1], life[0]}) close(descriptor);
+  return said;
+}
+
+void meet_the_others(wire::Channel& channel, std::uint64_t meeting) {
+  dryfly_self.page->meeting = meeting;
+  dryfly_self.page->meeting_size = 2;
+  channel.gate(wire::GateKind::meet);
+}
+
+TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {
+  const std::string said = said_of_deadlock([](wire::Channel& channel, std::uint32_t) {
+    open_endpoint(channel);
+    static char buffer[8];
+    post_receive(channel, buffer, sizeof buffer, 1);  // of a message that nobody sends
+    next_event(channel);
+  });
+  CHECK(said.find("deadlock-rank 0") != std::string::npos);
+  CHECK(said.find("deadlock-rank 1") != std::string::npos);
+}
+
+TEST_CASE("ranks at different meetings are reported as a deadlock") {
+  const std::string said =
+      said_of_deadlock([](wire::Channel& channel, std::uint32_t rank) { meet_the_others(channel, rank); });
+  CHECK(said.find("deadlock-rank 0") != std::string::npos);
+  CHECK(said.find("deadlock-rank 1") != std::string::npos);
+}
+
+TEST_CASE("ranks that meet go on at one instant, which the last of them decides") {
+  // Rank 0 comes at 1 us, rank 1 at 5 us; then 300 ns to the NIC and 300 ns back, as for a command.
+  constexpr std::uint64_t us = 1'000'000;
+  run_ranks(spec_text(), [](wire::Channel& channel, std::uint32_t rank) {
+    const std::uint64_t begin = channel.now();
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+      channel.charge(rank == 0 ? us : 5 * us);
+      meet_the_others(channel, 77);
+      if (channel.now() != begin + round * (5 * us + 600'000)) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace

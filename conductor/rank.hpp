@@ -21,6 +21,7 @@ enum class RankState : std::uint8_t {
   polling,   // waits until everything visible at its instant is there
   waiting,   // waits for an event
   timed,     // waits for an event or a deadline
+  meeting,   // waits until all have come to the meeting that it is at
   ending,    // inside MPI_Finalize, waits for an event or for everybody to get there
   away,      // outside virtual time: a marked call, or let go because it slept while all others stood still
   ended,     // everybody is in MPI_Finalize: virtual time is over

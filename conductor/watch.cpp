@@ -61,10 +61,14 @@ void Conductor::check_deadlock() {
   if (served() || !started_ || ended_ || broken_ || running_ != 0 || !by_instant_.empty() || !ready_.empty()) return;
   if (!batons_.open_nodes().empty()) return;
   if (!nothing_under_way() || work_is_there()) return;
+  bool any_takes_turns = false;
   for (const Rank& rank : ranks_) {
+    if (rank.state == RankState::meeting) continue;  // turns do not help it
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.overflow.empty()) return;
+    any_takes_turns = true;
   }
+  if (!any_takes_turns) return report_deadlock();
   // A library may have something left to do that takes more turns than a rank has before it waits: a queue of
   // accumulates to itself, of which a turn handles one. Everybody gets more of them; when nothing has come of that,
   // nothing will. The number of rounds bounds the wall time: few ranks get many.
@@ -78,7 +82,9 @@ void Conductor::check_deadlock() {
   writes_at_last_round_ = batons_.writes();
   ++gates_.standstills;
   if (segment_.header().nodes_share_memory != 0) return batons_.let_all_look();
-  for (Rank& rank : ranks_) release(rank, rank.gate_at_ps);
+  for (Rank& rank : ranks_) {
+    if (rank.state != RankState::meeting) release(rank, rank.gate_at_ps);
+  }
 }
 
 void Conductor::report_deadlock() {

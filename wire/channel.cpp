@@ -368,6 +368,13 @@ bool Channel::idle_until(std::uint64_t deadline_ps) {
   return wait_until(GateKind::wait_until, deadline_ps);
 }
 
+void Channel::meet() {
+  const std::uint64_t at = now();
+  request(GateKind::meet, far_future);
+  if (now() > at) self_->waited_ps.fetch_add(now() - at, std::memory_order_relaxed);
+  publish();
+}
+
 int Channel::gate(GateKind kind) {
   if (kind == GateKind::baton_back) {
     give_baton_back();
@@ -375,6 +382,10 @@ int Channel::gate(GateKind kind) {
   }
   if (kind == GateKind::end && head() != nullptr && header_->nodes_share_memory == 0) {
     jump_to_head();
+    return 0;
+  }
+  if (kind == GateKind::meet) {
+    meet();
     return 0;
   }
   if (kind == GateKind::start) leave_common_pages();

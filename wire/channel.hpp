@@ -110,6 +110,7 @@ class Channel {
   bool wait_until(GateKind kind, std::uint64_t deadline_ps);
   bool wait_with_node(GateKind kind, std::uint64_t deadline_ps);
   void give_baton_back();
+  void meet();
   bool wait_outside();
   std::uint64_t step_ps() const;
   std::uint64_t sooner(std::uint64_t deadline_ps);

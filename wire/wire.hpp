@@ -104,6 +104,7 @@ enum class GateKind : std::uint32_t {
   drain,       // release when the command ring is empty
   baton,       // begins an MPI call; release when no rank of the node may come before it (conductor/batons.hpp)
   baton_back,  // has left the call; never waits
+  meet,        // release when as many ranks as `meeting_size` are at the same `meeting`, all at one instant
 };
 
 // One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.
@@ -139,6 +140,8 @@ struct alignas(64) RankPage {
   GateKind gate_kind;
   std::uint64_t gate_at_ps;
   std::uint64_t gate_deadline_ps;
+  std::uint64_t meeting;                  // what it meets the others for: equal for all of them, and nobody else
+  std::uint32_t meeting_size;             // how many they are
   std::uint32_t gate_has_acted;           // since it got the baton: may have written to memory that the node shares
   std::uint64_t baton_end_ps;             // when it gave the baton back last
   std::atomic<std::uint32_t> baton_ends;  // counts that

@@ -309,6 +309,32 @@ TEST_CASE("run: a helper's sleep moves the clock only when everybody waits for i
   CHECK(computed.virtual_ps == 0);
 }
 
+TEST_CASE("run: of two waits the one with the earlier deadline ends first, whoever waits") {
+  begin();
+  std::mutex mutex;
+  std::condition_variable done;
+  bool is_done = false;
+  std::thread sleeper([&] {
+    sleep(10);
+    const std::lock_guard lock(mutex);
+    is_done = true;
+    done.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  const auto wait = [&](int ms) { return done.wait_for(lock, std::chrono::milliseconds(ms), [&] { return is_done; }); };
+  // The helper sleeps 10 s: three waits of 2 ms end without it, and one of an hour with it.
+  const Taken early = measure([&] {
+    for (int i = 0; i < 3; ++i) CHECK_FALSE(wait(2));
+  });
+  const Taken late = measure([&] { CHECK(wait(3'600'000)); });
+  lock.unlock();
+  sleeper.join();
+  CHECK(early.virtual_ps >= 6 * ps_per_ms);
+  CHECK(early.virtual_ps < 7 * ps_per_ms);
+  CHECK(early.virtual_ps + late.virtual_ps <= ten_s_ps + ps_per_ms);
+  CHECK(early.real_ns + late.real_ns < 10 * one_s_ns);
+}
+
 TEST_CASE("run: a child after fork has real clocks") {
   begin();
   const pid_t child = fork();

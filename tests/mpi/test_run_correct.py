@@ -21,6 +21,7 @@ _COUNTS = {
     "collectives_v.c": (*_SMALL, 13, 16, 64),
     "reductions.c": (*_SMALL, 13, 16, 64),
     "communicators.c": (*_SMALL, 16, 64),
+    "groups.c": (5,),
     "datatypes.c": (*_SMALL, 16),
     "rma.c": (*_SMALL, 16),
     "rma_contended.c": (*_SMALL, 16, 64),

@@ -27,6 +27,7 @@ _COUNTS = {
     "collectives_v.c": (3,),
     "reductions.c": (3,),
     "communicators.c": (5,),
+    "groups.c": (5,),
     "datatypes.c": (2,),
     "rma.c": (2,),
     "rma_contended.c": (3,),
@@ -62,7 +63,7 @@ def test_ob1_matches_in_software(name: str, dryfly: Dryfly, built: Programs) -> 
 
 
 # communicators.c has MPI_Intercomm_create, whose messages hold the ranks' PMIx names.
-@pytest.mark.parametrize("name", ["communicators.c", "collectives.c"])
+@pytest.mark.parametrize("name", ["communicators.c", "collectives.c", "groups.c"])
 def test_the_same_run_gives_the_same_fingerprint(name: str, dryfly: Dryfly, built: Programs) -> None:
     runs = [dryfly("run", "-N", "4", "--ppn", "2", *_NONE, "--", built.check(name)).succeeded() for _ in range(2)]
     assert runs[0].fingerprint == runs[1].fingerprint
