@@ -37,6 +37,7 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       command_latency_(command_latency),
       completion_latency_(completion_latency),
       memory_(segment, arena_),
+      groups_(topology),
       known_(ranks.size() * wire::endpoint_count_max) {
   arena_.open(segment.base(), &segment.header());
   engine.attach(ComponentClass::host, *this);
@@ -118,6 +119,13 @@ void Translator::execute(std::uint32_t slot) {
     case CommandKind::fetch_atomic:
     case CommandKind::compare_atomic:
       return execute_rma(slot, operation);
+    case CommandKind::join_group:
+      return execute_join(slot, operation);
+    case CommandKind::contribute:
+      return execute_contribution(slot, operation);
+    case CommandKind::leave_group:
+      leave_group(command.key, static_cast<std::uint32_t>(command.tag));
+      break;
     case CommandKind::open_endpoint:
       break;  // done by drain()
     case CommandKind::close_endpoint:

@@ -49,6 +49,7 @@ enum class WorkKind : std::uint8_t {
   fatal_entries,
   fatal_events,
   tell_match,  // a message that was unexpected has its receive: tell its source
+  collective,  // the root: all parts are here, complete the reduction; others: the tree is armed, give your part
 };
 
 // What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.

@@ -31,6 +31,7 @@ class Transport final : public Handler, public TransferSink {
 
   // An end-point that is opened again stays on its node.
   void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
+  NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // Both must have been opened; it does not matter whether they are open still.
   bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
 
@@ -46,6 +47,9 @@ class Transport final : public Handler, public TransferSink {
   void flush(EndpointId target, Parcel parcel);
   // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
   void place(Parcel parcel, bool on_node);
+
+  // Nowhere: arrived() after that time.
+  void hold(Parcel parcel, Duration time);
 
   // Of the NIC that the end-point is on.
   NicCounters& counters_of(EndpointId endpoint) { return counters_[port(endpoint).counters]; }
@@ -73,7 +77,8 @@ class Transport final : public Handler, public TransferSink {
     own_ingress,
     bus,
     flush,
-    settled
+    settled,
+    held
   };
 
   struct Arrival {
