@@ -31,6 +31,7 @@ void Translator::close_endpoint(EndpointId endpoint) {
   if (!rank.endpoints_open[index]) return;
   rank.endpoints_open.reset(index);
   for (const std::uint32_t slot : fences_.close(endpoint)) execute(slot);
+  leave_groups(endpoint);
   nics_->close_endpoint(endpoint);
   regions_.erase(endpoint.value);
   if (segment_.header().served != 0) forget_receives(rank, endpoint);

@@ -5,6 +5,7 @@
 #include "conductor/atomics.hpp"
 #include "core/contract/network.hpp"
 #include "core/nic/portal.hpp"
+#include "wire/reduction.hpp"
 
 namespace dryfly {
 
@@ -21,6 +22,8 @@ bool is_atomic(CommandKind kind) {
   return kind == CommandKind::atomic || kind == CommandKind::fetch_atomic || kind == CommandKind::compare_atomic;
 }
 
+bool is_of_group(CommandKind kind) { return kind == CommandKind::join_group || kind == CommandKind::contribute; }
+
 // Of a receive the length says only what there is room for.
 bool moves_bytes(CommandKind kind) {
   return kind == CommandKind::send || kind == CommandKind::tagged_send || kind == CommandKind::write ||
@@ -35,13 +38,14 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
   if (bytes < wire::command_bytes || bytes > record_bytes_max || bytes > room || bytes % wire::record_granule != 0) {
     return "length";
   }
-  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::work_done) return "kind";
+  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::contribute) return "kind";
   if (command.endpoint >= wire::endpoint_count_max) return "end-point";
   if (command.at_ps > last_instant_ps) return "instant";
   if (command.kind == CommandKind::open_endpoint) return fault_of_opening(command, rank, payload);
   if (command.traffic_class > static_cast<std::uint8_t>(TrafficClass::ethernet)) return "traffic class";
   if (moves_bytes(command.kind) && command.length > message_bytes_max) return "size";
   if (const char* fault = fault_of_payload(command)) return fault;
+  if (is_of_group(command.kind)) return fault_of_group(command, payload);
   return is_atomic(command.kind) ? fault_of_atomic(command) : nullptr;
 }
 
@@ -69,6 +73,21 @@ const char* Scrutiny::fault_of_atomic(const wire::Command& command) const {
   const std::uint64_t bytes = compares ? command.aux : command.length;
   if (bytes == 0 || bytes % element != 0 || bytes > command.length) return "operands";
   return compares && command.length - bytes < bytes ? "operands" : nullptr;
+}
+
+const char* Scrutiny::fault_of_group(const wire::Command& command, const char* payload) const {
+  if ((command.flags & command_flag::payload_inline) == 0) return "group";
+  if (command.kind == CommandKind::contribute) {
+    wire::Contribution part{};
+    if (command.length != sizeof part || command.aux > wire::reduction_bytes_max) return "contribution";
+    std::memcpy(&part, payload, sizeof part);
+    return part.count == 0 ? "contribution" : nullptr;
+  }
+  wire::GroupSettings settings{};
+  if (command.length < sizeof settings || (command.length - sizeof settings) % sizeof(std::uint32_t) != 0)
+    return "group";
+  std::memcpy(&settings, payload, sizeof settings);
+  return settings.radix < 2 ? "group" : nullptr;
 }
 
 const char* Scrutiny::fault_of_opening(const wire::Command& command, const Rank& rank, const char* payload) const {

@@ -25,6 +25,7 @@ class Scrutiny {
  private:
   const char* fault_of_payload(const wire::Command& command) const;
   const char* fault_of_atomic(const wire::Command& command) const;
+  const char* fault_of_group(const wire::Command& command, const char* payload) const;
   const char* fault_of_opening(const wire::Command& command, const Rank& rank, const char* payload) const;
 
   const wire::SegmentHeader& header_;

@@ -38,6 +38,7 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       completion_latency_(completion_latency),
       memory_(segment, arena_),
       scrutiny_(segment.header(), topology),
+      groups_(topology),
       known_(ranks.size() * wire::endpoint_count_max) {
   arena_.open(segment.base(), &segment.header());
   engine.attach(ComponentClass::host, *this);
@@ -94,6 +95,12 @@ void Translator::execute(std::uint32_t slot) {
     case CommandKind::fetch_atomic:
     case CommandKind::compare_atomic:
       return execute_rma(slot, operation);
+    case CommandKind::join_group:
+      return execute_join(slot, operation);
+    case CommandKind::contribute:
+      return execute_contribution(slot, operation);
+    case CommandKind::leave_group:
+      return execute_leave(slot, operation);
     case CommandKind::open_endpoint:
       break;  // done by drain()
     case CommandKind::close_endpoint:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conductor/fences.hpp"
+#include "conductor/groups.hpp"
 #include "conductor/memory.hpp"
 #include "conductor/operation.hpp"
 #include "conductor/rank.hpp"
@@ -86,6 +87,8 @@ class Translator final : public Handler, public Host {
   void rma_done(EndpointId source, Token rma, int error) override;
   void needs_processor(EndpointId at, const Work& work) override;
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override;
+  void joined(Token join, std::uint32_t member, int error) override;
+  void reduced(Token part, int error) override;
 
  private:
   struct AskedWork {
@@ -122,6 +125,14 @@ class Translator final : public Handler, public Host {
   void execute_peek(std::uint32_t slot, Operation& operation);
   void execute_cancel(std::uint32_t slot, Operation& operation);
   void execute_rma(std::uint32_t slot, Operation& operation);
+  // Groups and their reductions: reductions.cpp.
+  void execute_join(std::uint32_t slot, Operation& operation);
+  void execute_contribution(std::uint32_t slot, Operation& operation);
+  void begin_join(Token join);
+  void record_reduction(EndpointId root, RankId rank, std::uint64_t bytes);
+  void execute_leave(std::uint32_t slot, const Operation& operation);
+  void leave_group(std::uint64_t key, std::uint32_t member);
+  void leave_groups(EndpointId endpoint);
   void emit(RankId rank, PendingEvent&& pending);
   void record_delivery(EndpointId source, EndpointId target, Bytes size);
   void tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
@@ -153,6 +164,7 @@ class Translator final : public Handler, public Host {
   Operations operations_;
   Scrutiny scrutiny_;
   Fences fences_;
+  Groups groups_;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> known_;                   // end-points that have ever been opened

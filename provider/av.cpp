@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "provider/av_set.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/peer.hpp"
@@ -133,7 +134,7 @@ fi_ops_av vector_calls = {
     .remove = remove,
     .lookup = lookup,
     .straddr = address_text,
-    .av_set = unsupported,
+    .av_set = open_address_set,
 };
 
 }  // namespace

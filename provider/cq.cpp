@@ -122,7 +122,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->tag = completion.tag;
   entry->olen = completion.missing_bytes;
   entry->err = completion.error;
-  entry->prov_errno = completion.error;
+  entry->prov_errno = completion.provider_error != 0 ? completion.provider_error : completion.error;
   entry->err_data_size = 0;
   take_one(queue);
   session.channel().begin_turns();

@@ -28,7 +28,8 @@ struct Completion {
   std::uint64_t tag;
   AddressVector* sources;  // turns `source` into an fi_addr_t; null where there is no source
   std::uint32_t source;
-  int error;                    // 0, or a positive libfabric error number: an error entry
+  int error;                    // 0, or a libfabric error number: an error entry
+  int provider_error;           // of an error entry; 0: the same number
   std::uint64_t missing_bytes;  // truncated
   Token arrived;                // a message whose arrival this is (provider/peer.hpp); 0: a completion
   bool by_software;             // its message was matched by software, which whoever takes it has to pay for

@@ -7,6 +7,7 @@
 #include "provider/atomic.hpp"
 #include "provider/av.hpp"
 #include "provider/cntr.hpp"
+#include "provider/collective.hpp"
 #include "provider/cq.hpp"
 #include "provider/deferred.hpp"
 #include "provider/ep.hpp"
@@ -52,7 +53,7 @@ fi_ops_domain domain_calls = {
     .stx_ctx = unsupported,
     .srx_ctx = peer::open_shared_receive,
     .query_atomic = query_atomic,
-    .query_collective = unsupported,
+    .query_collective = query_collective,
     .endpoint2 = open_endpoint_with_flags,
 };
 

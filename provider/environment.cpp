@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t inline_bytes = 192;
 constexpr std::uint64_t mebibyte = 1 << 20;
+constexpr std::uint64_t collective_timeout_us_max = 20'000'000;
 
 // Reads one setting after the other; after the first that is refused it only remembers why.
 class Reader {
@@ -139,6 +140,19 @@ void read_queues(Reader& reader, Environment& to) {
   if (percent < 1 || percent > 100) reader.refuse("CQ_FILL_PERCENT", "CQ fill percent invalid. Setting to 50.");
 }
 
+void read_collectives(Reader& reader, Environment& to) {
+  reader.size("ZBCOLL_RADIX", to.join_radix);
+  if (to.join_radix < 2) {
+    reader.refuse("ZBCOLL_RADIX", "Invalid zbcoll_radix=%llu, reset to 2",
+                  static_cast<unsigned long long>(to.join_radix));
+  }
+  // libfabric takes the nearest that it accepts.
+  reader.size("COLL_TIMEOUT_USEC", to.collective_timeout_us);
+  to.collective_timeout_us = std::clamp<std::uint64_t>(to.collective_timeout_us, 1, collective_timeout_us_max);
+  reader.size("HWCOLL_ADDRS_PER_JOB", to.groups_per_job);
+  reader.flag("COLL_USE_DMA_PUT", to.collective_dma);
+}
+
 // Settings without an effect in the model: wrong values are refused all the same.
 void check_others(Reader& reader) {
   constexpr const char* classes[] = {"BEST_EFFORT", "LOW_LATENCY", "DEDICATED_ACCESS", "BULK_DATA"};
@@ -167,6 +181,8 @@ void set_defaults(Environment& to) {
   to.event_batch = 32;
   to.queue_size = 131'072;
   to.transmit_size = to.receive_size = queue_depth;
+  to.join_radix = 2;
+  to.collective_timeout_us = collective_timeout_us_max;
 }
 
 }  // namespace
@@ -188,6 +204,7 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   reader.flag("HYBRID_RECV_PREEMPTIVE", to.preempt_on_pool);
   reader.flag("HYBRID_POSTED_RECV_PREEMPTIVE", to.preempt_on_posted);
   reader.flag("HYBRID_UNEXPECTED_MSG_PREEMPTIVE", to.preempt_on_unexpected);
+  read_collectives(reader, to);
   check_others(reader);
   return reader.ok();
 }

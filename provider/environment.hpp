@@ -33,6 +33,10 @@ struct Environment {
   bool preempt_on_pool;
   bool preempt_on_posted;
   bool preempt_on_unexpected;
+  std::uint64_t join_radix;             // of the tree in which a group is formed
+  std::uint64_t collective_timeout_us;  // how long a reduction engine stays armed
+  std::uint64_t groups_per_job;         // 0: no limit
+  bool collective_dma;                  // the NIC fetches reduction packets
 
   std::uint64_t eager_max() const { return rendezvous_threshold + rendezvous_get_min; }
   // For an end-point with these attributes.

@@ -9,7 +9,10 @@
 
 #include "provider/atomic.hpp"
 #include "provider/attributes.hpp"
+#include "provider/collective.hpp"
 #include "provider/deferred.hpp"
+#include "provider/eq.hpp"
+#include "provider/group.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
@@ -33,6 +36,7 @@ void unbind(Endpoint& endpoint) {
   for (Counter* counter : {endpoint.sends, endpoint.receives, endpoint.writes, endpoint.reads}) {
     if (counter != nullptr) --counter->users;
   }
+  if (endpoint.events != nullptr) --endpoint.events->users;
 }
 
 // The simulator forgets an end-point's memory regions with it.
@@ -53,6 +57,7 @@ int close_endpoint(fid* fid) {
   }
   session.state().operations.remove_all_of(*endpoint);
   detach_regions(*endpoint);
+  forget_groups(*endpoint);
   session.state().endpoints[endpoint->index] = nullptr;
   unbind(*endpoint);
   --endpoint->domain->users;
@@ -99,6 +104,15 @@ int bind_counter(Endpoint& endpoint, Counter& counter, std::uint64_t flags) {
   return 0;
 }
 
+// A connectionless end-point has no events but those of groups.
+int bind_event_queue(Endpoint& endpoint, EventQueue& queue) {
+  if ((endpoint.capabilities & FI_COLLECTIVE) == 0) return 0;
+  if (endpoint.events != nullptr) return -FI_EINVAL;
+  endpoint.events = &queue;
+  ++queue.users;
+  return 0;
+}
+
 int bind(fid* fid, struct fid* what, std::uint64_t flags) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
@@ -117,7 +131,7 @@ int bind(fid* fid, struct fid* what, std::uint64_t flags) {
     case FI_CLASS_SRX_CTX:
       return peer::bind_shared_receive(endpoint, *what);
     case FI_CLASS_EQ:
-      return 0;  // a connectionless end-point has no events
+      return bind_event_queue(endpoint, *object_of<EventQueue>(what));
     default:
       log("fi_ep_bind: objects of class %zu cannot be bound", what->fclass);
       return -FI_ENOSYS;
@@ -142,6 +156,9 @@ int enable(const Session& session, Endpoint& endpoint) {
   // end-point before their first message.
   session.channel().gate(wire::GateKind::drain);
   endpoint.enabled = true;
+  constexpr std::uint64_t both_ways = FI_SEND | FI_RECV;
+  const bool collective = (endpoint.capabilities & FI_COLLECTIVE) != 0;
+  if (collective && (endpoint.capabilities & both_ways) == both_ways) endpoint.fid.collective = &collective_calls;
   return endpoint.shared != nullptr ? peer::watch_arrivals(session, endpoint) : 0;
 }
 
@@ -241,7 +258,7 @@ fi_ops_cm name_calls = {
     .accept = unsupported,
     .reject = unsupported,
     .shutdown = unsupported,
-    .join = unsupported,
+    .join = join_group,
 };
 
 // The lowest free index, so that addresses do not depend on anything but the order of calls.
@@ -307,6 +324,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->fid.rma = &rma_calls;
   endpoint->fid.tagged = &tagged_calls;
   endpoint->fid.atomic = &atomic_calls;
+  endpoint->fid.collective = &no_collective_calls;
   endpoint->domain = object_of<Domain>(domain);
   endpoint->capabilities = info->caps;
   endpoint->order = info->tx_attr != nullptr ? info->tx_attr->msg_order : 0;

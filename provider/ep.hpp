@@ -23,6 +23,9 @@ struct BoundQueue {
   bool selective;  // entries only for operations with FI_COMPLETION
 };
 
+struct EventQueue;
+struct Group;
+
 struct Endpoint {
   fid_ep fid;
   Domain* domain;
@@ -43,6 +46,9 @@ struct Endpoint {
   std::uint32_t index;          // within the rank
   std::uint8_t traffic_class;
   bool enabled;
+  EventQueue* events;  // with FI_COLLECTIVE: how joins went
+  Group* groups;       // list
+  Group* joining;      // one of them, or null
 
   // The wire address of a peer. False: not in the table.
   bool peer(fi_addr_t handle, std::uint32_t& address) const {

@@ -8,29 +8,24 @@
 #include "provider/fabric.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
+#include "provider/progress.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
 
-namespace {
-
-// One event that the application has written.
-struct WrittenEvent {
-  WrittenEvent* next;
+struct StoredEvent {
+  StoredEvent* next;
   std::uint32_t event;
+  bool is_error;
   std::size_t length;
   fi_eq_cm_entry content;  // of `length` bytes
 };
 
-struct EventQueue {
-  fid_eq fid;
-  Fabric* fabric;
-  WrittenEvent* first;
-  WrittenEvent* last;
-};
+namespace {
 
 void drop_first(EventQueue& queue) {
-  WrittenEvent* event = queue.first;
+  StoredEvent* event = queue.first;
+  if (queue.outlet.fresh != 0) process().news.seen(queue.outlet, queue.outlet.fresh - 1);
   queue.first = event->next;
   if (queue.first == nullptr) queue.last = nullptr;
   free(event);
@@ -39,14 +34,29 @@ void drop_first(EventQueue& queue) {
 int close_event_queue(fid* fid) {
   const Session session;
   auto* queue = object_of<EventQueue>(fid);
+  if (queue->users != 0) return -FI_EBUSY;
+  if (queue->is_outlet) session.state().news.remove(queue->outlet);
   while (queue->first != nullptr) drop_first(*queue);
   --queue->fabric->users;
   free(queue);
   return 0;
 }
 
+bool append(EventQueue& queue, std::uint32_t event, const void* content, std::size_t length, bool is_error) {
+  auto* stored = static_cast<StoredEvent*>(calloc(1, sizeof(StoredEvent) + length));
+  if (stored == nullptr) return false;
+  stored->event = event;
+  stored->is_error = is_error;
+  stored->length = length;
+  memcpy(&stored->content, content, length);
+  (queue.last != nullptr ? queue.last->next : queue.first) = stored;
+  queue.last = stored;
+  return true;
+}
+
 ssize_t take(EventQueue& queue, std::uint32_t* event, void* buffer, std::size_t length, std::uint64_t flags) {
   if (queue.first == nullptr) return -FI_EAGAIN;
+  if (queue.first->is_error) return -FI_EAVAIL;
   if (queue.first->length > length) return -FI_ETOOSMALL;
   *event = queue.first->event;
   const std::size_t taken = queue.first->length;
@@ -57,22 +67,35 @@ ssize_t take(EventQueue& queue, std::uint32_t* event, void* buffer, std::size_t 
 
 ssize_t read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length, std::uint64_t flags) {
   const Session session;
-  return take(*object_of<EventQueue>(fid), event, buffer, length, flags);
+  auto& queue = *object_of<EventQueue>(fid);
+  if (queue.users == 0 || !session) return take(queue, event, buffer, length, flags);
+  // Reports of end-points come in here.
+  if (session.channel().take_turn()) return -FI_EAGAIN;
+  const bool delivered = progress(session);
+  if (queue.first == nullptr) empty_poll(session, delivered);
+  const ssize_t got = take(queue, event, buffer, length, flags);
+  if (got > 0) session.channel().charge(session.channel().costs().completion_ps);
+  return got;
 }
 
-ssize_t read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) { return -FI_EAGAIN; }
+ssize_t read_error(fid_eq* fid, fi_eq_err_entry* entry, std::uint64_t flags) {
+  const Session session;
+  auto& queue = *object_of<EventQueue>(fid);
+  if (queue.first == nullptr || !queue.first->is_error) return -FI_EAGAIN;
+  fi_eq_err_entry stored;
+  memcpy(&stored, &queue.first->content, sizeof stored);
+  // What the caller has room for in err_data stays as it is: there is none.
+  stored.err_data = entry->err_data;
+  stored.err_data_size = 0;
+  *entry = stored;
+  if ((flags & FI_PEEK) == 0) drop_first(queue);
+  return sizeof stored;
+}
 
 ssize_t write(fid_eq* fid, std::uint32_t event, const void* buffer, std::size_t length, std::uint64_t) {
-  auto* written = static_cast<WrittenEvent*>(calloc(1, sizeof(WrittenEvent) + length));
-  if (written == nullptr) return -FI_ENOMEM;
-  written->event = event;
-  written->length = length;
-  memcpy(&written->content, buffer, length);
   const Session session;
-  auto* queue = object_of<EventQueue>(fid);
-  (queue->last != nullptr ? queue->last->next : queue->first) = written;
-  queue->last = written;
-  return static_cast<ssize_t>(length);
+  const bool stored = append(*object_of<EventQueue>(fid), event, buffer, length, false);
+  return stored ? static_cast<ssize_t>(length) : -FI_ENOMEM;
 }
 
 ssize_t wait_and_read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length, int timeout_ms,
@@ -81,7 +104,9 @@ ssize_t wait_and_read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size
   for (;;) {
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
-    const ssize_t got = take(*object_of<EventQueue>(fid), event, buffer, length, flags);
+    auto& queue = *object_of<EventQueue>(fid);
+    if (queue.users != 0) progress(session);
+    const ssize_t got = take(queue, event, buffer, length, flags);
     if (got != -FI_EAGAIN || deadline.passed(session)) return got;
     deadline.wait(session);
   }
@@ -114,6 +139,14 @@ fi_ops_eq queue_calls = {
 };
 
 }  // namespace
+
+void put_event(Process& state, EventQueue& queue, std::uint32_t event, const fi_eq_err_entry& entry, bool is_error) {
+  // Without memory the event is lost.
+  append(queue, event, &entry, is_error ? sizeof(fi_eq_err_entry) : sizeof(fi_eq_entry), is_error);
+  if (!queue.is_outlet) state.news.add(queue.outlet);
+  queue.is_outlet = true;
+  state.news.delivered(queue.outlet);
+}
 
 int open_event_queue(fid_fabric* fid, fi_eq_attr* attributes, fid_eq** queue_fid, void* context) {
   if (attributes != nullptr && !wait_object_accepted(attributes->wait_obj)) return -FI_ENOSYS;

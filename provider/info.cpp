@@ -62,6 +62,8 @@ std::uint64_t granted(std::uint64_t asked) {
   if (asked == 0) return all_capabilities;
   std::uint64_t granted = asked | secondary_capabilities;
   if ((asked & (FI_MSG | FI_TAGGED)) != 0 && (asked & (FI_SEND | FI_RECV)) == 0) granted |= FI_SEND | FI_RECV;
+  // Collectives need messages, of either kind.
+  if ((asked & FI_COLLECTIVE) != 0 && (asked & (FI_MSG | FI_TAGGED)) == 0) granted |= FI_MSG | FI_SEND | FI_RECV;
   constexpr std::uint64_t memory = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   if ((asked & (FI_RMA | FI_ATOMIC)) != 0 && (asked & memory) == 0) granted |= memory;
   return granted;

@@ -4,9 +4,11 @@
 #include <rdma/fi_errno.h>
 
 #include "provider/cntr.hpp"
+#include "provider/collective.hpp"
 #include "provider/cq.hpp"
 #include "provider/deferred.hpp"
 #include "provider/ep.hpp"
+#include "provider/group.hpp"
 #include "provider/log.hpp"
 #include "provider/mr.hpp"
 #include "provider/peer.hpp"
@@ -139,6 +141,15 @@ void completed(Process& state, Operation& operation, const Event& event) {
   finish(state, operation);
 }
 
+void reduced(Process& state, Operation& operation, const Event& event) {
+  count_reduction(*operation.endpoint, event.tag);
+  Completion completion = completion_of(operation, event, 0);
+  completion.length = 0;
+  set_reduction_error(event, completion);
+  deliver(state, operation, completion);
+  finish(state, operation);
+}
+
 void handle(const Session& session, Operation& operation, const Event& event) {
   Process& state = session.state();
   int error = event.error;
@@ -163,7 +174,10 @@ void handle(const Session& session, Operation& operation, const Event& event) {
     case EventKind::accessed:
       return;  // belongs to a region
     case EventKind::memory_changed:
-      return;  // belongs to no operation
+    case EventKind::joined:
+      return;  // belong to no operation
+    case EventKind::reduced:
+      return reduced(state, operation, event);
     case EventKind::sent:
     case EventKind::rma_done:
       if (error != 0) return failed(state, operation, event, error);
@@ -194,6 +208,8 @@ bool progress(const Session& session) {
     Operation* operation = session.state().operations.find(event->context);
     if (event->kind == EventKind::work) {
       delivered |= accept_work(session, *event);
+    } else if (event->kind == EventKind::joined) {
+      delivered |= accept_joined(session, *event);
     } else if (event->kind == EventKind::accessed) {
       delivered |= count_access(session.state(), *event);
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {

@@ -194,8 +194,20 @@ enum class CommandKind : std::uint32_t {
   compare_atomic,
   memory_region,  // registers (key, base, length, access)
   close_memory_region,
-  work_done,  // what an event `work` asked for; the same fields
+  work_done,    // what an event `work` asked for; the same fields
+  join_group,   // inline payload: addresses, a piece of the list of `key` members, from `data` on; see GroupSettings
+  leave_group,  // key the group, tag the member
+  contribute,   // to a reduction: key the group, tag the member, data the sequence, aux bytes wanted at `buffer`;
+                // inline payload: Contribution
 };
+
+// In front of the addresses of a join_group.
+struct GroupSettings {
+  std::uint64_t arming_ps;   // how long it lasts
+  std::uint32_t radix;       // of the tree in which the group is formed
+  std::uint32_t groups_max;  // of the job; 0: no limit
+};
+inline constexpr std::uint32_t join_piece_max = (inline_bytes_max - sizeof(GroupSettings)) / sizeof(std::uint32_t);
 
 // Behind an open_endpoint: how the provider wants the end-point, from its process's environment.
 struct EndpointSettings {
@@ -283,6 +295,8 @@ enum class EventKind : std::uint32_t {
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
   accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
   memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
+  joined,          // a group, data, as its member tag; or not, by the error
+  reduced,         // the result of a reduction of group tag: data its status
 };
 
 namespace event_flag {

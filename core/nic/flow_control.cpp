@@ -43,7 +43,8 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
       return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, true);
     case WorkKind::fatal_entries:
     case WorkKind::fatal_events:
-      return;  // the process has ended
+    case WorkKind::collective:  // goes elsewhere
+      return;                   // the process has ended
   }
 }
 

@@ -1,5 +1,6 @@
 #include "core/nic/nic.hpp"
 
+#include "core/nic/collectives.hpp"
 #include "core/nic/messages.hpp"
 #include "core/nic/remote_memory.hpp"
 #include "core/nic/transport.hpp"
@@ -11,7 +12,8 @@ struct Nics::Implementation final : nic::Recipient {
       : spec(nic_spec),
         transport(engine, network, spec, *this),
         messages(transport, host, spec, totals),
-        remote_memory(transport, host, spec, totals) {
+        remote_memory(transport, host, spec, totals),
+        collectives(engine, transport, host, spec) {
     DRYFLY_CHECK(spec.inline_max <= spec.eager_max);
     DRYFLY_CHECK(spec.rendezvous_head <= spec.eager_max);  // so that a rendezvous always has something left to get
   }
@@ -22,6 +24,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   void arrived(nic::Parcel parcel, std::uint32_t switch_hops) override {
     if (is_one_sided(parcel)) return remote_memory.arrived(parcel, switch_hops);
+    if (parcel.step == nic::Step::collective) return collectives.arrived(parcel);
     messages.arrived(parcel, switch_hops);
   }
 
@@ -30,11 +33,12 @@ struct Nics::Implementation final : nic::Recipient {
   }
 
   void soon(nic::Parcel parcel, unsigned stage) const override {
-    if (!is_one_sided(parcel)) messages.soon(parcel, stage);
+    if (!is_one_sided(parcel) && parcel.step != nic::Step::collective) messages.soon(parcel, stage);
   }
 
   void acknowledged(nic::Parcel parcel) override {
     if (is_one_sided(parcel)) return remote_memory.acknowledged(parcel);
+    if (parcel.step == nic::Step::collective) return collectives.acknowledged(parcel);
     messages.acknowledged(parcel);
   }
 
@@ -43,6 +47,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   void failed(nic::Parcel parcel, bool delivered) override {
     if (is_one_sided(parcel)) return remote_memory.failed(parcel, delivered);
+    if (parcel.step == nic::Step::collective) return collectives.failed(parcel, delivered);
     messages.failed(parcel, delivered);
   }
 
@@ -51,6 +56,7 @@ struct Nics::Implementation final : nic::Recipient {
   nic::Transport transport;
   nic::Messages messages;
   nic::RemoteMemory remote_memory;
+  nic::Collectives collectives;
 };
 
 Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
@@ -71,8 +77,19 @@ void Nics::receive_claimed(const ReceiveCommand& command, Token claim) {
   implementation_->messages.receive_claimed(command, claim);
 }
 void Nics::cancel(EndpointId at, Token receive) { implementation_->messages.cancel(at, receive); }
-void Nics::worked(EndpointId at, const Work& work) { implementation_->messages.worked(at, work); }
+void Nics::worked(EndpointId at, const Work& work) {
+  if (work.kind == WorkKind::collective) return implementation_->collectives.worked(at, work);
+  implementation_->messages.worked(at, work);
+}
 void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start(command); }
+
+std::uint32_t Nics::open_group(const GroupTree& tree) { return implementation_->collectives.open(tree); }
+void Nics::close_group(std::uint32_t group) { implementation_->collectives.close(group); }
+void Nics::join(const JoinCommand& command) { implementation_->collectives.join(command); }
+void Nics::contribute(const ContributeCommand& command) { implementation_->collectives.contribute(command); }
+const NicSpec& Nics::spec() const { return implementation_->spec; }
+NicId Nics::nic_of(EndpointId endpoint) const { return implementation_->transport.nic_of(endpoint); }
+CollectiveTotals Nics::collective_totals() const { return implementation_->collectives.totals(); }
 
 void Nics::restart() {
   DRYFLY_CHECK(at_rest());
@@ -80,12 +97,16 @@ void Nics::restart() {
   implementation_->transport.restart_counters();
   implementation_->messages.restart();
   implementation_->remote_memory.restart();
+  implementation_->collectives.restart();
 }
 
 NicTotals Nics::totals() const { return implementation_->totals; }
 std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters(); }
 std::uint64_t Nics::events_scheduled() const { return implementation_->transport.events_scheduled(); }
 std::uint64_t Nics::events_pending() const { return implementation_->transport.events_pending(); }
-bool Nics::at_rest() const { return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest(); }
+bool Nics::at_rest() const {
+  return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest() &&
+         implementation_->collectives.at_rest();
+}
 
 }  // namespace dryfly

@@ -40,6 +40,7 @@ struct NicSpec {
   Duration socket_latency{};            // to a NIC or memory on another socket, each time
   Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
   Rate link_rate{};                     // of a NIC; used with pcie_rate
+  Duration reduction_latency{};         // of a reduction engine, for each packet
 };
 
 struct Envelope {
@@ -108,6 +109,37 @@ struct RmaCommand {
   bool flush = false;   // a write or plain atomic is complete when a read of the target's NIC has pushed it to memory
 };
 
+// Who takes part in reductions, and who sends to whom: each place to its parent, the root, which is its own, to nobody.
+struct GroupTree {
+  std::vector<EndpointId> members;
+  std::vector<std::uint32_t> parents;
+  std::uint32_t root = 0;
+  Duration arming{};  // how long one lasts
+};
+
+// The CPUs of these form a group: all of them have begun. The caller knows it by `token`.
+struct JoinCommand {
+  std::vector<EndpointId> members;
+  std::uint32_t radix = 2;
+  Duration step{};  // what software takes for one step of a pass
+  Token token = 0;
+};
+
+struct ContributeCommand {
+  std::uint32_t group = 0;
+  std::uint32_t member = 0;    // its place in the tree
+  std::uint64_t sequence = 0;  // of the group's reductions, from 0; all members give theirs in this order
+  Token token = 0;
+  bool by_dma = false;
+};
+
+struct CollectiveTotals {
+  std::uint64_t groups = 0;      // formed
+  std::uint64_t reductions = 0;  // completed, barriers included
+  std::uint64_t packets = 0;     // up and down their trees
+  std::uint64_t armings = 0;     // reductions that had to wait for an arming packet
+};
+
 struct Received {
   EndpointId at;
   EndpointId source;
@@ -161,6 +193,10 @@ class Host {
   virtual void rma_done(EndpointId source, Token rma, int error) = 0;
   // The end-point's provider has work to do; when its CPU has done it, Nics::worked() is told.
   virtual void needs_processor(EndpointId at, const Work& work) = 0;
+  // A member, by its place, has done its part in forming a group; the member has the result of the reduction that it
+  // gave `part` to. With an error neither comes about. Whoever forms no groups hears neither.
+  virtual void joined(Token /*join*/, std::uint32_t /*member*/, int /*error*/) { DRYFLY_CHECK(!"no groups"); }
+  virtual void reduced(Token /*part*/, int /*error*/) { DRYFLY_CHECK(!"no groups"); }
   // Information for records: an RMA operation reached its target (a message does so with received()).
   virtual void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) = 0;
 };
@@ -207,6 +243,16 @@ class Nics final {
   void rma(const RmaCommand& command);
   // The CPU has done what needs_processor() asked for, and its commands are at the NIC now.
   void worked(EndpointId at, const Work& work);
+
+  // Groups for reductions (collectives.hpp): the tree of one, which can be used from then on, and the time it takes to
+  // form it.
+  std::uint32_t open_group(const GroupTree& tree);
+  void close_group(std::uint32_t group);
+  void join(const JoinCommand& command);
+  void contribute(const ContributeCommand& command);
+  CollectiveTotals collective_totals() const;
+  NicId nic_of(EndpointId endpoint) const;
+  const NicSpec& spec() const;
 
   // At rest: totals begin at zero, and what follows does not depend on what has been, but for posted receives.
   void restart();

@@ -25,6 +25,7 @@ NicSpec nic_spec(const Spec& spec) {
   result.egress_latency = latency(spec, "nic.egress_latency_ps");
   result.dma_read_latency = latency(spec, "nic.dma_read_latency_ps");
   result.ingress_latency = latency(spec, "nic.ingress_latency_ps");
+  if (spec.has("nic.reduction_latency_ps")) result.reduction_latency = latency(spec, "nic.reduction_latency_ps");
   result.command_interval = latency(spec, "nic.command_interval_ps");
   result.local_latency = latency(spec, "node.local_latency_ps");
   result.local_rate = Rate{spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX)};

@@ -20,6 +20,7 @@ enum class Step : std::uint8_t {
   drop_notice,   // to the target: how many of the source's messages it has dropped while it was disabled
   resume,        // to the source: the target takes messages again
   matched,       // to the source: a receive has taken the message that was unexpected
+  collective,    // between places of a tree, and their NIC's own stages
   count
 };
 

@@ -49,6 +49,7 @@ enum class WorkKind : std::uint8_t {
   fatal_entries,
   fatal_events,
   tell_match,  // a message that was unexpected has its receive: tell its source
+  collective,  // the root: all parts are here, complete the reduction; others: the tree is armed, give your part
 };
 
 // What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.
@@ -174,9 +175,9 @@ class Portal {
 
  private:
   bool refuses() const { return state_ == State::disabled || state_ == State::draining; }
-  Admission refuse(std::uint64_t MatchingTotals::* reason, bool needs_entries);
-  void begin_flow_control(std::uint64_t MatchingTotals::* reason, bool needs_entries);
-  void hand_over(std::uint64_t MatchingTotals::* reason);
+  Admission refuse(std::uint64_t MatchingTotals::*reason, bool needs_entries);
+  void begin_flow_control(std::uint64_t MatchingTotals::*reason, bool needs_entries);
+  void hand_over(std::uint64_t MatchingTotals::*reason);
   void become_software();
   Admission admit_to_software(Bytes bytes);
   void fill(BufferList& buffers, Bytes bytes);

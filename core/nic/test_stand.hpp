@@ -60,7 +60,7 @@ class FakeNetwork final : public Network, public Handler {
   TransferSink* sink_ = nullptr;
 };
 
-class TestStand final : public Host, public Handler {
+class TestStand : public Host, public Handler {
  public:
   explicit TestStand(const NicSpec& spec = round_figures()) : network(engine), nics(engine, network, *this, spec) {
     engine.attach(ComponentClass::host, *this);

@@ -7,7 +7,9 @@ namespace dryfly::nic {
 namespace {
 
 // What ends in host memory passes the ingress stage; what one NIC says to another ends in the NIC.
-bool ends_in_memory(Step step) { return step != Step::get_request && step != Step::done && step != Step::matched; }
+bool ends_in_memory(Step step) {
+  return step != Step::get_request && step != Step::done && step != Step::matched && step != Step::collective;
+}
 
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
@@ -171,6 +173,10 @@ void Transport::failed(std::uint32_t handle, bool delivered) {
   recipient_.failed(Parcel::of_handle(handle), delivered);
 }
 
+void Transport::hold(Parcel parcel, Duration time) {
+  schedule(engine_.now() + time, Stage::held, EndpointId{parcel.handle()});
+}
+
 void Transport::handle(Event event) {
   ++events_handled_;
   const Stage stage = stage_of(event);
@@ -196,6 +202,8 @@ void Transport::handle(Event event) {
       return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
       return arrive(port(endpoint).own_ingress.pop());
+    case Stage::held:  // the parcel itself stands in for an end-point's number
+      return arrive({Parcel::of_handle(endpoint.value), 0});
     case Stage::flush:
       return recipient_.flushed(port(endpoint).flushes.pop());
   }

@@ -31,6 +31,7 @@ class Transport final : public Handler, public TransferSink {
 
   // An end-point that is opened again stays on its node.
   void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
+  NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // `a` must have been opened; it does not matter whether it is open still. Nobody is on the node of an address that
   // nobody has had, from which a receive may be wanted.
   bool on_node(EndpointId a, EndpointId b) const {
@@ -49,6 +50,9 @@ class Transport final : public Handler, public TransferSink {
   void flush(EndpointId target, Parcel parcel);
   // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
   void place(Parcel parcel, bool on_node);
+
+  // Nowhere: arrived() after that time.
+  void hold(Parcel parcel, Duration time);
 
   // Of the NIC that the end-point is on.
   NicCounters& counters_of(EndpointId endpoint) { return counters_[port(endpoint).counters]; }
@@ -77,7 +81,8 @@ class Transport final : public Handler, public TransferSink {
     own_ingress,
     bus,
     flush,
-    settled
+    settled,
+    held
   };
 
   static constexpr unsigned stage_shift = 32;  // in an event's key

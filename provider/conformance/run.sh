@@ -11,3 +11,6 @@ for program in messages memory; do
     "$prefix/lib/mpich/libfabric.so.1" -Wl,-rpath,"$prefix/lib/mpich"
   "$@" run --quiet -n 2 --compute none -- "$folder/conformance-$program"
 done
+"$prefix/bin/mpicc" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$folder/conformance-collectives" "$here/collectives.c" \
+  "$prefix/lib/mpich/libfabric.so.1" -Wl,-rpath,"$prefix/lib/mpich" -lm
+"$@" run --quiet -n 9 --compute none -- "$folder/conformance-collectives"

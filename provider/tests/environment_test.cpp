@@ -97,6 +97,7 @@ TEST_CASE("what libfabric would not take is refused in its words") {
         "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
   CHECK(refused("CQ_FILL_PERCENT", "101") == "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid. Setting to 50.");
   CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
+  CHECK(refused("ZBCOLL_RADIX", "1") == "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1, reset to 2");
   CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
         "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe");
 }

@@ -197,6 +197,20 @@ TEST_CASE("each fi_info carries the job's auth key, and a hint's key in its plac
   CHECK(get_info(&hints.info, &info) == -FI_ENODATA);
 }
 
+TEST_CASE("whoever asks for collectives gets them, with messages for both directions; nobody else does") {
+  fi_info* info = nullptr;
+  REQUIRE(get_info(nullptr, &info) == 0);
+  CHECK((info->caps & FI_COLLECTIVE) == 0);
+  release(info);
+  Hints hints;
+  hints.info.caps = FI_COLLECTIVE;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  constexpr std::uint64_t needed = FI_COLLECTIVE | FI_MSG | FI_SEND | FI_RECV;
+  CHECK((info->caps & needed) == needed);
+  CHECK((info->caps & (FI_TAGGED | FI_RMA)) == 0);
+  release(info);
+}
+
 TEST_CASE("an end-point is on the virtual network of its domain") {
   Rig rig;
   fi_info* info = nullptr;
@@ -212,7 +226,7 @@ TEST_CASE("an end-point is on the virtual network of its domain") {
 }
 
 TEST_CASE("capabilities, modes and orders that the provider lacks are no match, each by itself") {
-  const std::vector<std::uint64_t> capabilities{FI_HMEM, FI_COLLECTIVE};
+  const std::vector<std::uint64_t> capabilities{FI_HMEM, FI_MULTICAST};
   for (const std::uint64_t capability : capabilities) {
     CHECK_FALSE(accepted([&](Hints& h) { h.info.caps = FI_MSG | capability; }));
   }

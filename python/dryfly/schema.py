@@ -124,6 +124,7 @@ FIELDS: dict[str, Field] = {
     "nic.dma_read_latency": _time("nic.dma_read_latency_ps"),
     "nic.ingress_latency": _time("nic.ingress_latency_ps"),
     "nic.command_interval": _time("nic.command_interval_ps"),
+    "nic.reduction_latency": _time("nic.reduction_latency_ps"),
     "nic.list_entries": _count("nic.list_entries", least=1, most=2**24),
     "nic.list_entries_share": Field(dimension=RATIO, least=1, most=10**6, resolved="nic.list_entries_share_ppm"),
     "nic.command_latency": _time("nic.command_latency_ps", least=1),
