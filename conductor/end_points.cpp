@@ -90,6 +90,7 @@ void Translator::needs_processor(EndpointId at, const Work& work) {
   pending.event.data = work.item;
   pending.event.aux = work.life;
   pending.event.length = work.count;
+  pending.tenancy = rank_of(at).tenancy;
   emit(rank_of(at).id, std::move(pending));
 }
 

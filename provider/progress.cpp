@@ -195,7 +195,7 @@ bool progress(const Session& session) {
     if (event->kind == EventKind::work) {
       delivered |= accept_work(session, *event);
     } else if (event->kind == EventKind::accessed) {
-      delivered |= count_access(session.state(), *event);
+      if (!accept_access(session.state(), *event, delivered)) break;
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.begin_turns();

@@ -40,6 +40,7 @@
 enum { region_bytes = 1 << 20, region_key = 5, barrier_tag = 0x777 };
 
 static int me, other;
+static int region_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED; /* what start() asks for */
 static struct fi_info* info;
 static struct fid_fabric* fabric;
 static struct fid_domain* domain;
@@ -100,6 +101,7 @@ static struct fid_cntr* open_counter(void) {
   struct fid_cntr* counter;
   memset(&attributes, 0, sizeof attributes);
   attributes.events = FI_CNTR_EVENTS_COMP;
+  attributes.wait_obj = FI_WAIT_UNSPEC;
   OK(fi_cntr_open(domain, &attributes, &counter, NULL));
   return counter;
 }
@@ -112,7 +114,7 @@ static void start(void) {
   hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_FENCE;
   hints->mode = FI_CONTEXT;
   hints->ep_attr->type = FI_EP_RDM;
-  hints->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
+  hints->domain_attr->mr_mode = region_mode;
   hints->tx_attr->op_flags = FI_COMPLETION;
   hints->rx_attr->op_flags = FI_COMPLETION;
   hints->fabric_attr->prov_name = strdup("cxi");
