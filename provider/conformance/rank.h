@@ -65,7 +65,7 @@ static void wait_entry(struct fi_cq_tagged_entry* entry) {
   CHECK(got == 1);
 }
 
-static void wait_error(struct fi_cq_err_entry* error) {
+static inline void wait_error(struct fi_cq_err_entry* error) {
   struct fi_cq_tagged_entry entry;
   ssize_t got;
   while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
@@ -77,7 +77,7 @@ static void wait_error(struct fi_cq_err_entry* error) {
 
 /* Waits for `count` completions of sends or the like, which a barrier may have met before. */
 static int met_in_barrier;
-static void wait_all(int count) {
+static inline void wait_all(int count) {
   struct fi_cq_tagged_entry entry;
   for (; count > 0; --count) {
     if (met_in_barrier > 0) {
