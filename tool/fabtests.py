@@ -249,7 +249,7 @@ def run_pair(test: Test, setting: Setting) -> Verdict:
             time.sleep(0.02)
         with Process([*base, *client_words], setting.fabric.environment(_CLIENT_NODE, test), setting.folder) as client:
             client_status = client.wait(setting.timeout_s)
-            server_status = server.wait(5 if client_status == 0 else 1)
+            server_status = server.wait(min(60.0, setting.timeout_s) if client_status == 0 else 1)
             text = f"server ({server_status}):\n{server.output()}\nclient ({client_status}):\n{client.output()}"
             if test.program == "fi_ubertest" and client_status == 0:
                 return uber_verdict(test, text, time.monotonic() - started)
