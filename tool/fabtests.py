@@ -274,8 +274,8 @@ def uber_verdict(test: Test, text: str, seconds: float) -> Verdict:
 
 def run_alone(test: Test, setting: Setting) -> Verdict:
     command = test.command
-    for words, names in _NAMES.items():
-        command = command.replace(words, names)
+    for asked, names in _NAMES.items():
+        command = command.replace(asked, names)
     started = time.monotonic()
     words = [str(setting.folder / test.program), *command.split()[1:], "-p", "cxi"]
     with Process(words, setting.fabric.environment(_SERVER_NODE, test), setting.folder) as process:
