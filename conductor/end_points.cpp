@@ -92,6 +92,7 @@ void Translator::needs_processor(EndpointId at, const Work& work) {
   pending.event.length = work.count;
   const wire::Event& event = pending.event;
   asked_work_.insert({at.value, event.tag, event.data, event.aux, event.length});
+  pending.tenancy = rank_of(at).tenancy;
   emit(rank_of(at).id, std::move(pending));
 }
 

@@ -21,11 +21,12 @@ int Translator::apply(Token token) {
     return EINVAL;
   }
   const int error = apply_to(operation, region->second, bytes);
-  if (error == 0 && region->second.tells) tell_of_access(operation, bytes);
+  const bool has_data = (command.flags & wire::command_flag::has_data) != 0;
+  if (error == 0 && (region->second.tells || has_data)) tell_of_access(operation, region->second, bytes);
   return error;
 }
 
-void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes) {
+void Translator::tell_of_access(const Operation& operation, const Region& region, std::uint64_t bytes) {
   const wire::Command& command = operation.command;
   PendingEvent pending;
   pending.event = {};
@@ -34,6 +35,11 @@ void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes)
   pending.event.peer = operation.endpoint().value;
   pending.event.tag = command.key;
   pending.event.length = bytes;
+  pending.event.buffer = region.base + command.remote_offset;
+  if ((command.flags & wire::command_flag::has_data) != 0) {
+    pending.event.flags = wire::event_flag::has_data;
+    pending.event.data = command.data;
+  }
   const RankId target{wire::address_rank(command.peer)};
   pending.tenancy = ranks_[target.value].tenancy;
   emit(target, std::move(pending));

@@ -44,6 +44,7 @@ std::uint64_t read_errors(fid_cntr* fid) {
 }
 
 int add(fid_cntr* fid, std::uint64_t value) {
+  if (value > counter_value_max) return -FI_EINVAL;
   {
     const Session session;
     object_of<Counter>(fid)->value += value;
@@ -53,12 +54,14 @@ int add(fid_cntr* fid, std::uint64_t value) {
 }
 
 int add_errors(fid_cntr* fid, std::uint64_t value) {
+  if (value > counter_errors_max) return -FI_EINVAL;
   const Session session;
   object_of<Counter>(fid)->errors += value;
   return 0;
 }
 
 int set(fid_cntr* fid, std::uint64_t value) {
+  if (value > counter_value_max) return -FI_EINVAL;
   {
     const Session session;
     object_of<Counter>(fid)->value = value;
@@ -68,6 +71,7 @@ int set(fid_cntr* fid, std::uint64_t value) {
 }
 
 int set_errors(fid_cntr* fid, std::uint64_t value) {
+  if (value > counter_errors_max) return -FI_EINVAL;
   const Session session;
   object_of<Counter>(fid)->errors = value;
   return 0;
@@ -75,6 +79,7 @@ int set_errors(fid_cntr* fid, std::uint64_t value) {
 
 int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
   auto& counter = *object_of<Counter>(fid);
+  if (counter.wait == FI_WAIT_NONE || threshold > counter_value_max) return -FI_EINVAL;
   Deadline deadline(timeout_ms);
   std::uint64_t errors_before = 0;
   for (bool first = true;; first = false) {
@@ -98,14 +103,12 @@ int close_counter(fid* fid) {
   if (counter->users != 0) return -FI_EBUSY;
   session.state().news.remove(counter->outlet);
   --counter->domain->users;
-  close_wait_object(counter->wait);
   free(counter);
   return 0;
 }
 
-int control(fid* fid, int command, void* argument) {
-  return control_wait_object(object_of<Counter>(fid)->wait, command, argument);
-}
+// A counter has no descriptor.
+int control(fid*, int, void*) { return -FI_EINVAL; }
 
 fi_ops object_calls = {
     .size = sizeof(fi_ops),
@@ -129,21 +132,16 @@ fi_ops_cntr counter_calls = {
 }  // namespace
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, void* context) {
-  WaitObject wait{};
-  const bool counts = attributes == nullptr || attributes->events == FI_CNTR_EVENTS_COMP;
-  const int error = open_wait_object(attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE, wait);
-  if (!counts || error != 0) {
+  // Operations are counted, not bytes.
+  if (attributes != nullptr &&
+      (attributes->events != FI_CNTR_EVENTS_COMP || !wait_object_accepted(attributes->wait_obj))) {
     log("fi_cntr_open: events %d with wait object %d are not offered", static_cast<int>(attributes->events),
         static_cast<int>(attributes->wait_obj));
-    close_wait_object(wait);
-    return error != 0 ? error : -FI_ENOSYS;  // the machine's provider counts operations, not bytes
+    return -FI_ENOSYS;
   }
   auto* counter = allocate<Counter>();
-  if (counter == nullptr) {
-    close_wait_object(wait);
-    return -FI_ENOMEM;
-  }
-  counter->wait = wait;
+  if (counter == nullptr) return -FI_ENOMEM;
+  counter->wait = attributes != nullptr ? attributes->wait_obj : FI_WAIT_YIELD;
   counter->fid.fid.fclass = FI_CLASS_CNTR;
   counter->fid.fid.context = context;
   counter->fid.fid.ops = &object_calls;

@@ -7,15 +7,18 @@
 
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
-#include "provider/wait.hpp"
 
 namespace dryfly::provider {
+
+// What the machine's counters hold; the provider refuses to set or wait for more.
+inline constexpr std::uint64_t counter_value_max = (std::uint64_t{1} << 48) - 1;
+inline constexpr std::uint64_t counter_errors_max = (std::uint64_t{1} << 7) - 1;
 
 struct Counter {
   fid_cntr fid;
   Domain* domain;
   Outlet outlet;
-  WaitObject wait;
+  fi_wait_obj wait;
   std::uint32_t users;  // end-points that are bound to it
   std::uint64_t value;
   std::uint64_t errors;

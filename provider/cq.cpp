@@ -133,6 +133,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
 ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources, const void*,
                            int timeout_ms) {
   auto& queue = *object_of<CompletionQueue>(fid);
+  if (queue.wait.kind == FI_WAIT_NONE) return -FI_EINVAL;
   Deadline deadline(timeout_ms);
   for (;;) {
     issue_deferred();
@@ -140,19 +141,13 @@ ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr
     if (!session) return -FI_EOPBADSTATE;
     progress(session);
     const ssize_t got = take(session, queue, buffer, count, sources);
-    const bool signalled = __atomic_exchange_n(&queue.signalled, 0U, __ATOMIC_ACQ_REL) != 0;
-    if (got != -FI_EAGAIN || signalled || deadline.passed(session)) return got;
+    if (got != -FI_EAGAIN || deadline.passed(session)) return got;
     if (queue.size() == 0 && !work_is_due(session.state())) deadline.wait(session);
   }
 }
 
 ssize_t wait_and_read(fid_cq* fid, void* buffer, std::size_t count, const void* condition, int timeout_ms) {
   return wait_and_read_from(fid, buffer, count, nullptr, condition, timeout_ms);
-}
-
-int signal(fid_cq* fid) {
-  __atomic_store_n(&object_of<CompletionQueue>(fid)->signalled, 1U, __ATOMIC_RELEASE);
-  return 0;
 }
 
 const char* error_text(fid_cq*, int error, const void*, char* buffer, std::size_t length) {
@@ -215,7 +210,7 @@ fi_ops_cq queue_calls = {
     .readerr = read_error,
     .sread = wait_and_read,
     .sreadfrom = wait_and_read_from,
-    .signal = signal,
+    .signal = unsupported,
     .strerror = error_text,
 };
 

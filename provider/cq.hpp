@@ -44,11 +44,10 @@ struct CompletionQueue {
   std::uint32_t users;  // end-points that are bound to it
   fi_cq_format format;
   Completion* ring;
-  std::uint64_t capacity;   // a power of two
-  std::uint64_t head;       // entries written, ever
-  std::uint64_t tail;       // entries taken, ever
-  std::uint32_t signalled;  // by fi_cq_signal, atomically
-  peer::Queue* owner;       // the queue that completions are passed on to, or null
+  std::uint64_t capacity;  // a power of two
+  std::uint64_t head;      // entries written, ever
+  std::uint64_t tail;      // entries taken, ever
+  peer::Queue* owner;      // the queue that completions are passed on to, or null
   // Of several queues with one owner the first one opened is the one queue that all their end-points use: an owner
   // reads them all each time, and is given one completion.
   CompletionQueue* one;

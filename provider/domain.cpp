@@ -12,6 +12,7 @@
 #include "provider/deferred.hpp"
 #include "provider/ep.hpp"
 #include "provider/info.hpp"
+#include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
 #include "provider/peer.hpp"
@@ -83,6 +84,10 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->traffic_class = label;
   if (info->domain_attr->auth_key != nullptr) memcpy(&domain->auth_key, info->domain_attr->auth_key, sizeof(AuthKey));
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+  if (session.state().environment.write_data && info->domain_attr->cq_data_size != 0) {
+    domain->write_data = domain->provider_keys;
+    if (!domain->provider_keys) log("FI_MR_PROV_KEY required for RMA CQ data");
+  }
   ++domain->fabric->users;
   *domain_fid = &domain->fid;
   return 0;

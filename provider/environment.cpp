@@ -201,6 +201,7 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   reader.flag("DISABLE_NON_INJECT_RMA_IDC", to.no_memory_inline);
   reader.flag("DISABLE_NON_INJECT_AMO_IDC", to.no_atomic_inline);
   reader.flag("OPTIMIZED_MRS", to.optimized_regions);
+  reader.flag("ENABLE_WRITEDATA", to.write_data);
   reader.flag("HYBRID_RECV_PREEMPTIVE", to.preempt_on_pool);
   reader.flag("HYBRID_POSTED_RECV_PREEMPTIVE", to.preempt_on_posted);
   reader.flag("HYBRID_UNEXPECTED_MSG_PREEMPTIVE", to.preempt_on_unexpected);

@@ -22,6 +22,7 @@ struct Environment {
   bool no_memory_inline;
   bool no_atomic_inline;
   bool optimized_regions;
+  bool write_data;  // fi_writedata, for domains with keys of the provider's
   std::uint64_t overflow_buffer;
   std::uint64_t overflow_buffers;
   std::uint64_t request_buffer;

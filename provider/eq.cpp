@@ -100,6 +100,7 @@ ssize_t write(fid_eq* fid, std::uint32_t event, const void* buffer, std::size_t 
 
 ssize_t wait_and_read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length, int timeout_ms,
                       std::uint64_t flags) {
+  if (object_of<EventQueue>(fid)->wait == FI_WAIT_NONE) return -FI_ENOSYS;
   Deadline deadline(timeout_ms);
   for (;;) {
     const Session session;
@@ -121,11 +122,17 @@ const char* error_text(fid_eq*, int error, const void*, char* buffer, std::size_
   return text;
 }
 
+int control(fid* fid, int command, void* argument) {
+  if (command != FI_GETWAITOBJ) return -FI_ENOSYS;
+  *static_cast<fi_wait_obj*>(argument) = object_of<EventQueue>(fid)->wait;
+  return 0;
+}
+
 fi_ops object_calls = {
     .size = sizeof(fi_ops),
     .close = close_event_queue,
     .bind = unsupported,
-    .control = unsupported,
+    .control = control,
     .ops_open = unsupported,
 };
 
@@ -157,6 +164,8 @@ int open_event_queue(fid_fabric* fid, fi_eq_attr* attributes, fid_eq** queue_fid
   queue->fid.fid.ops = &object_calls;
   queue->fid.ops = &queue_calls;
   queue->fabric = object_of<Fabric>(fid);
+  queue->wait = attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE;
+  if (queue->wait == FI_WAIT_UNSPEC) queue->wait = FI_WAIT_YIELD;
   const Session session;
   ++queue->fabric->users;
   *queue_fid = &queue->fid;

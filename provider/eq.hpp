@@ -17,6 +17,7 @@ struct StoredEvent;
 struct EventQueue {
   fid_eq fid;
   Fabric* fabric;
+  fi_wait_obj wait;
   StoredEvent* first;
   StoredEvent* last;
   std::uint32_t users;  // end-points that report to it

@@ -47,6 +47,7 @@ void free_info(fi_info* info) {
     if (info->ep_attr != nullptr) free(info->ep_attr->auth_key);
     if (info->fabric_attr != nullptr) free(info->fabric_attr->name);
     free(info->src_addr);
+    free(info->dest_addr);
     free(info->tx_attr);
     free(info->rx_attr);
     free(info->ep_attr);
@@ -217,6 +218,43 @@ bool wanted_nic(const wire::Channel& channel, const char* node, std::uint64_t fl
   return false;
 }
 
+// A service is the number of an end-point, as a PID is on the machine; FI_SOURCE says of what node and service are.
+bool node_and_service_accepted(const char* node, const char* service, std::uint64_t flags, std::uint32_t& endpoint) {
+  endpoint = 0;
+  if ((flags & FI_SOURCE) != 0 && node == nullptr && service == nullptr) return false;
+  if (service == nullptr) return true;
+  char* end = nullptr;
+  const unsigned long number = strtoul(service, &end, 0);
+  if (*service < '0' || *service > '9' || *end != 0 || number >= wire::endpoint_count_max) {
+    log("fi_getinfo: service '%s'; accepted is the number of an end-point, below %u", service,
+        wire::endpoint_count_max);
+    return false;
+  }
+  endpoint = static_cast<std::uint32_t>(number);
+  return true;
+}
+
+// Whom the caller wants to reach: an end-point of this process at a NIC of its node, by the NIC's name, or the address
+// in the hints. Other names are for whoever exchanges addresses out of band. False without memory.
+bool fill_destination(fi_info& info, const wire::Channel& channel, const char* node, std::uint32_t endpoint,
+                      const fi_info* hints) {
+  std::uint32_t nic = 0;
+  Address named{};
+  const void* address = nullptr;
+  if (node != nullptr && nic_index_of(node, nic) && nic < channel.welcome().nics_per_node) {
+    named = {wire::make_address(channel.rank(), endpoint), nic};
+    address = &named;
+  } else if (hints != nullptr && hints->dest_addrlen == sizeof named) {
+    address = hints->dest_addr;
+  }
+  if (address == nullptr) return true;
+  info.dest_addr = allocate<Address>();
+  if (info.dest_addr == nullptr) return false;
+  memcpy(info.dest_addr, address, sizeof named);
+  info.dest_addrlen = sizeof named;
+  return true;
+}
+
 }  // namespace
 
 bool nic_index_of(const char* domain_name, std::uint32_t& index) {
@@ -229,7 +267,7 @@ bool nic_index_of(const char* domain_name, std::uint32_t& index) {
   return *end == 0;
 }
 
-int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t flags, const fi_info* hints,
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints,
              fi_info** infos) {
   const wire::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
@@ -237,6 +275,9 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }
+  std::uint32_t endpoint = 0;
+  if (!node_and_service_accepted(node, service, flags, endpoint)) return -FI_EINVAL;
+  const char* target = (flags & FI_SOURCE) == 0 ? node : nullptr;
   const bool linked = hints != nullptr && (hints->caps & FI_PEER) != 0;
   // Where lnx links this provider, tagged messages are lnx's, and whoever asks for them shall find only lnx.
   const bool asks_for_messages = hints != nullptr && (hints->caps & FI_TAGGED) != 0;
@@ -261,7 +302,7 @@ int get_info(std::uint32_t version, const char* node, const char*, std::uint64_t
     const std::uint32_t nic = (own + i) % nics;
     if (!any && nic != wanted) continue;
     *end = make_info(network_face, *channel, nic, hints);
-    if (*end == nullptr) {
+    if (*end == nullptr || !fill_destination(**end, *channel, target, endpoint, hints)) {
       free_info(first);
       return -FI_ENOMEM;
     }

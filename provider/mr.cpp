@@ -150,16 +150,37 @@ int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64
                          attributes->requested_key, flags, region, attributes->context);
 }
 
+void report_data(CompletionQueue& queue, const Region& region, const wire::Event& event) {
+  Completion completion{};
+  completion.context = region.fid.fid.context;
+  completion.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+  completion.length = event.length;
+  completion.buffer = reinterpret_cast<void*>(event.buffer);
+  completion.data = event.data;
+  completion.sources = region.endpoint->addresses;
+  completion.source = event.peer;
+  queue.put(completion);
+}
+
 }  // namespace
 
-bool count_access(Process& state, const wire::Event& event) {
+bool accept_access(Process& state, const wire::Event& event, bool& delivered) {
   const Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
-  if (endpoint == nullptr) return false;
+  if (endpoint == nullptr) return true;
   const Region* region = endpoint->domain->regions;
   while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.tag)) region = region->next;
-  if (region == nullptr || region->counter == nullptr) return false;
-  region->counter->count(0);
-  state.news.delivered(region->counter->outlet);
+  if (region == nullptr) return true;
+  CompletionQueue* queue = (event.flags & wire::event_flag::has_data) != 0 ? endpoint->receive.queue : nullptr;
+  if (queue != nullptr) {
+    if (!queue->reserve()) return false;
+    report_data(*queue, *region, event);
+    state.news.delivered(queue->outlet);
+  }
+  if (region->counter != nullptr) {
+    region->counter->count(0);
+    state.news.delivered(region->counter->outlet);
+  }
+  delivered |= queue != nullptr || region->counter != nullptr;
   return true;
 }
 

@@ -26,8 +26,9 @@ struct Region {
   bool enabled;
 };
 
-// Another rank has read, written or updated the region with this key. False: nobody is to be told.
-bool count_access(Process& state, const wire::Event& event);
+// Another end-point has read, written or updated the region with this key: its counter counts it, and data that came
+// with a write goes to the receive queue. False without memory for that; `delivered` if anybody was told.
+bool accept_access(Process& state, const wire::Event& event, bool& delivered);
 
 extern fi_ops_mr region_calls;
 

@@ -211,7 +211,7 @@ bool progress(const Session& session) {
     } else if (event->kind == EventKind::joined) {
       delivered |= accept_joined(session, *event);
     } else if (event->kind == EventKind::accessed) {
-      delivered |= count_access(session.state(), *event);
+      if (!accept_access(session.state(), *event, delivered)) break;
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.begin_turns();

@@ -25,6 +25,8 @@ struct MemoryCall {
   std::uint64_t flags = 0;
   void* context = nullptr;
   bool inject = false;
+  bool has_data = false;  // for the target's receive queue
+  std::uint64_t data = 0;
 };
 
 // The restricted protocol, without order and with less state in the NICs: to optimized regions, unless the end-point
@@ -55,6 +57,11 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   command.flags |= completion_level(call.flags);
   if (!take_fence(endpoint, call.flags, command)) return -FI_EINVAL;
   if (restricted(session, endpoint, call)) command.flags |= wire::command_flag::unordered;
+  if (call.has_data) {
+    // A command that holds its payload has no room for the data.
+    command.flags |= wire::command_flag::has_data | wire::command_flag::by_dma;
+    command.data = call.data;
+  }
 
   const Completing completing{
       .bound = endpoint.transmit,
@@ -147,6 +154,35 @@ ssize_t inject_write(fid_ep* fid, const void* buffer, std::size_t length, fi_add
                                              .inject = true});
 }
 
+ssize_t write_with_data(fid_ep* fid, const void* buffer, std::size_t length, void*, std::uint64_t data,
+                        fi_addr_t target, std::uint64_t offset, std::uint64_t key, void* context) {
+  auto& endpoint = *object_of<Endpoint>(fid);
+  if (!endpoint.domain->write_data) return -FI_ENOSYS;
+  return perform(endpoint, {.buffer = const_cast<void*>(buffer),
+                            .length = length,
+                            .target = target,
+                            .offset = offset,
+                            .key = key,
+                            .flags = endpoint.transmit_flags,
+                            .context = context,
+                            .has_data = true,
+                            .data = data});
+}
+
+ssize_t inject_write_with_data(fid_ep* fid, const void* buffer, std::size_t length, std::uint64_t data,
+                               fi_addr_t target, std::uint64_t offset, std::uint64_t key) {
+  auto& endpoint = *object_of<Endpoint>(fid);
+  if (!endpoint.domain->write_data) return -FI_ENOSYS;
+  return perform(endpoint, {.buffer = const_cast<void*>(buffer),
+                            .length = length,
+                            .target = target,
+                            .offset = offset,
+                            .key = key,
+                            .inject = true,
+                            .has_data = true,
+                            .data = data});
+}
+
 }  // namespace
 
 fi_ops_rma rma_calls = {
@@ -158,8 +194,8 @@ fi_ops_rma rma_calls = {
     .writev = write_vector,
     .writemsg = write_message,
     .inject = inject_write,
-    .writedata = unsupported,
-    .injectdata = unsupported,
+    .writedata = write_with_data,
+    .injectdata = inject_write_with_data,
 };
 
 }  // namespace dryfly::provider

@@ -5,9 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <unistd.h>
 
-#include "provider/cntr.hpp"
 #include "provider/cq.hpp"
-#include "provider/deadline.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
@@ -17,11 +15,21 @@ namespace dryfly::provider {
 
 namespace {
 
-bool has_something(const fid* object) {
-  if (object->fclass == FI_CLASS_CQ) return object_of<const CompletionQueue>(object)->size() != 0;
-  if (object->fclass != FI_CLASS_CNTR) return false;
-  const auto* counter = object_of<const Counter>(object);
-  return counter->value != counter->last_read;
+// 0 if the program may sleep on this object's descriptor, as far as the object is concerned.
+int quiet(const fid* object) {
+  switch (object->fclass) {
+    case FI_CLASS_CQ: {
+      const auto& queue = *object_of<const CompletionQueue>(object);
+      if (queue.wait.descriptor < 0) return -FI_EINVAL;
+      return queue.size() == 0 ? 0 : -FI_EAGAIN;
+    }
+    case FI_CLASS_EQ:
+    case FI_CLASS_CNTR:
+    case FI_CLASS_WAIT:
+      return -FI_ENOSYS;
+    default:
+      return -FI_EINVAL;
+  }
 }
 
 // The one descriptor of a set that never changes.
@@ -38,14 +46,16 @@ int give_polled(const WaitObject& object, fi_wait_pollfd& to) {
 
 int open_wait_object(fi_wait_obj asked, WaitObject& made) {
   made = {asked, -1};
-  // Wait sets and FI_WAIT_MUTEX_COND are not offered by the machine's provider either.
-  if (asked != FI_WAIT_FD && asked != FI_WAIT_POLLFD) return wait_object_accepted(asked) ? 0 : -FI_ENOSYS;
+  if (asked == FI_WAIT_NONE) return 0;
+  if (asked != FI_WAIT_UNSPEC && asked != FI_WAIT_FD && asked != FI_WAIT_POLLFD) return -FI_ENOSYS;
   const Session session;
   // In a run virtual time waits for the rank, so one that slept in poll() until time has passed would stop it for good.
   if (!session || !session.channel().served()) {
+    if (asked == FI_WAIT_UNSPEC) return 0;
     log("FI_WAIT_FD and FI_WAIT_POLLFD are offered on a served fabric only");
     return -FI_ENOSYS;
   }
+  if (asked == FI_WAIT_UNSPEC) made.kind = FI_WAIT_FD;
   made.descriptor = fcntl(session.channel().wake_descriptor(), F_DUPFD_CLOEXEC, 0);
   return made.descriptor >= 0 ? 0 : -FI_ENOMEM;
 }
@@ -59,7 +69,8 @@ int control_wait_object(const WaitObject& object, int command, void* argument) {
     *static_cast<fi_wait_obj*>(argument) = object.kind;
     return 0;
   }
-  if (command != FI_GETWAIT || object.descriptor < 0) return -FI_ENOSYS;
+  if (command != FI_GETWAIT) return -FI_ENOSYS;
+  if (object.descriptor < 0) return -FI_ENODATA;
   if (object.kind == FI_WAIT_POLLFD) return give_polled(object, *static_cast<fi_wait_pollfd*>(argument));
   *static_cast<int*>(argument) = object.descriptor;
   return 0;
@@ -67,10 +78,10 @@ int control_wait_object(const WaitObject& object, int command, void* argument) {
 
 int try_wait(fid_fabric*, fid** objects, int count) {
   const Session session;
-  if (!session || !session.channel().served()) return -FI_ENOSYS;
+  if (!session) return -FI_EOPBADSTATE;
   progress(session);
   for (int i = 0; i < count; ++i) {
-    if (has_something(objects[i])) return -FI_EAGAIN;
+    if (const int error = quiet(objects[i]); error != 0) return error;
   }
   return session.channel().may_sleep() ? 0 : -FI_EAGAIN;
 }

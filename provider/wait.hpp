@@ -1,8 +1,9 @@
-// Wait objects: a descriptor for poll(), on a served fabric (dryfly serve). In a run there is none, because a rank that
-// sleeps outside the provider would leave virtual time at an instant that the host decides. All wait objects of a
-// process are one descriptor, duplicated for each, so that it may wake for what has come to another queue; fi_trywait
-// before each sleep is what libfabric asks for, and here it takes the process out of virtual time at once.
-// Left out: FI_WAIT_SET, FI_WAIT_MUTEX_COND, and that fi_cq_signal wakes a sleeper in poll().
+// The wait object of a completion queue: a descriptor for poll(), on a served fabric (dryfly serve). In a run there is
+// none, because a rank that sleeps outside the provider would leave virtual time at an instant that the host decides.
+// All wait objects of a process are one descriptor, duplicated for each, so that it may wake for what has come to
+// another queue; fi_trywait before each sleep is what libfabric asks for, and here it takes the process out of virtual
+// time at once. What is refused, and how, is as in libfabric's cxi provider (cxip_cq.c, cxip_cntr.c, cxip_eq.c,
+// cxip_trywait): counters and event queues have no descriptor, and nothing of FI_WAIT_NONE can be waited for.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -16,7 +17,7 @@ struct WaitObject {
   int descriptor;  // FI_WAIT_FD, FI_WAIT_POLLFD
 };
 
-// What fi_cq_open and fi_cntr_open are asked for. 0 or an error.
+// What fi_cq_open is asked for; FI_WAIT_UNSPEC becomes FI_WAIT_FD where there are descriptors. 0 or an error.
 int open_wait_object(fi_wait_obj asked, WaitObject& made);
 void close_wait_object(const WaitObject& object);
 // fi_control on the queue: FI_GETWAIT and FI_GETWAITOBJ.

@@ -39,13 +39,18 @@ _COMMON = ("common/shared.c", "common/hmem.c", "common/hmem_cuda.c", "common/hme
            "common/hmem_neuron.c", "common/hmem_synapseai.c", "common/ofi_atomic.c")  # fmt: skip
 _CONFIG = "HAVE_CLOCK_GETTIME HAVE_EPOLL HAVE_RANDOM_R HAVE___INT128"
 _ABSENT = "HAVE_CUDA_RUNTIME_H HAVE_CUDA_DMABUF HAVE_CUDA_DMABUF_MAPPING_TYPE_PCIE HAVE_ZE ENABLE_DEBUG"
-# Ways to wait for completions, which the script's lists do not go through.
+# Ways to wait for completions and programs for reliable end-points, which the script's lists do not go through.
 _MORE = (
     "fi_rdm_pingpong -I 5 -c sread", "fi_rdm_pingpong -I 5 -c fd", "fi_rdm_tagged_bw -I 5 -c fd",
     "fi_rdm_cntr_pingpong -I 5 -c sread", "fi_rdm_tagged_pingpong -I 5 -M mr_local",
     "fi_rma_pingpong -e rdm -o write -I 5",
     "fi_rdm_bw -I 5", "fi_rma_tx_completion -e rdm -I 5",
+    "fi_resmgmt_test -e rdm", "fi_resmgmt_test -e rdm -t", "fi_unmap_mem -e rdm -I 5",
 )  # fmt: skip
+# A test whose command contains this needs a setting that the machine's provider needs for it too.
+_SETTINGS = {"writedata": {"FI_CXI_ENABLE_WRITEDATA": "1"}}
+# To the cxi provider a node is a NIC's name, and a service a number below 511.
+_NAMES = {"-s SERVER_ADDR GOOD_ADDR": "-s cxi0 -B 5 -P 6 cxi0"}
 _BOUNDED = {"threaded": "-I 3 -w 1"}  # the threads of a process stand in line for one lock
 _SERVER_NODE, _CLIENT_NODE = 0, 1
 
@@ -122,8 +127,14 @@ def build(checkout: Path, programs: list[str], folder: Path, libfabric: Path, co
         if done.returncode != 0:
             raise SystemExit(f"fabtests: {shlex.join(command)}\n{done.stderr}")
 
+    def compile_one(at: tuple[str, Path]) -> None:
+        source, target = root / at[0], at[1]
+        if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+            return  # of an earlier run with the same --folder
+        run([compiler, *flags, "-c", str(source), "-o", str(target)])
+
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(lambda at: run([compiler, *flags, "-c", str(root / at[0]), "-o", str(at[1])]), objects.items()))
+        list(pool.map(compile_one, objects.items()))
         ends = ["-Wl,--no-as-needed", str(libfabric), f"-Wl,-rpath,{libfabric.parent}", "-lpthread", "-ldl", "-lm"]
 
         def link(program: str) -> None:
@@ -158,7 +169,11 @@ class Fabric:
         assert self._process.stderr is not None
         if b"is up" not in self._process.stderr.readline():
             raise SystemExit("fabtests: dryfly serve did not start")
-        self.environments = [self._environment(node) for node in range(8)]
+        try:
+            self.environments = [self._environment(node) for node in range(8)]
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -169,10 +184,17 @@ class Fabric:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def environment(self, node: int, test: Test) -> dict[str, str]:
+        found = dict(self.environments[node])
+        for words, settings in _SETTINGS.items():
+            if words in test.command:
+                found |= settings
+        return found
+
     def _environment(self, node: int) -> dict[str, str]:
         text = subprocess.run(
             [*self._dryfly, "env", "--name", self._name, "--node", str(node)],
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
         ).stdout
@@ -222,12 +244,12 @@ def run_pair(test: Test, setting: Setting) -> Verdict:
             "cxi",
         ]
     started = time.monotonic()
-    with Process([*base, *server_words], setting.fabric.environments[_SERVER_NODE], setting.folder) as server:
+    with Process([*base, *server_words], setting.fabric.environment(_SERVER_NODE, test), setting.folder) as server:
         while not listens(port) and server.alive and time.monotonic() < started + 5:
             time.sleep(0.02)
-        with Process([*base, *client_words], setting.fabric.environments[_CLIENT_NODE], setting.folder) as client:
+        with Process([*base, *client_words], setting.fabric.environment(_CLIENT_NODE, test), setting.folder) as client:
             client_status = client.wait(setting.timeout_s)
-            server_status = server.wait(5 if client_status == 0 else 1)
+            server_status = server.wait(min(60.0, setting.timeout_s) if client_status == 0 else 1)
             text = f"server ({server_status}):\n{server.output()}\nclient ({client_status}):\n{client.output()}"
             if test.program == "fi_ubertest" and client_status == 0:
                 return uber_verdict(test, text, time.monotonic() - started)
@@ -251,10 +273,12 @@ def uber_verdict(test: Test, text: str, seconds: float) -> Verdict:
 
 
 def run_alone(test: Test, setting: Setting) -> Verdict:
-    command = test.command.replace("GOOD_ADDR", "127.0.0.1").replace("SERVER_ADDR", "127.0.0.1")
+    command = test.command
+    for asked, names in _NAMES.items():
+        command = command.replace(asked, names)
     started = time.monotonic()
     words = [str(setting.folder / test.program), *command.split()[1:], "-p", "cxi"]
-    with Process(words, setting.fabric.environments[_SERVER_NODE], setting.folder) as process:
+    with Process(words, setting.fabric.environment(_SERVER_NODE, test), setting.folder) as process:
         status = process.wait(setting.timeout_s)
         text = process.output()
     return Verdict(test=test, outcome=outcome_of((status,)), seconds=time.monotonic() - started, text=text)
@@ -267,7 +291,7 @@ def run_many(test: Test, setting: Setting, count: int = 3) -> Verdict:
     processes: list[Process] = []
     try:
         for index in range(count):
-            environment = setting.fabric.environments[index]
+            environment = setting.fabric.environment(index, test)
             processes.append(Process([*words, "-s", "127.0.0.1"], environment, setting.folder).__enter__())
             time.sleep(0.5 if index == 0 else 0.05)
         statuses = [process.wait(setting.timeout_s) for process in processes]
@@ -362,6 +386,7 @@ def main() -> int:
         parser.error(f"{options.checkout}: not a checkout of libfabric, it has no fabtests/scripts/runfabtests.sh")
     if options.libfabric is None or not options.libfabric.is_file():
         parser.error("--libfabric FILE: which libfabric.so.1 the tests are linked with")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fabric ends too
     left_out = exclusions(_HERE / "fabtests.exclude")
     tests = [t for t in tests_of(options.checkout, options.suite) if all(word in t.command for word in options.only)]
     kept = [t for t in tests if not any(pattern.search(t.command) for pattern in left_out)]

@@ -293,7 +293,9 @@ enum class EventKind : std::uint32_t {
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
-  accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
+  // Another end-point has read, written or updated `length` bytes at `buffer` of the region with key tag, which asked
+  // (command_flag::tells) or whose writer sent data along.
+  accessed,
   memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
   joined,          // a group, data, as its member tag; or not, by the error
   reduced,         // the result of a reduction of group tag: data its status

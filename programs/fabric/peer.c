@@ -1,5 +1,5 @@
 /* A program for libfabric, without MPI: two of it are peers on a fabric that `dryfly serve` keeps up.
- *   peer FD server|client calls|latency|endless TABLE|MAP none|unspec|fd
+ *   peer FD server|client calls|latency|endless TABLE|MAP none|unspec|fd|pollfd
  * FD is a socket between the two, over which they tell each other their addresses, out of band. Each check ends the
  * program with a sentence when it fails. */
 #include <poll.h>
@@ -25,17 +25,17 @@
     }                                                                                                           \
   } while (0)
 
-#define OK(call)                                                                                       \
-  do {                                                                                                 \
-    const long answer_ = (long)(call);                                                                 \
-    if (answer_ != 0) {                                                                                \
+#define OK(call)                                                                                      \
+  do {                                                                                                \
+    const long answer_ = (long)(call);                                                                \
+    if (answer_ != 0) {                                                                               \
       fprintf(stderr, "%s: %s:%d: %s: %s\n", server ? "server" : "client", __FILE__, __LINE__, #call, \
-              fi_strerror((int)-answer_));                                                             \
-      exit(1);                                                                                         \
-    }                                                                                                  \
+              fi_strerror((int)-answer_));                                                            \
+      exit(1);                                                                                        \
+    }                                                                                                 \
   } while (0)
 
-enum { bytes = 1 << 16, region_key = 7, rounds = 50, last_tag = 99 };
+enum { bytes = 1 << 16, region_key = 7, rounds = 200, last_tag = 99 };
 
 static int server, out_of_band;
 static enum fi_wait_obj wait_object = FI_WAIT_NONE;
@@ -52,10 +52,18 @@ static unsigned char *memory, *other;
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
 
+/* What to give to poll(), for either kind of wait object. */
+static struct pollfd descriptor(void) {
+  struct pollfd polled = {.fd = -1, .events = POLLIN};
+  struct fi_wait_pollfd all = {.nfds = 1, .fd = &polled};
+  OK(fi_control(&cq->fid, FI_GETWAIT, wait_object == FI_WAIT_POLLFD ? (void*)&all : (void*)&polled.fd));
+  CHECK(polled.fd >= 0 && polled.events == POLLIN);
+  return polled;
+}
+
 static ssize_t sleep_on_descriptor(struct fi_cq_tagged_entry* entry) {
   struct fid* fids[1] = {&cq->fid};
-  struct pollfd polled = {.events = POLLIN};
-  OK(fi_control(&cq->fid, FI_GETWAIT, &polled.fd));
+  struct pollfd polled = descriptor();
   for (;;) {
     const ssize_t got = fi_cq_read(cq, entry, 1);
     if (got != -FI_EAGAIN) return got;
@@ -65,11 +73,21 @@ static ssize_t sleep_on_descriptor(struct fi_cq_tagged_entry* entry) {
 
 static ssize_t next_entry(struct fi_cq_tagged_entry* entry) {
   ssize_t got = 0;
-  if (wait_object == FI_WAIT_FD) return sleep_on_descriptor(entry);
+  if (wait_object == FI_WAIT_FD || wait_object == FI_WAIT_POLLFD) return sleep_on_descriptor(entry);
   do {
     got = wait_object == FI_WAIT_NONE ? fi_cq_read(cq, entry, 1) : fi_cq_sread(cq, entry, 1, NULL, -1);
   } while (got == -FI_EAGAIN);
   return got;
+}
+
+/* Nothing comes: the program may sleep, and the descriptor stays quiet. */
+static void sleep_in_vain(void) {
+  struct fid* fids[1] = {&cq->fid};
+  struct pollfd polled = descriptor();
+  struct fi_cq_tagged_entry entry;
+  CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+  OK(fi_trywait(fabric, fids, 1));
+  CHECK(poll(&polled, 1, 30) == 0);
 }
 
 /* The next completion, which has to be that of `context`. */
@@ -283,6 +301,8 @@ static void touch_memory(void) {
 /* --- what a test asks for --------------------------------------------------------------------------------------- */
 
 static void make_calls(void) {
+  if (wait_object == FI_WAIT_FD || wait_object == FI_WAIT_POLLFD) sleep_in_vain();
+  out_of_band_barrier();
   server ? send_messages() : receive_messages();
   server ? receive_messages() : send_messages();
   out_of_band_barrier();
@@ -339,6 +359,7 @@ int main(int count, char** words) {
   server = strcmp(words[2], "server") == 0;
   if (strcmp(words[5], "unspec") == 0) wait_object = FI_WAIT_UNSPEC;
   if (strcmp(words[5], "fd") == 0) wait_object = FI_WAIT_FD;
+  if (strcmp(words[5], "pollfd") == 0) wait_object = FI_WAIT_POLLFD;
   open_all(strcmp(words[4], "MAP") == 0 ? FI_AV_MAP : FI_AV_TABLE);
   exchange_addresses();
   if (strcmp(words[3], "calls") == 0) make_calls();

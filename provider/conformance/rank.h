@@ -40,6 +40,7 @@
 enum { region_bytes = 1 << 20, region_key = 5, barrier_tag = 0x777 };
 
 static int me, other;
+static int region_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED; /* what start() asks for */
 static struct fi_info* info;
 static struct fid_fabric* fabric;
 static struct fid_domain* domain;
@@ -64,7 +65,7 @@ static void wait_entry(struct fi_cq_tagged_entry* entry) {
   CHECK(got == 1);
 }
 
-static void wait_error(struct fi_cq_err_entry* error) {
+static inline void wait_error(struct fi_cq_err_entry* error) {
   struct fi_cq_tagged_entry entry;
   ssize_t got;
   while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
@@ -76,7 +77,7 @@ static void wait_error(struct fi_cq_err_entry* error) {
 
 /* Waits for `count` completions of sends or the like, which a barrier may have met before. */
 static int met_in_barrier;
-static void wait_all(int count) {
+static inline void wait_all(int count) {
   struct fi_cq_tagged_entry entry;
   for (; count > 0; --count) {
     if (met_in_barrier > 0) {
@@ -100,6 +101,7 @@ static struct fid_cntr* open_counter(void) {
   struct fid_cntr* counter;
   memset(&attributes, 0, sizeof attributes);
   attributes.events = FI_CNTR_EVENTS_COMP;
+  attributes.wait_obj = FI_WAIT_UNSPEC;
   OK(fi_cntr_open(domain, &attributes, &counter, NULL));
   return counter;
 }
@@ -112,7 +114,7 @@ static void start(void) {
   hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_FENCE;
   hints->mode = FI_CONTEXT;
   hints->ep_attr->type = FI_EP_RDM;
-  hints->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
+  hints->domain_attr->mr_mode = region_mode;
   hints->tx_attr->op_flags = FI_COMPLETION;
   hints->rx_attr->op_flags = FI_COMPLETION;
   hints->fabric_attr->prov_name = strdup("cxi");

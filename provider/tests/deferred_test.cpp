@@ -23,6 +23,7 @@ struct DeferredWrite {
   explicit DeferredWrite(std::uint64_t threshold) {
     fi_cntr_attr attributes{};
     attributes.events = FI_CNTR_EVENTS_COMP;
+    attributes.wait_obj = FI_WAIT_UNSPEC;
     REQUIRE(fi_cntr_open(rig.domain, &attributes, &trigger, nullptr) == 0);
     REQUIRE(fi_cntr_open(rig.domain, &attributes, &done, nullptr) == 0);
     write.ep = rig.endpoint;

@@ -42,6 +42,7 @@ Channel* Channel::attach() {
   channel.header_ = fake_run().header;
   channel.self_ = &channel.own_self_;
   channel.rank_ = 1;
+  channel.socket_ = fake_run().wake_descriptor;
   return &channel;
 }
 

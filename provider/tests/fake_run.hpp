@@ -27,6 +27,7 @@ struct FakeRun {
   int pushes_to_refuse = 0;          // the arena is full this often
   int idle_calls = 0;
   int settle_calls = 0;
+  int wake_descriptor = -1;  // of a served fabric
   std::uint64_t now_ps() const;
 
   // An event visible `after_ps` from now.

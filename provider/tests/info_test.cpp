@@ -64,6 +64,30 @@ TEST_CASE("a NIC can be asked for by its name") {
   CHECK(get_info(nullptr, &info, "cxi4", FI_SOURCE) == -FI_ENODATA);
 }
 
+TEST_CASE("a node and a service without FI_SOURCE name an end-point of this node; the hints may have an address") {
+  fi_info* info = nullptr;
+  REQUIRE(get_info(nullptr, &info, "cxi1", 0, "5") == 0);
+  REQUIRE(info->dest_addrlen == sizeof(provider::Address));
+  const auto* address = static_cast<const provider::Address*>(info->dest_addr);
+  CHECK(address->endpoint == wire::make_address(1, 5));
+  CHECK(address->nic == 1);
+  release(info);
+  Hints hints;
+  provider::Address elsewhere{wire::make_address(3, 2), 0};
+  hints.info.dest_addr = &elsewhere;
+  hints.info.dest_addrlen = sizeof elsewhere;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  REQUIRE(info->dest_addrlen == sizeof elsewhere);
+  CHECK(static_cast<const provider::Address*>(info->dest_addr)->endpoint == elsewhere.endpoint);
+  release(info);
+  REQUIRE(get_info(nullptr, &info, "cxi1", FI_SOURCE) == 0);
+  CHECK(info->dest_addr == nullptr);
+  release(info);
+  CHECK(get_info(nullptr, &info, "cxi0", 0, "128") == -FI_EINVAL);
+  CHECK(get_info(nullptr, &info, "cxi0", 0, "http") == -FI_EINVAL);
+  CHECK(get_info(nullptr, &info, nullptr, FI_SOURCE) == -FI_EINVAL);
+}
+
 TEST_CASE("the attributes are those of the machine's provider") {
   fi_info* info = nullptr;
   REQUIRE(get_info(nullptr, &info) == 0);

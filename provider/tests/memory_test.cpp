@@ -58,6 +58,69 @@ TEST_CASE("a region counts what others do to it with the counter bound to it, an
   CHECK(fi_close(&counter->fid) == 0);
 }
 
+TEST_CASE("a write with data is fetched by the NIC and carries the data, where the setting and the domain allow it") {
+  {
+    Rig without(FI_TRANSMIT | FI_RECV, FI_MR_PROV_KEY);
+    CHECK(fi_writedata(without.endpoint, "x", 1, nullptr, 9, 1, 0, 0, nullptr) == -FI_ENOSYS);
+  }
+  setenv("FI_CXI_ENABLE_WRITEDATA", "1", 1);
+  {
+    Rig own_keys(FI_TRANSMIT | FI_RECV);
+    CHECK(fi_writedata(own_keys.endpoint, "x", 1, nullptr, 9, 1, 0, 0, nullptr) == -FI_ENOSYS);
+    CHECK(fi_inject_writedata(own_keys.endpoint, "x", 1, 9, 1, 0, 0) == -FI_ENOSYS);
+  }
+  Rig rig(FI_TRANSMIT | FI_RECV, FI_MR_PROV_KEY);
+  unsetenv("FI_CXI_ENABLE_WRITEDATA");
+  constexpr std::uint32_t expected = wire::command_flag::has_data | wire::command_flag::by_dma;
+  REQUIRE(fi_writedata(rig.endpoint, "x", 1, nullptr, 9, 1, 16, 0, nullptr) == 0);
+  CHECK(rig.last().kind == CommandKind::write);
+  CHECK((rig.last().flags & (expected | wire::command_flag::unordered)) == expected);
+  CHECK(rig.last().data == 9);
+  CHECK(rig.last().remote_offset == 16);
+  REQUIRE(fi_inject_writedata(rig.endpoint, "x", 1, 10, 1, 0, 0) == 0);
+  CHECK((rig.last().flags & expected) == expected);
+  CHECK_FALSE(rig.run.pushed.back().stable);
+  char byte = 0;
+  iovec part{&byte, 1};
+  fi_rma_iov place{.addr = 0, .len = 1, .key = 0};
+  const fi_msg_rma message{&part, nullptr, 1, 1, &place, 1, nullptr, 9};
+  CHECK(fi_writemsg(rig.endpoint, &message, FI_REMOTE_CQ_DATA) == -FI_EBADFLAGS);
+}
+
+TEST_CASE("data that came with a write is an entry of the receive queue, and the region counts the write too") {
+  Rig rig(FI_TRANSMIT | FI_RECV, FI_MR_PROV_KEY);
+  char memory[64];
+  int mark = 0;
+  fid_mr* region = nullptr;
+  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_WRITE, 0, 0, 0, &region, &mark) == 0);
+  REQUIRE(fi_mr_bind(region, &rig.endpoint->fid, 0) == 0);
+  REQUIRE(fi_mr_bind(region, &rig.memory_counter->fid, FI_REMOTE_WRITE) == 0);
+  REQUIRE(fi_mr_enable(region) == 0);
+  wire::Event event{};
+  event.kind = EventKind::accessed;
+  event.endpoint = rig.last().endpoint;
+  event.peer = wire::make_address(3, 0);
+  event.tag = fi_mr_key(region);
+  event.length = 24;
+  event.buffer = reinterpret_cast<std::uint64_t>(memory + 8);
+  rig.run.add(event);  // without data
+  event.flags = wire::event_flag::has_data;
+  event.data = 77;
+  rig.run.add(event);
+  fi_cq_tagged_entry entry{};
+  fi_addr_t source = FI_ADDR_NOTAVAIL;
+  REQUIRE(fi_cq_readfrom(rig.queue, &entry, 1, &source) == 1);
+  CHECK(source == 3);
+  CHECK(entry.op_context == &mark);
+  CHECK(entry.flags == (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA));
+  CHECK(entry.len == 24);
+  CHECK(entry.buf == memory + 8);
+  CHECK(entry.data == 77);
+  CHECK(fi_cq_read(rig.queue, &entry, 1) == -FI_EAGAIN);
+  CHECK(fi_cntr_read(rig.memory_counter) == 2);
+  REQUIRE(fi_close(&region->fid) == 0);
+}
+
 TEST_CASE("a region with FI_RMA_EVENT needs an end-point with it") {
   Rig rig;
   char memory[64];

@@ -82,6 +82,7 @@ TEST_CASE("an event queue gives back what the application writes") {
   Rig rig;
   fid_eq* queue = nullptr;
   fi_eq_attr attributes{};
+  attributes.wait_obj = FI_WAIT_UNSPEC;
   REQUIRE(fi_eq_open(rig.fabric, &attributes, &queue, nullptr) == 0);
   std::uint32_t event = 0;
   fi_eq_entry entry{};

@@ -30,6 +30,7 @@ inline void release(fi_info* info) {
     free(info->domain_attr->auth_key);
     free(info->ep_attr->auth_key);
     free(info->fabric_attr->name);
+    free(info->dest_addr);
     free(info->tx_attr);
     free(info->rx_attr);
     free(info->ep_attr);
@@ -60,8 +61,9 @@ struct Hints {
   Hints& operator=(const Hints&) = delete;
 };
 
-inline int get_info(const fi_info* hints, fi_info** info, const char* node = nullptr, std::uint64_t flags = 0) {
-  return fi_prov_ini()->getinfo(FI_VERSION(1, 5), node, nullptr, flags, hints, info);
+inline int get_info(const fi_info* hints, fi_info** info, const char* node = nullptr, std::uint64_t flags = 0,
+                    const char* service = nullptr) {
+  return fi_prov_ini()->getinfo(FI_VERSION(1, 5), node, service, flags, hints, info);
 }
 
 struct Rig {
@@ -74,20 +76,23 @@ struct Rig {
   fid_ep* endpoint = nullptr;
   FakeRun& run = fake_run();
 
-  explicit Rig(std::uint64_t queue_flags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) {
+  explicit Rig(std::uint64_t queue_flags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION, int region_mode = 0) {
     run.pushed.clear();
     run.events.clear();
     run.payloads.clear();
     REQUIRE(get_info(nullptr, &info) == 0);
     info->tx_attr->op_flags = FI_COMPLETION;
     info->rx_attr->op_flags = FI_COMPLETION;
+    info->domain_attr->mr_mode |= region_mode;
     REQUIRE(fi_prov_ini()->fabric(info->fabric_attr, &fabric, nullptr) == 0);
     REQUIRE(fi_domain(fabric, info, &domain, nullptr) == 0);
     fi_av_attr av{};
     fi_cq_attr cq{};
     cq.format = FI_CQ_FORMAT_TAGGED;
+    cq.wait_obj = FI_WAIT_UNSPEC;
     fi_cntr_attr cntr{};
     cntr.events = FI_CNTR_EVENTS_COMP;
+    cntr.wait_obj = FI_WAIT_UNSPEC;
     REQUIRE(fi_av_open(domain, &av, &addresses, nullptr) == 0);
     REQUIRE(fi_cq_open(domain, &cq, &queue, nullptr) == 0);
     REQUIRE(fi_cntr_open(domain, &cntr, &memory_counter, nullptr) == 0);

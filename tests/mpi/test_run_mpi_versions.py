@@ -65,7 +65,7 @@ def test_older_wheels_work(version: str, names: tuple[str, ...], dryfly: Dryfly,
         assert all(older_wheels["XDG_CACHE_HOME"] in path for path in run.results["mpi"]["libmpi"])
 
 
-@pytest.mark.parametrize("name", ["messages", "memory"])
+@pytest.mark.parametrize("name", ["messages", "memory", "fences", "waits", "write_data"])
 def test_the_provider_conforms_to_libfabric(name: str, dryfly: Dryfly, library: MpiLibrary, tmp_path: Path) -> None:
     folder = str(Path(library.libfabric).parent)
     program = _compile(

@@ -62,14 +62,14 @@ class Served:
 class Pair:
     """Two peers, server first. Ended at the latest with the test."""
 
-    def __init__(self, program: Path, served: Served, nodes: tuple[int, int], *words: str) -> None:
+    def __init__(self, program: Path, served: Served, nodes: tuple[int, int], *words: str, **settings: str) -> None:
         ends = socket.socketpair()
         self.processes = []
         for end, role, node in zip(ends, ("server", "client"), nodes, strict=True):
             self.processes.append(
                 subprocess.Popen(
                     [program, str(end.fileno()), role, *words],
-                    env=served.environment(node),
+                    env={**served.environment(node), **settings},
                     pass_fds=[end.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
@@ -126,7 +126,9 @@ def served() -> Iterator[Served]:
     assert fabric.end() == 0
 
 
-@pytest.mark.parametrize(("table", "waits"), [("TABLE", "none"), ("MAP", "unspec"), ("TABLE", "fd")])
+@pytest.mark.parametrize(
+    ("table", "waits"), [("TABLE", "none"), ("MAP", "unspec"), ("TABLE", "fd"), ("TABLE", "pollfd")]
+)
 def test_every_kind_of_call_works_between_two_programs(peer: Path, served: Served, table: str, waits: str) -> None:
     with Pair(peer, served, (1, 3), "calls", table, waits) as pair:
         pair.succeed()
@@ -163,6 +165,14 @@ def test_the_place_of_a_killed_program_is_taken_and_what_was_for_it_reaches_nobo
             pair.processes[0].kill()
             with Pair(peer, served, (6, 7), "calls", "MAP", "none") as next_pair:
                 next_pair.succeed()
+
+
+def test_whoever_comes_second_to_a_place_takes_events_off_a_small_queue_too(peer: Path, served: Served) -> None:
+    # 2 x 16 receives, 4, and a batch of 32 are 68 slots, for 200 messages.
+    small = {"FI_CXI_DEFAULT_RX_SIZE": "16", "FI_CXI_DEFAULT_CQ_SIZE": "64"}
+    for _ in range(2):
+        with Pair(peer, served, (8, 9), "latency", "TABLE", "none", **small) as pair:
+            pair.succeed()
 
 
 @pytest.mark.usefixtures("served")
