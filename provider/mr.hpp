@@ -29,6 +29,14 @@ struct Region {
 // Another rank has read, written or updated the region with this key. False: nobody is to be told.
 bool count_access(Process& state, const wire::Event& event);
 
+// Another rank has written to it with data: the end-point's queue of receives says so. False: nobody is to be told.
+bool report_write(Process& state, const wire::Event& event);
+
+// What a key says of its region. Optimized ones take inline commands, and restricted ones where nobody is told of
+// accesses. Those of applications are optimized by their number; a provider's own keys say it in bits of theirs.
+bool is_optimized(const Environment& environment, const Domain& domain, std::uint64_t key);
+bool tells_of_accesses(const Domain& domain, std::uint64_t key);
+
 extern fi_ops_mr region_calls;
 
 }  // namespace dryfly::provider

@@ -161,6 +161,7 @@ void handle(const Session& session, Operation& operation, const Event& event) {
     case EventKind::work:
       return;  // has no operation
     case EventKind::accessed:
+    case EventKind::written:
       return;  // belongs to a region
     case EventKind::memory_changed:
       return;  // belongs to no operation
@@ -196,6 +197,8 @@ bool progress(const Session& session) {
       delivered |= accept_work(session, *event);
     } else if (event->kind == EventKind::accessed) {
       delivered |= count_access(session.state(), *event);
+    } else if (event->kind == EventKind::written) {
+      delivered |= report_write(session.state(), *event);
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.begin_turns();

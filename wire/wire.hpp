@@ -13,7 +13,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -196,7 +196,11 @@ struct EndpointSettings {
   std::uint32_t event_slots;
   std::uint32_t event_batch;
   std::uint32_t receive_size;
-  std::uint32_t reserved;
+  std::uint32_t software_gets;
+  std::uint32_t control_slots;
+  std::uint16_t network;        // VNI
+  std::uint8_t software_class;  // dryfly::TrafficClass
+  std::uint8_t reserved;
 };
 static_assert(sizeof(EndpointSettings) <= inline_bytes_max);
 namespace endpoint_flag {
@@ -204,6 +208,10 @@ inline constexpr std::uint32_t preempt_on_pool = 1U << 0;
 inline constexpr std::uint32_t preempt_on_posted = 1U << 1;
 inline constexpr std::uint32_t preempt_on_unexpected = 1U << 2;
 inline constexpr std::uint32_t fences = 1U << 3;  // may use command_flag::fence
+inline constexpr std::uint32_t preempt_on_overflow = 1U << 4;
+inline constexpr std::uint32_t notifies_done = 1U << 5;
+inline constexpr std::uint32_t lossless = 1U << 7;
+inline constexpr std::uint32_t commands_fetched = 1U << 6;  // the CPU writes none to the NIC
 }  // namespace endpoint_flag
 
 namespace command_flag {
@@ -268,6 +276,7 @@ enum class EventKind : std::uint32_t {
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
   accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
+  written,   // a write with data (command_flag::has_data) is in the region with key tag, at offset aux
   memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
 };
 

@@ -25,18 +25,23 @@
 
 namespace dryfly::nic {
 
+// What the NIC has to read from its host's memory before it can send; a command with its payload inside is one thing.
+enum class Fetched : std::uint8_t { nothing, command, payload };
+
 class Transport final : public Handler, public TransferSink {
  public:
   Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient);
 
   // An end-point that is opened again stays on its node.
-  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
+  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {},
+            const EndpointSettings& settings = {});
   // Both must have been opened; it does not matter whether they are open still.
   bool on_node(EndpointId a, EndpointId b) const { return port(a).node == port(b).node; }
+  bool same_network(EndpointId a, EndpointId b) const { return port(a).network == port(b).network; }
 
-  // By command of the CPU at `from`: paced, and after the egress latency. `pushed`: the NIC has the whole command with
-  // its payload, and fetches nothing.
-  void send_command(const Journey& journey, Parcel parcel, bool pushed);
+  // By command of the CPU at `from`: paced, and after the egress latency. Where that CPU does not write commands to the
+  // NIC, each is fetched, and a payload after it.
+  void send_command(const Journey& journey, Parcel parcel, Fetched fetched);
   // By the NIC itself, at once.
   void send(const Journey& journey, Parcel parcel);
   // By the NIC itself, after fetching the payload from host memory.
@@ -83,6 +88,8 @@ class Transport final : public Handler, public TransferSink {
   struct Port {
     NicId nic;
     NodeId node;
+    std::uint16_t network = 0;
+    bool writes_commands = true;
     std::uint32_t counters = 0;  // where those of its NIC are
     Fifo<Transfer> egress;
     Instant egress_until;      // when the last of it is ready
