@@ -42,6 +42,14 @@ EndpointSettings Translator::settings_of(const Operation& operation) {
   settings.preempt_on_posted = (asked.flags & wire::endpoint_flag::preempt_on_posted) != 0;
   if ((asked.flags & wire::endpoint_flag::fences) != 0) fences_.open(operation.endpoint());
   settings.preempt_on_unexpected = (asked.flags & wire::endpoint_flag::preempt_on_unexpected) != 0;
+  settings.preempt_on_overflow = (asked.flags & wire::endpoint_flag::preempt_on_overflow) != 0;
+  settings.lossless = (asked.flags & wire::endpoint_flag::lossless) != 0;
+  settings.notifies_done = (asked.flags & wire::endpoint_flag::notifies_done) != 0;
+  settings.writes_commands = (asked.flags & wire::endpoint_flag::commands_fetched) == 0;
+  settings.network = asked.network;
+  settings.software_class = static_cast<TrafficClass>(asked.software_class);
+  settings.software_gets = asked.software_gets;
+  settings.control_slots = asked.control_slots;
   return settings;
 }
 

@@ -21,25 +21,23 @@ int Translator::apply(Token token) {
     return EINVAL;
   }
   const int error = apply_to(operation, region->second, bytes);
+  if (error == 0 && region->second.tells) tell_of_access(operation, bytes, EventKind::accessed);
   const bool has_data = (command.flags & wire::command_flag::has_data) != 0;
-  if (error == 0 && (region->second.tells || has_data)) tell_of_access(operation, region->second, bytes);
+  if (error == 0 && has_data) tell_of_access(operation, bytes, EventKind::written);
   return error;
 }
 
-void Translator::tell_of_access(const Operation& operation, const Region& region, std::uint64_t bytes) {
+void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes, EventKind kind) {
   const wire::Command& command = operation.command;
   PendingEvent pending;
   pending.event = {};
-  pending.event.kind = EventKind::accessed;
+  pending.event.kind = kind;
   pending.event.endpoint = wire::address_endpoint(command.peer);
   pending.event.peer = operation.endpoint().value;
   pending.event.tag = command.key;
   pending.event.length = bytes;
-  pending.event.buffer = region.base + command.remote_offset;
-  if ((command.flags & wire::command_flag::has_data) != 0) {
-    pending.event.flags = wire::event_flag::has_data;
-    pending.event.data = command.data;
-  }
+  pending.event.data = command.data;
+  pending.event.aux = command.remote_offset;
   const RankId target{wire::address_rank(command.peer)};
   pending.tenancy = ranks_[target.value].tenancy;
   emit(target, std::move(pending));

@@ -60,6 +60,8 @@ void write_matching(JsonWriter& json, const MatchingTotals& matching) {
   json.member("headers_onloaded", matching.headers_onloaded);
   json.member("messages_refused", matching.messages_refused);
   json.member("messages_replayed", matching.messages_replayed);
+  json.member("messages_paused", matching.messages_paused);
+  json.member("notices_repeated", matching.notices_repeated);
   json.end_object();
 }
 

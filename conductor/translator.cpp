@@ -320,7 +320,7 @@ void Translator::send_failed(EndpointId source, Token token, int error) {
   const RankId other{wire::address_rank(operation.command.peer)};
   const RankId rank = operation.rank;
   finish_send(token, operation);
-  outlet_.unreachable(rank, other);
+  if (error == error_unreachable) outlet_.unreachable(rank, other);
   emit(rank_of(source).id, std::move(pending));
   finished(source);
 }

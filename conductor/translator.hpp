@@ -142,7 +142,7 @@ class Translator final : public Handler, public Host {
   void free_payload(Operation& operation);
   void finish_send(Token token, Operation& operation);
   int apply_to(Operation& operation, const Region& region, std::uint64_t bytes);
-  void tell_of_access(const Operation& operation, const Region& region, std::uint64_t bytes);
+  void tell_of_access(const Operation& operation, std::uint64_t bytes, wire::EventKind kind);
   int apply_write(Operation& operation, RankId target, std::uint64_t address);
   int apply_read(Operation& operation, RankId target, std::uint64_t address);
   int apply_atomic_on(Operation& operation, RankId target, std::uint64_t address);

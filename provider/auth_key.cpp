@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "provider/log.hpp"
+#include "provider/process.hpp"
 
 namespace dryfly::provider {
 
 namespace {
 
-constexpr std::uint16_t default_vni = 10;
 constexpr std::uint32_t default_service = 1;
 constexpr unsigned long most_vni = 0xffff;
 
@@ -36,20 +36,19 @@ bool auth_key_accepted(const void* key, std::size_t size) {
   return false;
 }
 
-std::uint8_t* copy_auth_key(const void* key) {
-  auto* copy = static_cast<std::uint8_t*>(calloc(1, sizeof(AuthKey)));
-  if (copy == nullptr) return nullptr;
-  if (key != nullptr) {
-    memcpy(copy, key, sizeof(AuthKey));
-    return copy;
-  }
-  const unsigned long vni = first_number("FI_CXI_DEFAULT_VNI", default_vni, most_vni);
-  const AuthKey job{
-      .service = static_cast<std::uint32_t>(first_number("SLINGSHOT_SVC_IDS", default_service, UINT32_MAX)),
-      .vni = static_cast<std::uint16_t>(first_number("SLINGSHOT_VNIS", vni, most_vni))};
-  memcpy(copy, &job.service, sizeof job.service);
-  memcpy(copy + offsetof(AuthKey, vni), &job.vni, sizeof job.vni);
-  return copy;
+AuthKey job_auth_key() {
+  const unsigned long vni = process().environment.default_network;
+  return {.service = static_cast<std::uint32_t>(first_number("SLINGSHOT_SVC_IDS", default_service, UINT32_MAX)),
+          .vni = static_cast<std::uint16_t>(first_number("SLINGSHOT_VNIS", vni, most_vni))};
+}
+
+bool copy_auth_key(const void* key, std::uint8_t*& copy, std::size_t& size) {
+  if (key == nullptr) return true;
+  copy = static_cast<std::uint8_t*>(malloc(sizeof(AuthKey)));
+  if (copy == nullptr) return false;
+  memcpy(copy, key, sizeof(AuthKey));
+  size = sizeof(AuthKey);
+  return true;
 }
 
 bool same_auth_key(const AuthKey& domain, const void* endpoint_key) {

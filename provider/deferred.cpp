@@ -7,6 +7,7 @@
 #include <rdma/fi_tagged.h>
 #include <stdlib.h>
 
+#include "provider/attributes.hpp"
 #include "provider/cntr.hpp"
 #include "provider/domain.hpp"
 #include "provider/log.hpp"
@@ -45,7 +46,7 @@ struct Deferred {
 namespace {
 
 // Of the initial-exec model, as any other needs the loader's own library.
-__attribute__((tls_model("initial-exec"))) thread_local constinit Counter* issuing_for = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local constinit Deferred* issuing = nullptr;
 
 bool keep_part(Deferred& work, const iovec*& parts, std::size_t count) {
   if (count > 1) return false;
@@ -162,8 +163,21 @@ void forget(Deferred* work) {
   free(work);
 }
 
+// FI_CXI_ENABLE_TRIG_OP_LIMIT: one list entry of the service for each piece that waits; all of the service's are taken
+// to be this process's.
+bool has_room() {
+  const Session session;
+  if (!session.state().environment.limited_work) return true;
+  std::size_t waiting = 0;
+  for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) ++waiting;
+  if (waiting < triggered_operations) return true;
+  log("FI_QUEUE_WORK: Trig ops exhausted: in-use=%zu", waiting);
+  return false;
+}
+
 int queue(Domain& domain, const fi_deferred_work* asked) {
   if (asked == nullptr || asked->triggering_cntr == nullptr) return -FI_EINVAL;
+  if (!has_room()) return -FI_ENOSPC;
   auto* work = allocate<Deferred>();
   if (work == nullptr) return -FI_ENOMEM;
   if (!keep_call(*work, *asked)) {
@@ -209,7 +223,9 @@ int drop(const Domain& domain, const fi_deferred_work* name) {
 
 }  // namespace
 
-Counter* counter_of_work() { return issuing_for; }
+Counter* counter_of_work() { return issuing != nullptr ? issuing->completion : nullptr; }
+
+bool issues_work() { return issuing != nullptr; }
 
 bool work_is_due(const Process& state) {
   for (const Deferred* work = state.deferred; work != nullptr; work = work->next) {
@@ -219,7 +235,7 @@ bool work_is_due(const Process& state) {
 }
 
 void issue_deferred() {
-  if (process().deferred == nullptr || issuing_for != nullptr) return;
+  if (process().deferred == nullptr || issuing != nullptr) return;
   for (;;) {
     Deferred* work = nullptr;
     {
@@ -228,9 +244,9 @@ void issue_deferred() {
       work = take_due(session.state());
     }
     if (work == nullptr) return;
-    issuing_for = work->completion;
+    issuing = work;
     const ssize_t error = issue(*work);
-    issuing_for = nullptr;
+    issuing = nullptr;
     const Session session;
     if (error == -FI_EAGAIN) {
       work->next = session.state().deferred;

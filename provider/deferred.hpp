@@ -25,5 +25,7 @@ void issue_deferred();
 bool work_is_due(const Process& state);
 // The counter that the operation being issued is to be counted by, in the place of its end-point's; nullptr: none.
 Counter* counter_of_work();
+// Whether the operation being issued is a deferred one.
+bool issues_work();
 
 }  // namespace dryfly::provider

@@ -82,12 +82,12 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->fabric = object_of<Fabric>(fid);
   domain->nic = nic;
   domain->traffic_class = label;
+  domain->auth_key = job_auth_key();
   if (info->domain_attr->auth_key != nullptr) memcpy(&domain->auth_key, info->domain_attr->auth_key, sizeof(AuthKey));
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
-  if (session.state().environment.write_data && info->domain_attr->cq_data_size != 0) {
-    domain->write_data = domain->provider_keys;
-    if (!domain->provider_keys) log("FI_MR_PROV_KEY required for RMA CQ data");
-  }
+  // As there: with the provider's keys only, and where remote data has a size.
+  domain->writes_data =
+      session.state().environment.write_data && domain->provider_keys && info->domain_attr->cq_data_size != 0;
   ++domain->fabric->users;
   *domain_fid = &domain->fid;
   return 0;

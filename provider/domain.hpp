@@ -20,7 +20,7 @@ struct Domain {
   std::uint32_t users;          // objects of this domain that are open
   AuthKey auth_key;
   bool provider_keys;        // FI_MR_PROV_KEY
-  bool write_data;           // writes may carry remote CQ data
+  bool writes_data;          // fi_writedata
   std::uint64_t keys_given;  // by the provider, so far
   Region* regions;           // list
 };

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t inline_bytes = 192;
 constexpr std::uint64_t mebibyte = 1 << 20;
 constexpr std::uint64_t collective_timeout_us_max = 20'000'000;
+constexpr std::uint64_t control_bytes_max = 64 * mebibyte;
 
 // Reads one setting after the other; after the first that is refused it only remembers why.
 class Reader {
@@ -153,18 +154,64 @@ void read_collectives(Reader& reader, Environment& to) {
   reader.flag("COLL_USE_DMA_PUT", to.collective_dma);
 }
 
+// What software does for large messages, and what it tells other providers.
+void read_software(Reader& reader, Environment& to) {
+  constexpr const char* classes[] = {"BEST_EFFORT", "LOW_LATENCY", "DEDICATED_ACCESS", "BULK_DATA"};
+  constexpr std::uint8_t numbers[] = {3, 1, 0, 2};  // dryfly::TrafficClass
+  std::size_t name = 0;
+  reader.word("RGET_TC", classes, "Unrecognized rget_tc", &name);
+  to.software_class = numbers[name];
+  // The words' dashes are underscores to libfabric.
+  constexpr const char* protocols[] = {"default", "alt_read", "alt-read"};
+  std::size_t protocol = 0;
+  reader.word("RDZV_PROTO", protocols, "Unrecognized rendezvous protocol", &protocol);
+  to.restricted_gets = protocol != 0;
+  constexpr std::uint64_t fewest_gets = 64;
+  reader.size("SW_RX_TX_INIT_MAX", to.software_gets);
+  to.software_gets = std::clamp<std::uint64_t>(to.software_gets, fewest_gets, UINT32_MAX);
+  reader.size("CTRL_RX_EQ_MAX_SIZE", to.control_bytes);
+  if (to.control_bytes == 0) to.control_bytes = control_bytes_max;
+  reader.size("FC_RETRY_USEC_DELAY", to.retry_delay_us);
+  to.retry_delay_us = std::min<std::uint64_t>(to.retry_delay_us, INT32_MAX);
+  constexpr const char* doorbells[] = {"idle", "always", "never"};
+  std::size_t doorbell = 0;
+  reader.word("LLRING_MODE", doorbells, "Unrecognized llring_mode", &doorbell);
+  to.commands_fetched = doorbell == 2;
+}
+
+// "cxi0,cxi12", as libfabric wants it: one or two digits, without a zero in front.
+bool is_device_list(const char* text) {
+  for (;;) {
+    text += strspn(text, ",");
+    if (*text == 0) return true;
+    const std::size_t length = strcspn(text, ",");
+    const auto is_digit = [&](std::size_t place) { return text[place] >= '0' && text[place] <= '9'; };
+    if (strncmp(text, "cxi", 3) != 0 || length < 4 || length > 5 || !is_digit(3)) return false;
+    if (length == 5 && (!is_digit(4) || text[3] == '0')) return false;
+    text += length;
+  }
+}
+
+void read_devices(Reader& reader, Environment& to) {
+  to.devices = reader.text("DEVICE_NAME");
+  if (to.devices != nullptr && !is_device_list(to.devices)) {
+    reader.refuse("DEVICE_NAME", "Failed to validate device name: name=%s rc=%d", to.devices, -EINVAL);
+  }
+  std::uint64_t network = to.default_network;
+  reader.size("DEFAULT_VNI", network);
+  if (network < 1 || network > UINT16_MAX) reader.refuse("DEFAULT_VNI", "accepted is a VNI of 1 to 65535");
+  to.default_network = static_cast<std::uint16_t>(network);
+  reader.flag("ODP", to.on_demand_paging);
+  reader.flag("FORCE_ODP", to.only_on_demand_paging);
+  to.on_demand_paging |= to.only_on_demand_paging;
+}
+
 // Settings without an effect in the model: wrong values are refused all the same.
 void check_others(Reader& reader) {
-  constexpr const char* classes[] = {"BEST_EFFORT", "LOW_LATENCY", "DEDICATED_ACCESS", "BULK_DATA"};
-  reader.word("RGET_TC", classes, "Unrecognized rget_tc");
   constexpr const char* pinning[] = {"off", "all"};
   reader.word("ATS_MLOCK_MODE", pinning, "Unrecognized ats_mlock_mode");
-  constexpr const char* doorbells[] = {"always", "idle", "never"};
-  reader.word("LLRING_MODE", doorbells, "Unrecognized llring_mode");
   constexpr const char* updates[] = {"always", "high-freq-empty", "low-freq-empty", "low-freq"};
   reader.word("CQ_POLICY", updates, "Unrecognized cq_policy");
-  constexpr const char* protocols[] = {"default", "alt_read", "alt-read"};
-  reader.word("RDZV_PROTO", protocols, "Unrecognized rendezvous protocol");
   constexpr const char* orders[] = {"default", "strict", "relaxed"};
   reader.word("MR_TARGET_ORDERING", orders, "Unrecognized mr_target_ordering");
 }
@@ -174,7 +221,7 @@ void set_defaults(Environment& to) {
   to.rendezvous_threshold = 16'384;
   to.rendezvous_get_min = 2'049;
   to.rendezvous_eager_size = 2'048;
-  to.optimized_regions = true;
+  to.optimized_regions = to.key_cache = true;
   to.overflow_buffer = to.request_buffer = 12 * mebibyte;
   to.overflow_buffers = 3;
   to.request_buffers = 6;
@@ -183,6 +230,10 @@ void set_defaults(Environment& to) {
   to.transmit_size = to.receive_size = queue_depth;
   to.join_radix = 2;
   to.collective_timeout_us = collective_timeout_us_max;
+  to.software_gets = 1024;
+  to.control_bytes = control_bytes_max;
+  to.retry_delay_us = 1000;
+  to.default_network = 10;
 }
 
 }  // namespace
@@ -206,8 +257,31 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   reader.flag("HYBRID_POSTED_RECV_PREEMPTIVE", to.preempt_on_posted);
   reader.flag("HYBRID_UNEXPECTED_MSG_PREEMPTIVE", to.preempt_on_unexpected);
   read_collectives(reader, to);
+  reader.flag("HYBRID_PREEMPTIVE", to.preempt_on_overflow);
+  reader.flag("MR_MATCH_EVENTS", to.match_events);
+  reader.flag("MSG_LOSSLESS", to.lossless);
+  reader.flag("ENABLE_TRIG_OP_LIMIT", to.limited_work);
+  reader.flag("PROV_KEY_CACHE", to.key_cache);
+  read_software(reader, to);
+  read_devices(reader, to);
   check_others(reader);
   return reader.ok();
+}
+
+// As libfabric's cxi provider looks for them: by name anywhere in the list.
+bool Environment::shows(const char* device) const { return devices == nullptr || strstr(devices, device) != nullptr; }
+
+// As cxip_ep_ctrl_init: an event of 64 B for each process of the job, as far as libfabric knows how many these are, and
+// 256 for matches, in whole pages.
+std::uint32_t Environment::control_slots() const {
+  constexpr std::uint64_t event_bytes = 64;
+  constexpr std::uint64_t page_bytes = 4096;
+  constexpr std::uint64_t universe_by_default = 256;
+  const char* given = getenv("FI_UNIVERSE_SIZE");
+  const std::uint64_t universe = given != nullptr ? strtoull(given, nullptr, 0) : universe_by_default;
+  const std::uint64_t wanted = universe * event_bytes + (match_events ? 256 * event_bytes : 0);
+  const std::uint64_t bytes = std::min(control_bytes, std::max<std::uint64_t>(wanted, 1));
+  return static_cast<std::uint32_t>((bytes + page_bytes - 1) / page_bytes * page_bytes / event_bytes);
 }
 
 wire::EndpointSettings Environment::settings(std::size_t receive_attribute, std::size_t queue_attribute) const {
@@ -216,6 +290,13 @@ wire::EndpointSettings Environment::settings(std::size_t receive_attribute, std:
   if (preempt_on_pool) settings.flags |= wire::endpoint_flag::preempt_on_pool;
   if (preempt_on_posted) settings.flags |= wire::endpoint_flag::preempt_on_posted;
   if (preempt_on_unexpected) settings.flags |= wire::endpoint_flag::preempt_on_unexpected;
+  if (preempt_on_overflow) settings.flags |= wire::endpoint_flag::preempt_on_overflow;
+  if (lossless) settings.flags |= wire::endpoint_flag::lossless;
+  if (restricted_gets) settings.flags |= wire::endpoint_flag::notifies_done;
+  if (commands_fetched) settings.flags |= wire::endpoint_flag::commands_fetched;
+  settings.software_class = software_class;
+  settings.software_gets = static_cast<std::uint32_t>(software_gets);
+  settings.control_slots = control_slots();
   settings.eager_max = rendezvous_given ? eager_max() : wire::far_future;
   settings.rendezvous_head = rendezvous_given ? rendezvous_eager_size : wire::far_future;
   settings.overflow_buffer = overflow_buffer;

@@ -38,10 +38,29 @@ struct Environment {
   std::uint64_t collective_timeout_us;  // how long a reduction engine stays armed
   std::uint64_t groups_per_job;         // 0: no limit
   bool collective_dma;                  // the NIC fetches reduction packets
+  bool preempt_on_overflow;
+  std::uint8_t software_class;  // dryfly::TrafficClass of the Gets and notices that software sends
+  std::uint64_t software_gets;  // that may be under way
+  bool lossless;
+  bool restricted_gets;         // FI_CXI_RDZV_PROTO=alt_read
+  bool commands_fetched;        // FI_CXI_LLRING_MODE=never
+  std::uint64_t control_bytes;  // at most, of the event queue for what providers tell each other
+  std::uint64_t retry_delay_us;
+  bool match_events;
+  bool on_demand_paging;
+  bool only_on_demand_paging;
+  bool limited_work;  // FI_CXI_ENABLE_TRIG_OP_LIMIT
+  bool key_cache;     // of the provider's own keys
+  std::uint16_t default_network;
+  const char* devices;  // list of the NICs to be shown; nullptr: all
 
+  bool shows(const char* device) const;
   std::uint64_t eager_max() const { return rendezvous_threshold + rendezvous_get_min; }
   // For an end-point with these attributes.
   wire::EndpointSettings settings(std::size_t receive_attribute, std::size_t queue_attribute) const;
+
+ private:
+  std::uint32_t control_slots() const;
 };
 
 // False: a setting is refused, and `reason` says so in one line.

@@ -147,6 +147,7 @@ int enable(const Session& session, Endpoint& endpoint) {
   const CompletionQueue* queue = endpoint.receive.queue;
   wire::EndpointSettings settings =
       environment.settings(endpoint.receive_size, queue != nullptr ? queue->size_asked : environment.queue_size);
+  settings.network = endpoint.domain->auth_key.vni;
   if ((endpoint.capabilities & FI_FENCE) != 0) settings.flags |= wire::endpoint_flag::fences;
   command.flags |= wire::command_flag::payload_inline;
   command.length = sizeof settings;
@@ -321,7 +322,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->fid.ops = &endpoint_calls;
   endpoint->fid.cm = &name_calls;
   endpoint->fid.msg = &message_calls;
-  endpoint->fid.rma = &rma_calls;
+  endpoint->fid.rma = object_of<Domain>(domain)->writes_data ? &rma_calls_with_data : &rma_calls;
   endpoint->fid.tagged = &tagged_calls;
   endpoint->fid.atomic = &atomic_calls;
   endpoint->fid.collective = &no_collective_calls;

@@ -59,9 +59,10 @@ void free_info(fi_info* info) {
 }
 
 // Asking for a primary capability without saying which direction asks for all of them.
+// FI_SOURCE, which makes receives slower on the machine, is granted to who asks for it.
 std::uint64_t granted(std::uint64_t asked) {
-  if (asked == 0) return all_capabilities;
-  std::uint64_t granted = asked | secondary_capabilities;
+  if (asked == 0) return all_capabilities & ~FI_SOURCE;
+  std::uint64_t granted = asked | (secondary_capabilities & ~FI_SOURCE);
   if ((asked & (FI_MSG | FI_TAGGED)) != 0 && (asked & (FI_SEND | FI_RECV)) == 0) granted |= FI_SEND | FI_RECV;
   // Collectives need messages, of either kind.
   if ((asked & FI_COLLECTIVE) != 0 && (asked & (FI_MSG | FI_TAGGED)) == 0) granted |= FI_MSG | FI_SEND | FI_RECV;
@@ -81,7 +82,7 @@ void fill_transmit(fi_tx_attr& transmit, std::uint64_t capabilities, std::size_t
   if (hints == nullptr) return;
   if (hints->caps != 0) transmit.caps &= hints->caps;
   transmit.op_flags = hints->op_flags;
-  if (hints->msg_order != 0) transmit.msg_order = hints->msg_order;
+  transmit.msg_order = hints->msg_order;  // none if none is asked for: order rules out restricted writes
   if (hints->size != 0) transmit.size = hints->size;
   transmit.tclass = hints->tclass;
 }
@@ -94,19 +95,19 @@ void fill_receive(fi_rx_attr& receive, std::uint64_t capabilities, const fi_rx_a
   if (hints == nullptr) return;
   if (hints->caps != 0) receive.caps &= hints->caps;
   receive.op_flags = hints->op_flags;
-  if (hints->msg_order != 0) receive.msg_order = hints->msg_order;
   if (hints->size != 0) receive.size = hints->size;
 }
 
-void fill_endpoint(fi_ep_attr& endpoint) {
+void fill_endpoint(fi_ep_attr& endpoint, const fi_ep_attr* hints) {
   endpoint.type = FI_EP_RDM;
   endpoint.protocol = FI_PROTO_CXI;
   endpoint.protocol_version = 1;
   endpoint.max_msg_size = message_bytes_max;
   endpoint.max_order_waw_size = ~std::size_t{0};
   endpoint.mem_tag_format = tag_format;
-  endpoint.tx_ctx_cnt = 1;
-  endpoint.rx_ctx_cnt = 1;
+  if (hints == nullptr) return;
+  endpoint.tx_ctx_cnt = hints->tx_ctx_cnt;
+  endpoint.rx_ctx_cnt = hints->rx_ctx_cnt;
 }
 
 void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
@@ -115,13 +116,15 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.data_progress = FI_PROGRESS_MANUAL;
   domain.resource_mgmt = FI_RM_ENABLED;
   domain.av_type = FI_AV_TABLE;
-  domain.mr_mode = region_modes;
+  const Environment& environment = process().environment;
+  const bool may_page = environment.on_demand_paging && hints != nullptr && (hints->mr_mode & FI_MR_ALLOCATED) == 0;
+  domain.mr_mode = environment.only_on_demand_paging || may_page ? FI_MR_ENDPOINT : region_modes;
   domain.mr_key_size = client_key_bytes;
   domain.cq_data_size = cq_data_bytes;
   domain.cq_cnt = completion_queues;
   domain.ep_cnt = endpoints;
-  domain.tx_ctx_cnt = endpoints;
-  domain.rx_ctx_cnt = endpoints;
+  domain.tx_ctx_cnt = 1;
+  domain.rx_ctx_cnt = 1;
   domain.max_ep_tx_ctx = 1;
   domain.max_ep_rx_ctx = 1;
   domain.cntr_cnt = counters;
@@ -143,20 +146,25 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.tclass = hints->tclass;
 }
 
-// Not where another provider links this one: lnx takes an info with keys for one that it cannot open.
-bool has_auth_keys(const fi_info* hints) { return hints == nullptr || (hints->caps & FI_PEER) == 0; }
-
-// False without memory.
+// What the hints say: who has no key leaves it null, and gets the job's with its domain. One for the end-point alone is
+// its domain's too. False without memory.
 bool fill_auth_keys(fi_info& info, const fi_info* hints) {
   const fi_domain_attr* domain = hints != nullptr ? hints->domain_attr : nullptr;
   const fi_ep_attr* endpoint = hints != nullptr ? hints->ep_attr : nullptr;
-  const void* wanted = domain != nullptr ? domain->auth_key : nullptr;
-  info.domain_attr->auth_key = copy_auth_key(wanted);
-  info.ep_attr->auth_key =
-      copy_auth_key(endpoint != nullptr && endpoint->auth_key != nullptr ? endpoint->auth_key : wanted);
-  info.domain_attr->auth_key_size = sizeof(AuthKey);
-  info.ep_attr->auth_key_size = sizeof(AuthKey);
-  return info.domain_attr->auth_key != nullptr && info.ep_attr->auth_key != nullptr;
+  const void* of_endpoint = endpoint != nullptr ? endpoint->auth_key : nullptr;
+  const void* of_domain = domain != nullptr && domain->auth_key != nullptr ? domain->auth_key : of_endpoint;
+  return copy_auth_key(of_domain, info.domain_attr->auth_key, info.domain_attr->auth_key_size) &&
+         copy_auth_key(of_endpoint, info.ep_attr->auth_key, info.ep_attr->auth_key_size);
+}
+
+struct NicName {
+  char text[16];
+};
+
+NicName name_of(std::uint32_t nic) {
+  NicName name{};
+  snprintf(name.text, sizeof name.text, "%s%u", domain_prefix, nic);
+  return name;
 }
 
 fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
@@ -169,16 +177,14 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   info->fabric_attr = allocate_growable<fi_fabric_attr>();
   auto* source = allocate<Address>();
   info->src_addr = source;
-  char name[16];
-  snprintf(name, sizeof name, "%s%u", domain_prefix, nic);
-  if (face.domain != nullptr) snprintf(name, sizeof name, "%s", face.domain);
+  const NicName own_name = name_of(nic);
+  const char* name = face.domain != nullptr ? face.domain : own_name.text;
   info->nic = describe_nic(name, nic, channel.welcome().node_name);
   if (info->domain_attr != nullptr) info->domain_attr->name = strdup(name);
   if (info->fabric_attr != nullptr) info->fabric_attr->name = strdup(face.name);
   if (source == nullptr || info->tx_attr == nullptr || info->rx_attr == nullptr || info->ep_attr == nullptr ||
       info->nic == nullptr || info->domain_attr == nullptr || info->domain_attr->name == nullptr ||
-      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr ||
-      (has_auth_keys(hints) && !fill_auth_keys(*info, hints))) {
+      info->fabric_attr == nullptr || info->fabric_attr->name == nullptr || !fill_auth_keys(*info, hints)) {
     free_info(info);
     return nullptr;
   }
@@ -191,10 +197,12 @@ fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t
   info->fabric_attr->prov_version = provider_version;
   fill_transmit(*info->tx_attr, info->caps, channel.header().inline_max, hints != nullptr ? hints->tx_attr : nullptr);
   fill_receive(*info->rx_attr, info->caps, hints != nullptr ? hints->rx_attr : nullptr);
-  fill_endpoint(*info->ep_attr);
+  fill_endpoint(*info->ep_attr, hints != nullptr ? hints->ep_attr : nullptr);
   fill_domain(*info->domain_attr, hints != nullptr ? hints->domain_attr : nullptr);
   return info;
 }
+
+bool is_shown(std::uint32_t nic) { return process().environment.shows(name_of(nic).text); }
 
 bool settings_accepted() {
   char reason[256];
@@ -293,6 +301,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
     // LINKx spreads its messages over every NIC that it is given; without a word of the user's it gets the rank's own.
     any = false;
     wanted = own;
+    for (std::uint32_t others = 1; others < nics && !is_shown(wanted); ++others) wanted = (wanted + 1) % nics;
   }
   // The rank's own NIC comes first, unless the library takes turns by itself: it would skip every second NIC.
   if (getenv("DRYFLY_NICS_IN_ORDER") != nullptr) own = 0;
@@ -301,6 +310,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
   for (std::uint32_t i = 0; i < nics; ++i) {
     const std::uint32_t nic = (own + i) % nics;
     if (!any && nic != wanted) continue;
+    if (!is_shown(nic)) continue;
     *end = make_info(network_face, *channel, nic, hints);
     if (*end == nullptr || !fill_destination(**end, *channel, target, endpoint, hints)) {
       free_info(first);

@@ -13,6 +13,32 @@ namespace dryfly::provider {
 
 namespace {
 
+// Of the provider's own keys.
+constexpr std::uint64_t standard_region = std::uint64_t{1} << 62;
+constexpr std::uint64_t telling = std::uint64_t{1} << 61;
+// Without the cache of such keys so many regions have a portal of their own.
+constexpr std::uint64_t optimized_without_cache = 92;
+
+const Region* region_of(const Process& state, const wire::Event& event) {
+  const Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
+  if (endpoint == nullptr) return nullptr;
+  const Region* region = endpoint->domain->regions;
+  while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.tag)) region = region->next;
+  return region;
+}
+
+// Complete when the region is enabled, because only then it is known whether it has a counter.
+std::uint64_t marked_key(const Environment& environment, const Region& region) {
+  std::uint64_t key = region.fid.key;
+  const bool tells = region.events || region.counter != nullptr;
+  const bool cached = environment.key_cache && !tells;
+  const bool optimized = environment.optimized_regions && !region.events && !region.domain->writes_data &&
+                         (cached || key < optimized_without_cache);
+  if (!optimized) key |= standard_region;
+  if (tells) key |= telling;
+  return key;
+}
+
 void tell(const Session& session, const Region& region, wire::CommandKind kind) {
   auto command = region.endpoint->command(kind);
   command.key = region.fid.key;
@@ -76,6 +102,7 @@ int control_region(fid* fid, int what, void*) {
   if (region.endpoint == nullptr) return -FI_EOPBADSTATE;
   if (region.enabled) return 0;
   region.enabled = true;
+  if (region.domain->provider_keys) region.fid.key = marked_key(session.state().environment, region);
   tell(session, region, wire::CommandKind::memory_region);
   return 0;
 }
@@ -150,37 +177,39 @@ int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64
                          attributes->requested_key, flags, region, attributes->context);
 }
 
-void report_data(CompletionQueue& queue, const Region& region, const wire::Event& event) {
-  Completion completion{};
-  completion.context = region.fid.fid.context;
-  completion.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-  completion.length = event.length;
-  completion.buffer = reinterpret_cast<void*>(event.buffer);
-  completion.data = event.data;
-  completion.sources = region.endpoint->addresses;
-  completion.source = event.peer;
-  queue.put(completion);
-}
-
 }  // namespace
 
-bool accept_access(Process& state, const wire::Event& event, bool& delivered) {
-  const Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
-  if (endpoint == nullptr) return true;
-  const Region* region = endpoint->domain->regions;
-  while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.tag)) region = region->next;
-  if (region == nullptr) return true;
-  CompletionQueue* queue = (event.flags & wire::event_flag::has_data) != 0 ? endpoint->receive.queue : nullptr;
-  if (queue != nullptr) {
-    if (!queue->reserve()) return false;
-    report_data(*queue, *region, event);
-    state.news.delivered(queue->outlet);
-  }
-  if (region->counter != nullptr) {
-    region->counter->count(0);
-    state.news.delivered(region->counter->outlet);
-  }
-  delivered |= queue != nullptr || region->counter != nullptr;
+bool is_optimized(const Environment& environment, const Domain& domain, std::uint64_t key) {
+  if (domain.provider_keys) return (key & standard_region) == 0;
+  return environment.optimized_regions && key < optimized_keys;
+}
+
+bool tells_of_accesses(const Domain& domain, std::uint64_t key) { return domain.provider_keys && (key & telling) != 0; }
+
+bool report_write(Process& state, const wire::Event& event, bool& delivered) {
+  const Region* region = region_of(state, event);
+  CompletionQueue* queue = region != nullptr ? region->endpoint->receive.queue : nullptr;
+  if (queue == nullptr) return true;
+  if (!queue->reserve()) return false;
+  Completion completion{};
+  completion.context = region->fid.fid.context;
+  completion.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+  completion.length = event.length;
+  completion.data = event.data;
+  completion.buffer = reinterpret_cast<void*>(region->start + event.aux);
+  completion.sources = region->endpoint->addresses;
+  completion.source = event.peer;
+  queue->put(completion);
+  state.news.delivered(queue->outlet);
+  delivered = true;
+  return true;
+}
+
+bool count_access(Process& state, const wire::Event& event) {
+  const Region* region = region_of(state, event);
+  if (region == nullptr || region->counter == nullptr) return false;
+  region->counter->count(0);
+  state.news.delivered(region->counter->outlet);
   return true;
 }
 

@@ -26,9 +26,16 @@ struct Region {
   bool enabled;
 };
 
-// Another end-point has read, written or updated the region with this key: its counter counts it, and data that came
-// with a write goes to the receive queue. False without memory for that; `delivered` if anybody was told.
-bool accept_access(Process& state, const wire::Event& event, bool& delivered);
+// Another end-point has read, written or updated the region: its counter counts it, and tells whether there is one.
+bool count_access(Process& state, const wire::Event& event);
+// Another rank has written to it with data: the end-point's queue of receives says so. False: there is no memory for
+// that, and the event has to stay.
+bool report_write(Process& state, const wire::Event& event, bool& delivered);
+
+// What a key says of its region. Optimized ones take inline commands, and restricted ones where nobody is told of
+// accesses. Those of applications are optimized by their number; a provider's own keys say it in bits of theirs.
+bool is_optimized(const Environment& environment, const Domain& domain, std::uint64_t key);
+bool tells_of_accesses(const Domain& domain, std::uint64_t key);
 
 extern fi_ops_mr region_calls;
 

@@ -39,6 +39,8 @@ int close_nic(fid* fid) {
   auto* nic = object_of<fid_nic>(fid);
   if (nic->device_attr != nullptr) {
     free(nic->device_attr->name);
+    free(nic->device_attr->device_id);
+    free(nic->device_attr->vendor_id);
     free(nic->device_attr->driver);
   }
   if (nic->link_attr != nullptr) {
@@ -65,7 +67,10 @@ int control_nic(fid* fid, int command, void* argument) {
   if (copy == nullptr) return -FI_ENOMEM;
   *copy->bus_attr = *nic->bus_attr;
   copy->link_attr->state = nic->link_attr->state;
+  copy->link_attr->mtu = nic->link_attr->mtu;
   if (!copy_text(nic->device_attr->name, copy->device_attr->name) ||
+      !copy_text(nic->device_attr->device_id, copy->device_attr->device_id) ||
+      !copy_text(nic->device_attr->vendor_id, copy->device_attr->vendor_id) ||
       !copy_text(nic->device_attr->driver, copy->device_attr->driver) ||
       !copy_text(nic->link_attr->address, copy->link_attr->address) ||
       !copy_text(nic->link_attr->network_type, copy->link_attr->network_type)) {
@@ -88,8 +93,10 @@ fid_nic* describe_nic(const char* name, std::uint32_t index, const char* node_na
   nic->bus_attr->attr.pci.device_id = pci.device;
   nic->bus_attr->attr.pci.function_id = pci.function;
   nic->link_attr->state = FI_LINK_UP;
+  nic->link_attr->mtu = 2112;
   if (!copy_text(name, nic->device_attr->name) || !copy_text("dryfly", nic->device_attr->driver) ||
-      !copy_text(node_name, nic->link_attr->address) || !copy_text("Slingshot", nic->link_attr->network_type)) {
+      !copy_text("0x17db", nic->device_attr->vendor_id) || !copy_text("0x501", nic->device_attr->device_id) ||
+      !copy_text(node_name, nic->link_attr->address) || !copy_text("HPC Ethernet", nic->link_attr->network_type)) {
     close_nic(&nic->fid);
     return nullptr;
   }

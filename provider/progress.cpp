@@ -172,6 +172,7 @@ void handle(const Session& session, Operation& operation, const Event& event) {
     case EventKind::work:
       return;  // has no operation
     case EventKind::accessed:
+    case EventKind::written:
       return;  // belongs to a region
     case EventKind::memory_changed:
     case EventKind::joined:
@@ -211,7 +212,9 @@ bool progress(const Session& session) {
     } else if (event->kind == EventKind::joined) {
       delivered |= accept_joined(session, *event);
     } else if (event->kind == EventKind::accessed) {
-      if (!accept_access(session.state(), *event, delivered)) break;
+      delivered |= count_access(session.state(), *event);
+    } else if (event->kind == EventKind::written) {
+      if (!report_write(session.state(), *event, delivered)) break;
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.begin_turns();

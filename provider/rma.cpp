@@ -6,6 +6,7 @@
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/mr.hpp"
 #include "provider/process.hpp"
 #include "provider/transfer.hpp"
 #include "provider/two_sided.hpp"
@@ -25,17 +26,19 @@ struct MemoryCall {
   std::uint64_t flags = 0;
   void* context = nullptr;
   bool inject = false;
-  bool has_data = false;  // for the target's receive queue
+  bool has_data = false;
   std::uint64_t data = 0;
 };
 
 // The restricted protocol, without order and with less state in the NICs: to optimized regions, unless the end-point
-// wants its writes in order or its peers' regions to tell of them.
+// wants its writes in order or its peers' regions tell of them.
 bool restricted(const Session& session, const Endpoint& endpoint, const MemoryCall& call) {
   constexpr std::uint64_t writes_in_order = FI_ORDER_WAW | FI_ORDER_RMA_WAW;
-  return session.state().environment.optimized_regions && !endpoint.domain->provider_keys && !call.is_read &&
-         call.key < optimized_keys && (endpoint.order & writes_in_order) == 0 &&
-         (endpoint.capabilities & FI_RMA_EVENT) == 0;
+  const Domain& domain = *endpoint.domain;
+  const bool tells =
+      domain.provider_keys ? tells_of_accesses(domain, call.key) : (endpoint.capabilities & FI_RMA_EVENT) != 0;
+  return is_optimized(session.state().environment, domain, call.key) && !call.is_read && !call.has_data &&
+         (endpoint.order & writes_in_order) == 0 && !tells;
 }
 
 ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
@@ -58,7 +61,6 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   if (!take_fence(endpoint, call.flags, command)) return -FI_EINVAL;
   if (restricted(session, endpoint, call)) command.flags |= wire::command_flag::unordered;
   if (call.has_data) {
-    // A command that holds its payload has no room for the data.
     command.flags |= wire::command_flag::has_data | wire::command_flag::by_dma;
     command.data = call.data;
   }
@@ -154,10 +156,9 @@ ssize_t inject_write(fid_ep* fid, const void* buffer, std::size_t length, fi_add
                                              .inject = true});
 }
 
-ssize_t write_with_data(fid_ep* fid, const void* buffer, std::size_t length, void*, std::uint64_t data,
-                        fi_addr_t target, std::uint64_t offset, std::uint64_t key, void* context) {
+ssize_t write_data(fid_ep* fid, const void* buffer, std::size_t length, void*, std::uint64_t data, fi_addr_t target,
+                   std::uint64_t offset, std::uint64_t key, void* context) {
   auto& endpoint = *object_of<Endpoint>(fid);
-  if (!endpoint.domain->write_data) return -FI_ENOSYS;
   return perform(endpoint, {.buffer = const_cast<void*>(buffer),
                             .length = length,
                             .target = target,
@@ -169,21 +170,32 @@ ssize_t write_with_data(fid_ep* fid, const void* buffer, std::size_t length, voi
                             .data = data});
 }
 
-ssize_t inject_write_with_data(fid_ep* fid, const void* buffer, std::size_t length, std::uint64_t data,
-                               fi_addr_t target, std::uint64_t offset, std::uint64_t key) {
-  auto& endpoint = *object_of<Endpoint>(fid);
-  if (!endpoint.domain->write_data) return -FI_ENOSYS;
-  return perform(endpoint, {.buffer = const_cast<void*>(buffer),
-                            .length = length,
-                            .target = target,
-                            .offset = offset,
-                            .key = key,
-                            .inject = true,
-                            .has_data = true,
-                            .data = data});
+ssize_t inject_write_data(fid_ep* fid, const void* buffer, std::size_t length, std::uint64_t data, fi_addr_t target,
+                          std::uint64_t offset, std::uint64_t key) {
+  return perform(*object_of<Endpoint>(fid), {.buffer = const_cast<void*>(buffer),
+                                             .length = length,
+                                             .target = target,
+                                             .offset = offset,
+                                             .key = key,
+                                             .inject = true,
+                                             .has_data = true,
+                                             .data = data});
 }
 
 }  // namespace
+
+fi_ops_rma rma_calls_with_data = {
+    .size = sizeof(fi_ops_rma),
+    .read = read,
+    .readv = read_vector,
+    .readmsg = read_message,
+    .write = write,
+    .writev = write_vector,
+    .writemsg = write_message,
+    .inject = inject_write,
+    .writedata = write_data,
+    .injectdata = inject_write_data,
+};
 
 fi_ops_rma rma_calls = {
     .size = sizeof(fi_ops_rma),
@@ -194,8 +206,8 @@ fi_ops_rma rma_calls = {
     .writev = write_vector,
     .writemsg = write_message,
     .inject = inject_write,
-    .writedata = write_with_data,
-    .injectdata = inject_write_with_data,
+    .writedata = unsupported,
+    .injectdata = unsupported,
 };
 
 }  // namespace dryfly::provider

@@ -2,6 +2,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "provider/deferred.hpp"
+#include "provider/mr.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
 
@@ -27,6 +29,22 @@ bool try_push(wire::Channel& channel, wire::Command& command, const void* payloa
   command.length = length;
   channel.push(command, nullptr);
   return true;
+}
+
+// Inline commands have no room for an offset into the region's memory as match bits have it: of RMA and atomics they
+// are for optimized regions only (cxip_rma_is_idc, cxip_amo_is_idc).
+// And never for deferred work.
+bool needs_dma(const Session& session, const Operation& operation, const wire::Command& command) {
+  if (issues_work()) return true;
+  switch (command.kind) {
+    case wire::CommandKind::write:
+    case wire::CommandKind::atomic:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      return !is_optimized(session.state().environment, *operation.endpoint->domain, command.key);
+    default:
+      return false;
+  }
 }
 
 // FI_CXI_DISABLE_NON_INJECT_*_IDC: the NIC fetches even the shortest payload, unless its buffer was given up.
@@ -56,7 +74,9 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     command.flags |= wire::command_flag::wants_completion;
     command.context = state.operations.token_of(operation);
   }
-  if (stable && fetched(state.environment, command.kind)) command.flags |= wire::command_flag::by_dma;
+  if ((stable && fetched(state.environment, command.kind)) || needs_dma(session, operation, command)) {
+    command.flags |= wire::command_flag::by_dma;
+  }
   session.channel().charge(cost_ps);
   bool pushed = try_push(session.channel(), command, payload, length, stable);
   if (!pushed) {

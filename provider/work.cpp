@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t drain_events = 1;
 constexpr std::uint64_t fatal_entries = 7;
 constexpr std::uint64_t fatal_events = 8;
+constexpr std::uint64_t tell_again = 11;
 
 // libfabric's words and its end; the address is ours.
 [[noreturn]] void give_up(const Session& session, std::uint32_t endpoint, const char* why) {
@@ -58,6 +59,8 @@ void do_work(const Session& session, const Completion& work) {
   if (endpoint == nullptr) return;
   // Work that comes message by message; taking events from the queue is part of reading it.
   channel.charge(channel.costs().match_ps * work.length * (work.tag == drain_events ? 0 : 1));
+  constexpr std::uint64_t microsecond_ps = 1'000'000;
+  if (work.tag == tell_again) channel.charge(session.state().environment.retry_delay_us * microsecond_ps);
   auto command = endpoint->command(wire::CommandKind::work_done);
   command.tag = work.tag;
   command.data = work.data;

@@ -222,7 +222,11 @@ struct EndpointSettings {
   std::uint32_t event_slots;
   std::uint32_t event_batch;
   std::uint32_t receive_size;
-  std::uint32_t reserved;
+  std::uint32_t software_gets;
+  std::uint32_t control_slots;
+  std::uint16_t network;        // VNI
+  std::uint8_t software_class;  // dryfly::TrafficClass
+  std::uint8_t reserved;
 };
 static_assert(sizeof(EndpointSettings) <= inline_bytes_max);
 namespace endpoint_flag {
@@ -230,6 +234,10 @@ inline constexpr std::uint32_t preempt_on_pool = 1U << 0;
 inline constexpr std::uint32_t preempt_on_posted = 1U << 1;
 inline constexpr std::uint32_t preempt_on_unexpected = 1U << 2;
 inline constexpr std::uint32_t fences = 1U << 3;  // may use command_flag::fence
+inline constexpr std::uint32_t preempt_on_overflow = 1U << 4;
+inline constexpr std::uint32_t notifies_done = 1U << 5;
+inline constexpr std::uint32_t lossless = 1U << 7;
+inline constexpr std::uint32_t commands_fetched = 1U << 6;  // the CPU writes none to the NIC
 }  // namespace endpoint_flag
 
 namespace command_flag {
@@ -293,9 +301,8 @@ enum class EventKind : std::uint32_t {
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
   work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
-  // Another end-point has read, written or updated `length` bytes at `buffer` of the region with key tag, which asked
-  // (command_flag::tells) or whose writer sent data along.
-  accessed,
+  accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
+  written,   // a write with data (command_flag::has_data) is in the region with key tag, at offset aux
   memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
   joined,          // a group, data, as its member tag; or not, by the error
   reduced,         // the result of a reduction of group tag: data its status

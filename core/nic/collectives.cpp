@@ -155,7 +155,7 @@ void Collectives::part_came(std::uint32_t index, std::uint32_t place, bool by_co
   const EndpointId to = tree.members[parent];
   ++totals_.packets;
   transport_.send_command(journey(from, to), make_leg(LegKind::part, index, parent, !transport_.on_node(from, to)),
-                          !reduction.places[place].by_dma);
+                          reduction.places[place].by_dma ? Fetched::payload : Fetched::nothing);
 }
 
 void Collectives::ask_processor(const Reduction& reduction, std::uint32_t index, std::uint32_t place) {

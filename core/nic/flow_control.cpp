@@ -12,8 +12,9 @@ namespace dryfly::nic {
 
 void Messages::worked(EndpointId endpoint, const Work& work) {
   Inbox& at = inbox(endpoint);
-  const bool of_peer =
-      work.kind == WorkKind::hold || work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
+  const bool by_control = work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
+  if (by_control && at.control_used > 0) --at.control_used;
+  const bool of_peer = by_control || work.kind == WorkKind::hold || work.kind == WorkKind::tell_again;
   if (of_peer && peers_[work.item].life != work.life) return;
   if (!of_peer && !at.open) return;
   switch (work.kind) {
@@ -22,7 +23,8 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
     case WorkKind::drain:
       return at.portal.drained(work.count);
     case WorkKind::replenish:
-      return at.portal.replenish();
+      at.portal.replenish();
+      return go_on(at.nic);
     case WorkKind::hold:
       return hold(work.item);
     case WorkKind::count_drops:
@@ -40,7 +42,17 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
     }
     case WorkKind::tell_match:
       ++messages_[work.item].unacknowledged;
-      return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, true);
+      messages_[work.item].answer_class = at.software_class;
+      return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, Fetched::nothing);
+    case WorkKind::tell_done: {
+      Message& message = messages_[work.item];
+      if (message.life != work.life || message.over) return;
+      message.awaits_processor = false;
+      ++message.unacknowledged;
+      return transport_.send_command(to_source(message), {Step::done, work.item}, Fetched::nothing);
+    }
+    case WorkKind::tell_again:
+      return tell_again(work.item);
     case WorkKind::fatal_entries:
     case WorkKind::fatal_events:
     case WorkKind::collective:  // goes elsewhere
@@ -81,12 +93,40 @@ void Messages::ask_processor(EndpointId endpoint) {
   }
 }
 
-// The Get of a rendezvous as a command of the target's CPU.
-void Messages::software_get(std::uint32_t index) {
+// --- lossless (FI_CXI_MSG_LOSSLESS) ---
+
+// The NIC takes no further message of the class until its provider has posted a buffer. Here they wait in the NIC, not
+// in the network before it, and memory operations of the class go on.
+void Messages::pause(std::uint32_t index) {
   Message& message = messages_[index];
-  ++message.unacknowledged;
-  transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
-  transport_.send_command(to_source(message), {Step::get_request, index}, true);
+  message.paused = true;
+  message.arrived = false;
+  ++totals_.matching.messages_paused;
+  paused_[{inbox(message.command.target).nic.value, message.command.traffic_class}].push_back(index);
+  ask_processor(message.command.target);
+}
+
+bool Messages::waits_in_line(std::uint32_t index) {
+  const Message& message = messages_[index];
+  if (paused_.empty() || message.on_node) return false;
+  const auto line = paused_.find({inbox(message.command.target).nic.value, message.command.traffic_class});
+  if (line == paused_.end()) return false;
+  pause(index);
+  return true;
+}
+
+// The line of each class again from its head, which may have to wait for more.
+void Messages::go_on(NicId nic) {
+  constexpr TrafficClass first{};
+  std::vector<std::uint32_t> again;
+  for (auto line = paused_.lower_bound({nic.value, first}); line != paused_.end() && line->first.first == nic.value;) {
+    again.insert(again.end(), line->second.begin(), line->second.end());
+    line = paused_.erase(line);
+  }
+  for (const std::uint32_t index : again) {
+    messages_[index].paused = false;
+    request_arrived(index, messages_[index].switch_hops);
+  }
 }
 
 // --- at the target ------------------------------------------------------------------------------------------------
@@ -143,9 +183,27 @@ void Messages::enable(EndpointId endpoint) {
 }
 
 void Messages::resume(std::uint32_t index) {
-  const Peer& peer = peers_[index];
-  transport_.send_command({.from = peer.target, .to = peer.source}, {Step::resume, index}, true);
+  Peer& peer = peers_[index];
+  peer.resumed = true;
+  transport_.send_command({.from = peer.target, .to = peer.source}, {Step::resume, index}, Fetched::nothing);
 }
+
+// What a provider is told goes through an event queue of its own; when that is full the NIC answers so
+// (C_RC_ENTRY_NOT_FOUND), and whoever has sent it waits and says it again.
+bool Messages::takes_control(EndpointId endpoint, std::uint32_t index) {
+  Inbox& at = inbox(endpoint);
+  const Peer& peer = peers_[index];
+  if (at.control_used < at.control_slots) {
+    ++at.control_used;
+    return true;
+  }
+  ++totals_.matching.notices_repeated;
+  const EndpointId sender = endpoint == peer.target ? peer.source : peer.target;
+  transport_.send({.from = endpoint, .to = sender}, {Step::no_room, index});
+  return false;
+}
+
+void Messages::tell_again(std::uint32_t index) { return peers_[index].resumed ? resume(index) : notice(index); }
 
 // --- at the source ------------------------------------------------------------------------------------------------
 
@@ -193,7 +251,12 @@ void Messages::hold(std::uint32_t index) {
   peer.asked = false;
   peer.holding = true;
   if (peer.under_way > 0 || std::exchange(peer.noticed, true)) return;
-  transport_.send_command({.from = peer.source, .to = peer.target}, {Step::drop_notice, index}, true);
+  notice(index);
+}
+
+void Messages::notice(std::uint32_t index) {
+  const Peer& peer = peers_[index];
+  transport_.send_command({.from = peer.source, .to = peer.target}, {Step::drop_notice, index}, Fetched::nothing);
 }
 
 bool Messages::held_back(std::uint32_t index) {

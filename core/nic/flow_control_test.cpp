@@ -3,54 +3,10 @@
 #include <map>
 #include <vector>
 
-#include "core/nic/test_stand.hpp"
+#include "core/nic/work_stand.hpp"
 
 using namespace dryfly;
 using namespace dryfly::nic;
-
-namespace {
-
-constexpr std::uint64_t reaction = 50 * ns;
-
-// Does all work that comes up, and keeps a list of it.
-struct Working {
-  TestStand stand;
-  std::vector<WorkKind> done;
-
-  explicit Working(std::uint32_t entries) : stand(with_entries(entries)) {}
-  static NicSpec with_entries(std::uint32_t entries) {
-    NicSpec spec = TestStand::round_figures();
-    spec.list_entries = entries;
-    return spec;
-  }
-  void reopen(std::uint32_t endpoint, const EndpointSettings& settings) {
-    stand.nics.close_endpoint(EndpointId{endpoint});
-    stand.nics.open_endpoint(EndpointId{endpoint}, NicId{endpoint == 2 ? 1U : 2U}, NodeId{1}, settings);
-  }
-  // `until`: the processor does nothing before.
-  void run(std::uint64_t until = 0) {
-    stand.run();
-    while (!stand.all_work.empty()) {
-      const auto work = std::exchange(stand.all_work, {});
-      for (const auto& [at, item] : work) {
-        done.push_back(item.kind);
-        const std::uint64_t when = std::max(stand.engine.now().ps + reaction, until);
-        stand.at(when, [this, at = at, item = item] { stand.nics.worked(at, item); });
-      }
-      stand.run();
-    }
-  }
-  std::vector<std::uint64_t> received_sends() const {
-    std::vector<std::uint64_t> sends;
-    for (const Received& received : stand.all_received) sends.push_back(received.send);
-    return sends;
-  }
-  MatchingTotals totals() const { return stand.nics.totals().matching; }
-};
-
-EndpointSettings mode(MatchMode mode) { return {.match_mode = mode}; }
-
-}  // namespace
 
 TEST_CASE("messages that find no list entry are dropped, and sent again in order when the headers are onloaded") {
   Working run(5);  // two besides the overflow buffers
@@ -233,4 +189,36 @@ TEST_CASE("a short message that may not be in its command is fetched from memory
   CHECK(run.stand.all_received.front().protocol == Protocol::eager);
   // 100 egress + 300 DMA read + 1,000 + 200 ingress.
   CHECK(run.stand.log.front() == "1600 received 1 in 10 at 2");
+}
+
+TEST_CASE("a lossless portal lets messages wait for a buffer, and those behind them in their class") {
+  for (const bool lossless : {false, true}) {
+    Working run(100);
+    EndpointSettings settings;
+    settings.overflow_buffers = 1;
+    settings.overflow_buffer = Bytes{20'000};  // one message of 2,000 B, as there must be room for a long one
+    settings.lossless = lossless;
+    run.reopen(2, settings);
+    for (std::uint64_t i = 0; i < 4; ++i) run.stand.nics.send(message(0, 2, 2000, i, i));
+    SendCommand quick = message(0, 2, 8, 9, 9);
+    quick.traffic_class = TrafficClass::low_latency;
+    run.stand.nics.receive(receive_of(2, 19, 9));
+    run.stand.nics.send(quick);
+    run.stand.nics.send(message(0, 2, 8, 10, 10));
+    run.stand.nics.receive(receive_of(2, 110, 10));
+    run.run();
+    CHECK((run.totals().messages_refused > 0) == !lossless);
+    CHECK((run.totals().messages_paused > 0) == lossless);
+    // What is quick finds its receive at once; the last one waits in line although it has one.
+    if (lossless) CHECK(run.received_sends() == std::vector<std::uint64_t>{9, 10});
+    const auto is_quick = [](const std::string& line) { return line.find("received 9 ") != std::string::npos; };
+    if (lossless) CHECK(is_quick(run.stand.log.front()));
+    for (std::uint64_t i = 0; i < 4; ++i) run.stand.nics.receive(receive_of(2, 100 + i, i));
+    run.run();
+    CHECK(run.received_sends().size() == 6);
+    CHECK(run.stand.nics.at_rest());
+    int sent = 0;
+    for (const std::string& line : run.stand.log) sent += line.find(" sent ") != std::string::npos ? 1 : 0;
+    CHECK(sent == 6);
+  }
 }

@@ -41,9 +41,15 @@ void Messages::open(EndpointId endpoint, NicId nic, const EndpointSettings& sett
   DRYFLY_CHECK(!opened->open);
   opened->open = true;
   ++opened->life;
+  opened->nic = nic;
   opened->eager_max = settings.eager_max.value_or(spec_.eager_max);
   opened->rendezvous_head = settings.rendezvous_head.value_or(spec_.rendezvous_head);
   opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
+  opened->software_class = settings.software_class;
+  opened->notifies_done = settings.notifies_done;
+  opened->gets_max = settings.software_gets;
+  opened->control_slots = settings.control_slots;
+  opened->gets_under_way = opened->control_used = 0;
   const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
   if (is_new) pool->second.open(spec_.list_entries);
   opened->portal.open(settings, opened->eager_max, spec_.framing.header, pool->second, totals_.matching);
@@ -71,7 +77,9 @@ void Messages::close(EndpointId endpoint) {
   closed.claimed.clear();
   closed.waiting.clear();
   for (const std::uint32_t message : gone) drop(message);
+  abandon_gets(endpoint);
   closed.portal.close();
+  go_on(closed.nic);
   for (const std::uint32_t peer : std::exchange(closed.told_drops, {})) resume(peer);
 }
 
@@ -88,6 +96,9 @@ void Messages::send(const SendCommand& command) {
                      : fits || command.size <= source.eager_max ? Protocol::eager
                                                                 : Protocol::rendezvous;
   message.head = message.protocol == Protocol::rendezvous ? source.rendezvous_head : command.size;
+  message.foreign = !transport_.same_network(command.source, command.target);
+  message.notifies_done = source.notifies_done && message.protocol == Protocol::rendezvous && !message.on_node;
+  message.answer_class = command.traffic_class;
   if (!message.on_node && held_back(index)) return;
   launch(index);
 }
@@ -100,8 +111,10 @@ void Messages::launch(std::uint32_t index) {
     transport_.counters_of(message.command.source)
         .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
   }
-  transport_.send_command(to_target(message, message.head, true), {Step::message, index},
-                          message.protocol == Protocol::inlined && message.command.size <= spec_.pushed_max);
+  const Fetched fetched = message.protocol != Protocol::inlined     ? Fetched::payload
+                          : message.command.size > spec_.pushed_max ? Fetched::command
+                                                                    : Fetched::nothing;
+  transport_.send_command(to_target(message, message.head, true), {Step::message, index}, fetched);
 }
 
 std::uint32_t Messages::new_receive(const ReceiveCommand& command, const Inbox& at) {
@@ -239,19 +252,28 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
     case Step::drop_notice: {
       const Peer& peer = peers_[parcel.operation];
       if (!inbox(peer.target).open) return resume(parcel.operation);
+      if (!takes_control(peer.target, parcel.operation)) return;
       return ask_processor(peer.target, {.kind = WorkKind::count_drops, .item = parcel.operation, .life = peer.life});
     }
     case Step::resume: {
       const Peer& peer = peers_[parcel.operation];
+      if (!takes_control(peer.source, parcel.operation)) return;
       const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.held.size());
       return ask_processor(peer.source,
                            {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
+    }
+    case Step::no_room: {
+      const Peer& peer = peers_[parcel.operation];
+      const EndpointId sender = peer.resumed ? peer.target : peer.source;
+      if (!inbox(sender).open) return tell_again(parcel.operation);
+      return ask_processor(sender, {.kind = WorkKind::tell_again, .item = parcel.operation, .life = peer.life});
     }
     case Step::matched:
       --messages_[parcel.operation].unacknowledged;
       tell_source_once(parcel.operation);
       return retire_if_idle(parcel.operation);
     case Step::done: {
+      if (messages_[parcel.operation].holds_credit) return;  // both hear of it with the acknowledgement
       const SendCommand& command = messages_[parcel.operation].command;
       const EndpointId source = command.source;
       const Token token = command.token;
@@ -264,22 +286,23 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
 }
 
 Landing Messages::landing_of(Parcel parcel) const {
+  if (parcel.step == Step::drop_notice) return {peers_[parcel.operation].target, Bytes{0}};
+  if (parcel.step == Step::resume) return {peers_[parcel.operation].source, Bytes{0}};
   const Message& message = messages_[parcel.operation];
-  const Bytes size = message.command.size;
-  if (message.protocol != Protocol::rendezvous) return {message.command.target, size};
-  const Bytes head = spec_.rendezvous_head;
-  return {message.command.target, parcel.step == Step::get_data ? size - head : head};
+  return {message.command.target, parcel.step == Step::get_data ? message.command.size - message.head : message.head};
 }
 
 void Messages::acknowledged(Parcel parcel) {
-  if (parcel.step == Step::drop_notice || parcel.step == Step::resume) return;
+  if (is_control(parcel.step)) return;
   Message& message = messages_[parcel.operation];
   --message.unacknowledged;
   if (parcel.step == Step::message) {
     message.answered = true;
     settle_request(parcel.operation);
-    if (message.refused) return;
+    if (message.refused || message.paused) return;
+    if (message.foreign) return message.arrived ? turned_away(parcel.operation) : void();
   }
+  if (parcel.step == Step::done && message.holds_credit) return done_acknowledged(parcel.operation);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && !message.source_told;
@@ -292,7 +315,12 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Message& message = messages_[index];
   message.switch_hops = switch_hops;
   message.arrived = true;
+  if (message.foreign) {
+    settle_request(index);
+    return message.on_node || message.answered ? turned_away(index) : void();
+  }
   Inbox& target = inbox(message.command.target);
+  if (waits_in_line(index)) return;
   if (!target.open) {
     settle_request(index);
     return drop(index);
@@ -302,6 +330,7 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     const bool by_entry = slot != no_match && receives_[target.posted.value(slot)].holds_entry;
     const Portal::Admission admission = target.portal.admit(by_entry, slot != no_match, message.head);
     if (admission == Portal::Admission::refused) return refuse(index);
+    if (admission == Portal::Admission::paused) return pause(index);
     settle_request(index);
     message.holds_entry = admission == Portal::Admission::unexpected;
     message.in_software = admission == Portal::Admission::software;
@@ -316,13 +345,10 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   } else {
     match(target, target.posted.value(slot), index);
     if (!rendezvous) return placed(index);
-    if (!message.in_software) return get(index);
+    if (!got_by_processor(message)) return get(index);
   }
-  if (rendezvous && message.in_software) {
-    message.awaits_processor = true;
-    ask_processor(message.command.target,
-                  {.kind = WorkKind::software_get, .item = index, .life = message.life, .count = 1});
-  }
+  // Software looks at every request that comes to it, the CPU of a NIC that matches at those that have their receive.
+  if (rendezvous && (message.in_software || (slot != no_match && got_by_processor(message)))) ask_for_get(index);
   if (slot == no_match) answer_waiting(target);
 }
 
@@ -366,8 +392,10 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
   if (message.protocol != Protocol::rendezvous) {
     // What software has matched lies in the host's memory already.
     transport_.place({Step::placement, message_index}, message.on_node || by_software);
-  } else if (!by_software) {
+  } else if (!got_by_processor(message)) {
     get(message_index);
+  } else if (!by_software) {
+    ask_for_get(message_index);
   } else if (!message.awaits_processor) {
     software_get(message_index);
   }
@@ -394,14 +422,27 @@ void Messages::get(std::uint32_t index) {
 void Messages::answer_get(std::uint32_t index) {
   Message& message = messages_[index];
   if (!message.on_node) ++message.unacknowledged;
-  transport_.fetch_and_send(to_target(message, message.command.size - message.head, false), {Step::get_data, index});
+  Journey answer = to_target(message, message.command.size - message.head, false);
+  answer.traffic_class = message.answer_class;
+  transport_.fetch_and_send(answer, {Step::get_data, index});
+}
+
+// Whether the end-point that posted its receive is still there.
+bool Messages::hears_of(const Message& message) {
+  const Inbox& target = inbox(message.command.target);
+  return target.open && target.life == receives_[message.receive].life;
 }
 
 void Messages::placed(std::uint32_t index) {
   const Message& message = messages_[index];
-  const Receive& receive = receives_[message.receive];
-  const Inbox& target = inbox(message.command.target);
-  if (!target.open || target.life != receive.life) return drop(index);
+  if (!hears_of(message)) return drop(index);
+  if (message.notifies_done && message.holds_credit) return tell_done(index);
+  deliver(index);
+}
+
+void Messages::deliver(std::uint32_t index) {
+  Message& message = messages_[index];
+  return_credit(message);
   Received received = report_of(message);
   received.buffer_released = settle(message.receive);
   count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
@@ -424,53 +465,9 @@ Received Messages::report_of(const Message& message) const {
           .matched_in_software = message.in_software && message.protocol != Protocol::rendezvous};
 }
 
-// What was delivered takes its course, although its source does not know it. A request that was not is an error at
-// the source; an eager one also when only its acknowledgements were lost, since the source cannot tell.
-void Messages::failed(Parcel parcel, bool delivered) {
-  if (parcel.step == Step::drop_notice || parcel.step == Step::resume) {
-    if (!delivered) peer_lost(parcel.operation);
-    return;
-  }
-  Message& message = messages_[parcel.operation];
-  --message.unacknowledged;
-  if (parcel.step == Step::matched && !delivered) return notice_lost(parcel.operation);
-  const EndpointId source = message.command.source;
-  const Token token = message.command.token;
-  const bool to_target = parcel.step == Step::message;
-  if (to_target) message.answered = true;
-  if (to_target && delivered) settle_request(parcel.operation);
-  if (to_target && message.refused) return;  // its answer was lost, but it was refused: it waits for the target
-  if (delivered) {
-    const bool is_sent = to_target && message.protocol != Protocol::rendezvous;
-    retire_if_idle(parcel.operation);
-    if (is_sent) host_.send_failed(source, token, error_unreachable);
-  } else if (to_target) {
-    end(parcel.operation);
-    host_.dropped(token);
-    host_.send_failed(source, token, error_unreachable);
-  } else if (parcel.step == Step::done) {
-    end(parcel.operation);
-    host_.send_failed(source, token, error_unreachable);
-  } else {
-    break_off(parcel.operation);
-  }
-}
-
-void Messages::break_off(std::uint32_t index) {
-  const Message& message = messages_[index];
-  const Receive& receive = receives_[message.receive];
-  const Inbox& target = inbox(message.command.target);
-  const bool heard = target.open && target.life == receive.life;
-  Received received = report_of(message);
-  received.buffer_released = settle(message.receive);
-  end(index);
-  if (heard) host_.receive_failed(received, error_unreachable);
-  host_.dropped(received.send);
-  host_.send_failed(received.source, received.send, error_unreachable);
-}
-
 void Messages::drop(std::uint32_t index) {
   const Message& message = messages_[index];
+  return_credit(messages_[index]);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   if (message.receive != none) settle(message.receive);
@@ -482,7 +479,7 @@ void Messages::drop(std::uint32_t index) {
 
 bool Messages::finish(std::uint32_t index) {
   Message& message = messages_[index];
-  if (message.protocol == Protocol::rendezvous && !message.on_node) {
+  if (message.protocol == Protocol::rendezvous && !message.on_node && !message.told_done) {
     ++message.unacknowledged;
     transport_.send(to_source(message), {Step::done, index});
     return false;
@@ -494,6 +491,7 @@ bool Messages::finish(std::uint32_t index) {
 
 void Messages::end(std::uint32_t index) {
   messages_[index].over = true;
+  messages_[index].awaits_processor = false;
   retire_if_idle(index);
 }
 
@@ -506,7 +504,7 @@ Journey Messages::to_target(const Message& message, Bytes size, bool ordered) co
 }
 
 Journey Messages::to_source(const Message& message) const {
-  return {message.command.target, message.command.source, Bytes{0}, message.command.traffic_class, false};
+  return {message.command.target, message.command.source, Bytes{0}, message.answer_class, false};
 }
 
 void Messages::note_list_entries(Inbox& at) {

@@ -4,7 +4,7 @@
 // part. Where software matches, the target's CPU asks for the rest when it gets to the request. A portal that has no
 // room refuses what comes until its CPU has made some (portal.hpp; flow_control.cpp has what the two sides then do).
 // On-node messages stand for the library's shared memory: they use no list entries and are never refused. Left out:
-// the other rendezvous protocols (alt_read, alt_write); copying out of overflow and request buffers takes no time.
+// copying out of overflow and request buffers takes no time.
 #pragma once
 
 #include <cstdint>
@@ -65,13 +65,19 @@ class Messages {
     bool under_way = false;         // its source does not know yet whether it was taken or refused:
     bool arrived = false;           // that is decided
     bool answered = false;          // and the answer is back
+    bool paused = false;            // waits for a buffer of its target, or behind one that does
+    bool foreign = false;           // its target is on another virtual network
+    bool notifies_done = false;     // a rendezvous whose Get by software is a restricted one
+    bool holds_credit = false;      // one of its target's Gets by software
+    bool told_done = false;         // and the target's CPU has said that it is done
     std::uint32_t unacknowledged = 0;
     std::uint32_t switch_hops = 0;
-    std::uint32_t receive = none;  // once matched
-    std::uint32_t life = 0;        // which message it is that has this place
-    std::uint64_t number = 0;      // in the order of sending
-    Bytes head;                    // of a rendezvous: what travels with the request
-    Bytes offset;                  // in the buffer of that receive
+    std::uint32_t receive = none;                           // once matched
+    std::uint32_t life = 0;                                 // which message it is that has this place
+    std::uint64_t number = 0;                               // in the order of sending
+    TrafficClass answer_class = TrafficClass::best_effort;  // of its Get, and what that brings
+    Bytes head;                                             // of a rendezvous: what travels with the request
+    Bytes offset;                                           // in the buffer of that receive
   };
   // A posted receive, or one that has matched and whose messages are still being placed.
   struct Receive {
@@ -93,6 +99,7 @@ class Messages {
     bool asked = false;    // its CPU knows, or will
     bool holding = false;  // new messages wait behind the refused ones
     bool noticed = false;  // the target has been told how many
+    bool resumed = false;  // and has told the source to go on
     std::uint32_t under_way = 0;
     std::vector<std::uint32_t> refused;  // messages
     std::vector<std::uint32_t> held;
@@ -100,12 +107,20 @@ class Messages {
   struct Inbox {
     bool open = false;
     std::uint32_t life = 0;  // how many times it has been opened
+    NicId nic;
     Portal portal;
     Bytes eager_max;
     Bytes rendezvous_head;
     std::uint32_t posted_entries = 0;
     std::uint32_t unexpected_entries = 0;
-    std::uint32_t in_software = 0;          // unexpected ones of the request list
+    std::uint32_t in_software = 0;  // unexpected ones of the request list
+    TrafficClass software_class = TrafficClass::best_effort;
+    bool notifies_done = false;
+    std::uint32_t gets_max = 0;
+    std::uint32_t gets_under_way = 0;  // by software
+    std::deque<std::uint32_t> gets_waiting;
+    std::uint32_t control_slots = 0;
+    std::uint32_t control_used = 0;
     std::vector<std::uint32_t> told_drops;  // peers that wait for the portal
     PostedReceives posted;
     UnexpectedMessages unexpected;
@@ -137,6 +152,12 @@ class Messages {
   void owe_notice(std::uint32_t message);
   void notice_lost(std::uint32_t message);
   void placed(std::uint32_t message);
+  void deliver(std::uint32_t message);
+  bool hears_of(const Message& message);
+  void turned_away(std::uint32_t message);
+  bool waits_in_line(std::uint32_t message);
+  void pause(std::uint32_t message);
+  void go_on(NicId nic);
   void drop(std::uint32_t message);
   Received report_of(const Message& message) const;
   // Nothing more will come: the target's receive, if it has matched, and the source are told so.
@@ -152,7 +173,16 @@ class Messages {
   void launch(std::uint32_t message);
   void append(Inbox& at, std::uint32_t receive);
   void leave_list(Message& message);
+
+  // software_gets.cpp
+  bool got_by_processor(const Message& message) const;
+  void ask_for_get(std::uint32_t message);
   void software_get(std::uint32_t message);
+  void return_credit(Message& message);
+  void tell_done(std::uint32_t message);
+  void done_acknowledged(std::uint32_t message);
+  void abandon_gets(EndpointId endpoint);
+
   void ask_processor(EndpointId endpoint, const Work& work) { host_.needs_processor(endpoint, work); }
   void ask_processor(EndpointId endpoint);
 
@@ -160,7 +190,10 @@ class Messages {
   void refuse(std::uint32_t message);
   void onload(EndpointId endpoint);
   void enable(EndpointId endpoint);
+  void notice(std::uint32_t peer);
   void resume(std::uint32_t peer);
+  bool takes_control(EndpointId endpoint, std::uint32_t peer);
+  void tell_again(std::uint32_t peer);
   bool held_back(std::uint32_t message);
   void settle_request(std::uint32_t message);
   void ask_to_hold(std::uint32_t peer);
@@ -178,6 +211,7 @@ class Messages {
   std::map<std::pair<std::uint32_t, std::uint32_t>, EntryPool> pools_;        // by NIC and engine
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer_of_;  // by source and target; in flow control
   Pool<Peer> peers_;
+  std::map<std::pair<std::uint32_t, TrafficClass>, std::deque<std::uint32_t>> paused_;  // by NIC and class; lossless
   std::uint32_t lives_ = 0;
   std::uint64_t sends_ = 0;
   Pool<Message, 13> messages_;

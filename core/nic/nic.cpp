@@ -65,7 +65,7 @@ Nics::~Nics() = default;
 
 void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings,
                          const HostPlace& place) {
-  implementation_->transport.open(endpoint, nic, node, place);
+  implementation_->transport.open(endpoint, nic, node, place, settings);
   implementation_->messages.open(endpoint, nic, settings);
 }
 

@@ -41,6 +41,7 @@ struct NicSpec {
   Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
   Rate link_rate{};                     // of a NIC; used with pcie_rate
   Duration reduction_latency{};         // of a reduction engine, for each packet
+  bool gets_by_nic = true;              // else software issues the Get of every rendezvous (driver: rdzv_get_en)
 };
 
 struct Envelope {
@@ -168,6 +169,8 @@ struct Peeked {
 // What an operation ends with whose other side cannot be reached: libfabric's FI_EHOSTUNREACH, as the real provider
 // reports C_RC_UNDELIVERABLE of the retry handler. The number is part of libfabric's ABI.
 inline constexpr int error_unreachable = 113;
+// FI_ENOTCONN, for C_RC_VNI_NOT_FOUND: the target is on another virtual network.
+inline constexpr int error_other_network = 107;
 
 // What the NIC tells its host, always at engine.now(), the instant at the NIC; the host adds what it takes until
 // a CPU can see it.

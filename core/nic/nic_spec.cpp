@@ -32,6 +32,7 @@ NicSpec nic_spec(const Spec& spec) {
   const std::uint64_t entries = spec.number_in("nic.list_entries", 1, UINT32_MAX);
   const std::uint64_t share_ppm = spec.number_in("nic.list_entries_share_ppm", 1, 1'000'000);
   result.list_entries = static_cast<std::uint32_t>(entries * share_ppm / 1'000'000);
+  if (spec.has("nic.rendezvous_get")) result.gets_by_nic = spec.text("nic.rendezvous_get") == "on";
   result.framing.payload_max = Bytes{spec.number_in("fabric.packet.payload_bytes", 1, largest_message)};
   result.framing.header = Bytes{spec.number("fabric.packet.header_bytes")};
   result.framing.acknowledgement = Bytes{spec.number("fabric.packet.ack_bytes")};

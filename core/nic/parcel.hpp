@@ -21,8 +21,12 @@ enum class Step : std::uint8_t {
   resume,        // to the source: the target takes messages again
   matched,       // to the source: a receive has taken the message that was unexpected
   collective,    // between places of a tree, and their NIC's own stages
+  no_room,       // to whom has sent a drop notice or a resume: the queue for such things was full
   count
 };
+
+// What two providers tell each other of flow control; names a peer, not a message.
+inline bool is_control(Step step) { return step == Step::drop_notice || step == Step::resume || step == Step::no_room; }
 
 struct Parcel {
   Step step = Step::message;

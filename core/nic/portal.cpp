@@ -44,7 +44,7 @@ void Portal::open(const EndpointSettings& settings, Bytes eager_max, Bytes heade
   const bool software = settings.match_mode == MatchMode::software;
   state_ = resumes_as_ = software ? State::software : State::enabled;
   // A hybrid end-point has its request buffers from the start, because the hardware may turn to them at any time.
-  if (!software) overflow_.replenish(pool);
+  if (!software) replenish();
   if (settings.match_mode != MatchMode::hardware) requests_.replenish(pool);
 }
 
@@ -64,7 +64,7 @@ Portal::Admission Portal::admit(bool by_entry, bool by_receive, Bytes bytes) {
   if (in_software()) return admit_to_software(bytes);
   // A receive without an entry belongs to software or to flow control, and the portal is in neither.
   DRYFLY_CHECK(!by_receive);
-  if (overflow_.empty()) return refuse(&MatchingTotals::no_overflow_buffer, false);
+  if (overflow_.empty()) return without_buffer(&MatchingTotals::no_overflow_buffer);
   if (!pool_->take()) {
     if (settings_.match_mode != MatchMode::hybrid) return refuse(&MatchingTotals::unexpected_failed, true);
     hand_over(&MatchingTotals::software_by_unexpected);
@@ -76,7 +76,7 @@ Portal::Admission Portal::admit(bool by_entry, bool by_receive, Bytes bytes) {
 }
 
 Portal::Admission Portal::admit_to_software(Bytes bytes) {
-  if (requests_.empty()) return refuse(&MatchingTotals::request_full, false);
+  if (requests_.empty()) return without_buffer(&MatchingTotals::request_full);
   fill(requests_, bytes + header_);
   add_events(1);
   return Admission::software;
@@ -134,6 +134,10 @@ void Portal::waiting(std::size_t unexpected) {
 Portal::Admission Portal::refuse(std::uint64_t MatchingTotals::*reason, bool needs_entries) {
   begin_flow_control(reason, needs_entries);
   return Admission::refused;
+}
+
+Portal::Admission Portal::without_buffer(std::uint64_t MatchingTotals::*reason) {
+  return settings_.lossless ? Admission::paused : refuse(reason, false);
 }
 
 void Portal::begin_flow_control(std::uint64_t MatchingTotals::*reason, bool needs_entries) {
@@ -198,6 +202,8 @@ void Portal::replenish() {
     requests_.replenish(*pool_);
   } else {
     overflow_.replenish(*pool_);
+    if (!settings_.preempt_on_overflow || settings_.match_mode != MatchMode::hybrid || refuses()) return;
+    if (pool_->in_use() > pool_->capacity() / 2) hand_over(&MatchingTotals::software_by_choice);
   }
 }
 

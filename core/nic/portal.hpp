@@ -6,7 +6,7 @@
 // and for all. Models sections B3 and C4 of the fact sheet (libfabric's cxip_msg_hpc.c); knows nothing of messages.
 //
 // Left out: entries of memory regions and reserved shares; the events of an onload, with which the CPU is assumed to
-// keep up; the time that searching a list takes; that resuming can itself be lost (the 1 ms retry).
+// keep up; the time that searching a list takes.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <deque>
 #include <optional>
 
+#include "core/contract/network.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -36,6 +37,14 @@ struct EndpointSettings {
   bool preempt_on_pool = false;        // hybrid: to software when half of the engine's entries are in use
   bool preempt_on_posted = false;      // hybrid: when more receives are posted than receive_size
   bool preempt_on_unexpected = false;  // hybrid: when more unexpected messages wait than that
+  bool preempt_on_overflow = false;    // hybrid: as on_pool, looked at with every overflow buffer posted
+  std::uint16_t network = 0;           // virtual network (VNI): end-points of different ones do not hear each other
+  TrafficClass software_class = TrafficClass::best_effort;  // of the Gets and notices that software sends
+  std::uint32_t software_gets = 1024;                       // of software that may be under way
+  bool notifies_done = false;   // of what it sends by rendezvous: software's Gets are restricted (alt_read)
+  bool lossless = false;        // what finds no buffer waits for one, and what is behind it in its class
+  bool writes_commands = true;  // the CPU writes short commands to the NIC in one go, else the NIC fetches each
+  std::uint32_t control_slots = 1U << 20;  // of the event queue for what providers tell each other
 };
 
 enum class WorkKind : std::uint8_t {
@@ -50,6 +59,8 @@ enum class WorkKind : std::uint8_t {
   fatal_events,
   tell_match,  // a message that was unexpected has its receive: tell its source
   collective,  // the root: all parts are here, complete the reduction; others: the tree is armed, give your part
+  tell_done,   // a restricted Get is complete: tell its source
+  tell_again,  // the other side had no room for what was told it: wait and repeat it
 };
 
 // What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.
@@ -74,6 +85,8 @@ struct MatchingTotals {
   std::uint64_t headers_onloaded = 0;
   std::uint64_t messages_refused = 0;
   std::uint64_t messages_replayed = 0;
+  std::uint64_t messages_paused = 0;   // lossless: times that one had to wait for a buffer
+  std::uint64_t notices_repeated = 0;  // of flow control, because the other's event queue for them was full
   // Most at one time: on the lists of one end-point, and entries of one engine.
   std::uint64_t priority_list_max = 0;
   std::uint64_t overflow_list_max = 0;
@@ -138,7 +151,7 @@ class Portal {
     to_software,  // what comes is for software, which has yet to onload
     software,
   };
-  enum class Admission : std::uint8_t { refused, hardware, unexpected, software };
+  enum class Admission : std::uint8_t { refused, hardware, unexpected, software, paused };
   enum class Append : std::uint8_t { entry, waits, software };
 
   void open(const EndpointSettings& settings, Bytes eager_max, Bytes header, EntryPool& pool, MatchingTotals& totals);
@@ -176,6 +189,7 @@ class Portal {
  private:
   bool refuses() const { return state_ == State::disabled || state_ == State::draining; }
   Admission refuse(std::uint64_t MatchingTotals::*reason, bool needs_entries);
+  Admission without_buffer(std::uint64_t MatchingTotals::*reason);
   void begin_flow_control(std::uint64_t MatchingTotals::*reason, bool needs_entries);
   void hand_over(std::uint64_t MatchingTotals::*reason);
   void become_software();

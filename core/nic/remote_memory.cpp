@@ -36,19 +36,23 @@ void RemoteMemory::start(const RmaCommand& command) {
   if (!operation.on_node) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
-                          {Step::rma_request, index}, is_pushed(command));
+                          {Step::rma_request, index}, fetched_for(command));
 }
 
 // The command of an atomic is never longer than one with a short payload, and that of a read has none.
-bool RemoteMemory::is_pushed(const RmaCommand& command) const {
-  if (command.kind == RmaKind::read) return true;
-  const Bytes most = command.kind == RmaKind::write ? spec_.pushed_max : spec_.inline_max;
-  return command.size <= most && !command.by_dma;
+Fetched RemoteMemory::fetched_for(const RmaCommand& command) const {
+  if (command.kind == RmaKind::read) return Fetched::nothing;
+  if (!is_inline(command)) return Fetched::payload;
+  return command.kind == RmaKind::write && command.size > spec_.pushed_max ? Fetched::command : Fetched::nothing;
 }
 
 // Only what carries its operands itself is an inline command; a read is one for the DMA engine.
+bool RemoteMemory::is_inline(const RmaCommand& command) const {
+  return command.kind != RmaKind::read && command.size <= spec_.inline_max && !command.by_dma;
+}
+
 void RemoteMemory::count_command(const RmaCommand& command) {
-  const bool inlined = command.kind != RmaKind::read && command.size <= spec_.inline_max && !command.by_dma;
+  const bool inlined = is_inline(command);
   transport_.counters_of(command.source).add(inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
 }
 
@@ -104,9 +108,13 @@ void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hop
   Operation& operation = operations_[index];
   const RmaCommand& command = operation.command;
   if (!operation.on_node) count_request(command);
-  count(totals_, protocol_of(command.kind), operation.on_node, switch_hops, command.size);
-  host_.rma_delivered(command, operation.on_node, switch_hops);
-  operation.error = host_.apply(command.token);
+  if (transport_.same_network(command.source, command.target)) {
+    count(totals_, protocol_of(command.kind), operation.on_node, switch_hops, command.size);
+    host_.rma_delivered(command, operation.on_node, switch_hops);
+    operation.error = host_.apply(command.token);
+  } else {
+    operation.error = error_other_network;
+  }
   if (is_answered(command.kind)) return respond(index);
   operation.over = true;
   complete_if_idle(index);

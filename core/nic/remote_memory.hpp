@@ -38,7 +38,8 @@ class RemoteMemory {
     int error = 0;
   };
 
-  bool is_pushed(const RmaCommand& command) const;
+  Fetched fetched_for(const RmaCommand& command) const;
+  bool is_inline(const RmaCommand& command) const;
   void count_command(const RmaCommand& command);
   void count_request(const RmaCommand& command);
   void request_arrived(std::uint32_t operation, std::uint32_t switch_hops);

@@ -36,7 +36,7 @@ void Transport::fetch(Event event, unsigned stage) const {
 }
 
 void Messages::soon(Parcel parcel, unsigned stage) const {
-  if (parcel.step == Step::drop_notice || parcel.step == Step::resume) return;
+  if (parcel.step == Step::drop_notice || parcel.step == Step::resume || parcel.step == Step::no_room) return;
   if (stage == 0) return messages_.fetch(parcel.operation);
   const Message& message = messages_[parcel.operation];
   const EndpointId target = message.command.target;

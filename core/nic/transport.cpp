@@ -8,7 +8,8 @@ namespace {
 
 // What ends in host memory passes the ingress stage; what one NIC says to another ends in the NIC.
 bool ends_in_memory(Step step) {
-  return step != Step::get_request && step != Step::done && step != Step::matched && step != Step::collective;
+  return step != Step::get_request && step != Step::done && step != Step::matched && step != Step::collective &&
+         step != Step::no_room;
 }
 
 // Its acknowledgement carries what the target's matching said.
@@ -22,7 +23,8 @@ Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Reci
   network_.connect(*this);
 }
 
-void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place) {
+void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place,
+                     const EndpointSettings& settings) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
   if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
   std::unique_ptr<Port>& at = ports_[endpoint.value];
@@ -31,6 +33,8 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlac
   Port& opened = *at;
   opened.nic = nic;
   opened.node = node;
+  opened.network = settings.network;
+  opened.writes_commands = settings.writes_commands;
   opened.counters = place_of_counters(nic);
   opened.place = paths_.place(nic, node, place);
   paths_differ_ |= !opened.place.plain;
@@ -65,17 +69,16 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
-void Transport::send_command(const Journey& journey, Parcel parcel, bool pushed) {
+void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
   next_command = taken + spec_.command_interval;
-  Instant ready = taken + spec_.egress_latency + (pushed ? Duration{} : spec_.dma_read_latency);
-  if (!source.place.plain) {
-    const Duration crossing = source.place.crossing;
-    ready = ready + (pushed ? crossing : crossing + crossing + crossing);
-  }
+  Instant ready = taken + spec_.egress_latency + source.place.crossing;
+  int reads = fetched == Fetched::nothing ? 0 : 1;
+  if (!source.writes_commands && fetched != Fetched::command) ++reads;
+  for (; reads > 0; --reads) ready = ready + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);

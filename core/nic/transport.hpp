@@ -25,22 +25,27 @@
 
 namespace dryfly::nic {
 
+// What the NIC has to read from its host's memory before it can send; a command with its payload inside is one thing.
+enum class Fetched : std::uint8_t { nothing, command, payload };
+
 class Transport final : public Handler, public TransferSink {
  public:
   Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient);
 
   // An end-point that is opened again stays on its node.
-  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {});
+  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {},
+            const EndpointSettings& settings = {});
   NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // `a` must have been opened; it does not matter whether it is open still. Nobody is on the node of an address that
   // nobody has had, from which a receive may be wanted.
   bool on_node(EndpointId a, EndpointId b) const {
     return b.value < ports_.size() && ports_[b.value] && port(a).node == ports_[b.value]->node;
   }
+  bool same_network(EndpointId a, EndpointId b) const { return port(a).network == port(b).network; }
 
-  // By command of the CPU at `from`: paced, and after the egress latency. `pushed`: the NIC has the whole command with
-  // its payload, and fetches nothing.
-  void send_command(const Journey& journey, Parcel parcel, bool pushed);
+  // By command of the CPU at `from`: paced, and after the egress latency. Where that CPU does not write commands to the
+  // NIC, each is fetched, and a payload after it.
+  void send_command(const Journey& journey, Parcel parcel, Fetched fetched);
   // By the NIC itself, at once.
   void send(const Journey& journey, Parcel parcel);
   // By the NIC itself, after fetching the payload from host memory.
@@ -95,6 +100,8 @@ class Transport final : public Handler, public TransferSink {
   struct Port {
     NicId nic;
     NodeId node;
+    std::uint16_t network = 0;
+    bool writes_commands = true;
     std::uint32_t counters = 0;  // where those of its NIC are
     Fifo<Transfer> egress;
     Instant egress_until;      // when the last of it is ready

@@ -58,6 +58,7 @@ TEST_CASE("deferred work is issued when its counter reaches the threshold, and n
   REQUIRE(deferred.rig.run.pushed.size() == 1);
   const wire::Command& command = deferred.rig.last();
   CHECK(command.kind == wire::CommandKind::write);
+  CHECK((command.flags & wire::command_flag::by_dma) != 0);
   CHECK(command.remote_offset == 64);
   CHECK(command.key == 5);
   CHECK(command.length == 8);
@@ -122,4 +123,14 @@ TEST_CASE("receives and injected sends cannot be deferred") {
   message.flags = FI_INJECT;
   deferred.work.op_type = FI_OP_SEND;
   CHECK(deferred.queue() == -FI_EINVAL);
+}
+
+TEST_CASE("with the limit on triggered operations the service's entries are all there is") {
+  for (const bool limited : {false, true}) {
+    setenv("FI_CXI_ENABLE_TRIG_OP_LIMIT", limited ? "1" : "0", 1);
+    DeferredWrite deferred(2);
+    for (int i = 0; i < 504; ++i) REQUIRE(deferred.queue() == 0);
+    CHECK(deferred.queue() == (limited ? -FI_ENOSPC : 0));
+  }
+  unsetenv("FI_CXI_ENABLE_TRIG_OP_LIMIT");
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -96,10 +97,123 @@ TEST_CASE("what libfabric would not take is refused in its words") {
   CHECK(refused("DEFAULT_RX_SIZE", "16000") ==
         "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
   CHECK(refused("CQ_FILL_PERCENT", "101") == "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid. Setting to 50.");
+  CHECK(refused("DEVICE_NAME", "cxi0,hsn1") ==
+        "FI_CXI_DEVICE_NAME=cxi0,hsn1: Failed to validate device name: name=cxi0,hsn1 rc=-22");
+  CHECK(refused("DEVICE_NAME", "cxi01").find("Failed to validate") != std::string::npos);
+  CHECK(refused("DEVICE_NAME", "cxi0,cxi12").empty());
+  CHECK(refused("DEFAULT_VNI", "65536") == "FI_CXI_DEFAULT_VNI=65536: accepted is a VNI of 1 to 65535");
   CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
   CHECK(refused("ZBCOLL_RADIX", "1") == "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1, reset to 2");
   CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
         "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe");
+}
+
+TEST_CASE("values that libfabric adjusts are adjusted") {
+  const Settings set{{"SW_RX_TX_INIT_MAX", "1"}, {"CTRL_RX_EQ_MAX_SIZE", "0"}, {"FC_RETRY_USEC_DELAY", "0"}};
+  const Environment environment = accepted();
+  CHECK(environment.software_gets == 64);
+  CHECK(environment.control_bytes == 64 << 20);
+  CHECK(environment.retry_delay_us == 0);
+}
+
+TEST_CASE("the queue for control messages has an event for each process of the job, in pages of 64") {
+  const auto slots = [] { return accepted().settings(1024, 1024).control_slots; };
+  CHECK(slots() == 256);
+  setenv("FI_UNIVERSE_SIZE", "1000", 1);
+  CHECK(slots() == 1024);
+  {
+    const Settings set{{"CTRL_RX_EQ_MAX_SIZE", "5000"}};
+    CHECK(slots() == 128);
+  }
+  {
+    const Settings set{{"MR_MATCH_EVENTS", "1"}};
+    CHECK(slots() == 1280);
+  }
+  unsetenv("FI_UNIVERSE_SIZE");
+}
+
+TEST_CASE("how software asks for large messages goes to the NIC with the end-point") {
+  const Settings set{{"RGET_TC", "LOW_LATENCY"}, {"SW_RX_TX_INIT_MAX", "100"}, {"RDZV_PROTO", "alt-read"},
+                     {"LLRING_MODE", "never"},   {"HYBRID_PREEMPTIVE", "1"},   {"DEFAULT_VNI", "77"},
+                     {"MSG_LOSSLESS", "1"}};
+  test::Rig rig;
+  rig.run.pushed.clear();
+  fid_ep* endpoint = nullptr;
+  REQUIRE(fi_endpoint(rig.domain, rig.info, &endpoint, nullptr) == 0);
+  REQUIRE(fi_ep_bind(endpoint, &rig.addresses->fid, 0) == 0);
+  REQUIRE(fi_enable(endpoint) == 0);
+  wire::EndpointSettings told{};
+  std::memcpy(&told, rig.run.pushed.front().payload.data(), sizeof told);
+  CHECK(told.software_class == 1);
+  CHECK(told.software_gets == 100);
+  CHECK(told.network == 77);
+  using namespace wire::endpoint_flag;
+  CHECK(told.flags == (notifies_done | commands_fetched | preempt_on_overflow | lossless));
+  CHECK(fi_close(&endpoint->fid) == 0);
+}
+
+TEST_CASE("a list of devices restricts the NICs that there are") {
+  fi_info* info = nullptr;
+  {
+    const Settings set{{"DEVICE_NAME", "cxi0,cxi3"}};
+    REQUIRE(test::get_info(nullptr, &info) == 0);
+    CHECK(std::string(info->domain_attr->name) == "cxi3");  // the rank's own is number 2
+    CHECK(std::string(info->next->domain_attr->name) == "cxi0");
+    CHECK(info->next->next == nullptr);
+    test::release(info);
+    CHECK(test::get_info(nullptr, &info, "cxi1", FI_SOURCE) == -FI_ENODATA);
+  }
+  const Settings set{{"DEVICE_NAME", "cxi7"}};
+  CHECK(test::get_info(nullptr, &info) == -FI_ENODATA);
+}
+
+TEST_CASE("on-demand paging takes allocated memory out of what a region needs") {
+  const auto modes = [](int asked) {
+    test::Hints hints;
+    hints.domain.mr_mode = asked;
+    fi_info* info = nullptr;
+    REQUIRE(test::get_info(&hints.info, &info) == 0);
+    const int mode = info->domain_attr->mr_mode;
+    test::release(info);
+    return mode;
+  };
+  const Settings set{{"ODP", "1"}};
+  CHECK(modes(FI_MR_ENDPOINT) == FI_MR_ENDPOINT);
+  CHECK(modes(FI_MR_ENDPOINT | FI_MR_ALLOCATED) == (FI_MR_ENDPOINT | FI_MR_ALLOCATED));
+  const Settings forced{{"FORCE_ODP", "1"}};
+  CHECK(modes(FI_MR_ENDPOINT | FI_MR_ALLOCATED) == FI_MR_ENDPOINT);
+}
+
+TEST_CASE("whoever is told to say something again waits before") {
+  for (const std::uint64_t delay_us : {1000U, 5U}) {
+    const Settings set{{"FC_RETRY_USEC_DELAY", std::to_string(delay_us)}};
+    test::Rig rig;
+    wire::Event event{};
+    event.kind = wire::EventKind::work;
+    event.tag = 11;
+    rig.run.add(event);
+    const std::uint64_t start = rig.run.now_ps();
+    fi_cq_tagged_entry entry{};
+    CHECK(fi_cq_read(rig.queue, &entry, 1) == -FI_EAGAIN);
+    REQUIRE(rig.last().kind == wire::CommandKind::work_done);
+    CHECK(rig.last().at_ps - start == delay_us * 1'000'000);
+  }
+}
+
+TEST_CASE("only commands to optimized regions have room for their payload") {
+  const auto by_dma = [](std::uint64_t key) {
+    test::Rig rig;
+    REQUIRE(fi_write(rig.endpoint, "a", 1, nullptr, 1, 0, key, nullptr) == 0);
+    const bool write = (rig.last().flags & wire::command_flag::by_dma) != 0;
+    std::int64_t operand = 1;
+    REQUIRE(fi_atomic(rig.endpoint, &operand, 1, nullptr, 1, 0, key, FI_INT64, FI_SUM, nullptr) == 0);
+    CHECK(write == ((rig.last().flags & wire::command_flag::by_dma) != 0));
+    return write;
+  };
+  CHECK(!by_dma(99));
+  CHECK(by_dma(100));
+  const Settings set{{"OPTIMIZED_MRS", "0"}};
+  CHECK(by_dma(99));
 }
 
 TEST_CASE("fi_getinfo refuses them too, and shows the queue depths that are set") {

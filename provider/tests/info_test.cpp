@@ -150,6 +150,32 @@ TEST_CASE("what cannot be done is refused, one hint at a time") {
   CHECK_FALSE(accepted([&](Hints& h) { h.fabric.prov_name = other; }));
 }
 
+TEST_CASE("who names FI_MR_ENDPOINT alone is an old application that means FI_MR_ALLOCATED too") {
+  Hints hints;
+  hints.domain.mr_mode = FI_MR_ENDPOINT;
+  fi_info* info = nullptr;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  CHECK(info->domain_attr->mr_mode == (FI_MR_ENDPOINT | FI_MR_ALLOCATED));
+  release(info);
+}
+
+TEST_CASE("order of writes and FI_SOURCE are for who asks for them") {
+  Hints hints;
+  fi_info* info = nullptr;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  CHECK(info->tx_attr->msg_order == 0);
+  CHECK((info->caps & FI_SOURCE) == 0);
+  CHECK((info->rx_attr->caps & FI_SOURCE) == 0);
+  release(info);
+  hints.transmit.msg_order = FI_ORDER_SAS | FI_ORDER_WAW;
+  hints.info.caps = FI_TAGGED | FI_SOURCE;
+  hints.domain.mr_mode = 0;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  CHECK(info->tx_attr->msg_order == (FI_ORDER_SAS | FI_ORDER_WAW));
+  CHECK((info->caps & FI_SOURCE) != 0);
+  release(info);
+}
+
 TEST_CASE("memory-region modes do not matter to who asks for messages only") {
   CHECK(accepted([](Hints& h) {
     h.info.caps = FI_MSG | FI_TAGGED;
@@ -186,33 +212,38 @@ TEST_CASE("the NIC description can be copied, as fi_dupinfo does") {
   CHECK(copy->device_attr->name != info->nic->device_attr->name);
   CHECK(std::string(copy->device_attr->name) == "cxi2");
   CHECK(copy->link_attr->state == FI_LINK_UP);
+  CHECK(std::string(copy->link_attr->network_type) == "HPC Ethernet");
+  CHECK(copy->link_attr->mtu == 2112);
+  CHECK(std::string(copy->device_attr->vendor_id) == "0x17db");
+  CHECK(std::string(copy->device_attr->device_id) == "0x501");
   CHECK(copy->bus_attr->bus_type == FI_BUS_PCI);
   CHECK(copy->bus_attr->attr.pci.bus_id == 3);
   CHECK(fi_close(&copy->fid) == 0);
   release(info);
 }
 
-TEST_CASE("each fi_info carries the job's auth key, and a hint's key in its place") {
+TEST_CASE("an fi_info carries the hint's auth key, and none where there is no hint") {
   fi_info* info = nullptr;
   REQUIRE(get_info(nullptr, &info) == 0);
-  REQUIRE(info->domain_attr->auth_key_size == sizeof(provider::AuthKey));
-  REQUIRE(info->ep_attr->auth_key_size == sizeof(provider::AuthKey));
-  provider::AuthKey key{};
-  std::memcpy(&key, info->domain_attr->auth_key, sizeof key);
-  CHECK(key.service == 1);
-  CHECK(key.vni == 10);
+  CHECK(info->domain_attr->auth_key == nullptr);
+  CHECK(info->domain_attr->auth_key_size == 0);
+  CHECK(info->ep_attr->auth_key_size == 0);
   release(info);
 
   Hints hints;
-  key = {.service = 5, .vni = 2000};
-  hints.domain.auth_key = reinterpret_cast<std::uint8_t*>(&key);
-  hints.domain.auth_key_size = sizeof key;
+  provider::AuthKey key{.service = 5, .vni = 2000};
+  hints.endpoint.auth_key = reinterpret_cast<std::uint8_t*>(&key);
+  hints.endpoint.auth_key_size = sizeof key;
   REQUIRE(get_info(&hints.info, &info) == 0);
+  REQUIRE(info->domain_attr->auth_key_size == sizeof key);  // that of the end-point alone is its domain's too
   provider::AuthKey given{};
-  std::memcpy(&given, info->ep_attr->auth_key, sizeof given);
+  std::memcpy(&given, info->domain_attr->auth_key, sizeof given);
   CHECK(given.service == 5);
   CHECK(given.vni == 2000);
   release(info);
+  hints.endpoint.auth_key = nullptr;
+  hints.endpoint.auth_key_size = 0;
+  hints.domain.auth_key = reinterpret_cast<std::uint8_t*>(&key);
 
   hints.domain.auth_key_size = 4;
   CHECK(get_info(&hints.info, &info) == -FI_ENODATA);
@@ -236,14 +267,16 @@ TEST_CASE("whoever asks for collectives gets them, with messages for both direct
 }
 
 TEST_CASE("an end-point is on the virtual network of its domain") {
-  Rig rig;
+  Rig rig;  // whose domain has the job's key
+  provider::AuthKey key{.service = 1, .vni = 11};
+  Hints hints;
+  hints.endpoint.auth_key = reinterpret_cast<std::uint8_t*>(&key);
+  hints.endpoint.auth_key_size = sizeof key;
   fi_info* info = nullptr;
-  REQUIRE(get_info(nullptr, &info) == 0);
-  auto* vni = reinterpret_cast<std::uint16_t*>(info->ep_attr->auth_key + offsetof(provider::AuthKey, vni));
-  *vni = 11;
+  REQUIRE(get_info(&hints.info, &info) == 0);
   fid_ep* endpoint = nullptr;
   CHECK(fi_endpoint(rig.domain, info, &endpoint, nullptr) == -FI_EINVAL);
-  *vni = 10;
+  reinterpret_cast<provider::AuthKey*>(info->ep_attr->auth_key)->vni = 10;
   REQUIRE(fi_endpoint(rig.domain, info, &endpoint, nullptr) == 0);
   CHECK(fi_close(&endpoint->fid) == 0);
   release(info);
@@ -259,7 +292,6 @@ TEST_CASE("capabilities, modes and orders that the provider lacks are no match, 
     CHECK_FALSE(accepted([&](Hints& h) { h.transmit.msg_order = order; }));
   }
   CHECK_FALSE(accepted([](Hints& h) { h.transmit.comp_order = FI_ORDER_STRICT; }));
-  CHECK_FALSE(accepted([](Hints& h) { h.domain.mr_mode = FI_MR_ENDPOINT; }));
   CHECK_FALSE(accepted([](Hints& h) { h.domain.control_progress = FI_PROGRESS_AUTO; }));
   CHECK_FALSE(accepted([](Hints& h) { h.domain.ep_cnt = provider::endpoints + 1; }));
 }

@@ -1,5 +1,9 @@
+#include "provider/memory.hpp"
+
+#include <cstdlib>
 #include <cstring>
 
+#include "provider/ep.hpp"
 #include "provider/tests/rig.hpp"
 
 using namespace dryfly;
@@ -87,40 +91,6 @@ TEST_CASE("a write with data is fetched by the NIC and carries the data, where t
   CHECK(fi_writemsg(rig.endpoint, &message, FI_REMOTE_CQ_DATA) == -FI_EBADFLAGS);
 }
 
-TEST_CASE("data that came with a write is an entry of the receive queue, and the region counts the write too") {
-  Rig rig(FI_TRANSMIT | FI_RECV, FI_MR_PROV_KEY);
-  char memory[64];
-  int mark = 0;
-  fid_mr* region = nullptr;
-  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_WRITE, 0, 0, 0, &region, &mark) == 0);
-  REQUIRE(fi_mr_bind(region, &rig.endpoint->fid, 0) == 0);
-  REQUIRE(fi_mr_bind(region, &rig.memory_counter->fid, FI_REMOTE_WRITE) == 0);
-  REQUIRE(fi_mr_enable(region) == 0);
-  wire::Event event{};
-  event.kind = EventKind::accessed;
-  event.endpoint = rig.last().endpoint;
-  event.peer = wire::make_address(3, 0);
-  event.tag = fi_mr_key(region);
-  event.length = 24;
-  event.buffer = reinterpret_cast<std::uint64_t>(memory + 8);
-  rig.run.add(event);  // without data
-  event.flags = wire::event_flag::has_data;
-  event.data = 77;
-  rig.run.add(event);
-  fi_cq_tagged_entry entry{};
-  fi_addr_t source = FI_ADDR_NOTAVAIL;
-  REQUIRE(fi_cq_readfrom(rig.queue, &entry, 1, &source) == 1);
-  CHECK(source == 3);
-  CHECK(entry.op_context == &mark);
-  CHECK(entry.flags == (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA));
-  CHECK(entry.len == 24);
-  CHECK(entry.buf == memory + 8);
-  CHECK(entry.data == 77);
-  CHECK(fi_cq_read(rig.queue, &entry, 1) == -FI_EAGAIN);
-  CHECK(fi_cntr_read(rig.memory_counter) == 2);
-  REQUIRE(fi_close(&region->fid) == 0);
-}
-
 TEST_CASE("a region with FI_RMA_EVENT needs an end-point with it") {
   Rig rig;
   char memory[64];
@@ -193,4 +163,132 @@ TEST_CASE("the NIC's atomics: one element, sums of complex numbers, no products"
   CHECK(fi_compare_atomicvalid(rig.endpoint, FI_LONG_DOUBLE, FI_CSWAP, &count) == -FI_EOPNOTSUPP);
   const int two[2] = {};
   CHECK(fi_atomic(rig.endpoint, two, 2, nullptr, 1, 0, 0, FI_INT32, FI_SUM, nullptr) == -FI_EINVAL);
+}
+
+namespace {
+
+// An end-point of a domain with the provider's own keys.
+struct OwnKeys {
+  Rig rig;
+  fid_domain* domain = nullptr;
+  fid_av* addresses = nullptr;
+  fid_cq* queue = nullptr;
+  fid_ep* endpoint = nullptr;
+  OwnKeys() {
+    rig.info->domain_attr->mr_mode |= FI_MR_PROV_KEY;
+    fi_av_attr av{};
+    fi_cq_attr cq{};
+    cq.format = FI_CQ_FORMAT_DATA;
+    REQUIRE(fi_domain(rig.fabric, rig.info, &domain, nullptr) == 0);
+    REQUIRE(fi_av_open(domain, &av, &addresses, nullptr) == 0);
+    REQUIRE(fi_cq_open(domain, &cq, &queue, nullptr) == 0);
+    REQUIRE(fi_endpoint(domain, rig.info, &endpoint, nullptr) == 0);
+    REQUIRE(fi_ep_bind(endpoint, &addresses->fid, 0) == 0);
+    REQUIRE(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV) == 0);
+    REQUIRE(fi_enable(endpoint) == 0);
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      const provider::Address address{wire::make_address(rank, 0), 0};
+      fi_addr_t handle = FI_ADDR_NOTAVAIL;
+      REQUIRE(fi_av_insert(addresses, &address, 1, &handle, 0, nullptr) == 1);
+    }
+  }
+  ~OwnKeys() {
+    CHECK(fi_close(&endpoint->fid) == 0);
+    CHECK(fi_close(&queue->fid) == 0);
+    CHECK(fi_close(&addresses->fid) == 0);
+    CHECK(fi_close(&domain->fid) == 0);
+  }
+  std::uint64_t key_of(fid_mr*& region, char* memory, fid_cntr* counter = nullptr) const {
+    REQUIRE(fi_mr_reg(domain, memory, 64, FI_REMOTE_WRITE, 0, 0, 0, &region, memory) == 0);
+    REQUIRE(fi_mr_bind(region, &endpoint->fid, 0) == 0);
+    if (counter != nullptr) REQUIRE(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE) == 0);
+    REQUIRE(fi_mr_enable(region) == 0);
+    return fi_mr_key(region);
+  }
+  bool unordered(std::uint64_t key) const {
+    provider::object_of<provider::Endpoint>(endpoint)->order = FI_ORDER_SAS;
+    REQUIRE(fi_write(endpoint, "x", 1, nullptr, 2, 0, key, nullptr) == 0);
+    return (rig.last().flags & wire::command_flag::unordered) != 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("writes with data are there where they are enabled and keys are the provider's") {
+  Rig plain;
+  CHECK(fi_writedata(plain.endpoint, "x", 1, nullptr, 5, 2, 0, 7, nullptr) == -FI_ENOSYS);
+  setenv("FI_CXI_ENABLE_WRITEDATA", "1", 1);
+  {
+    Rig enabled;
+    CHECK(fi_writedata(enabled.endpoint, "x", 1, nullptr, 5, 2, 0, 7, nullptr) == -FI_ENOSYS);
+    const OwnKeys own;
+    REQUIRE(fi_writedata(own.endpoint, "x", 1, nullptr, 5, 2, 0, 7, nullptr) == 0);
+    CHECK(own.rig.last().data == 5);
+    CHECK(own.rig.last().flags ==
+          (wire::command_flag::has_data | wire::command_flag::by_dma | wire::command_flag::wants_completion));
+    REQUIRE(fi_inject_writedata(own.endpoint, "y", 1, 6, 2, 0, 7) == 0);
+    CHECK(own.rig.last().data == 6);
+    CHECK_FALSE(own.rig.run.pushed.back().stable);
+  }
+  unsetenv("FI_CXI_ENABLE_WRITEDATA");
+}
+
+TEST_CASE("the target of a write with data finds it in its queue, with the region's context") {
+  setenv("FI_CXI_ENABLE_WRITEDATA", "1", 1);
+  {
+    const OwnKeys own;
+    char memory[64] = {};
+    fid_mr* region = nullptr;
+    wire::Event event{};
+    event.kind = EventKind::written;
+    event.tag = own.key_of(region, memory);
+    event.endpoint = own.rig.last().endpoint;
+    event.peer = wire::make_address(3, 0);
+    event.data = 5;
+    event.length = 8;
+    event.aux = 16;
+    own.rig.run.add(event);
+    fi_cq_data_entry entry{};
+    fi_addr_t source = 0;
+    REQUIRE(fi_cq_readfrom(own.queue, &entry, 1, &source) == 1);
+    CHECK(entry.flags == (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA));
+    CHECK(entry.op_context == memory);
+    CHECK(entry.buf == memory + 16);
+    CHECK(entry.len == 8);
+    CHECK(entry.data == 5);
+    CHECK(source == 3);
+    CHECK(fi_close(&region->fid) == 0);
+  }
+  unsetenv("FI_CXI_ENABLE_WRITEDATA");
+}
+
+TEST_CASE("a key of the provider says whether its region is an optimized one, and whether it tells of accesses") {
+  const OwnKeys own;
+  fi_cntr_attr attributes{};
+  attributes.events = FI_CNTR_EVENTS_COMP;
+  fid_cntr* counter = nullptr;
+  REQUIRE(fi_cntr_open(own.domain, &attributes, &counter, nullptr) == 0);
+  char memory[2][64] = {};
+  fid_mr* plain = nullptr;
+  fid_mr* counted = nullptr;
+  CHECK(own.unordered(own.key_of(plain, memory[0])));
+  CHECK_FALSE(own.unordered(own.key_of(counted, memory[1], counter)));
+  CHECK((own.rig.last().flags & wire::command_flag::by_dma) == 0);  // among the first 92
+  CHECK(fi_close(&plain->fid) == 0);
+  CHECK(fi_close(&counted->fid) == 0);
+  CHECK(fi_close(&counter->fid) == 0);
+}
+
+TEST_CASE("without the cache of keys only the first regions are optimized") {
+  setenv("FI_CXI_PROV_KEY_CACHE", "0", 1);
+  {
+    const OwnKeys own;
+    char memory[64] = {};
+    for (int i = 0; i <= 92; ++i) {
+      fid_mr* region = nullptr;
+      CHECK(own.unordered(own.key_of(region, memory)) == (i < 92));
+      CHECK(fi_close(&region->fid) == 0);
+    }
+  }
+  unsetenv("FI_CXI_PROV_KEY_CACHE");
 }

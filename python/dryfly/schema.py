@@ -127,6 +127,8 @@ FIELDS: dict[str, Field] = {
     "nic.reduction_latency": _time("nic.reduction_latency_ps"),
     "nic.list_entries": _count("nic.list_entries", least=1, most=2**24),
     "nic.list_entries_share": Field(dimension=RATIO, least=1, most=10**6, resolved="nic.list_entries_share_ppm"),
+    # Whether NICs issue the Get of a rendezvous themselves: the driver's rdzv_get_en.
+    "nic.rendezvous_get": Field(choices=("on", "off"), resolved="nic.rendezvous_get", required=False),
     "nic.command_latency": _time("nic.command_latency_ps", least=1),
     "nic.completion_latency": _time("nic.completion_latency_ps", least=1),
     "node.local_latency": _time("node.local_latency_ps"),
