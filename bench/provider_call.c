@@ -1,6 +1,7 @@
 /* What calls of the provider cost the processor: batches of posted receives, injected messages and reads of the
  * completion queue, small enough that no call waits for the simulator. Prints the median over the rounds of each, in
- * nanoseconds of this thread's CPU time a call; reading the clock is measured and taken off. Started by provider-call. */
+ * nanoseconds of this thread's CPU time a call; reading the clock is measured and taken off. Started by provider-call.
+ */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +30,7 @@ static void receive(int round, double clock, double* posts, double* reads) {
   static char buffers[batch][8];
   struct fi_cq_tagged_entry entry;
   double start = now_ns();
-  for (int i = 0; i < batch; ++i)
-    OK(fi_trecv(ep, buffers[i], 8, NULL, (fi_addr_t)other, (uint64_t)i, 0, buffers[i]));
+  for (int i = 0; i < batch; ++i) OK(fi_trecv(ep, buffers[i], 8, NULL, (fi_addr_t)other, (uint64_t)i, 0, buffers[i]));
   posts[round] = (now_ns() - start - clock) / batch;
   barrier();
   const struct timespec until_all_are_here = {0, 1000000};

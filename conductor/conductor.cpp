@@ -437,9 +437,7 @@ void Conductor::wait_for_work() {
     const auto rest = [] {
       for (int pause = 0; pause < pauses_per_step; ++pause) pause_processor();
     };
-    if (spinner_.spin(
-            spin_steps, [&] { return work_is_there() || clock_moved(); }, rest))
-      return;
+    if (spinner_.spin(spin_steps, [&] { return work_is_there() || clock_moved(); }, rest)) return;
   }
   if (watches_clock) slowest.page->notify_at_ps.store(needed, std::memory_order_seq_cst);
   const std::uint32_t seen = header.doorbell.load(std::memory_order_seq_cst);

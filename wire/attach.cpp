@@ -151,7 +151,7 @@ bool Channel::connect(const char* name, std::uint32_t rank, std::uint32_t node) 
 }
 
 int Channel::segment_descriptor() const {
-  struct stat status {};
+  struct stat status{};
   if (segment_ < 0 || fstat(segment_, &status) != 0) return -1;
   const bool unchanged = S_ISREG(status.st_mode) && status.st_nlink == 0 &&
                          static_cast<std::uint64_t>(status.st_size) == welcome_.segment_bytes;

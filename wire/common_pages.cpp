@@ -50,7 +50,7 @@ class Presence {
 };
 
 std::uint64_t threads_of_this_process() {
-  struct stat tasks {};
+  struct stat tasks{};
   return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? tasks.st_nlink - 2 : 0;
 }
 

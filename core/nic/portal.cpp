@@ -131,16 +131,16 @@ void Portal::waiting(std::size_t unexpected) {
   }
 }
 
-Portal::Admission Portal::refuse(std::uint64_t MatchingTotals::*reason, bool needs_entries) {
+Portal::Admission Portal::refuse(std::uint64_t MatchingTotals::* reason, bool needs_entries) {
   begin_flow_control(reason, needs_entries);
   return Admission::refused;
 }
 
-Portal::Admission Portal::without_buffer(std::uint64_t MatchingTotals::*reason) {
+Portal::Admission Portal::without_buffer(std::uint64_t MatchingTotals::* reason) {
   return settings_.lossless ? Admission::paused : refuse(reason, false);
 }
 
-void Portal::begin_flow_control(std::uint64_t MatchingTotals::*reason, bool needs_entries) {
+void Portal::begin_flow_control(std::uint64_t MatchingTotals::* reason, bool needs_entries) {
   ++(totals_->*reason);
   state_ = State::disabled;
   needs_entries_ = needs_entries;
@@ -148,7 +148,7 @@ void Portal::begin_flow_control(std::uint64_t MatchingTotals::*reason, bool need
 }
 
 // In the middle of flow control it only decides as what the portal is enabled again.
-void Portal::hand_over(std::uint64_t MatchingTotals::*reason) {
+void Portal::hand_over(std::uint64_t MatchingTotals::* reason) {
   ++(totals_->*reason);
   resumes_as_ = State::software;
   if (refuses()) return;

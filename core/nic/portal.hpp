@@ -188,10 +188,10 @@ class Portal {
 
  private:
   bool refuses() const { return state_ == State::disabled || state_ == State::draining; }
-  Admission refuse(std::uint64_t MatchingTotals::*reason, bool needs_entries);
-  Admission without_buffer(std::uint64_t MatchingTotals::*reason);
-  void begin_flow_control(std::uint64_t MatchingTotals::*reason, bool needs_entries);
-  void hand_over(std::uint64_t MatchingTotals::*reason);
+  Admission refuse(std::uint64_t MatchingTotals::* reason, bool needs_entries);
+  Admission without_buffer(std::uint64_t MatchingTotals::* reason);
+  void begin_flow_control(std::uint64_t MatchingTotals::* reason, bool needs_entries);
+  void hand_over(std::uint64_t MatchingTotals::* reason);
   void become_software();
   Admission admit_to_software(Bytes bytes);
   void fill(BufferList& buffers, Bytes bytes);

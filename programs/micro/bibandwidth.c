@@ -9,10 +9,8 @@ static double exchange_windows(char* send, char* receive, int bytes, int count, 
   double begin = 0;
   for (int i = -1; i < count; ++i) {  // one window to warm up
     if (i == 0) begin = MPI_Wtime();
-    for (int k = 0; k < window; ++k)
-      MPI_Irecv(receive, bytes, MPI_CHAR, peer, 100, MPI_COMM_WORLD, &requests[k]);
-    for (int k = 0; k < window; ++k)
-      MPI_Isend(send, bytes, MPI_CHAR, peer, 100, MPI_COMM_WORLD, &requests[window + k]);
+    for (int k = 0; k < window; ++k) MPI_Irecv(receive, bytes, MPI_CHAR, peer, 100, MPI_COMM_WORLD, &requests[k]);
+    for (int k = 0; k < window; ++k) MPI_Isend(send, bytes, MPI_CHAR, peer, 100, MPI_COMM_WORLD, &requests[window + k]);
     MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
     MPI_Sendrecv(send, 4, MPI_CHAR, peer, 101, receive, 4, MPI_CHAR, peer, 101, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }

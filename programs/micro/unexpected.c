@@ -44,8 +44,7 @@ int main(int argc, char** argv) {
     MPI_Send(buffer, 0, MPI_CHAR, 0, last_tag, MPI_COMM_WORLD);
     for (int i = 0; i < receives; ++i) MPI_Send(buffer, 0, MPI_CHAR, 0, posted_tag, MPI_COMM_WORLD);
   } else if (my_rank == 0) {
-    for (int i = 0; i < receives; ++i)
-      MPI_Irecv(NULL, 0, MPI_CHAR, sender, posted_tag, MPI_COMM_WORLD, &posted[i]);
+    for (int i = 0; i < receives; ++i) MPI_Irecv(NULL, 0, MPI_CHAR, sender, posted_tag, MPI_COMM_WORLD, &posted[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     struct timespec work = {away / 1000000, away % 1000000 * 1000L};
     if (away > 0) nanosleep(&work, NULL);
