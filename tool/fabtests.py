@@ -49,8 +49,6 @@ _MORE = (
 )  # fmt: skip
 # A test whose command contains this needs a setting that the machine's provider needs for it too.
 _SETTINGS = {"writedata": {"FI_CXI_ENABLE_WRITEDATA": "1"}}
-# To the cxi provider a node is a NIC's name, and a service a number below 511.
-_NAMES = {"-s SERVER_ADDR GOOD_ADDR": "-s cxi0 -B 5 -P 6 cxi0"}
 _BOUNDED = {"threaded": "-I 3 -w 1"}  # the threads of a process stand in line for one lock
 _SERVER_NODE, _CLIENT_NODE = 0, 1
 
@@ -274,8 +272,6 @@ def uber_verdict(test: Test, text: str, seconds: float) -> Verdict:
 
 def run_alone(test: Test, setting: Setting) -> Verdict:
     command = test.command
-    for asked, names in _NAMES.items():
-        command = command.replace(asked, names)
     started = time.monotonic()
     words = [str(setting.folder / test.program), *command.split()[1:], "-p", "cxi"]
     with Process(words, setting.fabric.environment(_SERVER_NODE, test), setting.folder) as process:
