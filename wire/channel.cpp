@@ -85,7 +85,8 @@ void Channel::push(Command& command, const void* payload) {
   command.at_ps = now();
   char* record = command_ring_ + command_head_ % ring;
   memcpy(record, &command, sizeof command);
-  if ((command.flags & command_flag::payload_inline) != 0) memcpy(record + command_bytes, payload, command.length);
+  const bool brings_bytes = (command.flags & command_flag::payload_inline) != 0 && command.length > 0;
+  if (brings_bytes) memcpy(record + command_bytes, payload, command.length);
   command_head_ += bytes;
   page_->command_head.store(command_head_, std::memory_order_release);
   empty_polls_ = 0;
