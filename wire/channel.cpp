@@ -147,9 +147,9 @@ int Channel::place(const Event& event, void* to) {
   char* target = to != nullptr ? static_cast<char*>(to) : reinterpret_cast<char*>(event.buffer);
   const std::uint64_t length = event.place_length;
   if ((event.flags & event_flag::payload_inline) != 0) {
-    memcpy(target, inline_payload(event), length);
+    if (length > 0) memcpy(target, inline_payload(event), length);
   } else if ((event.flags & event_flag::payload_arena) != 0) {
-    fetch(event.arena_offset, length, target);
+    if (length > 0) fetch(event.arena_offset, length, target);
     Arena::free(base_, event.arena_offset);
   } else if ((event.flags & event_flag::payload_memory) != 0) {
     return copy_from_sender(event, target);
