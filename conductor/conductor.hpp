@@ -127,6 +127,7 @@ class Conductor final : private EventOutlet {
   void look_at_holders();
   void let_go(Rank& rank);
 
+  // Ranks give a few events for each nanosecond: slots of 4 ns hold enough of them for the engine to look ahead.
   Engine engine_{12};
   Dragonfly topology_;
   PacketNetwork network_;
