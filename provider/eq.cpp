@@ -100,6 +100,7 @@ ssize_t write(fid_eq* fid, std::uint32_t event, const void* buffer, std::size_t 
 
 ssize_t wait_and_read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length, int timeout_ms,
                       std::uint64_t flags) {
+  // Opened without a wait object: libfabric's cxi provider refuses to wait for it, too.
   if (object_of<EventQueue>(fid)->wait == FI_WAIT_NONE) return -FI_ENOSYS;
   Deadline deadline(timeout_ms);
   for (;;) {

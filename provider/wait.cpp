@@ -26,7 +26,7 @@ int quiet(const fid* object) {
     case FI_CLASS_EQ:
     case FI_CLASS_CNTR:
     case FI_CLASS_WAIT:
-      return -FI_ENOSYS;
+      return -FI_ENOSYS;  // they have no descriptor that one could sleep on, as with libfabric's cxi provider
     default:
       return -FI_EINVAL;
   }
