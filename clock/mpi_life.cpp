@@ -8,6 +8,7 @@
 
 #include "clock/call_record.hpp"
 #include "clock/compute.hpp"
+#include "clock/expected_mpi.hpp"
 #include "clock/export.hpp"
 #include "clock/first_requests.hpp"
 #include "clock/launcher_line.hpp"
@@ -53,6 +54,7 @@ template <typename Initialise, typename IsThreadMultiple>
 int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_multiple) {
   const Nesting nesting;
   if (!nesting.outermost() || phase() == Phase::running) return initialise();
+  require_expected_mpi();
   become_rank();
   wish_for_nic();
   watch_node_memory();

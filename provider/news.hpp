@@ -1,7 +1,7 @@
 // Decides whether an empty poll may let virtual time pass. It may not while something has been delivered to another
 // queue or counter of the process that the program has not looked at yet: a program that polls several in turn would
 // otherwise wait, in one of them, for an event that it already has. A program that has looked at as many queues as
-// there are and taken nothing is not going to, so the news is old then.
+// there are and taken nothing meanwhile is not going to, so the news is old then.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,7 @@ class News {
     if (outlet.fresh <= left) return;
     fresh_ -= outlet.fresh - static_cast<std::uint32_t>(left);
     outlet.fresh = static_cast<std::uint32_t>(left);
+    looks_ = 0;
   }
   // An empty poll.
   bool may_wait() {

@@ -1,4 +1,5 @@
 // When an empty poll may let virtual time pass.
+#include "provider/news.hpp"
 #include "provider/tests/rig.hpp"
 
 using namespace dryfly;
@@ -70,6 +71,19 @@ TEST_CASE("news that nobody reads grow old after one look per queue and counter"
   CHECK(rig.run.idle_calls == 0);
   CHECK(fi_cq_read(rig.queue, &entry, 1) == -FI_EAGAIN);
   CHECK(rig.run.idle_calls == 1);
+}
+
+TEST_CASE("a program that takes one of many from a queue in each round over its queues is not made to wait") {
+  provider::News news;
+  provider::Outlet empty{}, full{};
+  news.add(empty);
+  news.add(full);
+  for (int i = 0; i < 5; ++i) news.delivered(full);
+  for (std::uint64_t left = 5; left-- > 0;) {
+    CHECK_FALSE(news.may_wait());  // in a look at the empty one
+    news.seen(full, left);
+  }
+  CHECK(news.may_wait());
 }
 
 TEST_CASE("a counter with nothing under way never waits, however often it is read") {

@@ -64,6 +64,7 @@ def variables(
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
+        "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
         "LD_PRELOAD": _joined([str(preload.for_library(Path(mpi.libmpi)))], inherited.get("LD_PRELOAD")),
         "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),

@@ -63,6 +63,13 @@ def test_older_wheels_work(version: str, names: tuple[str, ...], dryfly: Dryfly,
         assert f"ok {Path(name).stem}\n" in run.stdout
         assert run.results["mpi"]["name"] == f"mpich-{version}"
         assert all(older_wheels["XDG_CACHE_HOME"] in path for path in run.results["mpi"]["libmpi"])
+    # These open every NIC of the node and poll one after the other, although they send by one.
+    alltoall = ("run", "--machine", "perlmutter-gpu", "-N", "32", "--ppn", "4", "--compute", "none")
+    alltoall += ("--mpi", f"mpich-{version}", "--", ROOT / "programs" / "micro" / "alltoall.c", "bytes=512", "count=2")
+    every = dryfly(*alltoall, environment=older_wheels, limit_s=120).succeeded()
+    one_only = {**older_wheels, "MPIR_CVAR_CH4_OFI_MAX_NICS": "1"}
+    one = dryfly(*alltoall, environment=one_only, limit_s=120).succeeded()
+    assert every.results["virtual_time_s"] == pytest.approx(one.results["virtual_time_s"], rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["messages", "memory", "fences", "waits", "write_data"])

@@ -188,6 +188,23 @@ def test_a_program_for_the_other_mpi_is_refused_with_what_to_do(
     assert "is linked against MPICH (libmpi.so.12) and cannot run on openmpi-" in run.stderr
 
 
+def test_a_script_that_starts_a_program_for_the_other_mpi_ends_with_one_sentence(
+    dryfly: Dryfly, built: Programs, programs: Programs, tmp_path: Path
+) -> None:
+    script = tmp_path / "starts"
+    for way, program, uses, have, what in (
+        ("mpich", built.check("rma.c"), "Open MPI", "mpich-", "openmpi"),
+        ("openmpi", programs.check("rma.c"), "MPICH", "openmpi-", "mpich"),
+    ):
+        script.write_text(f"#!/bin/sh\nexec {program}\n")
+        script.chmod(0o755)
+        run = dryfly("run", "-n", "8", "--mpi", way, "--", str(script))
+        assert run.exit_status == 2
+        said = re.findall(rf"^dryfly: {program} uses {uses} and cannot run on {have}\S+: say --mpi {what}$",
+                          run.stderr, re.MULTILINE)  # fmt: skip
+        assert len(said) == 1, run.stderr
+
+
 @pytest.fixture
 def hpcc(tmp_path: Path) -> Path:
     """Debian's hpcc, which `make setup` unpacks; with a small problem in the folder where it runs."""
