@@ -234,7 +234,8 @@ void Channel::serve() {
 }
 
 void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
-  page_->clock_ps.store(now(), std::memory_order_relaxed);
+  // The conductor must have seen that a rank waits for changes of its memory before the network brings any.
+  if (!watches_memory()) page_->clock_ps.store(now(), std::memory_order_relaxed);
   page_->gate_kind = kind;
   page_->gate_at_ps = now();
   page_->gate_deadline_ps = deadline_ps;
