@@ -18,16 +18,7 @@ namespace {
 constexpr std::uint64_t start_grid_ps = 10'000'000'000;  // 10 ms
 
 constexpr long nap_ns = 50'000'000;
-constexpr int spin_steps = 1000;
-constexpr int pauses_per_step = 4;
-
-void pause_processor() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
+constexpr int spin_steps = 200;
 
 // Those that this process may use, not those that the box has: a container or a batch job may confine it to one.
 std::uint32_t processors_allowed() {
@@ -79,6 +70,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
     batons_.seat(rank);
   }
+  spinner_.share_with(segment_.rank_count());
   last_check_ = WallClock::now();
   if (served()) {
     open_fabric();
@@ -434,10 +426,8 @@ void Conductor::wait_for_work() {
   };
   // Spinning pays only while a processor has nothing better to do; the only one always has.
   if (processors_ > 1 && running_ < processors_) {
-    const auto rest = [] {
-      for (int pause = 0; pause < pauses_per_step; ++pause) pause_processor();
-    };
-    if (spinner_.spin(spin_steps, [&] { return work_is_there() || clock_moved(); }, rest)) return;
+    header.conductor_processor.store(static_cast<std::uint32_t>(sched_getcpu() + 1), std::memory_order_relaxed);
+    if (spinner_.spin(spin_steps, [&] { return work_is_there() || clock_moved(); })) return;
   }
   if (watches_clock) slowest.page->notify_at_ps.store(needed, std::memory_order_seq_cst);
   const std::uint32_t seen = header.doorbell.load(std::memory_order_seq_cst);

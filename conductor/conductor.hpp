@@ -160,7 +160,7 @@ class Conductor final : private EventOutlet {
   std::uint32_t starting_ = 0;  // at the start gate
   std::uint32_t ending_ = 0;    // have reached MPI_Finalize
   std::uint32_t processors_ = 1;
-  wire::Spinner spinner_;
+  wire::Spinner spinner_{20};  // some 2 us, which is what a rank takes for a short answer
   bool started_ = false;
   bool memory_watched_ = false;  // a rank watches memory (RankPage::watches_memory)
   bool ended_ = false;

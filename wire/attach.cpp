@@ -177,6 +177,7 @@ void Channel::join() {
   command_ring_ = area + sizeof(RankPage);
   event_ring_ = command_ring_ + header_->command_ring_bytes;
   arena_.open(base_, header_, page_->arena_hands);
+  spinner_.share_with(header_->rank_count);
   self_ = &dryfly_self != nullptr ? &dryfly_self : static_cast<Self*>(dlsym(RTLD_DEFAULT, "dryfly_self"));
   if (self_ == nullptr) self_ = &own_self_;
   self_->version = version;

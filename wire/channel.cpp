@@ -249,7 +249,8 @@ void Channel::request(GateKind kind, std::uint64_t deadline_ps) {
   const auto is_release = [ticket](std::uint32_t word) { return word >> nudge_bits == (ticket & ticket_mask); };
   const auto released = [&] { return is_release(page_->released.load(std::memory_order_acquire)); };
   if (header_->spinning_ranks.fetch_add(1, std::memory_order_relaxed) < spinners_max) {
-    spinner_.spin(spin_steps, released, [] { sched_yield(); });
+    spinner_.spin(spin_steps, released);
+    sidestep_.after_spin(spinner_.in_company(), header_->conductor_processor.load(std::memory_order_relaxed));
   }
   header_->spinning_ranks.fetch_sub(1, std::memory_order_relaxed);
   if (!released()) {

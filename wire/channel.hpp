@@ -9,6 +9,7 @@
 #include "wire/arena.hpp"
 #include "wire/common_table.hpp"
 #include "wire/self.hpp"
+#include "wire/sidestep.hpp"
 #include "wire/spinner.hpp"
 #include "wire/wire.hpp"
 
@@ -141,7 +142,8 @@ class Channel {
   Self own_self_{};
   Arena arena_;
   CommonTable table_;
-  Spinner spinner_;
+  Spinner spinner_{0};
+  Sidestep sidestep_;
   std::uint64_t command_head_ = 0;
   std::uint64_t event_tail_ = 0;
   std::uint64_t baton_ps_ = 0;     // the clock when the last gate was passed

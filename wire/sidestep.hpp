@@ -1,0 +1,41 @@
+// Two ranks in turn on one processor and the conductor on another are the quickest way to hand over; a rank that shares
+// the conductor's processor hands over at half the speed, and nothing moves it away as long as the other processors
+// are not idle. Such a rank steps aside: it leaves that processor, and is free to be moved anywhere afterwards.
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+
+namespace dryfly::wire {
+
+class Sidestep {
+ public:
+  // After a spin; `crowded`: others had the processor in between. `conductor_processor` is one more than its number.
+  void after_spin(bool crowded, std::uint32_t conductor_processor) {
+    const int here = sched_getcpu();
+    if (!crowded || here < 0 || static_cast<std::uint32_t>(here) + 1 != conductor_processor) {
+      crowded_spins_ = 0;
+      return;
+    }
+    if (++crowded_spins_ < patience) return;
+    crowded_spins_ = 0;
+    leave(here);
+  }
+
+  // Moves this thread to another processor of those that it may use, which stay the same.
+  static void leave(int processor) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(processor, &others);
+    if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+  }
+
+  static constexpr std::uint32_t patience = 32;
+
+ private:
+  std::uint32_t crowded_spins_ = 0;  // in a row
+};
+
+}  // namespace dryfly::wire
