@@ -23,11 +23,20 @@ std::uint64_t HotSpots::contributors(const Account& account) const {
   return std::max({account.sources, account.sources_before, 1U});
 }
 
+// The table of sources keeps its room: end-points become hot again and again.
+void HotSpots::open_account(Port& port) {
+  port.hot = accounts_.take();
+  Account& account = accounts_[port.hot];
+  KeyTable<std::uint64_t> sources = std::move(account.last_epoch_of);
+  sources.clear();
+  account = Account{};
+  account.last_epoch_of = std::move(sources);
+  account.epoch_end_ps = links_.now_ps() + reactions_in_epoch * round_trip_ps_;
+}
+
 bool HotSpots::joined(Port& port, NicId source) {
   if (port.hot == none) {
-    port.hot = accounts_.take();
-    accounts_[port.hot] = Account{};
-    accounts_[port.hot].epoch_end_ps = links_.now_ps() + reactions_in_epoch * round_trip_ps_;
+    open_account(port);
   } else {
     look_back(port);
     if (port.hot == none) return false;
@@ -47,7 +56,6 @@ void HotSpots::look_back(Port& port) {
   if (links_.now_ps() < account.epoch_end_ps) return;
   if (account.longest_ps <= hot_ps_ / 4) ++account.quiet_epochs;
   if (contributors(account) >> std::min(account.quiet_epochs, 31U) == 0) {
-    account = Account{};
     accounts_.give_back(port.hot);
     port.hot = none;
     return;
@@ -77,34 +85,24 @@ std::uint32_t HotSpots::interval_ps(Port& port) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
 }
 
-std::uint64_t Holds::tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps) {
-  Hold& hold = holds_[name_of(pair)];
+std::uint64_t Holds::tell(Hold& hold, std::uint32_t interval_ps, std::uint64_t now_ps) const {
   hold.interval_ps = interval_ps;
   return arm(hold, now_ps);
 }
 
-std::uint32_t Holds::end(const Pair& pair) {
-  const auto found = holds_.find(name_of(pair));
-  if (found == holds_.end()) return none;
-  const std::uint32_t first = found->second.first;
-  holds_.erase(found);
+std::uint32_t Holds::end(const Hold& hold) {
+  const std::uint32_t first = hold.first;
+  holds_.erase(hold);
   return first;
 }
 
-bool Holds::holds(const Pair& pair, std::uint64_t now_ps) {
-  const auto found = holds_.find(name_of(pair));
-  if (found == holds_.end()) return false;
-  const Hold& hold = found->second;
-  if (!may_send(hold, now_ps)) return true;
+bool Holds::is_stale(const Hold& hold, std::uint64_t now_ps) const {
   const std::uint64_t stale_at_ps = hold.next_ps + stale_intervals * hold.interval_ps + stale_ps;
-  if (hold.first == none && hold.outstanding == 0 && stale_at_ps < now_ps) holds_.erase(found);
-  return false;
+  return hold.first == none && hold.outstanding == 0 && stale_at_ps < now_ps;
 }
 
-std::uint64_t Holds::park(std::uint32_t index, std::uint64_t now_ps) {
-  OpenTransfer& transfer = transfers_[index];
-  Hold& hold = holds_[name_of({transfer.source, transfer.target, transfer.traffic_class})];
-  transfer.next_turn = none;
+std::uint64_t Holds::park(Hold& hold, std::uint32_t index, std::uint64_t now_ps) {
+  transfers_[index].next_turn = none;
   if (hold.first == none) {
     hold.first = index;
   } else {
@@ -122,31 +120,20 @@ std::uint64_t Holds::arm(Hold& hold, std::uint64_t now_ps) const {
   return at_ps;
 }
 
-std::uint64_t Holds::sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps) {
-  const auto found = holds_.find(name_of(pair));
-  if (found == holds_.end()) return never.ps;
-  Hold& hold = found->second;
+std::uint64_t Holds::sent(Hold& hold, std::uint32_t transmission_ps, std::uint64_t now_ps) const {
   ++hold.outstanding;
   hold.next_ps = now_ps + hold.interval_ps * transmission_ps / frame_ps_;
   return arm(hold, now_ps);
 }
 
-void Holds::acknowledged(const Pair& pair) {
-  const auto found = holds_.find(name_of(pair));
-  if (found == holds_.end()) return;
-  DRYFLY_CHECK(found->second.outstanding > 0);
-  --found->second.outstanding;
-}
-
 Holds::Over Holds::over(const Pair& pair, std::uint64_t now_ps) {
-  const auto found = holds_.find(name_of(pair));
-  if (found == holds_.end() || found->second.wake_ps != now_ps) return {};
-  Hold& hold = found->second;
-  hold.wake_ps = never.ps;
-  if (hold.first == none) return {};
-  if (!may_send(hold, now_ps)) return {none, arm(hold, now_ps)};
-  const std::uint32_t first = hold.first;
-  hold.first = transfers_[first].next_turn;
+  Hold* hold = find(pair);
+  if (hold == nullptr || hold->wake_ps != now_ps) return {};
+  hold->wake_ps = never.ps;
+  if (hold->first == none) return {};
+  if (!may_send(*hold, now_ps)) return {none, arm(*hold, now_ps)};
+  const std::uint32_t first = hold->first;
+  hold->first = transfers_[first].next_turn;
   return {first, never.ps};
 }
 

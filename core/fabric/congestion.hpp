@@ -17,13 +17,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "core/fabric/fabric_spec.hpp"
 #include "core/fabric/links.hpp"
 #include "core/fabric/pool.hpp"
 #include "core/fabric/transfers.hpp"
+#include "core/unit/key_table.hpp"
 
 namespace dryfly::fabric {
 
@@ -40,7 +40,7 @@ class HotSpots {
 
  private:
   struct Account {
-    std::unordered_map<std::uint32_t, std::uint64_t> last_epoch_of;  // by source; looked up, never iterated
+    KeyTable<std::uint64_t> last_epoch_of;  // by source
     std::uint64_t epoch = 1;
     std::uint64_t epoch_end_ps = 0;
     std::uint64_t longest_ps = 0;  // queue in this epoch
@@ -52,6 +52,7 @@ class HotSpots {
   std::uint64_t contributors(const Account& account) const;
   // The time in which the fabric reacts to what an account tells.
   std::uint64_t reaction_ps(const Account& account) const { return round_trip_ps_ + contributors(account) * frame_ps_; }
+  void open_account(Port& port);
   // At the end of an epoch: begins the next, or closes the account.
   void look_back(Port& port);
 
@@ -73,34 +74,9 @@ struct Pair {
 // The side of the sources: the pairs that are held back, and the transfers that wait for it, in a line by
 // OpenTransfer::next_turn. A pair may have outstanding what its share delivers in a round trip, and two packets: so
 // nothing follows what was sent before anybody knew until that has left the fabric. Some calls return an instant: an
-// event of the pair is wanted then, unless never.
+// event of the pair is wanted then, unless never. A `Hold` lasts until the next `begin` or `end`.
 class Holds {
  public:
-  Holds(Transfers& transfers, std::uint64_t frame_ps, std::uint64_t round_trip_ps)
-      : transfers_(transfers), frame_ps_(frame_ps), round_trip_ps_(round_trip_ps) {}
-
-  bool any() const { return !holds_.empty(); }
-  bool knows(const Pair& pair) const { return holds_.count(name_of(pair)) != 0; }
-  void begin(const Pair& pair, std::uint32_t packets_outstanding) {
-    holds_[name_of(pair)].outstanding = packets_outstanding;
-  }
-  std::uint64_t tell(const Pair& pair, std::uint32_t interval_ps, std::uint64_t now_ps);
-  // Returns the line of those that waited: they may go.
-  std::uint32_t end(const Pair& pair);
-
-  bool holds(const Pair& pair, std::uint64_t now_ps);
-  std::uint64_t park(std::uint32_t transfer, std::uint64_t now_ps);
-  // A packet of the pair has been sent, or its acknowledgement is home.
-  std::uint64_t sent(const Pair& pair, std::uint32_t transmission_ps, std::uint64_t now_ps);
-  void acknowledged(const Pair& pair);
-
-  struct Over {
-    std::uint32_t transfer = none;  // may go on
-    std::uint64_t wake_at_ps = never.ps;
-  };
-  Over over(const Pair& pair, std::uint64_t now_ps);
-
- private:
   struct Hold {
     std::uint64_t interval_ps = 0;
     std::uint64_t next_ps = 0;  // earliest next packet
@@ -109,10 +85,43 @@ class Holds {
     std::uint32_t first = none;
     std::uint32_t last = none;
   };
+
+  Holds(Transfers& transfers, std::uint64_t frame_ps, std::uint64_t round_trip_ps)
+      : transfers_(transfers), frame_ps_(frame_ps), round_trip_ps_(round_trip_ps) {}
+
+  bool any() const { return !holds_.empty(); }
+  // Of a pair that is held back; null for others.
+  Hold* find(const Pair& pair) { return holds_.find(name_of(pair)); }
+  Hold& begin(const Pair& pair, std::uint32_t packets_outstanding) {
+    Hold& hold = holds_[name_of(pair)];
+    hold.outstanding = packets_outstanding;
+    return hold;
+  }
+  std::uint64_t tell(Hold& hold, std::uint32_t interval_ps, std::uint64_t now_ps) const;
+  // Returns the line of those that waited: they may go.
+  std::uint32_t end(const Hold& hold);
+  // Nobody has used it for long.
+  bool is_stale(const Hold& hold, std::uint64_t now_ps) const;
+
   bool may_send(const Hold& hold, std::uint64_t now_ps) const {
     return hold.next_ps <= now_ps &&
            hold.outstanding < 2 + round_trip_ps_ / std::max<std::uint64_t>(hold.interval_ps, 1);
   }
+  std::uint64_t park(Hold& hold, std::uint32_t transfer, std::uint64_t now_ps);
+  // A packet of the pair has been sent, or its acknowledgement is home.
+  std::uint64_t sent(Hold& hold, std::uint32_t transmission_ps, std::uint64_t now_ps) const;
+  static void acknowledged(Hold& hold) {
+    DRYFLY_CHECK(hold.outstanding > 0);
+    --hold.outstanding;
+  }
+
+  struct Over {
+    std::uint32_t transfer = none;  // may go on
+    std::uint64_t wake_at_ps = never.ps;
+  };
+  Over over(const Pair& pair, std::uint64_t now_ps);
+
+ private:
   std::uint64_t arm(Hold& hold, std::uint64_t now_ps) const;
   static std::uint64_t name_of(const Pair& pair) {
     return (static_cast<std::uint64_t>(pair.traffic_class) << 56) |
@@ -122,7 +131,7 @@ class Holds {
   Transfers& transfers_;
   std::uint64_t frame_ps_;
   std::uint64_t round_trip_ps_;
-  std::unordered_map<std::uint64_t, Hold> holds_;  // looked up, never iterated
+  KeyTable<Hold> holds_;
 };
 
 }  // namespace dryfly::fabric

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "core/fabric/rig.hpp"
+#include "core/fabric/under_way.hpp"
+#include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -74,35 +76,63 @@ TEST_CASE("two sources of one target are no congestion that costs anything") {
   CHECK(std::max(rig.outcomes[0].delivered_ps, rig.outcomes[1].delivered_ps) < 90'000'000);
 }
 
+TEST_CASE("what is under way is found by target after any order of beginnings and ends") {
+  UnderWay under_way;
+  UnderWay::List list;
+  std::vector<std::uint32_t> place_of(200, none);
+  std::vector<std::uint32_t> target_of(200);
+  const RandomStream random{1, 0, Purpose::test};
+  for (std::uint64_t step = 0; step < 20'000; ++step) {
+    const std::uint32_t transfer = random.below(2 * step, 200);
+    if (place_of[transfer] == none) {
+      target_of[transfer] = random.below(2 * step + 1, 5);
+      place_of[transfer] = under_way.add(list, {target_of[transfer], transfer});
+    } else {
+      const std::uint32_t place = place_of[transfer];
+      place_of[under_way.remove(list, place)] = place;
+      place_of[transfer] = none;
+    }
+    if (step % 97 != 0) continue;
+    std::vector<int> seen(200);
+    for (std::uint32_t target = 0; target < 5; ++target) {
+      under_way.visit(list, target, [&](std::uint32_t one) { seen[one] += target_of[one] == target ? 1 : 2; });
+    }
+    for (std::uint32_t one = 0; one < 200; ++one) REQUIRE(seen[one] == (place_of[one] == none ? 0 : 1));
+  }
+}
+
 TEST_CASE("a hold keeps interval and window of a pair, lets the line go when it ends, and is forgotten when unused") {
   Transfers transfers;
   const std::uint32_t first = transfers.open(transfer_between(1, 2, 8, false), 0, Bytes{2'048});
   const std::uint32_t second = transfers.open(transfer_between(1, 2, 8, false), 0, Bytes{2'048});
   Holds holds{transfers, 1'000, 15'000};
-  CHECK(!holds.holds({{1}, {2}, 0}, 0));
+  const Pair pair{{1}, {2}, 0};
+  CHECK(holds.find(pair) == nullptr);
   // Two, and 15,000 in intervals of 10,000: three packets may be outstanding. Three are.
-  holds.begin({{1}, {2}, 0}, 3);
-  CHECK(holds.tell({{1}, {2}, 0}, 10'000, 0) == never.ps);
-  CHECK(holds.holds({{1}, {2}, 0}, 0));
-  CHECK(!holds.holds({{1}, {3}, 0}, 0));
-  holds.acknowledged({{1}, {2}, 0});
-  CHECK(!holds.holds({{1}, {2}, 0}, 0));
-  CHECK(holds.sent({{1}, {2}, 0}, 1'000, 0) == never.ps);
-  holds.acknowledged({{1}, {2}, 0});
-  CHECK(holds.holds({{1}, {2}, 0}, 9'999));
-  CHECK(holds.park(first, 0) == 10'000);
-  CHECK(holds.park(second, 0) == never.ps);
-  const Holds::Over over = holds.over({{1}, {2}, 0}, 10'000);
+  Holds::Hold& hold = holds.begin(pair, 3);
+  CHECK(holds.find(pair) == &hold);
+  CHECK(holds.find({{1}, {3}, 0}) == nullptr);
+  CHECK(holds.tell(hold, 10'000, 0) == never.ps);
+  CHECK(!holds.may_send(hold, 0));
+  Holds::acknowledged(hold);
+  CHECK(holds.may_send(hold, 0));
+  CHECK(holds.sent(hold, 1'000, 0) == never.ps);
+  Holds::acknowledged(hold);
+  CHECK(!holds.may_send(hold, 9'999));
+  CHECK(holds.park(hold, first, 0) == 10'000);
+  CHECK(holds.park(hold, second, 0) == never.ps);
+  const Holds::Over over = holds.over(pair, 10'000);
   CHECK(over.transfer == first);
   // Half a packet pays half the interval; but now three are outstanding, and the next word of the pair lets go.
-  CHECK(holds.sent({{1}, {2}, 0}, 500, 10'000) == never.ps);
-  holds.acknowledged({{1}, {2}, 0});
-  CHECK(holds.tell({{1}, {2}, 0}, 10'000, 12'000) == 15'000);
-  CHECK(holds.end({{1}, {2}, 0}) == second);
+  CHECK(holds.sent(hold, 500, 10'000) == never.ps);
+  Holds::acknowledged(hold);
+  CHECK(holds.tell(hold, 10'000, 12'000) == 15'000);
+  CHECK(!holds.is_stale(hold, 1'000'000'000));
+  CHECK(holds.end(hold) == second);
   CHECK(!holds.any());
-  holds.begin({{1}, {2}, 0}, 0);
-  CHECK(!holds.holds({{1}, {2}, 0}, 1'000'000'000));
-  CHECK(!holds.any());
+  const Holds::Hold& unused = holds.begin(pair, 0);
+  CHECK(!holds.is_stale(unused, 20'000'000));
+  CHECK(holds.is_stale(unused, 20'000'001));
 }
 
 }  // namespace

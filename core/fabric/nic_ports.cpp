@@ -33,7 +33,6 @@ void NicPorts::submit(const Transfer& asked) {
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
   const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
-  enlist(asked.source, index);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -112,7 +111,12 @@ void NicPorts::send(NicId nic) {
     const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
     if (chosen == no_class) return wait_for_class(nic, open);
     if (retry_ != nullptr && abandon(nic, chosen)) continue;
-    if (!hold_back(nic, chosen)) send_packet(nic, chosen);
+    Holds::Hold* hold = hold_of_front(nic, chosen);
+    if (hold != nullptr && !holds_.may_send(*hold, links_.now_ps())) {
+      hold_back(nic, chosen, *hold);
+    } else {
+      send_packet(nic, chosen, hold);
+    }
   }
   port.waiting = 0;
 }
@@ -140,17 +144,22 @@ void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
   links_.wake(id, at_ps);
 }
 
-bool NicPorts::hold_back(NicId nic, std::uint32_t traffic_class) {
-  if (!holds_.any()) return false;
-  const std::uint32_t front = turns(nic, traffic_class).first;
-  const NicId target = transfers_[front].target;
-  if (!holds_.holds({nic, target, traffic_class}, links_.now_ps())) return false;
-  take_turn(nic, traffic_class);
-  links_.schedule_end_of_hold(links_.nic_port(nic), traffic_class, target, holds_.park(front, links_.now_ps()));
-  return true;
+Holds::Hold* NicPorts::hold_of_front(NicId nic, std::uint32_t traffic_class) {
+  if (!holds_.any()) return nullptr;
+  Holds::Hold* hold = holds_.find({nic, transfers_[turns(nic, traffic_class).first].target, traffic_class});
+  if (hold == nullptr || !holds_.may_send(*hold, links_.now_ps()) || !holds_.is_stale(*hold, links_.now_ps()))
+    return hold;
+  holds_.end(*hold);
+  return nullptr;
 }
 
-void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
+void NicPorts::hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold) {
+  const std::uint32_t front = take_turn(nic, traffic_class);
+  links_.schedule_end_of_hold(links_.nic_port(nic), traffic_class, transfers_[front].target,
+                              holds_.park(hold, front, links_.now_ps()));
+}
+
+void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold) {
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
   Egress& egress = this->egress(nic);
@@ -161,6 +170,10 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, payload_max_);
   transfer.unsent_bytes -= payload.count;
   --transfer.unsent_packets;
+  if (transfer.place_under_way == none) {
+    transfer.place_under_way =
+        under_way_.add(egress.under_way, {name_under_way(transfer.target, traffic_class), transfer_index});
+  }
   if (transfer.flow != none) ++transfers_.flow(transfer.flow).packets_in_flight;
 
   const std::uint32_t index = packets_.take();
@@ -182,10 +195,8 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class) {
   if (qos_.classes[traffic_class].capped() || (egress.classes & (egress.classes - 1)) != 0) {
     arbiter(egress).serve(qos_, traffic_class, qos_.classes[traffic_class].assured_ppm, packet.transmission_ps, now_ps);
   }
-  if (holds_.any()) {
-    const NicId target = transfer.target;
-    const Pair pair{nic, target, traffic_class};
-    links_.schedule_end_of_hold(id, traffic_class, target, holds_.sent(pair, packet.transmission_ps, now_ps));
+  if (hold != nullptr) {
+    links_.schedule_end_of_hold(id, traffic_class, transfer.target, holds_.sent(*hold, packet.transmission_ps, now_ps));
   }
   links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, traffic_class, packet.frame_bytes);
@@ -201,8 +212,11 @@ void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsign
     if (stage == 1) transfers_.fetch(packet.transfer);
     return;
   }
-  if (stage != 1) return transfers_.fetch_neighbours(packet.transfer);
   const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
+  if (stage != 1) {
+    under_way_.fetch(nics_[nic].under_way);
+    return;
+  }
   transfers_.fetch(packet.transfer);
   __builtin_prefetch(&turns_[packet.traffic_class][nic]);
   __builtin_prefetch(&nics_[nic]);
@@ -244,7 +258,7 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   OpenTransfer& transfer = transfers_[packet.transfer];
   const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
-  if (packet.kind == PacketKind::notice) return tell(pair, interval_ps);
+  if (packet.kind == PacketKind::notice) return tell(pair, holds_.find(pair), interval_ps);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     if (--flow.packets_in_flight == 0) flow.routed = false;
@@ -255,23 +269,25 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   if (complete) close(nic, packet.transfer);
   const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
   if (interval_ps != 0 || holds_.any()) {
-    holds_.acknowledged(pair);
-    tell(pair, interval_ps);
+    Holds::Hold* hold = holds_.find(pair);
+    if (hold != nullptr) Holds::acknowledged(*hold);
+    tell(pair, hold, interval_ps);
   }
   if (window_was_closed) send(nic);
   if (complete && !failed) sink_->acknowledged(handle);
 }
 
 // Of a hot end-point, or that it is none.
-void NicPorts::tell(const Pair& pair, std::uint32_t interval_ps) {
+void NicPorts::tell(const Pair& pair, Holds::Hold* hold, std::uint32_t interval_ps) {
   const NicId source = pair.source;
   if (interval_ps != 0) {
-    if (!holds_.knows(pair)) holds_.begin(pair, outstanding(pair));
-    const std::uint64_t wake_at_ps = holds_.tell(pair, interval_ps, links_.now_ps());
+    if (hold == nullptr) hold = &holds_.begin(pair, outstanding(pair));
+    const std::uint64_t wake_at_ps = holds_.tell(*hold, interval_ps, links_.now_ps());
     links_.schedule_end_of_hold(links_.nic_port(source), pair.traffic_class, pair.target, wake_at_ps);
     return;
   }
-  std::uint32_t next = holds_.end(pair);
+  if (hold == nullptr) return;
+  std::uint32_t next = holds_.end(*hold);
   if (next == none) return;
   while (next != none) {
     const std::uint32_t transfer = next;
@@ -281,28 +297,17 @@ void NicPorts::tell(const Pair& pair, std::uint32_t interval_ps) {
   send(source);
 }
 
-void NicPorts::enlist(NicId nic, std::uint32_t index) {
-  std::uint32_t& first = egress(nic).first_open;
-  transfers_[index].next_open = first;
-  transfers_[index].previous_open = none;
-  if (first != none) transfers_[first].previous_open = index;
-  first = index;
-}
-
 void NicPorts::close(NicId nic, std::uint32_t index) {
-  const std::uint32_t next = transfers_[index].next_open;
-  const std::uint32_t previous = transfers_[index].previous_open;
-  if (next != none) transfers_[next].previous_open = previous;
-  (previous != none ? transfers_[previous].next_open : egress(nic).first_open) = next;
+  if (const std::uint32_t place = transfers_[index].place_under_way; place != none) {
+    transfers_[under_way_.remove(egress(nic).under_way, place)].place_under_way = place;
+  }
   transfers_.close(index);
 }
 
 std::uint32_t NicPorts::outstanding(const Pair& pair) const {
   std::uint32_t packets = 0;
-  for (std::uint32_t open = egress(pair.source).first_open; open != none; open = transfers_[open].next_open) {
-    const OpenTransfer& transfer = transfers_[open];
-    if (transfer.target == pair.target && transfer.traffic_class == pair.traffic_class) packets += transfer.in_flight();
-  }
+  under_way_.visit(egress(pair.source).under_way, name_under_way(pair.target, pair.traffic_class),
+                   [&](std::uint32_t transfer) { packets += transfers_[transfer].in_flight(); });
   return packets;
 }
 
@@ -379,7 +384,7 @@ void NicPorts::release(std::uint32_t index) {
     if (--flow.packets_in_flight == 0) flow.routed = false;
   }
   const Pair pair{transfer.source, transfer.target, transfer.traffic_class};
-  if (holds_.any()) holds_.acknowledged(pair);
+  if (Holds::Hold* hold = holds_.find(pair)) Holds::acknowledged(*hold);
   if (--transfer.unacknowledged_packets == 0) close(pair.source, transfer_index);
 }
 

@@ -22,6 +22,7 @@
 #include "core/fabric/qos.hpp"
 #include "core/fabric/retry.hpp"
 #include "core/fabric/transfers.hpp"
+#include "core/fabric/under_way.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
@@ -65,8 +66,8 @@ class NicPorts final : private RetryOutlet {
     std::uint64_t stream = 0;    // names the draws of this NIC's packets
     std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
     std::uint32_t arbiter = none;
-    std::uint32_t first_open = none;  // transfer not yet acknowledged
-    std::uint32_t classes = 0;        // bits: those with packets to send
+    std::uint32_t classes = 0;  // bits: those with packets to send
+    UnderWay::List under_way;
   };
   // Of one class at one NIC.
   struct Turns {
@@ -81,15 +82,19 @@ class NicPorts final : private RetryOutlet {
   void send(NicId nic);
   std::uint32_t choose_class(NicId nic, std::uint32_t ready);
   void wait_for_class(NicId nic, std::uint32_t open);
-  bool hold_back(NicId nic, std::uint32_t traffic_class);
-  void send_packet(NicId nic, std::uint32_t traffic_class);
+  // Of the transfer whose turn it is; null if it is not held back.
+  Holds::Hold* hold_of_front(NicId nic, std::uint32_t traffic_class);
+  void hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold);
+  void send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold);
   void append_turn(NicId nic, std::uint32_t transfer);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
   void pass_turn(NicId nic, std::uint32_t traffic_class);
-  void enlist(NicId nic, std::uint32_t transfer);
+  static std::uint32_t name_under_way(NicId target, std::uint32_t traffic_class) {
+    return traffic_class << 24 | target.value;  // NICs are fewer than 2^24, see Links
+  }
   void close(NicId nic, std::uint32_t transfer);
   std::uint32_t outstanding(const Pair& pair) const;
-  void tell(const Pair& pair, std::uint32_t interval_ps);
+  void tell(const Pair& pair, Holds::Hold* hold, std::uint32_t interval_ps);
   Arbiter& arbiter(Egress& egress);
   // What is to be sent again goes first: true if nothing of it waits for the link.
   bool send_again(NicId nic);
@@ -115,6 +120,7 @@ class NicPorts final : private RetryOutlet {
   TransferSink* sink_ = nullptr;
   QosProfile qos_;
   Holds holds_;
+  UnderWay under_way_;
   std::uint32_t first_nic_;
   LargeVector<Egress> nics_;
   std::array<LargeVector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes

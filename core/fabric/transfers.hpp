@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 
 #include "core/contract/network.hpp"
 #include "core/fabric/packet.hpp"
 #include "core/fabric/pool.hpp"
 #include "core/fabric/shared_pool.hpp"
+#include "core/unit/key_table.hpp"
 
 namespace dryfly::fabric {
 
@@ -36,11 +36,10 @@ struct OpenTransfer {
   std::uint32_t unsent_packets = 0;
   std::uint32_t undelivered_packets = 0;
   std::uint32_t unacknowledged_packets = 0;
-  std::uint32_t next_turn = none;     // transfer behind it at its NIC
-  std::uint32_t next_in_flow = none;  // transfer that may start when this one is sent
-  std::uint32_t next_open = none;     // of the open transfers of its NIC
-  std::uint32_t previous_open = none;
-  bool failed = false;  // given up: its packets only have to go
+  std::uint32_t next_turn = none;        // transfer behind it at its NIC
+  std::uint32_t next_in_flow = none;     // transfer that may start when this one is sent
+  std::uint32_t place_under_way = none;  // in the list of its NIC, once something is sent
+  bool failed = false;                   // given up: its packets only have to go
   std::uint32_t in_flight() const { return unacknowledged_packets - unsent_packets; }
 };
 
@@ -52,11 +51,6 @@ class Transfers {
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
   void fetch(std::uint32_t index) const { transfers_.fetch(index); }
-  // Of the open ones of its NIC, which its end will touch.
-  void fetch_neighbours(std::uint32_t index) const {
-    transfers_.fetch(transfers_[index].next_open);
-    transfers_.fetch(transfers_[index].previous_open);
-  }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
   std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
@@ -77,7 +71,7 @@ class Transfers {
   void close(std::uint32_t index) {
     const OpenTransfer& transfer = transfers_[index];
     if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
-      flow_numbers_.erase(name_of_flow(transfer));
+      flow_numbers_.erase(*flow_numbers_.find(name_of_flow(transfer)));
       flows_.give_back(transfer.flow);
     }
     transfers_.give_back(index);
@@ -91,17 +85,21 @@ class Transfers {
   }
 
   std::uint32_t flow_of(const OpenTransfer& transfer) {
-    const auto [place, fresh] = flow_numbers_.try_emplace(name_of_flow(transfer), none);
-    if (fresh) {
-      place->second = flows_.take();
-      flows_[place->second] = Flow{};
+    std::uint32_t& flow = flow_numbers_[name_of_flow(transfer)].value;
+    if (flow == none) {
+      flow = flows_.take();
+      flows_[flow] = Flow{};
     }
-    return place->second;
+    return flow;
   }
+
+  struct FlowNumber {
+    std::uint32_t value = none;
+  };
 
   SharedPool<OpenTransfer> transfers_;
   Pool<Flow> flows_;
-  std::unordered_map<std::uint64_t, std::uint32_t> flow_numbers_;  // looked up, never iterated
+  KeyTable<FlowNumber> flow_numbers_;
 };
 
 }  // namespace dryfly::fabric
