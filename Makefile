@@ -71,8 +71,8 @@ lint: $(STAMPS)/lint-tools
 sanitize: setup $(STAMPS)/test-tools
 	for preset in asan tsan; do
 	  cmake --preset $$preset
-	  ninja -C build-$$preset -j $(JOBS) core/all conductor/all launch/all
-	  for part in core conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
+	  ninja -C build-$$preset -j $(JOBS) core/all wire/all conductor/all launch/all
+	  for part in core wire conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
 	done
 	$(BIN)/python tool/solvers_sanitized.py
 

@@ -3,61 +3,20 @@
 #ifndef DRYFLY_CONFORMANCE_GROUP_H
 #define DRYFLY_CONFORMANCE_GROUP_H
 
-#include <mpi.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define CHECK(condition)                                                                   \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      fprintf(stderr, "rank %d: %s:%d: not so: %s\n", me, __FILE__, __LINE__, #condition); \
-      exit(1);                                                                             \
-    }                                                                                      \
-  } while (0)
+#include "end_point.h"
 
-#define OK(call)                                                                                              \
-  do {                                                                                                        \
-    const long answer_ = (long)(call);                                                                        \
-    if (answer_ != 0) {                                                                                       \
-      fprintf(stderr, "rank %d: %s:%d: %s: %s\n", me, __FILE__, __LINE__, #call, fi_strerror((int)-answer_)); \
-      exit(1);                                                                                                \
-    }                                                                                                         \
-  } while (0)
-
-static int me, size;
-static struct fi_info* info;
-static struct fid_fabric* fabric;
-static struct fid_domain* domain;
-static struct fid_av* av;
-static struct fid_cq* cq;
+static int size;
 static struct fid_eq* eq;
-static struct fid_ep* ep;
 static struct fid_av_set* whole;
 static struct fid_mc* group_of_all;
 static fi_addr_t all;
 
 static void* next_context(void) {
   struct fi_cq_tagged_entry entry;
-  ssize_t got;
-  while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
-  }
-  if (got == -FI_EAVAIL) {
-    struct fi_cq_err_entry error;
-    memset(&error, 0, sizeof error);
-    fi_cq_readerr(cq, &error, 0);
-    fprintf(stderr, "rank %d: unexpected error completion: %d, %d\n", me, error.err, error.prov_errno);
-    exit(1);
-  }
-  CHECK(got == 1);
+  wait_entry(&entry);
   return entry.op_context;
 }
 
@@ -65,16 +24,6 @@ static void wait_for(void* context) { CHECK(next_context() == context); }
 
 static void wait_any(int count) {
   while (count-- > 0) next_context();
-}
-
-static void wait_error(struct fi_cq_err_entry* error) {
-  struct fi_cq_tagged_entry entry;
-  ssize_t got;
-  while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
-  }
-  CHECK(got == -FI_EAVAIL);
-  memset(error, 0, sizeof *error);
-  CHECK(fi_cq_readerr(cq, error, 0) == 1);
 }
 
 static void wait_joined(struct fid_mc** group, void* context) {
@@ -136,16 +85,9 @@ static void start(void) {
   CHECK(fi_barrier(without, 1, NULL) == -FI_ENOSYS);
   OK(fi_close(&without->fid));
   fi_freeinfo(plain);
-  struct fi_av_attr av_attributes;
-  struct fi_cq_attr cq_attributes;
   struct fi_eq_attr eq_attributes;
-  memset(&av_attributes, 0, sizeof av_attributes);
-  memset(&cq_attributes, 0, sizeof cq_attributes);
   memset(&eq_attributes, 0, sizeof eq_attributes);
-  av_attributes.type = FI_AV_TABLE;
-  cq_attributes.format = FI_CQ_FORMAT_TAGGED;
-  OK(fi_av_open(domain, &av_attributes, &av, NULL));
-  OK(fi_cq_open(domain, &cq_attributes, &cq, NULL));
+  open_queue_and_addresses(FI_WAIT_NONE);
   OK(fi_eq_open(fabric, &eq_attributes, &eq, NULL));
   OK(fi_endpoint(domain, info, &ep, NULL));
   OK(fi_ep_bind(ep, &av->fid, 0));

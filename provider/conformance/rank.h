@@ -1,79 +1,23 @@
 /* One rank of a conformance program: an end-point with a queue and counters on the provider "cxi", beside MPI, which
  * only starts and ends the ranks. The addresses are computable (rank times 128 plus end-point; MPI's own is end-point
- * 0), and there is a barrier over the provider itself. Every check ends the program with a sentence when it fails.
- * Run with two ranks, see run.sh. */
+ * 0), and there is a barrier over the provider itself. Run with two ranks, see run.sh. */
 #ifndef DRYFLY_CONFORMANCE_RANK_H
 #define DRYFLY_CONFORMANCE_RANK_H
 
-#include <mpi.h>
-#include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define CHECK(condition)                                                                   \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      fprintf(stderr, "rank %d: %s:%d: not so: %s\n", me, __FILE__, __LINE__, #condition); \
-      exit(1);                                                                             \
-    }                                                                                      \
-  } while (0)
-
-#define OK(call)                                                                                              \
-  do {                                                                                                        \
-    const long answer_ = (long)(call);                                                                        \
-    if (answer_ != 0) {                                                                                       \
-      fprintf(stderr, "rank %d: %s:%d: %s: %s\n", me, __FILE__, __LINE__, #call, fi_strerror((int)-answer_)); \
-      exit(1);                                                                                                \
-    }                                                                                                         \
-  } while (0)
+#include "end_point.h"
 
 enum { region_bytes = 1 << 20, region_key = 5, barrier_tag = 0x777 };
 
-static int me, other;
+static int other;
 static int region_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED; /* what start() asks for */
-static struct fi_info* info;
-static struct fid_fabric* fabric;
-static struct fid_domain* domain;
-static struct fid_av* av;
-static struct fid_cq* cq;
 static struct fid_cntr *sends, *receives, *memory_operations;
-static struct fid_ep* ep;
 static struct fid_mr* region;
 static char* memory;
-
-static void wait_entry(struct fi_cq_tagged_entry* entry) {
-  ssize_t got;
-  while ((got = fi_cq_read(cq, entry, 1)) == -FI_EAGAIN) {
-  }
-  if (got == -FI_EAVAIL) {
-    struct fi_cq_err_entry error;
-    memset(&error, 0, sizeof error);
-    fi_cq_readerr(cq, &error, 0);
-    fprintf(stderr, "rank %d: unexpected error completion: %s\n", me, fi_strerror(error.err));
-    exit(1);
-  }
-  CHECK(got == 1);
-}
-
-static inline void wait_error(struct fi_cq_err_entry* error) {
-  struct fi_cq_tagged_entry entry;
-  ssize_t got;
-  while ((got = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
-  }
-  CHECK(got == -FI_EAVAIL);
-  memset(error, 0, sizeof *error);
-  CHECK(fi_cq_readerr(cq, error, 0) == 1);
-}
 
 /* Waits for `count` completions of sends or the like, which a barrier may have met before. */
 static int met_in_barrier;
@@ -122,15 +66,7 @@ static void start(void) {
   fi_freeinfo(hints);
   OK(fi_fabric(info->fabric_attr, &fabric, NULL));
   OK(fi_domain(fabric, info, &domain, NULL));
-  struct fi_av_attr av_attributes;
-  struct fi_cq_attr cq_attributes;
-  memset(&av_attributes, 0, sizeof av_attributes);
-  memset(&cq_attributes, 0, sizeof cq_attributes);
-  av_attributes.type = FI_AV_TABLE;
-  cq_attributes.format = FI_CQ_FORMAT_TAGGED;
-  cq_attributes.wait_obj = FI_WAIT_UNSPEC;
-  OK(fi_av_open(domain, &av_attributes, &av, NULL));
-  OK(fi_cq_open(domain, &cq_attributes, &cq, NULL));
+  open_queue_and_addresses(FI_WAIT_UNSPEC);
   sends = open_counter();
   receives = open_counter();
   memory_operations = open_counter();
