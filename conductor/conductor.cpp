@@ -355,10 +355,7 @@ bool Conductor::release_ready() {
     const auto [instant, index] = *next;
     Rank& rank = ranks_[index];
     ++next;  // a release takes only its own entry out of the set
-    // An event that is held back may be due by then: the rank waits for the copy, not for time. It cannot wait for
-    // itself: the message that the copy belongs to was due at its target before this event.
-    const bool held = !rank.overflow.empty() && rank.overflow.front().event.at_ps <= instant;
-    if (held && !flush(rank)) continue;
+    if (waits_for_copy(rank, instant)) continue;
     release(rank, rank.state == RankState::polling ? rank.gate_at_ps : bounds_.bound(rank.id));
     any = true;
   }

@@ -62,6 +62,8 @@ class Conductor final : private EventOutlet {
   void memory_changed(RankId rank) override;
   void damaged(RankId rank, const char* reason) override;
   bool flush(Rank& rank);
+  bool copy_is_missing(const PendingEvent& pending) const;
+  bool waits_for_copy(Rank& rank, std::uint64_t instant);
   void shown(Rank& rank);
   void flush_waiters(Rank& copier);
 

@@ -58,6 +58,21 @@ void Conductor::memory_changed(RankId changed) {
   }
 }
 
+bool Conductor::copy_is_missing(const PendingEvent& pending) const {
+  if (pending.copy_number == 0) return false;
+  const Rank& copier = ranks_[pending.copier.value];
+  return copier.page->copies_done.load(std::memory_order_seq_cst) < pending.copy_number &&
+         copier.state != RankState::gone;
+}
+
+// An event that is due at that instant is held back until another rank has copied a payload: the rank waits for the
+// copy, not for time. It cannot wait for itself: the message that the copy belongs to was due at its target before this
+// event. One that only finds the ring full does not count: the rank has to take first what is there.
+bool Conductor::waits_for_copy(Rank& rank, std::uint64_t instant) {
+  if (rank.overflow.empty() || rank.overflow.front().event.at_ps > instant || flush(rank)) return false;
+  return copy_is_missing(rank.overflow.front());
+}
+
 // Moves pending events into the ring as far as they may be shown; true if at least one went.
 bool Conductor::flush(Rank& rank) {
   bool moved = false;
@@ -66,8 +81,7 @@ bool Conductor::flush(Rank& rank) {
     if (front.copy_number != 0) {
       Rank& copier = ranks_[front.copier.value];
       copier.page->notify_copies.store(front.copy_number, std::memory_order_seq_cst);
-      const bool copied = copier.page->copies_done.load(std::memory_order_seq_cst) >= front.copy_number;
-      if (!copied && copier.state != RankState::gone) {
+      if (copy_is_missing(front)) {
         copier.copy_waiters.push_back(rank.id);
         nudge(*copier.page);
         break;

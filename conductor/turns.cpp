@@ -38,9 +38,7 @@ bool Conductor::pass_batons() {
     Rank* rank = batons_.next(node, visible_until());
     if (rank == nullptr) continue;
     const std::uint64_t instant = bounds_.bound(rank->id);
-    // Its event may be held back until another rank has copied a payload: it waits for the copy, not for time.
-    const bool held = !rank->overflow.empty() && rank->overflow.front().event.at_ps <= instant;
-    if (held && !flush(*rank)) continue;
+    if (waits_for_copy(*rank, instant)) continue;
     batons_.take(*rank);
     release(*rank, instant);
     any = true;

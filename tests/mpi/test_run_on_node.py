@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import Ended
+from harness import ROOT, Ended
 
 # 2 nodes of 4 ranks; the program checks all of its data and the size of a node.
 _COMMAND = ("run", "--machine", "testbed", "-N", "2", "--ppn", "4", "--compute", "none")
@@ -48,6 +48,19 @@ def test_over_the_provider_each_rank_counts_as_alone(dryfly: Dryfly, programs: P
 def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, programs: Programs) -> None:
     for name in ("rma_contended.c", "p2p.c"):
         dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
+
+
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_more_events_than_a_ring_holds_are_taken_by_a_rank_that_looks_late(dryfly: Dryfly, library: str) -> None:
+    source = str(ROOT / "programs" / "check" / "late_flood.c")
+    options = ("run", "--machine", "testbed", "-N", "2", "--ppn", "2", "--compute", "none", "--timeout", "60s")
+    runs = [
+        dryfly(*options, "--mpi", library, "--on-node", where, "--", source).succeeded()
+        for where in ("shared", "shared", "provider")
+    ]
+    assert everything_virtual(runs[0]) == everything_virtual(runs[1])
+    assert all("2000 messages each: all arrived" in run.stdout for run in runs)
+    assert runs[0].results["messages"] >= 4 * 2000
 
 
 def test_another_word_is_refused(dryfly: Dryfly, programs: Programs) -> None:
