@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <new>
@@ -19,6 +20,12 @@ constexpr std::uint64_t page_bytes = 4096;
 // nothing.
 constexpr std::uint64_t table_bytes_per_rank = wire::common_copies * 64 * 1024;
 constexpr std::uint64_t request_bytes = wire::common_copies * 8 * 1024 * 1024;
+// What is under way at once in MPICH's alltoall of 4 KiB, which starts 32 sends at a time: while the last of them are
+// still to be read the next have been written. Where ranks are many, what all of them together map is what costs
+// (docs/decision/0009).
+constexpr std::uint64_t ahead_bytes_per_rank = 192 * 1024;
+constexpr std::uint64_t ahead_bytes_mapped = 256 * 256 * ahead_bytes_per_rank;
+constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older headers do not name, and older kernels refuse
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -122,6 +129,10 @@ Segment::Segment(const Spec& spec) {
   head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
   head->served = spec.has("run.served") ? 1 : 0;
   head->arena_top.store(arena_offset);
+  if (head->served == 0)
+    head->arena_ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
+  madvise(base_ + states_offset, head->arena_ahead_bytes / wire::arena_granule, populate_write);
+  madvise(base_ + arena_offset, head->arena_ahead_bytes, populate_write);
   const auto sharers = head->compute_mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
                                                                       : std::map<std::uint64_t, std::uint32_t>{};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {

@@ -159,11 +159,11 @@ int Channel::place(const Event& event, void* to) {
 
 // To look at a part of the arena for the first time costs a fault, in which the kernel maps 64 KiB; who has one message
 // from each of many senders would pay that for each. So the first payload from such a part is read from the segment's
-// file, and only who comes back maps it.
+// file, and only who comes back maps it, unless it has been mapped ahead.
 void Channel::fetch(std::uint64_t offset, std::uint64_t length, char* target) {
   const auto part = static_cast<std::uint32_t>(offset / arena_part_bytes);
   std::uint32_t& visited = visited_parts_[part % arena_parts_known];
-  if (visited != part && length <= read_max_bytes) {
+  if (offset >= header_->arena_offset + header_->arena_ahead_bytes && visited != part && length <= read_max_bytes) {
     visited = part;
     // The system call itself: pread may be the program's own, or one that keeps a log of its files.
     const int segment = segment_descriptor();
@@ -391,7 +391,10 @@ int Channel::gate(GateKind kind) {
     meet();
     return 0;
   }
-  if (kind == GateKind::start) leave_common_pages();
+  if (kind == GateKind::start) {
+    leave_common_pages();
+    map_ahead();
+  }
   request(kind, far_future);
   if (kind == GateKind::end) {
     if (page_->all_ended.load(std::memory_order_acquire) != 0) return 1;

@@ -121,6 +121,7 @@ class Channel {
   int segment_descriptor() const;
   void leave_common_pages();
   void share_common_pages();
+  void map_ahead();
   void fetch(std::uint64_t offset, std::uint64_t length, char* target);
   int copy_from_sender(const Event& event, char* target);
   void copy_early();

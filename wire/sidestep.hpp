@@ -13,8 +13,8 @@ class Sidestep {
  public:
   // After a spin; `crowded`: others had the processor in between. `conductor_processor` is one more than its number.
   void after_spin(bool crowded, std::uint32_t conductor_processor) {
-    const int here = sched_getcpu();
-    if (!crowded || here < 0 || static_cast<std::uint32_t>(here) + 1 != conductor_processor) {
+    const int here = crowded ? sched_getcpu() : -1;
+    if (here < 0 || static_cast<std::uint32_t>(here) + 1 != conductor_processor) {
       crowded_spins_ = 0;
       return;
     }

@@ -13,7 +13,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -64,6 +64,7 @@ struct SegmentHeader {
   std::uint64_t rank_area_stride;  // RankPage, then command ring, then event ring
   std::uint64_t arena_offset;
   std::uint64_t arena_bytes;
+  std::uint64_t arena_ahead_bytes;    // of it, what every rank maps before the start
   std::uint64_t arena_states_offset;  // a byte for each granule of the arena
   std::uint64_t arena_links_offset;   // eight for each
   std::uint32_t command_ring_bytes;   // powers of two
