@@ -107,6 +107,6 @@ void note_call(std::uint32_t index) {
   dryfly_self.page->call_count.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool inside_mpi() { return ledger.active.load(std::memory_order_relaxed) != 0; }
+std::uint32_t threads_inside_mpi() { return ledger.active.load(std::memory_order_relaxed); }
 
 }  // namespace dryfly::preload

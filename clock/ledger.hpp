@@ -24,7 +24,8 @@ void leave_call(std::uint32_t index, wire::CallMode mode, std::uint64_t entered_
 // Adds a call to the profile that took no virtual time (MPI_Init, before the run).
 void note_call(std::uint32_t index);
 
-// Is any thread of the rank inside an MPI call?
-bool inside_mpi();
+// How many threads of the rank are inside an MPI call.
+std::uint32_t threads_inside_mpi();
+inline bool inside_mpi() { return threads_inside_mpi() != 0; }
 
 }  // namespace dryfly::preload

@@ -2,8 +2,14 @@
 // kind to others; here a blocking call sleeps at the gate whenever it has to wait, and the offer would hand the
 // processor to whoever else is on the box just when the network stands still for this rank. So within a blocking call
 // of a rank with one thread the MPI library's sched_yield does nothing. It changes no clock and no result.
+//
+// Several threads take the library's lock in turn, and MPICH 5 offers the processor while it has given that up. A
+// thread that sleeps for the lock takes longer to wake than the offer lasts: the one that waits for the network would
+// have the lock back first, again and again, and each time move the rank's clock on. So it pauses there, for long
+// enough.
 #include <link.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +17,7 @@
 #include <cstdint>
 
 #include "clock/export.hpp"
+#include "clock/ledger.hpp"
 #include "clock/mpi_library.hpp"
 #include "clock/rank.hpp"
 
@@ -59,6 +66,11 @@ bool waits_at_the_gate() {
          dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0;
 }
 
+bool shares_the_library() {
+  return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
+         dryfly_self.thread_multiple.load(std::memory_order_relaxed) != 0 && threads_inside_mpi() > 1;
+}
+
 }  // namespace
 
 }  // namespace dryfly::preload
@@ -67,5 +79,10 @@ using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sched_yield() noexcept {
   if (waits_at_the_gate() && is_mpi_library(__builtin_return_address(0))) return 0;
+  if (shares_the_library() && is_mpi_library(__builtin_return_address(0))) {
+    const timespec waking{.tv_sec = 0, .tv_nsec = 20'000};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &waking, nullptr);  // the system call: real time
+    return 0;
+  }
   return static_cast<int>(syscall(SYS_sched_yield));
 }

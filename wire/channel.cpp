@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "wire/futex.hpp"
 
 namespace dryfly::wire {
@@ -293,7 +295,11 @@ void Channel::settle() {
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   // Changes of memory are no events, so there it proves nothing.
   const bool proven = head() != nullptr && !watches_memory();
-  if (page_->horizon_ps.load(std::memory_order_acquire) < now() && !proven) request(GateKind::poll, 0);
+  if (page_->horizon_ps.load(std::memory_order_acquire) >= now() || proven) return;
+  // Several threads renew no baton, so what this one has may be for an instant long ago, and the node waits for it.
+  if (header_->nodes_share_memory != 0 && self_->thread_multiple.load(std::memory_order_relaxed) != 0)
+    give_baton_back();
+  request(GateKind::poll, 0);
 }
 
 bool Channel::poll_exactly() {
@@ -353,6 +359,8 @@ bool Channel::idle() {
     // Another thread of this rank may be about to act: wait in growing steps, so that it gets its turn. What it does
     // then comes late by at most the time that this thread has waited already.
     sched_yield();
+    const std::uint64_t calls = page_->call_count.load(std::memory_order_relaxed);
+    if (std::exchange(calls_seen_, calls) != calls) empty_polls_ = 1;  // it has acted
     const std::uint32_t doublings = empty_polls_ < threaded_doublings ? empty_polls_ : threaded_doublings;
     return wait_until(GateKind::wait_until, now() + (threaded_step_ps << doublings));
   }

@@ -149,6 +149,7 @@ class Channel {
   std::uint64_t event_tail_ = 0;
   std::uint64_t baton_ps_ = 0;     // the clock when the last gate was passed
   long patience_ns_ = 0;           // wall time that the gate request under way may last; 0: any
+  std::uint64_t calls_seen_ = 0;   // of all threads, when one of several last waited
   std::uint32_t turns_taken_ = 0;  // since the last event or command
   std::uint32_t empty_polls_ = 0;  // in a row, without an event or a command between
   static constexpr std::uint64_t arena_part_bytes = 64 * 1024;  // what the kernel maps at a fault

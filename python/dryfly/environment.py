@@ -30,7 +30,8 @@ _MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
 _MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
-# MPICH 4.1.3 comes to a halt on several nodes; nothing between was tried.
+# Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
+# where it would let the others go on (docs/decision/0005).
 _MPICH_THAT_SHARES = (4, 3)
 
 

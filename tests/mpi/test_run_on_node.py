@@ -50,6 +50,16 @@ def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, pro
         dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
 
 
+@pytest.mark.parametrize(("family", "nodes"), [("mpich", 2), ("openmpi", 1)])
+def test_several_threads_of_each_rank_exchange_at_once(dryfly: Dryfly, family: str, nodes: int) -> None:
+    # It stood still: a thread that asked what was visible kept its node's turn from the rank that it waited for.
+    options = ("-N", str(nodes), "--ppn", "2", "--compute", "none", "--timeout", "120s", "--mpi", family)
+    source = str(ROOT / "programs" / "check" / "threads.c")
+    run = dryfly("run", "--machine", "testbed", *options, "--on-node", "shared", "--", source).succeeded()
+    assert "ok threads\n" in run.stdout
+    assert run.results["repeatable"] is False
+
+
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
 def test_more_events_than_a_ring_holds_are_taken_by_a_rank_that_looks_late(dryfly: Dryfly, library: str) -> None:
     source = str(ROOT / "programs" / "check" / "late_flood.c")
