@@ -154,10 +154,15 @@ int main(int argc, char** argv) {
 def test_a_rank_that_writes_over_the_simulators_memory_is_named(start: Start, tmp_path: Path) -> None:
     source = tmp_path / "stomps.c"
     source.write_text(_STOMPS)
-    run = start("run", "-N", "4", "--compute", "none", "--", source)
-    ended = run.wait(limit_s=20)
-    run.require_nothing_left(within_s=0.5)
-    assert ended.exit_status == 70
+    # A rank may read what has been written over before the simulator does, and crash by it.
+    for _ in range(5):
+        run = start("run", "-N", "4", "--compute", "none", "--", source)
+        ended = run.wait(limit_s=20)
+        run.require_nothing_left(within_s=0.5)
+        if ended.exit_status == 70:
+            break
+        assert ended.exit_status == 128 + signal.SIGSEGV
+        assert re.search(r"rank \d on t\d .*was killed by signal 11", ended.stderr), ended.stderr
     assert re.search(r"rank \d on t\d .*has damaged the memory it shares with the simulator", ended.stderr), (
         ended.stderr
     )
