@@ -69,8 +69,10 @@ bool Conductor::copy_is_missing(const PendingEvent& pending) const {
 // copy, not for time. It cannot wait for itself: the message that the copy belongs to was due at its target before this
 // event. One that only finds the ring full does not count: the rank has to take first what is there.
 bool Conductor::waits_for_copy(Rank& rank, std::uint64_t instant) {
-  if (rank.overflow.empty() || rank.overflow.front().event.at_ps > instant || flush(rank)) return false;
-  return copy_is_missing(rank.overflow.front());
+  if (rank.overflow.empty() || rank.overflow.front().event.at_ps > instant) return false;
+  // Asked before the attempt: a copy that comes in between makes it succeed, and must not pass for a full ring.
+  const bool missing = copy_is_missing(rank.overflow.front());
+  return !flush(rank) && missing;
 }
 
 // Moves pending events into the ring as far as they may be shown; true if at least one went.
