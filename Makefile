@@ -67,13 +67,12 @@ lint: $(STAMPS)/lint-tools
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
 
-# What is loaded into a user's program (clock/, provider/) cannot carry a sanitizer's runtime along, and pages are not
-# shared under an allocator other than libc's (common_pages_test).
+# What is loaded into a user's program (clock/, provider/) cannot carry a sanitizer's runtime along.
 sanitize: setup $(STAMPS)/test-tools
 	for preset in asan tsan; do
 	  cmake --preset $$preset
 	  ninja -C build-$$preset -j $(JOBS) core/all wire/all conductor/all launch/all
-	  for part in core wire conductor launch; do ctest --test-dir build-$$preset/$$part -E common_pages --output-on-failure; done
+	  for part in core wire conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
 	done
 	$(BIN)/python tool/solvers_sanitized.py
 
