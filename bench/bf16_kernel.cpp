@@ -1,5 +1,5 @@
 // Rates of the products of dryfly-mxp in one process, one after the other in each round: dryfly's own kernels with
-// their packing ("own" is the one that the solver takes here), MKL's BF16 GEMM alone (into FP32, nothing packed or
+// their packing ("own" is the fastest that this processor has), MKL's BF16 GEMM alone (into FP32, nothing packed or
 // rounded), and SGEMM. Prints a line for each.
 #include <dlfcn.h>
 
@@ -88,14 +88,24 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "bf16-kernel: its arguments are two libraries, MKL and one for SGEMM\n");
     return 2;
   }
-  const bool amx = missing_for_amx(this_processor()).empty();
-  const auto vectors = required({KernelKind::avx512_bf16, Precision::bf16, {}});
-  const auto tiles = amx ? required({KernelKind::amx, Precision::bf16, {}}) : nullptr;
+  const Processor& processor = this_processor();
+  std::vector<std::pair<std::string, std::unique_ptr<Kernel>>> own;
+  const auto add = [&](const std::string& missing, const char* name, std::unique_ptr<Kernel> (*make)()) {
+    if (missing.empty())
+      if (auto kernel = make()) own.emplace_back(own.empty() ? "own" : name, std::move(kernel));
+  };
+  add(missing_for_amx(processor), "own-amx", amx_kernel);
+  add(missing_for_avx512_bf16(processor), "own-avx512", avx512_bf16_kernel);
+  add(missing_for_avx2(processor), "own-avx2", avx2_kernel);
+  if (own.empty()) {
+    std::fprintf(stderr, "bf16-kernel: %s, which is the least that dryfly's own kernels need\n",
+                 missing_for_avx2(processor).c_str());
+    return 2;
+  }
   const auto mkl = required({KernelKind::mkl, Precision::bf16, {arguments[1], 1}});
   const auto sgemm = required({KernelKind::sgemm, Precision::fp32, {arguments[2], 1}});
   for (const std::int64_t depth : {384, 768}) {
-    if (amx) measure<Bf16>("own", *tiles, depth);
-    measure<Bf16>(amx ? "own-avx512" : "own", *vectors, depth);
+    for (const auto& [name, kernel] : own) measure<Bf16>(name.c_str(), *kernel, depth);
     measure_mkl(depth);
     measure<Bf16>("mkl-rounded", *mkl, depth);
     measure<float>("sgemm", *sgemm, depth);

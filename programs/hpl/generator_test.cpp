@@ -44,3 +44,15 @@ TEST_CASE("a jump gives what so many single steps give") {
         CHECK(part[static_cast<std::size_t>(i)] == all[static_cast<std::size_t>(first + i)]);
     }
 }
+
+TEST_CASE("whole numbers of 64 bits are rounded to a double as the language does it") {
+  const auto same = [](std::uint64_t whole) { REQUIRE(Generator::to_double(whole) == static_cast<double>(whole)); };
+  for (int bit = 0; bit < 64; ++bit)  // around every power of two, and around the ties between doubles
+    for (std::uint64_t offset = 0; offset < 5; ++offset)
+      for (const std::uint64_t half : {std::uint64_t{0}, std::uint64_t{1} << bit >> 54}) {
+        same((std::uint64_t{1} << bit) + half + offset);
+        same((std::uint64_t{1} << bit) + half - offset);
+        same((std::uint64_t{1} << bit) + 3 * half - offset);
+      }
+  for (std::uint64_t state = 100, i = 0; i < 100'000; ++i) same(state = 6364136223846793005u * state + 1);
+}

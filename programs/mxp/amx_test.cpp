@@ -174,3 +174,22 @@ TEST_CASE("without AVX512-BF16 neither of the own kernels is taken") {
   unsaved.leaves[{1, 0}] = {};
   check(unsaved, "this system does not save the registers of AVX-512");
 }
+
+TEST_CASE("the kernel for AVX2 is taken by itself where there is no AVX-512, and elsewhere when it is asked for") {
+  Faked older;
+  older.leaves[{7, 0}] = {0, 1u << 5, 0, 0};
+  older.leaves[{7, 1}] = {};
+  CHECK(older.chosen(KernelKind::chosen) == "dryfly's own for AVX2");
+  CHECK(older.chosen(KernelKind::amx) ==
+        "--kernel amx: this processor has no AMX-BF16; accepted here are avx2, mkl and sgemm");
+  Faked between = older;  // AVX-512 without its BF16
+  between.leaves[{7, 0}].ebx |= 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
+  CHECK(between.chosen(KernelKind::chosen).find("dryfly's own") == std::string::npos);
+  CHECK(between.chosen(KernelKind::avx2) == "dryfly's own for AVX2");
+  between.xcr0 = 0x7;  // which the system does not save
+  CHECK(between.chosen(KernelKind::chosen) == "dryfly's own for AVX2");
+  older.xcr0 = 0x3;
+  CHECK(older.chosen(KernelKind::avx2) ==
+        "--kernel avx2: this system does not save the registers of AVX; accepted here are mkl and sgemm");
+  CHECK(older.chosen(KernelKind::chosen).find("dryfly's own") == std::string::npos);
+}

@@ -188,40 +188,63 @@ std::unique_ptr<Kernel> sgemm_kernel(const KernelChoice& choice, std::string* er
   return nullptr;
 }
 
-// One of dryfly's own, asked for by name.
-std::unique_ptr<Kernel> own_kernel(KernelKind kind, const Processor& processor, std::string* error) {
-  const bool amx = kind == KernelKind::amx;
-  std::string missing = amx ? missing_for_amx(processor) : missing_for_avx512_bf16(processor);
+// One of dryfly's own.
+struct Own {
+  KernelKind kind;
+  const char* name;
+  std::string (*missing)(const Processor& processor);
+  std::unique_ptr<Kernel> (*make)();
+};
+constexpr Own kOwn[] = {
+    {KernelKind::amx, "amx", missing_for_amx, amx_kernel},
+    {KernelKind::avx512_bf16, "avx512-bf16", missing_for_avx512_bf16, avx512_bf16_kernel},
+    {KernelKind::avx2, "avx2", missing_for_avx2, avx2_kernel},
+};  // the fastest first
+
+const Own* own_of(KernelKind kind) {
+  const Own* found = std::ranges::find(kOwn, kind, &Own::kind);
+  return found == std::end(kOwn) ? nullptr : found;
+}
+
+std::unique_ptr<Kernel> own_kernel(const Own& own, const Processor& processor, std::string* error) {
+  std::string missing = own.missing(processor), others;
   if (missing.empty()) {
-    if (auto kernel = amx ? amx_kernel() : avx512_bf16_kernel()) return kernel;
+    if (auto kernel = own.make()) return kernel;
     missing = "the compiler of this program had no AMX-BF16";
   }
-  const bool other = amx && missing_for_avx512_bf16(processor).empty();
-  *error = std::string("--kernel ") + (amx ? "amx: " : "avx512-bf16: ") + missing + "; accepted here are " +
-           (other ? "avx512-bf16, mkl and sgemm" : "mkl and sgemm");
+  for (const Own& other : kOwn)
+    if (&other > &own && other.missing(processor).empty()) others += std::string(other.name) + ", ";
+  *error = std::string("--kernel ") + own.name + ": " + missing + "; accepted here are " + others + "mkl and sgemm";
+  return nullptr;
+}
+
+// A vendor's library is chosen over the own kernels only where it is as fast: AVX-512 without its BF16.
+std::unique_ptr<Kernel> fastest_own_kernel(const Processor& processor) {
+  std::string error;
+  for (const Own& own : kOwn) {
+    if (own.kind == KernelKind::avx2 && has_avx512(processor)) break;
+    if (auto kernel = own_kernel(own, processor, &error)) return kernel;
+  }
   return nullptr;
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* error, const Processor& processor) {
-  const bool own = choice.kind == KernelKind::amx || choice.kind == KernelKind::avx512_bf16;
+  const Own* own = own_of(choice.kind);
   if (choice.precision == Precision::fp32) {
     if (choice.kind == KernelKind::chosen || choice.kind == KernelKind::sgemm) return sgemm_kernel(choice, error);
     *error = "--precision fp32: its kernel is sgemm, and --kernel names another";
     return nullptr;
   }
-  if (choice.precision == Precision::fp16 && own) {
+  if (choice.precision == Precision::fp16 && own != nullptr) {
     *error = "--precision fp16: its kernels are sgemm and mkl, and --kernel names another";
     return nullptr;
   }
-  if (own) return own_kernel(choice.kind, processor, error);
+  if (own != nullptr) return own_kernel(*own, processor, error);
   if (choice.kind == KernelKind::mkl) return mkl_kernel(choice, error);
   if (choice.kind == KernelKind::sgemm || choice.precision == Precision::fp16) return sgemm_kernel(choice, error);
-  // A vendor's library is chosen over the own kernels only where there are no such instructions.
-  for (const KernelKind kind : {KernelKind::amx, KernelKind::avx512_bf16})
-    if (auto kernel = own_kernel(kind, processor, error)) return kernel;
-  error->clear();
+  if (auto kernel = fastest_own_kernel(processor)) return kernel;
   if (auto kernel = mkl_kernel(choice, error)) return kernel;
   error->clear();
   return sgemm_kernel(choice, error);

@@ -1,6 +1,7 @@
 // The one product that takes nearly all the time, C := C - L U, behind a small interface: dryfly's own kernels for
-// AMX-BF16 and AVX512-BF16, or the vendor's BF16 GEMM or SGEMM. L and U are packed once for each panel into the form
-// that the kernel reads, and travel between the processes in it. All accumulate in FP32.
+// AMX-BF16, AVX512-BF16 and AVX2, or the vendor's BF16 GEMM or SGEMM. L and U are packed once for each panel into the
+// form that the kernel reads, and travel between the processes in it. All accumulate in FP32, that for AVX2 in whole
+// numbers of 32 bits.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace dryfly::mxp {
 
-enum class KernelKind { chosen, amx, avx512_bf16, mkl, sgemm };
+enum class KernelKind { chosen, amx, avx512_bf16, avx2, mkl, sgemm };
 
 struct KernelChoice {
   KernelKind kind = KernelKind::chosen;
@@ -60,6 +61,7 @@ std::unique_ptr<Kernel> choose_kernel(const KernelChoice& choice, std::string* e
 // dryfly's own; only for a processor that has the instructions. Null: the compiler did not have those of AMX.
 std::unique_ptr<Kernel> amx_kernel();
 std::unique_ptr<Kernel> avx512_bf16_kernel();
+std::unique_ptr<Kernel> avx2_kernel();
 
 // C := C - product, rounded by AVX512-BF16, for a block of so many rows and columns, at most 32 of each. The product's
 // columns are 32 long.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "../hpl/generator.hpp"
@@ -52,7 +53,27 @@ std::vector<std::unique_ptr<Kernel>> own_kernels() {
     kernels.push_back(std::make_unique<AmxKernel<SoftwareTiles, subtract_block>>());
   }
   if (missing_for_amx(this_processor()).empty()) kernels.push_back(amx_kernel());
+  if (missing_for_avx2(this_processor()).empty()) kernels.push_back(avx2_kernel());
   return kernels;
+}
+
+// What a kernel multiplies in the place of `count` elements, `apart` from each other: themselves, or with AVX2 whole
+// numbers of the step of which k squares of the largest element fit into 31 bits.
+std::vector<double> multiplied(const Kernel& kernel, const std::vector<Bf16>& all, std::int64_t first,
+                               std::int64_t apart, std::int64_t count) {
+  std::vector<double> values;
+  float largest = 0;
+  for (std::int64_t d = 0; d < count; ++d) {
+    const float value = to_float(all[static_cast<std::size_t>(first + d * apart)]);
+    values.push_back(value);
+    largest = std::max(largest, std::fabs(value));
+  }
+  if (kernel.description() != "dryfly's own for AVX2" || largest == 0) return values;
+  const float most =
+      std::min(32767.0f, static_cast<float>(std::floor(std::sqrt((0x1p31 - 1) / static_cast<double>(count)))));
+  const float steps = most / largest;  // in FP32, because near a tie the last bit decides
+  for (double& value : values) value = std::nearbyint(static_cast<float>(value) * steps) * double{largest / most};
+  return values;
 }
 
 void require_product(Kernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -64,20 +85,23 @@ void require_product(Kernel& kernel, std::int64_t m, std::int64_t n, std::int64_
   kernel.pack_left(m, k, left.data(), m, packed_left.data());
   kernel.pack_right(k, n, right.data(), k, packed_right.data());
   kernel.subtract(m, n, k, packed_left.data(), packed_right.data(), c.data(), stride, Zeros::none);
+  std::vector<std::vector<double>> rows;
+  for (std::int64_t i = 0; i < m; ++i) rows.push_back(multiplied(kernel, left, i, m, k));
   double worst = 0;
   bool rest_kept = true;
-  for (std::int64_t j = 0; j < n; ++j)
+  for (std::int64_t j = 0; j < n; ++j) {
+    const std::vector<double> column = multiplied(kernel, right, j * k, 1, k);
     for (std::int64_t i = 0; i < stride; ++i) {
       const auto at = static_cast<std::size_t>(i + j * stride);
       double expected = to_float(before[at]);
-      for (std::int64_t d = 0; i < m && d < k; ++d)
-        expected -= double{to_float(left[static_cast<std::size_t>(i + d * m)])} *
-                    to_float(right[static_cast<std::size_t>(d + j * k)]);
+      for (std::size_t d = 0; i < m && d < column.size(); ++d)
+        expected -= rows[static_cast<std::size_t>(i)][d] * column[d];
       if (i < m)
         worst = std::max(worst, std::fabs(to_float(c[at]) - expected) / (std::fabs(expected) + 1e-3));
       else
         rest_kept = rest_kept && c[at] == before[at];
     }
+  }
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -103,11 +127,10 @@ void require_triangle(Kernel& kernel, Zeros zeros) {
   std::vector<double> products(3);
   kernel.diagonal_products(49, 49, 3, n, n, left.data(), right.data(), products.data());
   for (std::int64_t i = 0; i < 3; ++i) {
-    double expected = 0;
-    for (std::int64_t d = 0; d < n; ++d)
-      expected += double{to_float((is_left ? triangle : other)[static_cast<std::size_t>(49 + i + d * n)])} *
-                  to_float((is_left ? other : triangle)[static_cast<std::size_t>(d + (49 + i) * n)]);
-    CHECK(products[static_cast<std::size_t>(i)] == doctest::Approx(expected).epsilon(1e-4));
+    const auto row = multiplied(kernel, is_left ? triangle : other, 49 + i, n, n);
+    const auto column = multiplied(kernel, is_left ? other : triangle, (49 + i) * n, 1, n);
+    CHECK(products[static_cast<std::size_t>(i)] ==
+          doctest::Approx(std::inner_product(row.begin(), row.end(), column.begin(), 0.0)).epsilon(1e-4));
   }
 }
 
@@ -193,6 +216,55 @@ TEST_CASE("the own kernels' triangles leave out zeros only") {
     for (const Zeros zeros : {Zeros::above_left_diagonal, Zeros::below_right_diagonal})
       require_triangle(*kernel, zeros);
   }
+}
+
+TEST_CASE("the kernel for AVX2 loses less of a product than the rounding to BF16 of what it multiplies") {
+  if (!missing_for_avx2(this_processor()).empty()) return;
+  const std::int64_t m = 48, n = 40;
+  for (const std::int64_t k : {64, 256, 768, 2048}) {
+    const auto left = random(m * k, 1), right = random(k * n, 2);
+    const auto stored_left = rounded(left), stored_right = rounded(right);
+    double by_storing = 0, by_multiplying = 0;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        const auto row = multiplied(*avx2_kernel(), stored_left, i, m, k);
+        const auto column = multiplied(*avx2_kernel(), stored_right, j * k, 1, k);
+        double exact = 0, stored = 0, whole = 0;
+        for (std::int64_t d = 0; d < k; ++d) {
+          const auto l = static_cast<std::size_t>(i + d * m), r = static_cast<std::size_t>(d + j * k);
+          exact += left[l] * right[r];
+          stored += double{to_float(stored_left[l])} * to_float(stored_right[r]);
+          whole += row[static_cast<std::size_t>(d)] * column[static_cast<std::size_t>(d)];
+        }
+        by_storing += (stored - exact) * (stored - exact);
+        by_multiplying += (whole - stored) * (whole - stored);
+      }
+    CAPTURE(k);
+    CHECK(by_multiplying < by_storing);
+  }
+}
+
+TEST_CASE("the kernel for AVX2 takes zeros, tiny and huge elements, and passes infinity and NaN on as NaN") {
+  if (!missing_for_avx2(this_processor()).empty()) return;
+  const auto kernel = avx2_kernel();
+  const std::int64_t n = 30;
+  const auto difference = [&](float first, float second) {  // 1 - first * second, at (25, 3)
+    std::vector<Bf16> left(static_cast<std::size_t>(n * n)), right = left, c(left.size(), from_float<Bf16>(1.0f));
+    left[25 + 7 * n] = from_float<Bf16>(first), right[7 + 3 * n] = from_float<Bf16>(second);
+    Room packed_left(kernel->left_bytes(n, n)), packed_right(kernel->right_bytes(n, n));
+    kernel->pack_left(n, n, left.data(), n, packed_left.data());
+    kernel->pack_right(n, n, right.data(), n, packed_right.data());
+    kernel->subtract(n, n, n, packed_left.data(), packed_right.data(), c.data(), n, Zeros::none);
+    CHECK(to_float(c[26 + 2 * n]) == 1);
+    return to_float(c[25 + 3 * n]);
+  };
+  CHECK(difference(0, 0) == 1);
+  CHECK(difference(3, -2) == 7);
+  CHECK(difference(0x1p100f, 0x1p-99f) == -1);
+  CHECK(difference(0x1p-110f, 0x1p110f) == doctest::Approx(0));
+  CHECK(difference(0x1p-126f, 0x1p126f) == 1);  // too small for a step
+  CHECK(std::isnan(difference(NAN, 1)));
+  CHECK(std::isnan(difference(1, INFINITY)));
 }
 
 TEST_CASE("a diagonal block's inverses solve its system") {

@@ -9,11 +9,9 @@
 namespace dryfly::mxp {
 namespace {
 
-const std::map<std::string, KernelKind> kKernels = {{"auto", KernelKind::chosen},
-                                                    {"amx", KernelKind::amx},
-                                                    {"avx512-bf16", KernelKind::avx512_bf16},
-                                                    {"mkl", KernelKind::mkl},
-                                                    {"sgemm", KernelKind::sgemm}};
+const std::map<std::string, KernelKind> kKernels = {
+    {"auto", KernelKind::chosen}, {"amx", KernelKind::amx}, {"avx512-bf16", KernelKind::avx512_bf16},
+    {"avx2", KernelKind::avx2},   {"mkl", KernelKind::mkl}, {"sgemm", KernelKind::sgemm}};
 const std::map<std::string, Precision> kPrecisions = {
     {"bf16", Precision::bf16}, {"fp16", Precision::fp16}, {"fp32", Precision::fp32}};
 const std::map<std::string, Refinement> kRefinements = {{"classic", Refinement::classic}, {"gmres", Refinement::gmres}};
@@ -58,7 +56,7 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) { o.row_major = hpl::choose("--pmap", t, kMappings); }},
       {"--precision", "bf16|fp16|fp32", "in which A and its factors are stored",
        [](Options& o, Text t) { o.kernel.precision = hpl::choose("--precision", t, kPrecisions); }},
-      {"--kernel", "KIND", "auto, amx or avx512-bf16 (dryfly's own), mkl (its BF16 GEMM) or sgemm",
+      {"--kernel", "KIND", "auto, amx, avx512-bf16 or avx2 (dryfly's own), mkl (its BF16 GEMM) or sgemm",
        [](Options& o, Text t) { o.kernel.kind = hpl::choose("--kernel", t, kKernels); }},
       {"--blas", "mkl|openblas|PATH", "the library of the last two",
        [](Options& o, Text t) { o.kernel.blas.library = t; }},

@@ -51,6 +51,8 @@ bool has_tiles_of_a_kilobyte(const Processor& processor) {
          (palette.ecx & 0xffff) >= 16;
 }
 
+constexpr std::uint64_t kSse = bit(1), kAvx = bit(2), kAvx512 = bit(5) | bit(6) | bit(7);  // registers
+
 }  // namespace
 
 const Processor& this_processor() {
@@ -58,12 +60,20 @@ const Processor& this_processor() {
   return kThis;
 }
 
+std::string missing_for_avx2(const Processor& processor) {
+  if (!all_bits(processor.cpuid(7, 0).ebx, bit(5))) return "this processor has no AVX2";
+  return all_bits(saved(processor), kSse | kAvx) ? "" : "this system does not save the registers of AVX";
+}
+
+bool has_avx512(const Processor& processor) {
+  return all_bits(processor.cpuid(7, 0).ebx, bit(16)) && all_bits(saved(processor), kSse | kAvx | kAvx512);
+}
+
 std::string missing_for_avx512_bf16(const Processor& processor) {
-  constexpr std::uint64_t kFoundations = bit(16) | bit(17) | bit(30) | bit(31);     // F, DQ, BW, VL
-  constexpr std::uint64_t kRegisters = bit(1) | bit(2) | bit(5) | bit(6) | bit(7);  // SSE, AVX, and the rest of AVX-512
+  constexpr std::uint64_t kFoundations = bit(16) | bit(17) | bit(30) | bit(31);  // F, DQ, BW, VL
   if (!all_bits(processor.cpuid(7, 0).ebx, kFoundations) || !all_bits(processor.cpuid(7, 1).eax, bit(5)))
     return "this processor has no AVX512-BF16";
-  return all_bits(saved(processor), kRegisters) ? "" : "this system does not save the registers of AVX-512";
+  return all_bits(saved(processor), kSse | kAvx | kAvx512) ? "" : "this system does not save the registers of AVX-512";
 }
 
 std::string missing_for_amx(const Processor& processor) {

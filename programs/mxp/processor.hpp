@@ -23,7 +23,11 @@ struct Processor {
 const Processor& this_processor();
 
 // What is missing for the kernel, as "this processor has no ..."; empty: nothing.
+std::string missing_for_avx2(const Processor& processor);
 std::string missing_for_avx512_bf16(const Processor& processor);
 std::string missing_for_amx(const Processor& processor);
+
+// The foundation, whose SGEMM multiplies as fast as the kernel for AVX2.
+bool has_avx512(const Processor& processor);
 
 }  // namespace dryfly::mxp

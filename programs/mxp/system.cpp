@@ -28,18 +28,33 @@ Jump jump(std::int64_t steps) {
   return total;
 }
 
-// As Generator::fill, for a state that is known already and with the widest instructions that there are.
-DRYFLY_WIDEST void fill(std::uint64_t first, Jump ahead, std::int64_t count, double* target) {
+// As Generator::fill, for a state that is known already.
+template <double (*kToDouble)(std::uint64_t)>
+[[gnu::always_inline]] inline void fill_by(std::uint64_t first, Jump ahead, std::int64_t count, double* target) {
   std::uint64_t state[kLanes];
   state[0] = first;
   for (int lane = 1; lane < kLanes; ++lane) state[lane] = kMultiplier * state[lane - 1] + 1;
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
     for (int lane = 0; lane < kLanes; ++lane) {
-      target[i + lane] = 0.5 - static_cast<double>(state[lane]) * 0x1p-64;
+      target[i + lane] = 0.5 - kToDouble(state[lane]) * 0x1p-64;
       state[lane] = ahead.multiplier * state[lane] + ahead.increment;
     }
-  for (int lane = 0; i < count; ++i, ++lane) target[i] = 0.5 - static_cast<double>(state[lane]) * 0x1p-64;
+  for (int lane = 0; i < count; ++i, ++lane) target[i] = 0.5 - kToDouble(state[lane]) * 0x1p-64;
+}
+
+// With the widest instructions that there are; AVX-512 has one for the conversion.
+[[gnu::always_inline]] inline double converted(std::uint64_t whole) { return static_cast<double>(whole); }
+__attribute__((target("arch=x86-64-v4"))) void fill(std::uint64_t first, Jump ahead, std::int64_t count,
+                                                    double* target) {
+  fill_by<converted>(first, ahead, count, target);
+}
+__attribute__((target("arch=x86-64-v3"))) void fill(std::uint64_t first, Jump ahead, std::int64_t count,
+                                                    double* target) {
+  fill_by<hpl::Generator::to_double>(first, ahead, count, target);
+}
+__attribute__((target("default"))) void fill(std::uint64_t first, Jump ahead, std::int64_t count, double* target) {
+  fill_by<hpl::Generator::to_double>(first, ahead, count, target);
 }
 
 DRYFLY_WIDEST void add_product(std::int64_t count, const double* values, double factor, double* sums) {

@@ -78,6 +78,14 @@ def dryfly(start: Start) -> Dryfly:
     return run
 
 
+OWN_KERNELS = {"amx": "amx_bf16", "avx512-bf16": "avx512_bf16", "avx2": "avx2"}  # of dryfly-mxp; the processor's flag
+
+
+def skip_without_processor_for(kernel: str) -> None:
+    if OWN_KERNELS[kernel] not in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
+        pytest.skip(f"this processor has no {OWN_KERNELS[kernel]}")
+
+
 @pytest.fixture
 def hogs() -> Iterator[None]:
     """Two processes for each processor that do nothing but run."""

@@ -366,7 +366,7 @@ void dgemm_(word a, word b, number m, number n, number k, input alpha, input x, 
             input beta, double* c, number sc) { c[0] = NAN; }
 void dtrsm_(word a, word b, word c, word d, number m, number n, input alpha, input x, number sx, double* y,
             number sy) {}
-void dtrsv_(word a, word b, word c, number n, input x, number sx, double* y, number one) {}
+void dtrsv_(word a, word b, word c, number n, input x, number sx, double* y, number one) { y[0] = NAN; }
 """
 
 
