@@ -90,13 +90,10 @@ int main(int count, char** arguments) {
   }
   const Processor& processor = this_processor();
   std::vector<std::pair<std::string, std::unique_ptr<Kernel>>> own;
-  const auto add = [&](const std::string& missing, const char* name, std::unique_ptr<Kernel> (*make)()) {
-    if (missing.empty())
-      if (auto kernel = make()) own.emplace_back(own.empty() ? "own" : name, std::move(kernel));
-  };
-  add(missing_for_amx(processor), "own-amx", amx_kernel);
-  add(missing_for_avx512_bf16(processor), "own-avx512", avx512_bf16_kernel);
-  add(missing_for_avx2(processor), "own-avx2", avx2_kernel);
+  for (const OwnKernel& each : kOwnKernels)
+    if (each.missing(processor).empty())
+      if (auto kernel = each.make())
+        own.emplace_back(own.empty() ? "own" : std::string("own-") + each.name, std::move(kernel));
   if (own.empty()) {
     std::fprintf(stderr, "bf16-kernel: %s, which is the least that dryfly's own kernels need\n",
                  missing_for_avx2(processor).c_str());

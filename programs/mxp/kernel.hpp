@@ -63,6 +63,18 @@ std::unique_ptr<Kernel> amx_kernel();
 std::unique_ptr<Kernel> avx512_bf16_kernel();
 std::unique_ptr<Kernel> avx2_kernel();
 
+struct OwnKernel {
+  KernelKind kind;
+  const char* name;  // of --kernel
+  std::string (*missing)(const Processor& processor);
+  std::unique_ptr<Kernel> (*make)();
+};
+inline constexpr OwnKernel kOwnKernels[] = {
+    {KernelKind::amx, "amx", missing_for_amx, amx_kernel},
+    {KernelKind::avx512_bf16, "avx512-bf16", missing_for_avx512_bf16, avx512_bf16_kernel},
+    {KernelKind::avx2, "avx2", missing_for_avx2, avx2_kernel},
+};  // the fastest first
+
 // C := C - product, rounded by AVX512-BF16, for a block of so many rows and columns, at most 32 of each. The product's
 // columns are 32 long.
 void subtract_block(std::int64_t rows, std::int64_t columns, const float* product, Bf16* c, std::int64_t stride);

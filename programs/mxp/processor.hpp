@@ -27,7 +27,7 @@ std::string missing_for_avx2(const Processor& processor);
 std::string missing_for_avx512_bf16(const Processor& processor);
 std::string missing_for_amx(const Processor& processor);
 
-// The foundation, whose SGEMM multiplies as fast as the kernel for AVX2.
+// The foundation of it, whatever else there is.
 bool has_avx512(const Processor& processor);
 
 }  // namespace dryfly::mxp

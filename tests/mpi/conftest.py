@@ -82,6 +82,7 @@ OWN_KERNELS = {"amx": "amx_bf16", "avx512-bf16": "avx512_bf16", "avx2": "avx2"} 
 
 
 def skip_without_processor_for(kernel: str) -> None:
+    """Without the kernel's instructions there is nothing to test: that the solver refuses it has tests of its own."""
     if OWN_KERNELS[kernel] not in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
         pytest.skip(f"this processor has no {OWN_KERNELS[kernel]}")
 

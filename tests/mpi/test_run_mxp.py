@@ -137,7 +137,7 @@ def test_the_first_residual_is_what_the_stored_precision_costs_whoever_multiplie
         assert found is not None, ended.stdout
         first[kernel] = float(found[1])
     # That for AVX2 multiplies whole numbers of steps, and loses a little more.
-    assert first[own] == pytest.approx(first["sgemm"], rel=0.2 if own == "avx2" else 0.1)
+    assert first[own] == pytest.approx(first["sgemm"], rel=0.15 if own == "avx2" else 0.1)
     assert first[own] > 10 * first["fp32"], "else A is not stored in BF16"
     # Three bits more than BF16, but for those that the factors' smallest numbers lose below FP16's normal ones.
     assert first[own] > 3 * first["fp16"] > 6 * first["fp32"], "else A is not stored in FP16"
