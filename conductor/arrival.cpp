@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/spec/fields.hpp"
+
 #include "conductor/conductor.hpp"
 
 namespace dryfly {
@@ -46,7 +48,7 @@ void Conductor::admit(const Visit& visit) {
   if (hello.version != wire::version) return refuse("the provider is of another version of dryfly");
   if (served() != (hello.rank == wire::any_rank))
     return refuse("a served fabric has no ranks, and a run has only these");
-  if (served() && !spec_.has("run.node." + std::to_string(hello.node) + ".name")) {
+  if (served() && !spec_.has(fields::run_node_name, {hello.node})) {
     return refuse("node " + std::to_string(hello.node) + " is none of the nodes that this fabric serves");
   }
   if (!served() && hello.rank >= ranks_.size()) {
@@ -79,7 +81,7 @@ void Conductor::admit(const Visit& visit) {
     if (other.id < rank.id) ++welcome.rank_on_node;
     ++welcome.ranks_on_node;
   }
-  const std::string name = spec_.text("run.node." + std::to_string(rank.node.value) + ".name");
+  const std::string name = spec_.text(fields::run_node_name, {rank.node.value});
   std::strncpy(welcome.node_name, name.c_str(), sizeof welcome.node_name - 1);
   door_.welcome(visit.socket, welcome, segment_.descriptor());
   door_.watch(rank.id.value, hello.pid);

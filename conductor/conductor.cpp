@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/nic/nic_spec.hpp"
+#include "core/spec/fields.hpp"
 #include "wire/futex.hpp"
 
 namespace dryfly {
@@ -36,12 +37,12 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       storage_(storage_of(spec)),
       segment_(spec),
       ranks_(segment_.rank_count()),
-      command_latency_{spec.number("nic.command_latency_ps")},
-      completion_latency_{spec.number("nic.completion_latency_ps")},
+      command_latency_{spec.number(fields::nic_command_latency_ps)},
+      completion_latency_{spec.number(fields::nic_completion_latency_ps)},
       translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
       nics_(engine_, storage_ ? static_cast<Network&>(storage_->network()) : network_, translator_, nic_spec(spec)),
       bounds_(segment_.rank_count()),
-      batons_(ranks_, bounds_, Duration{spec.number("node.local_latency_ps")},
+      batons_(ranks_, bounds_, Duration{spec.number(fields::node_local_latency_ps)},
               segment_.header().nodes_share_memory != 0),
       spec_(spec),
       result_path_(result_path),
@@ -59,15 +60,15 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
   translator_.place_nics(nic_sockets(spec));
   for (std::uint32_t index = 0; index < ranks_.size(); ++index) {
     Rank& rank = ranks_[index];
-    const std::string name = "run.rank." + std::to_string(index);
     rank.id = RankId{index};
     rank.page = &segment_.page(rank.id);
     rank.command_ring = segment_.command_ring(rank.id);
     rank.event_ring = segment_.event_ring(rank.id);
-    rank.node = NodeId{static_cast<std::uint32_t>(spec.number_in(name + ".node", 0, topology_.node_count() - 1))};
-    rank.nic_index =
-        static_cast<std::uint32_t>(spec.number_in(name + ".nic", 0, topology_.nics_per_node(rank.node) - 1));
-    if (spec.has(name + ".socket")) rank.socket = static_cast<std::uint32_t>(spec.number_in(name + ".socket", 0, 15));
+    rank.node = NodeId{static_cast<std::uint32_t>(
+        spec.number_between(0, topology_.node_count() - 1, fields::run_rank_node, {index}))};
+    rank.nic_index = static_cast<std::uint32_t>(
+        spec.number_between(0, topology_.nics_per_node(rank.node) - 1, fields::run_rank_nic, {index}));
+    if (spec.has(fields::run_rank_socket, {index})) rank.socket = spec.small(fields::run_rank_socket, {index});
     batons_.seat(rank);
   }
   spinner_.share_with(segment_.rank_count());
@@ -87,7 +88,8 @@ void Conductor::require_routes() const {
   for (const auto& [nic, rank] : user_of) nics.push_back(nic);
   if (const auto drained = network_.drained(nics)) {
     const auto& [nic, entry] = *drained;
-    throw SpecError(entry + ": a drain of `" + spec_.text(entry + ".where") + "` takes out NIC n" +
+    const std::string where = entry + ".where";
+    throw SpecError(entry + ": a drain of `" + spec_.text(TextField{{where}}) + "` takes out NIC n" +
                     std::to_string(nic.value) + " of rank " + std::to_string(user_of.at(nic)->id.value) +
                     ", for which there is no other way: accepted are drains of what no rank hangs on; to lose it "
                     "nevertheless, write a loss or a flap");

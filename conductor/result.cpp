@@ -8,6 +8,7 @@
 #include "conductor/link_ends.hpp"
 #include "core/fabric/link_faults.hpp"
 #include "core/record/json_writer.hpp"
+#include "core/spec/fields.hpp"
 #include "core/topology/address.hpp"
 
 namespace dryfly {
@@ -125,10 +126,10 @@ void write_link_health(JsonWriter& json, const std::vector<fabric::LinkHealth>& 
 void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const Spec& spec) {
   json.key("traffic_classes");
   json.begin_array();
-  const std::uint64_t classes = spec.number("fabric.qos.classes");
+  const std::uint64_t classes = spec.number(fields::fabric_qos_classes);
   for (std::uint64_t index = 0; index < classes; ++index) {
     json.begin_object();
-    json.member("class", spec.text("fabric.qos.class." + std::to_string(index) + ".name"));
+    json.member("class", spec.text(fields::fabric_qos_class_name, {index}));
     json.member("packets", totals.packets_of.at(index));
     json.member("bytes", totals.bytes_of.at(index));
     json.end_object();

@@ -10,9 +10,14 @@
 #include <string>
 #include <system_error>
 
+#include "core/spec/fields.hpp"
+
 namespace dryfly {
 
 namespace {
+
+static_assert(fields::run_ranks.most == wire::rank_count_max);
+static_assert(fields::nic_inline_bytes.most == wire::inline_bytes_max);
 
 constexpr std::uint32_t ring_bytes = 64 * 1024;
 constexpr std::uint64_t page_bytes = 4096;
@@ -30,13 +35,13 @@ constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older headers 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 wire::HostCosts host_costs(const Spec& spec) {
-  return {.send_ps = spec.number("host.send_ps"),
-          .receive_ps = spec.number("host.receive_ps"),
-          .rma_ps = spec.number("host.rma_ps"),
-          .completion_ps = spec.number("host.completion_ps"),
-          .poll_ps = spec.number("host.poll_ps"),
-          .clock_read_ps = spec.number("host.clock_read_ps"),
-          .match_ps = spec.number("host.match_ps")};
+  return {.send_ps = spec.number(fields::host_send_ps),
+          .receive_ps = spec.number(fields::host_receive_ps),
+          .rma_ps = spec.number(fields::host_rma_ps),
+          .completion_ps = spec.number(fields::host_completion_ps),
+          .poll_ps = spec.number(fields::host_poll_ps),
+          .clock_read_ps = spec.number(fields::host_clock_read_ps),
+          .match_ps = spec.number(fields::host_match_ps)};
 }
 
 std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
@@ -45,35 +50,42 @@ std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
 }
 
 wire::ComputeMode compute_mode(const Spec& spec) {
-  const auto& text = spec.text("host.compute_mode");
+  const auto& text = spec.text(fields::host_compute_mode);
   if (text == "none") return wire::ComputeMode::none;
   if (text == "measured") return wire::ComputeMode::measured;
   if (text == "replay") return wire::ComputeMode::replay;
-  if (text == "model") return wire::ComputeMode::model;
-  throw SpecError("host.compute_mode = `" + text + "`: accepted are none, measured, replay and model");
+  return wire::ComputeMode::model;
 }
 
-wire::ComputePlace compute_place(const Spec& spec, const std::string& name) {
-  const std::string prefix = "compute." + name + ".";
-  if (!spec.has(prefix + "fp64_per_s")) return {};
-  return {.latency_ps = spec.number(prefix + "latency_ps"),
-          .memory_bytes_per_s = spec.number_in(prefix + "memory_bytes_per_s", 1, ~std::uint64_t{0}),
-          .operations_per_s = {spec.number_in(prefix + "fp64_per_s", 1, ~std::uint64_t{0}),
-                               spec.number_in(prefix + "fp32_per_s", 1, ~std::uint64_t{0}),
-                               spec.number_in(prefix + "half_per_s", 1, ~std::uint64_t{0})}};
+wire::ComputePlace compute_cpu(const Spec& spec) {
+  return {.latency_ps = spec.number(fields::compute_cpu_latency_ps),
+          .memory_bytes_per_s = spec.number(fields::compute_cpu_memory_bytes_per_s),
+          .operations_per_s = {spec.number(fields::compute_cpu_fp64_per_s),
+                               spec.number(fields::compute_cpu_fp32_per_s),
+                               spec.number(fields::compute_cpu_half_per_s)}};
+}
+
+// A node may have none.
+wire::ComputePlace compute_gpu(const Spec& spec) {
+  if (!spec.has(fields::compute_gpu_fp64_per_s)) return {};
+  return {.latency_ps = spec.number(fields::compute_gpu_latency_ps),
+          .memory_bytes_per_s = spec.number(fields::compute_gpu_memory_bytes_per_s),
+          .operations_per_s = {spec.number(fields::compute_gpu_fp64_per_s),
+                               spec.number(fields::compute_gpu_fp32_per_s),
+                               spec.number(fields::compute_gpu_half_per_s)}};
 }
 
 std::map<std::uint64_t, std::uint32_t> ranks_by_node(const Spec& spec, std::uint32_t ranks) {
   std::map<std::uint64_t, std::uint32_t> count;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) ++count[spec.number("run.rank." + std::to_string(rank) + ".node")];
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) ++count[spec.number(fields::run_rank_node, {rank})];
   return count;
 }
 
 }  // namespace
 
 Segment::Segment(const Spec& spec) {
-  const auto ranks = static_cast<std::uint32_t>(spec.number_in("run.ranks", 1, wire::rank_count_max));
-  const std::uint64_t arena_bytes = round_up(spec.number_in("run.arena_bytes", 1 << 20, 1ULL << 46), page_bytes);
+  const auto ranks = spec.small(fields::run_ranks);
+  const std::uint64_t arena_bytes = round_up(spec.number(fields::run_arena_bytes), page_bytes);
   const std::uint64_t header_bytes = round_up(sizeof(wire::SegmentHeader), page_bytes);
   const std::uint64_t stride = round_up(sizeof(wire::RankPage) + 2 * std::uint64_t{ring_bytes}, page_bytes);
   const std::uint64_t states_offset = header_bytes + stride * ranks;
@@ -111,23 +123,19 @@ Segment::Segment(const Spec& spec) {
   head->costs = host_costs(spec);
   head->compute_mode = compute_mode(spec);
   if (head->compute_mode == wire::ComputeMode::model) {
-    head->cpu = compute_place(spec, "cpu");
-    head->gpu = compute_place(spec, "gpu");
-    head->numerics_skipped = static_cast<std::uint32_t>(spec.number_in("compute.numerics_skipped", 0, 1));
+    head->cpu = compute_cpu(spec);
+    head->gpu = compute_gpu(spec);
+    head->numerics_skipped = spec.small(fields::compute_numerics_skipped);
   }
-  head->compute_factor_ppm = static_cast<std::uint32_t>(spec.number_in("host.compute_factor_ppm", 0, 0xffffffffU));
-  head->compute_threshold_ns = spec.number("host.compute_threshold_ns");
-  head->inline_max = static_cast<std::uint32_t>(spec.number_in("nic.inline_bytes", 0, wire::inline_bytes_max));
-  head->eager_max = static_cast<std::uint32_t>(spec.number_in("nic.eager_bytes", 0, 0xffffffffU));
-  const std::string& on_node = spec.text("run.on_node");
-  if (on_node != "shared" && on_node != "provider") {
-    throw SpecError("run.on_node = `" + on_node + "`: accepted are provider and shared");
-  }
-  head->nodes_share_memory = on_node == "shared" ? 1 : 0;
-  head->copy_ps = spec.number("node.copy_ps");
-  head->copy_ps_per_kib = picoseconds_per_kib(spec.number_in("node.local_rate_bytes_per_s", 1, UINT64_MAX));
-  head->cross_memory_allowed = static_cast<std::uint32_t>(spec.number_in("run.cross_memory", 0, 1));
-  head->served = spec.has("run.served") ? 1 : 0;
+  head->compute_factor_ppm = spec.small(fields::host_compute_factor_ppm);
+  head->compute_threshold_ns = spec.number(fields::host_compute_threshold_ns);
+  head->inline_max = spec.small(fields::nic_inline_bytes);
+  head->eager_max = spec.small(fields::nic_eager_bytes);
+  head->nodes_share_memory = spec.text(fields::run_on_node) == "shared" ? 1 : 0;
+  head->copy_ps = spec.number(fields::node_copy_ps);
+  head->copy_ps_per_kib = picoseconds_per_kib(spec.number(fields::node_local_rate_bytes_per_s));
+  head->cross_memory_allowed = spec.small(fields::run_cross_memory);
+  head->served = spec.has(fields::run_served) ? 1 : 0;
   head->arena_top.store(arena_offset);
   if (head->served == 0)
     head->arena_ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
@@ -139,7 +147,7 @@ Segment::Segment(const Spec& spec) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
-    if (!sharers.empty()) fresh.ranks_on_node = sharers.at(spec.number("run.rank." + std::to_string(rank) + ".node"));
+    if (!sharers.empty()) fresh.ranks_on_node = sharers.at(spec.number(fields::run_rank_node, {rank}));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
 #include "generator/patterns.hpp"
 
@@ -140,7 +141,7 @@ struct Neighbours {
     const EndpointId right = endpoints[cycle[(place + 1) % cycle.size()]];
     const EndpointId left = endpoints[cycle[(place + cycle.size() - 1) % cycle.size()]];
     // A short payload is in the command: nobody waits until it has left.
-    const bool waits_for_sends = ring.size.count > stand.spec().number("nic.inline_bytes");
+    const bool waits_for_sends = ring.size.count > stand.spec().number(fields::nic_inline_bytes);
     rank.start = stand.now();
     rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
     Instant at = rank.start;

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "core/record/json_writer.hpp"
+#include "core/spec/fields.hpp"
 #include "generator/patterns.hpp"
 
 namespace dryfly::generator {
@@ -86,8 +87,8 @@ Operation operation_named(const std::string& name) {
 }
 
 Software software_of(const Stand& stand) {
-  const auto cost = [&](const char* name) { return Duration{stand.spec().number(name)}; };
-  return {cost("host.send_ps"), cost("host.receive_ps"), cost("host.completion_ps")};
+  const auto cost = [&](const NumberField& field) { return Duration{stand.spec().number(field)}; };
+  return {cost(fields::host_send_ps), cost(fields::host_receive_ps), cost(fields::host_completion_ps)};
 }
 
 void write_times(JsonWriter& json, std::vector<std::uint64_t> times) {
@@ -140,7 +141,7 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
     const double rate =
-        uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8), stand.spec().number("run.seed"));
+        uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8), stand.spec().number(fields::run_seed));
     json.member("bytes_per_s", rate);
     json.member("bytes_per_s_per_nic", rate / static_cast<double>(nics.size()));
   } else {

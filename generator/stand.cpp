@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/nic/nic_spec.hpp"
+#include "core/spec/fields.hpp"
 
 namespace dryfly::generator {
 
@@ -12,8 +13,8 @@ Stand::Stand(const Spec& spec)
       network_(engine_, topology_, spec),
       nics_(engine_, network_, *this, nic_spec(spec)),
       nic_sockets_(nic_sockets(spec)),
-      command_latency_{spec.number("nic.command_latency_ps")},
-      completion_latency_{spec.number("nic.completion_latency_ps")} {
+      command_latency_{spec.number(fields::nic_command_latency_ps)},
+      completion_latency_{spec.number(fields::nic_completion_latency_ps)} {
   engine_.attach(ComponentClass::host, *this);
 }
 

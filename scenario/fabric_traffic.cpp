@@ -21,6 +21,7 @@
 
 #include "core/engine/engine.hpp"
 #include "core/fabric/packet_network.hpp"
+#include "core/spec/fields.hpp"
 #include "core/storage/storage_traffic.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/random.hpp"
@@ -215,7 +216,7 @@ int run(const char* spec_path) {
     beside->start(Instant{0});
   }
   Network& shared = beside ? static_cast<Network&>(beside->network()) : network;
-  Traffic traffic{engine, dragonfly, shared, streams, warm_up_ps, end_ps, spec.number("run.seed")};
+  Traffic traffic{engine, dragonfly, shared, streams, warm_up_ps, end_ps, spec.number(fields::run_seed)};
   engine.run(Instant{end_ps});
   if (beside) beside->stop();
   engine.run(never);

@@ -1,4 +1,4 @@
-// The numbers of the fabric, read once from the resolved spec (docs/resolved-spec.md) and checked.
+// The numbers of the fabric, read once from the resolved spec (docs/reference/resolved-spec.md) and checked.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a scenario does to the network, read from the resolved spec (docs/resolved-spec.md, `faults`): which links it
+// What a scenario does to the network, read from the resolved spec (docs/reference/resolved-spec.md, `faults`): which links it
 // concerns, and from when to when. Instants count from the start of virtual time; nothing happens before it.
 //
 // Models fact sheet B2 (degraded lanes, link-level retry, flaps with a retune of 3 to 5 s), B4 (retry schedule) and
@@ -59,7 +59,7 @@ struct FaultPlan {
 
   // Throws SpecError.
   static FaultPlan read(const Spec& spec, const Dragonfly& dragonfly, const Links& links);
-  static bool any_in(const Spec& spec) { return spec.has("faults.count") && spec.number("faults.count") > 0; }
+  static bool any_in(const Spec& spec);
 };
 
 }  // namespace dryfly::fabric

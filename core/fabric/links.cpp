@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/fabric/place_names.hpp"
+#include "core/spec/fields.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -131,15 +132,13 @@ void Links::return_lost_credit(std::uint32_t port, const Packet& packet) {
 }
 
 void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
-  const std::string prefix = "fabric.extra_flight.";
-  const std::uint64_t count = spec.number_in(prefix + "count", 0, 1'000'000);
+  const std::uint64_t count = spec.number(fields::fabric_extra_flight_count);
   for (std::uint64_t n = 0; n < count; ++n) {
-    const std::string entry = prefix + std::to_string(n);
-    const std::uint64_t extra_ps = spec.number_in(entry + ".ps", 0, 1'000'000'000);
-    const std::string& from = spec.text(entry + ".from");
-    const std::string& to = spec.text(entry + ".to");
-    const PlaceName source = PlaceName::parse(dragonfly, entry + ".from", from);
-    const PlaceName target = PlaceName::parse(dragonfly, entry + ".to", to);
+    const std::uint64_t extra_ps = spec.number(fields::fabric_extra_flight_ps, {n});
+    const std::string& from = spec.text(fields::fabric_extra_flight_from, {n});
+    const std::string& to = spec.text(fields::fabric_extra_flight_to, {n});
+    const PlaceName source = PlaceName::parse(dragonfly, fields::fabric_extra_flight_from.at({n}), from);
+    const PlaceName target = PlaceName::parse(dragonfly, fields::fabric_extra_flight_to.at({n}), to);
     bool found = false;
     const std::uint32_t first = source.is_nic ? nic_port({source.id}) : dragonfly.first_port({source.id});
     const std::uint32_t ports = source.is_nic ? 1 : dragonfly.ports_of({source.id});
@@ -150,13 +149,15 @@ void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
                                : !is_nic_port(peer) && ports_[peer].first_port == dragonfly.first_port({target.id});
       if (!reaches) continue;
       if (ports_[id].flight_ps + extra_ps > longest_flight_ps) {
-        throw SpecError(entry + ".ps = " + std::to_string(extra_ps) + ": accepted are flights of up to " +
+        throw SpecError(fields::fabric_extra_flight_ps.at({n}) + " = " + std::to_string(extra_ps) + ": accepted are flights of up to " +
                         std::to_string(longest_flight_ps) + " in all");
       }
       ports_[id].flight_ps += static_cast<std::uint32_t>(extra_ps);
       found = true;
     }
-    if (!found) throw SpecError(entry + ".to = `" + to + "`: no link leads there from " + from);
+    if (!found) {
+      throw SpecError(fields::fabric_extra_flight_to.at({n}) + " = `" + to + "`: no link leads there from " + from);
+    }
   }
 }
 

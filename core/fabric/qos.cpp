@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "core/spec/fields.hpp"
+
 namespace dryfly::fabric {
 namespace {
+
+static_assert(fields::fabric_qos_classes.most == most_classes);
 
 constexpr std::uint64_t whole_ppm = 1'000'000;
 constexpr std::array<const char*, most_classes> names{"dedicated",   "low_latency", "bulk_data",
@@ -11,17 +15,15 @@ constexpr std::array<const char*, most_classes> names{"dedicated",   "low_latenc
 
 std::string percent(std::uint64_t ppm) { return std::to_string(ppm / 10'000) + " %"; }
 
-ClassShares read_class(const Spec& spec, const std::string& prefix) {
+ClassShares read_class(const Spec& spec, std::uint64_t index) {
   ClassShares shares;
-  shares.name = spec.text(prefix + "name");
-  const auto ppm = [&](const char* leaf, std::uint64_t least) {
-    return static_cast<std::uint32_t>(spec.number_in(prefix + leaf, least, whole_ppm));
-  };
-  shares.assured_ppm = ppm("assured_ppm", 0);
-  shares.ceiling_ppm = ppm("ceiling_ppm", std::max(1U, shares.assured_ppm));
-  shares.fabric_ppm = ppm("fabric_ppm", 1);
-  shares.priority = static_cast<std::uint32_t>(spec.number_in(prefix + "priority", 0, 7));
-  shares.bucket_frames = static_cast<std::uint32_t>(spec.number_in(prefix + "bucket_frames", 1, 1'000));
+  shares.name = spec.text(fields::fabric_qos_class_name, {index});
+  shares.assured_ppm = spec.small(fields::fabric_qos_class_assured_ppm, {index});
+  shares.ceiling_ppm = static_cast<std::uint32_t>(
+      spec.number_between(shares.assured_ppm, whole_ppm, fields::fabric_qos_class_ceiling_ppm, {index}));
+  shares.fabric_ppm = spec.small(fields::fabric_qos_class_fabric_ppm, {index});
+  shares.priority = spec.small(fields::fabric_qos_class_priority, {index});
+  shares.bucket_frames = spec.small(fields::fabric_qos_class_bucket_frames, {index});
   return shares;
 }
 
@@ -47,17 +49,11 @@ const char* traffic_class_name(TrafficClass traffic_class) { return names[static
 QosProfile QosProfile::read(const Spec& spec, Duration frame_max) {
   QosProfile profile;
   profile.frame_max_ps = frame_max.ps;
-  const std::uint64_t count = spec.number_in("fabric.qos.classes", 1, most_classes);
-  for (std::uint64_t index = 0; index < count; ++index) {
-    const std::string prefix = "fabric.qos.class." + std::to_string(index) + ".";
-    profile.classes.push_back(read_class(spec, prefix));
-    if (std::find(names.begin(), names.end(), profile.classes.back().name) == names.end()) {
-      throw SpecError(prefix + "name = `" + profile.classes.back().name + "`: there is no such traffic class");
-    }
-  }
+  const std::uint64_t count = spec.number(fields::fabric_qos_classes);
+  for (std::uint64_t index = 0; index < count; ++index) profile.classes.push_back(read_class(spec, index));
   check_sum(profile, "assured", &ClassShares::assured_ppm);
   check_sum(profile, "fabric", &ClassShares::fabric_ppm);
-  const std::string& fallback = spec.text("fabric.qos.default");
+  const std::string& fallback = spec.text(fields::fabric_qos_default);
   const std::uint8_t otherwise = place_of(profile, fallback);
   if (otherwise == no_class) {
     throw SpecError("fabric.qos.default = `" + fallback + "`: the profile has no such class");

@@ -55,11 +55,11 @@ std::vector<Scene> scenes() {
   narrow.machine.window_packets = 3;
   narrow.machine.local_links = 2;
   result.push_back(narrow);
-  Scene single{"window of one, no flight", {}};
+  Scene single{"window of one, hardly any flight", {}};
   single.machine.window_packets =
       1;  // nothing is in flight between packets: the flow may choose again, so one way only
   single.machine.global_links = 1;
-  single.machine.edge_flight_ps = single.machine.local_flight_ps = single.machine.global_flight_ps = 0;
+  single.machine.edge_flight_ps = single.machine.local_flight_ps = single.machine.global_flight_ps = 1;
   result.push_back(single);
   Scene bulky{"acknowledgements larger than the last packet", {}};
   bulky.machine.ack_bytes = 500;

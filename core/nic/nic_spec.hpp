@@ -1,4 +1,4 @@
-// Reads nic.* and node.* of the resolved spec (docs/resolved-spec.md).
+// Reads nic.* and node.* of the resolved spec (docs/reference/resolved-spec.md).
 #pragma once
 
 #include "core/nic/nic.hpp"

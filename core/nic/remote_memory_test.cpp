@@ -166,7 +166,7 @@ constexpr const char* spec_text =
     "2048\nnic.egress_latency_ps 1\n"
     "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnic.list_entries "
     "1000\nnic.list_entries_share_ppm 250000\nnode.local_latency_ps 5\n"
-    "node.local_rate_bytes_per_s 6\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
+    "node.local_rate_bytes_per_s 6000000\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
     "fabric.packet.ack_bytes 9\n";
 
 TEST_CASE("the spec of the NIC is read from the resolved spec") {
@@ -180,7 +180,7 @@ TEST_CASE("the spec of the NIC is read from the resolved spec") {
   CHECK(spec.ingress_latency == Duration{3});
   CHECK(spec.command_interval == Duration{4});
   CHECK(spec.local_latency == Duration{5});
-  CHECK(spec.local_rate == Rate{6});
+  CHECK(spec.local_rate == Rate{6'000'000});
   CHECK(spec.framing.payload_max == Bytes{7});
   CHECK(spec.framing.header == Bytes{8});
   CHECK(spec.framing.acknowledgement == Bytes{9});

@@ -1,8 +1,26 @@
 #include "core/spec/spec.hpp"
 
+#include <algorithm>
 #include <charconv>
 
+#include "core/unit/check.hpp"
+
 namespace dryfly {
+
+std::string Field::at(Indexes indexes) const {
+  std::string found;
+  const auto* index = indexes.begin();
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] < 'A' || name[i] > 'Z') {
+      found += name[i];
+    } else {
+      DRYFLY_CHECK(index != indexes.end());
+      found += std::to_string(*index++);
+    }
+  }
+  DRYFLY_CHECK(index == indexes.end());
+  return found;
+}
 
 Spec Spec::parse(std::string_view text) {
   Spec spec;
@@ -24,31 +42,50 @@ Spec Spec::parse(std::string_view text) {
   return spec;
 }
 
-bool Spec::has(std::string_view name) const { return values_.find(name) != values_.end(); }
+bool Spec::has(const Field& field, Indexes indexes) const { return values_.find(field.at(indexes)) != values_.end(); }
 
-const std::string& Spec::text(std::string_view name) const {
+const std::string& Spec::value_of(const std::string& name) const {
   const auto found = values_.find(name);
-  if (found == values_.end()) throw SpecError("resolved spec: " + std::string(name) + " is missing");
+  if (found == values_.end()) throw SpecError("resolved spec: " + name + " is missing");
   return found->second;
 }
 
-std::uint64_t Spec::number(std::string_view name) const {
-  const auto& value = text(name);
+std::uint64_t Spec::number_between(std::uint64_t least, std::uint64_t most, const NumberField& field,
+                                   Indexes indexes) const {
+  const std::string name = field.at(indexes);
+  const std::string& value = value_of(name);
   std::uint64_t result = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size()) {
-    throw SpecError("resolved spec: " + std::string(name) + " = `" + value + "` is no whole number");
+    throw SpecError("resolved spec: " + name + " = `" + value + "` is no whole number");
+  }
+  least = std::max(least, field.least);
+  most = std::min(most, field.most);
+  if (result < least || result > most) {
+    throw SpecError(name + " = " + value + ": accepted are " + std::to_string(least) + " to " + std::to_string(most));
   }
   return result;
 }
 
-std::uint64_t Spec::number_in(std::string_view name, std::uint64_t least, std::uint64_t most) const {
-  const auto value = number(name);
-  if (value < least || value > most) {
-    throw SpecError(std::string(name) + " = " + std::to_string(value) + ": accepted are " + std::to_string(least) +
-                    " to " + std::to_string(most));
+std::uint64_t Spec::number(const NumberField& field, Indexes indexes) const {
+  return number_between(field.least, field.most, field, indexes);
+}
+
+std::uint32_t Spec::small(const NumberField& field, Indexes indexes) const {
+  DRYFLY_CHECK(field.most <= UINT32_MAX);
+  return static_cast<std::uint32_t>(number(field, indexes));
+}
+
+const std::string& Spec::text(const TextField& field, Indexes indexes) const {
+  const std::string name = field.at(indexes);
+  const std::string& value = value_of(name);
+  if (field.choices.empty()) return value;
+  for (std::string_view rest = field.choices; !rest.empty();) {
+    const std::size_t end = rest.find(", ");
+    if (rest.substr(0, end) == value) return value;
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 2);
   }
-  return value;
+  throw SpecError(name + " = `" + value + "`: accepted are " + std::string(field.choices));
 }
 
 }  // namespace dryfly

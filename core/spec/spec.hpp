@@ -1,6 +1,6 @@
 // The resolved spec of a run: one `name value` per line, integers in base units, every default filled in. Python
-// writes it (python/dryfly/spec), it is stored beside each result, and it is the only thing the core is configured
-// by. docs/resolved-spec.md lists the names.
+// writes it, it is stored beside each result, and it is the only thing the core is configured by. It is read through the
+// fields of core/spec/fields.hpp, which docs/reference/resolved-spec.md lists.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "core/spec/field.hpp"
 
 namespace dryfly {
 
@@ -22,13 +24,19 @@ class Spec {
   // Throws SpecError naming the line.
   static Spec parse(std::string_view text);
 
-  bool has(std::string_view name) const;
-  // Both throw SpecError when the name is absent or its value is no integer.
-  std::uint64_t number(std::string_view name) const;
-  std::uint64_t number_in(std::string_view name, std::uint64_t least, std::uint64_t most) const;
-  const std::string& text(std::string_view name) const;
+  bool has(const Field& field, Indexes indexes = {}) const;
+  // All throw SpecError when the field is absent or its value is not accepted.
+  std::uint64_t number(const NumberField& field, Indexes indexes = {}) const;
+  // For a 32-bit place, which the field's range fits.
+  std::uint32_t small(const NumberField& field, Indexes indexes = {}) const;
+  // Where another field makes the range narrower.
+  std::uint64_t number_between(std::uint64_t least, std::uint64_t most, const NumberField& field,
+                               Indexes indexes = {}) const;
+  const std::string& text(const TextField& field, Indexes indexes = {}) const;
 
  private:
+  const std::string& value_of(const std::string& name) const;
+
   std::map<std::string, std::string, std::less<>> values_;
 };
 

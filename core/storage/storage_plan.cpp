@@ -4,12 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/spec/fields.hpp"
+
 namespace dryfly::storage {
 namespace {
-
-constexpr std::uint64_t longest_ps = 1'000'000'000'000'000'000;  // as of faults: 11 days
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 60;
-constexpr std::uint64_t largest_transfer = std::uint64_t{1} << 32;
 
 // "0-7,12": nodes of the machine.
 std::vector<NodeId> nodes_named(const std::string& field, std::string_view text, const Dragonfly& dragonfly) {
@@ -44,45 +42,44 @@ std::vector<NicId> nics_of(const std::vector<NodeId>& nodes, const Dragonfly& dr
   return nics;
 }
 
-Stream read_stream(const Spec& spec, const std::string& entry, const Dragonfly& dragonfly) {
+Stream read_stream(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly) {
   Stream stream;
-  const std::string direction = spec.text(entry + ".direction");
-  if (direction != "read" && direction != "write") {
-    throw SpecError(entry + ".direction = `" + direction + "`: accepted are read and write");
+  stream.direction =
+      spec.text(fields::storage_stream_direction, {n}) == "read" ? Direction::read : Direction::write;
+  const std::string nodes = fields::storage_stream_nodes.at({n});
+  stream.clients = nics_of(nodes_named(nodes, spec.text(fields::storage_stream_nodes, {n}), dragonfly), dragonfly);
+  if (stream.clients.empty()) throw SpecError(nodes + ": these have no NIC");
+  stream.rate = Rate{spec.number(fields::storage_stream_nic_rate_bytes_per_s, {n})};
+  stream.transfer = Bytes{spec.number(fields::storage_stream_transfer_bytes, {n})};
+  stream.from = Duration{spec.number(fields::storage_stream_from_ps, {n})};
+  stream.until = Duration{fields::storage_stream_until_ps.most};
+  if (spec.has(fields::storage_stream_until_ps, {n})) {
+    stream.until = Duration{
+        spec.number_between(stream.from.ps + 1, UINT64_MAX, fields::storage_stream_until_ps, {n})};
   }
-  stream.direction = direction == "read" ? Direction::read : Direction::write;
-  stream.clients = nics_of(nodes_named(entry + ".nodes", spec.text(entry + ".nodes"), dragonfly), dragonfly);
-  if (stream.clients.empty()) throw SpecError(entry + ".nodes: these have no NIC");
-  stream.rate = Rate{spec.number_in(entry + ".nic_rate_bytes_per_s", 1, UINT64_MAX)};
-  stream.transfer = Bytes{spec.number_in(entry + ".transfer_bytes", 1, largest_transfer)};
-  stream.from = Duration{spec.number_in(entry + ".from_ps", 0, longest_ps)};
-  stream.until = Duration{2 * longest_ps};
-  if (spec.has(entry + ".until_ps")) {
-    stream.until = Duration{spec.number_in(entry + ".until_ps", stream.from.ps + 1, 2 * longest_ps)};
+  if (spec.has(fields::storage_stream_nic_amount_bytes, {n})) {
+    stream.amount = Bytes{spec.number(fields::storage_stream_nic_amount_bytes, {n})};
   }
-  if (spec.has(entry + ".nic_amount_bytes")) {
-    stream.amount = Bytes{spec.number_in(entry + ".nic_amount_bytes", 1, most_bytes)};
-  }
-  stream.traffic_class = static_cast<TrafficClass>(spec.number_in(entry + ".class", 0, 5));
+  stream.traffic_class = static_cast<TrafficClass>(spec.number(fields::storage_stream_class, {n}));
   return stream;
 }
 
 }  // namespace
 
-bool Plan::any_in(const Spec& spec) { return spec.has("storage.streams"); }
+bool Plan::any_in(const Spec& spec) { return spec.has(fields::storage_streams); }
 
 Plan Plan::read(const Spec& spec, const Dragonfly& dragonfly) {
   Plan plan;
-  plan.seed = spec.number("storage.seed");
-  plan.servers = nics_of(nodes_named("storage.servers", spec.text("storage.servers"), dragonfly), dragonfly);
+  plan.seed = spec.number(fields::storage_seed);
+  plan.servers = nics_of(nodes_named("storage.servers", spec.text(fields::storage_servers), dragonfly), dragonfly);
   if (plan.servers.empty()) throw SpecError("storage.servers: these nodes have no NIC");
-  plan.server_rate = Rate{spec.number_in("storage.server_nic_rate_bytes_per_s", 1, UINT64_MAX)};
-  plan.server_latency = Duration{spec.number_in("storage.server_latency_ps", 0, 1'000'000'000'000)};
-  plan.request = Bytes{spec.number_in("storage.request_bytes", 1, largest_transfer)};
-  plan.in_flight = static_cast<std::uint32_t>(spec.number_in("storage.in_flight", 1, 65'536));
-  const std::uint64_t streams = spec.number_in("storage.streams", 0, 255);
+  plan.server_rate = Rate{spec.number(fields::storage_server_nic_rate_bytes_per_s)};
+  plan.server_latency = Duration{spec.number(fields::storage_server_latency_ps)};
+  plan.request = Bytes{spec.number(fields::storage_request_bytes)};
+  plan.in_flight = spec.small(fields::storage_in_flight);
+  const std::uint64_t streams = spec.number(fields::storage_streams);
   for (std::uint64_t n = 0; n < streams; ++n) {
-    plan.streams.push_back(read_stream(spec, "storage.stream." + std::to_string(n), dragonfly));
+    plan.streams.push_back(read_stream(spec, n, dragonfly));
   }
   return plan;
 }

@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/spec/fields.hpp"
 #include "core/topology/dragonfly.hpp"
 
 namespace dryfly {
 namespace {
 
-std::vector<SwitchId> switches_named(const Spec& spec, const std::string& name, std::uint32_t count) {
+std::vector<SwitchId> switches_named(const std::string& name, const std::string& text, std::uint32_t count) {
   std::vector<SwitchId> found;
-  const std::string& text = spec.text(name);
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at != end) {
@@ -28,7 +28,7 @@ std::vector<SwitchId> switches_named(const Spec& spec, const std::string& name, 
 
 void Dragonfly::connect_cables(const Spec& spec) {
   const std::uint32_t groups = group_count();
-  const auto cables = static_cast<std::uint32_t>(spec.number_in("topology.cables", 0, 10'000'000));
+  const std::uint32_t cables = spec.small(fields::topology_cables);
   global_ports_.assign(switch_count(), 0);
   std::vector<std::vector<GlobalEnd>> ends(std::size_t{groups} * groups);
   const auto between = [&](SwitchId from, SwitchId to) {
@@ -43,10 +43,11 @@ void Dragonfly::connect_cables(const Spec& spec) {
     return static_cast<std::uint8_t>(port);
   };
   for (std::uint32_t cable = 0; cable < cables; ++cable) {
-    const std::string name = "topology.cable." + std::to_string(cable);
-    const std::vector<SwitchId> at = switches_named(spec, name, switch_count());
+    const std::string name = fields::topology_cable.at({cable});
+    const std::string& text = spec.text(fields::topology_cable, {cable});
+    const std::vector<SwitchId> at = switches_named(name, text, switch_count());
     if (at.size() != 2 || group_of(at[0]) == group_of(at[1])) {
-      throw SpecError(name + " = `" + spec.text(name) + "`: accepted are two switches of two groups");
+      throw SpecError(name + " = `" + text + "`: accepted are two switches of two groups");
     }
     const GlobalEnd end{at[0], at[1], next_port(at[0]), next_port(at[1])};
     ends[between(at[0], at[1])].push_back(end);
@@ -71,8 +72,9 @@ void Dragonfly::place_listed_nics(const Spec& spec) {
   nic_ports_.assign(switch_count(), 0);
   std::size_t nic = 0;
   for (std::uint32_t node = 0; node < node_count_; ++node) {
-    const std::string name = "topology.node." + std::to_string(node) + ".switches";
-    const std::vector<SwitchId> at = switches_named(spec, name, switch_count());
+    const std::string name = fields::topology_node_switches.at({node});
+    const std::string& text = spec.text(fields::topology_node_switches, {node});
+    const std::vector<SwitchId> at = switches_named(name, text, switch_count());
     const Kind& kind = kind_of({node});
     const std::uint32_t before = (node - kind.first_node) / kind.nodes;
     const GroupId own{static_cast<std::uint32_t>(
@@ -80,7 +82,7 @@ void Dragonfly::place_listed_nics(const Spec& spec) {
         groups_.begin() + before)};
     const bool fits = std::all_of(at.begin(), at.end(), [&](SwitchId each) { return group_of(each) == own; });
     if (at.size() != kind.nics_per_node || !fits) {
-      throw SpecError(name + " = `" + spec.text(name) + "`: accepted is a switch of the node's group for each of its " +
+      throw SpecError(name + " = `" + text + "`: accepted is a switch of the node's group for each of its " +
                       std::to_string(kind.nics_per_node) + " NICs");
     }
     for (const SwitchId each : at) {

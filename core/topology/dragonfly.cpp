@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "core/spec/fields.hpp"
+
 namespace dryfly {
 namespace {
 
-std::uint32_t small_number(const Spec& spec, const std::string& name, std::uint64_t least, std::uint64_t most) {
-  return static_cast<std::uint32_t>(spec.number_in(name, least, most));
-}
+static_assert(fields::topology_ports_per_switch.most == Dragonfly::most_ports);
 
 // The switch, counted within the group, that NIC `index` of node `node` of the group hangs on. Nodes are dealt to
 // the switches in blocks of equal size. A node that is spread over k switches shares these k with its neighbours,
@@ -23,9 +23,9 @@ std::uint32_t switch_in_group(std::uint32_t node, std::uint32_t nodes, std::uint
 }  // namespace
 
 Dragonfly::Dragonfly(const Spec& spec) {
-  const auto ports_per_switch = small_number(spec, "topology.ports_per_switch", 1, most_ports);
+  const auto ports_per_switch = spec.small(fields::topology_ports_per_switch);
   read_kinds(spec);
-  if (spec.has("topology.cables")) {
+  if (spec.has(fields::topology_cables)) {
     connect_cables(spec);
     place_listed_nics(spec);
   } else {
@@ -39,28 +39,25 @@ Dragonfly::Dragonfly(const Spec& spec) {
 }
 
 void Dragonfly::read_kinds(const Spec& spec) {
-  const auto kind_count = small_number(spec, "topology.kinds", 1, 64);
+  const auto kind_count = spec.small(fields::topology_kinds);
   std::uint64_t nodes = 0;
   std::uint64_t nics = 0;
   for (std::uint32_t k = 0; k < kind_count; ++k) {
-    const std::string prefix = "topology.kind." + std::to_string(k) + ".";
     Kind kind;
-    kind.name = spec.text(prefix + "name");
-    kind.groups = small_number(spec, prefix + "groups", 0, 4096);
-    kind.switches = small_number(spec, prefix + "switches", 1, 4096);
-    kind.nodes = small_number(spec, prefix + "nodes", 0, 65536);
-    kind.nics_per_node = small_number(spec, prefix + "nics_per_node", kind.nodes == 0 ? 0 : 1, most_ports);
-    kind.local_links = small_number(spec, prefix + "local_links", kind.switches > 1 ? 1 : 0, most_ports);
-    const std::string& attach = spec.text(prefix + "attach");
-    if (attach != "same_switch" && attach != "spread") {
-      throw SpecError(prefix + "attach = `" + attach + "`: accepted are same_switch and spread");
-    }
-    kind.spread = attach == "spread";
+    kind.name = spec.text(fields::topology_kind_name, {k});
+    kind.groups = spec.small(fields::topology_kind_groups, {k});
+    kind.switches = spec.small(fields::topology_kind_switches, {k});
+    kind.nodes = spec.small(fields::topology_kind_nodes, {k});
+    const NumberField& nics_per_node = fields::topology_kind_nics_per_node;
+    kind.nics_per_node =
+        static_cast<std::uint32_t>(spec.number_between(kind.nodes == 0 ? 0 : 1, UINT64_MAX, nics_per_node, {k}));
+    kind.local_links = spec.small(fields::topology_kind_local_links, {k});
+    kind.spread = spec.text(fields::topology_kind_attach, {k}) == "spread";
     kind.first_node = static_cast<std::uint32_t>(nodes);
     kind.first_nic = static_cast<std::uint32_t>(nics);
     nodes += std::uint64_t{kind.groups} * kind.nodes;
     nics += std::uint64_t{kind.groups} * kind.nodes * kind.nics_per_node;
-    if (nics > 1'000'000) throw SpecError(prefix + "nodes: the machine has over 1,000,000 NICs");
+    if (nics > 1'000'000) throw SpecError(fields::topology_kind_nodes.at({k}) + ": the machine has over 1,000,000 NICs");
     local_link_count_ += std::uint64_t{kind.groups} * kind.switches * (kind.switches - 1) / 2 * kind.local_links;
     for (std::uint32_t g = 0; g < kind.groups; ++g) {
       groups_.push_back({k, static_cast<std::uint32_t>(group_of_switch_.size())});
@@ -76,8 +73,7 @@ Dragonfly::GlobalCounts Dragonfly::read_global_counts(const Spec& spec) const {
   GlobalCounts counts(kinds_.size(), std::vector<std::uint32_t>(kinds_.size()));
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     for (std::size_t j = i; j < kinds_.size(); ++j) {
-      const std::string name = "topology.global." + std::to_string(i) + "." + std::to_string(j);
-      counts[i][j] = counts[j][i] = small_number(spec, name, 0, 4096);
+      counts[i][j] = counts[j][i] = spec.small(fields::topology_global, {i, j});
     }
   }
   return counts;
@@ -90,7 +86,7 @@ void Dragonfly::check_reachable(const GlobalCounts& counts) const {
       const bool have_nodes = kinds_[i].nodes > 0 && kinds_[j].nodes > 0;
       const bool have_pairs = i == j ? kinds_[i].groups > 1 : kinds_[i].groups > 0 && kinds_[j].groups > 0;
       if (have_nodes && have_pairs && counts[i][j] == 0) {
-        throw SpecError("topology.global." + std::to_string(i) + "." + std::to_string(j) + " = 0: nodes of `" +
+        throw SpecError(fields::topology_global.at({i, j}) + " = 0: nodes of `" +
                         kinds_[i].name + "` groups cannot reach those of other `" + kinds_[j].name +
                         "` groups; accepted is 1 or more");
       }

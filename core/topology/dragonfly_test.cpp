@@ -214,8 +214,10 @@ TEST_CASE("the address of a NIC says where it is plugged in, and no other has it
 }
 
 TEST_CASE("a machine of more groups than an address can name has NICs without one") {
-  const Dragonfly dragonfly{Spec::parse("topology.kinds 1\ntopology.ports_per_switch 64\n" +
-                                        kind_text(0, "compute", 514, 32, 32, 1, "spread") + "topology.global.0.0 1\n")};
+  const Dragonfly dragonfly{Spec::parse("topology.kinds 2\ntopology.ports_per_switch 64\n" +
+                                        kind_text(0, "compute", 257, 32, 32, 1, "spread") +
+                                        kind_text(1, "service", 257, 32, 32, 1, "spread") +
+                                        "topology.global.0.0 1\ntopology.global.0.1 1\ntopology.global.1.1 1\n")};
   CHECK(fabric_address(dragonfly, NicId{0}) == 31 + 17);  // behind the local and global links
   CHECK_FALSE(fabric_address(dragonfly, NicId{dragonfly.nic_count() - 1}).has_value());
 }

@@ -1,4 +1,4 @@
-"""The resolved spec of a run: docs/resolved-spec.md lists its names."""
+"""The resolved spec of a run: docs/reference/resolved-spec.md lists its names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dryfly.errors import UserError
 from dryfly.machine import Machine
 from dryfly.names import NodeNames
 from dryfly.placement import Placement
-from dryfly.schema import FIELDS
+from dryfly.schema import FIELDS, LONGEST_FLIGHT
 from dryfly.storage import Storage
 from dryfly.storage import lines as storage_lines
 
@@ -93,7 +93,7 @@ def resolve(
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
     for path, expected in FIELDS.items():
-        if expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
+        if path in machine.facts and expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value
             lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
     lines += _group_load(machine)
@@ -154,8 +154,9 @@ def _extra_flight(machine: Machine) -> list[tuple[str, int | str]]:
             extra = units.parse(match.group(3), units.TIME)
         except UserError as error:
             raise UserError(f'fabric.extra_flight = "{item}": {error}') from None
-        if not 0 <= extra <= 10**12:
-            raise UserError(f'fabric.extra_flight = "{item}": out of range; accepted is 0 to 1 s')
+        if not 0 <= extra <= LONGEST_FLIGHT:
+            most = units.time_text(LONGEST_FLIGHT)
+            raise UserError(f'fabric.extra_flight = "{item}": out of range; accepted is 0 to {most}')
         prefix = f"fabric.extra_flight.{number}"
         lines += [(f"{prefix}.from", match.group(1)), (f"{prefix}.to", match.group(2)), (f"{prefix}.ps", extra)]
     return lines

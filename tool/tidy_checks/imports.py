@@ -33,7 +33,8 @@ def check(tree: Tree, rules: Rules) -> list[str]:
             if f"{path} -> {module}" in exceptions:
                 used.add(f"{path} -> {module}")
                 continue
-            findings.append(f"{path}:{line}: {finding}")
+            if (sentence := f"{path}:{line}: {finding}") not in findings:
+                findings.append(sentence)
     findings += [f"[imports] exception {name!r} is no longer needed" for name in exceptions if name not in used]
     return findings
 
@@ -66,8 +67,13 @@ def _inside(tree: Tree, path: PurePosixPath, module: str, order: list[str]) -> s
     if target not in order:
         return f"the package {target} is not in the table [imports] of tool/tidy.toml"
     if order.index(target) > order.index(own):
-        return f"{own} must not import {module}: {target} is below it"
+        return f"{own} must not import {_shown(module)}: {target} is below it"
     return None
+
+
+def _shown(module: str) -> str:
+    """The module, without what is taken from it."""
+    return ".".join(module.split(".")[:3])
 
 
 def _outside(path: PurePosixPath, module: str, table: Rules) -> str | None:
@@ -75,5 +81,5 @@ def _outside(path: PurePosixPath, module: str, table: Rules) -> str | None:
         if within(path, [folder]):
             if any(module == name or module.startswith(f"{name}.") for name in allowed):
                 return None
-            return f"{folder} must not import {module}"
+            return f"{folder} must not import {_shown(module)}"
     return None
