@@ -18,10 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from dryfly import storage  # noqa: E402
-from dryfly.machine import load, shipped_machines  # noqa: E402
-from dryfly.placement import place  # noqa: E402
-from dryfly.resolve import ComputeSpec, resolve  # noqa: E402
+from dryfly.case.placement import place  # noqa: E402
+from dryfly.case.resolve import ComputeSpec, resolve  # noqa: E402
+from dryfly.machine.machine import load, shipped_machines  # noqa: E402
+from dryfly.scenario import storage  # noqa: E402
 
 
 def spec_of(machine_name: str, sets: list[str], streams: dict[str, object] | None = None) -> str:

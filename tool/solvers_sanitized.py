@@ -17,7 +17,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dryfly import mpi, solver
+from dryfly.apps import solver
+from dryfly.mpi import libraries as mpi
 
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Leaks are not looked for: MPI keeps memory until its end.

@@ -8,7 +8,7 @@
 //
 // A choice changes the order in which fi_getinfo lists the NICs and takes none away. The variables are read in the
 // rank: a wrapper script may set them. What the rank knows of its node comes in DRYFLY_NODE, written by
-// python/dryfly/nics.py. Loaded into user programs: libc only.
+// python/dryfly/case/nics.py. Loaded into user programs: libc only.
 #pragma once
 
 #include <cstdint>

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from dryfly.interrupt import keep, number_of
+from dryfly.base.interrupt import keep, number_of
 
 
 def main() -> None:
     keep()
     try:
-        from dryfly.cli import main as command
+        from dryfly.cli.main import main as command
     except KeyboardInterrupt as interrupt:
         print("dryfly: interrupted", file=sys.stderr)
         sys.exit(128 + number_of(interrupt))

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dryfly.errors import RunError, UserError
-from dryfly.run import RunOptions
-from dryfly.run import run as run_job
+from dryfly.base.errors import RunError, UserError
+from dryfly.run.run import RunOptions
+from dryfly.run.run import run as run_job
 
 
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:

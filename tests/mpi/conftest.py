@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 from harness import CHECK, MICRO, Ended, Started
 
-from dryfly import mpi
+from dryfly.mpi import libraries as mpi
 
 
 def pytest_configure(config: pytest.Config) -> None:

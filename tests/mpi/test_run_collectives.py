@@ -10,7 +10,7 @@ import pytest
 from conftest import Dryfly
 from harness import ROOT, Ended
 
-from dryfly.mpi import MpiLibrary
+from dryfly.mpi.libraries import MpiLibrary
 
 _SOURCE = ROOT / "provider" / "conformance" / "collectives.c"
 _RUN = ("run", "--machine", "testbed", "--compute", "none")

@@ -9,7 +9,7 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import Ended
 
-from dryfly import mpi
+from dryfly.mpi import libraries as mpi
 
 # Eight nodes in each of two groups: the storm takes the two global links between them.
 _JOB = ("run", "-N", "16", "--ppn", "1", "--compute", "none", "--set", "fabric.routing.algorithm=minimal")

@@ -10,7 +10,7 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import ROOT
 
-from dryfly.mpi import MpiLibrary
+from dryfly.mpi.libraries import MpiLibrary
 
 BENCHMARK = ROOT / "programs" / "benchmark"
 # The others share their code.

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from conftest import Dryfly, Programs
 
-from dryfly import mpi, solver
+from dryfly.apps import solver
+from dryfly.mpi import libraries as mpi
 
 WORK = Path(__file__).resolve().parents[2] / "programs" / "hpl" / "dryfly_work.h"
 ANNOUNCING = """

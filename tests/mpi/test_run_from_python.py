@@ -42,7 +42,7 @@ print("RESULT", json.dumps([well, ill]))
 def test_what_cannot_be_used_and_what_fails_are_exceptions_with_their_exit_status(tmp_path: Path) -> None:
     done = _python(
         """
-from dryfly.errors import DryflyError
+from dryfly.base.errors import DryflyError
 attempts = {"machine": "arora"}, {"node": 2}, {"faults": {"flip": []}}, {"nodes": 2, "timeout_s": 0.001}
 for options in attempts:
     try:

@@ -15,7 +15,8 @@ import pytest
 from conftest import Dryfly, Native
 from harness import kill_when_kept
 
-from dryfly import mpi, solver
+from dryfly.apps import solver
+from dryfly.mpi import libraries as mpi
 
 NAME = "dryfly-hpl"
 SEED = 100

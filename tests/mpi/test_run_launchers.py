@@ -13,8 +13,9 @@ import pytest
 from conftest import Dryfly, Programs, Start
 from harness import Process, Started
 
-from dryfly import launchers, mpi
-from dryfly.errors import UserError
+from dryfly.base.errors import UserError
+from dryfly.mpi import launchers
+from dryfly.mpi import libraries as mpi
 
 _NONE = ("--compute", "none")
 _LIBRARY = {"hydra": "mpich", "prterun": "openmpi"}

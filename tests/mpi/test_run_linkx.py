@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Dryfly, Programs
 
-from dryfly import mpi
+from dryfly.mpi import libraries as mpi
 
 _LINKX = ("--provider", "linkx", "--compute", "none")
 _NODES = ("-N", "2", "--ppn", "2")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Dryfly
 
-from dryfly.paths import cache_folder
+from dryfly.base.paths import cache_folder
 
 _EXCLUDED = Path(__file__).parent / "mpi4py_excluded.txt"
 _OPENMPI_EXCLUDED = Path(__file__).parent / "mpi4py_openmpi_excluded.txt"

@@ -10,7 +10,7 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import CHECK, ROOT, Ended
 
-from dryfly.mpi import MpiLibrary
+from dryfly.mpi.libraries import MpiLibrary
 
 _RUN = ("run", "--machine", "testbed", "-n", "4", "--compute", "none")
 _CONFORMANCE = ROOT / "provider" / "conformance"

@@ -14,7 +14,8 @@ import pytest
 from conftest import OWN_KERNELS, Dryfly, Native, skip_without_processor_for
 from harness import kill_when_kept
 
-from dryfly import mpi, solver
+from dryfly.apps import solver
+from dryfly.mpi import libraries as mpi
 
 NAME = "dryfly-mxp"
 SEED = 100

@@ -13,7 +13,7 @@ import pytest
 from conftest import Dryfly, Programs, Start
 from harness import CHECK, ROOT
 
-from dryfly import mpi
+from dryfly.mpi import libraries as mpi
 
 _NONE = ("--compute", "none")
 

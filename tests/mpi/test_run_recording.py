@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Dryfly, Programs
 
-from dryfly import tables
+from dryfly.result import tables
 
 _JOB = ("run", "--machine", "testbed", "-n", "12", "--compute", "none")
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import ROOT, Ended
 
-from dryfly.mpi import MpiLibrary
+from dryfly.mpi.libraries import MpiLibrary
 
 _COMMON = ("run", "--quiet", "--machine", "testbed", "-n", "2", "--compute", "none")
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import fabrics, mpi
+from dryfly.mpi import libraries as mpi
+from dryfly.run import fabrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "programs" / "fabric" / "peer.c"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import skip_without_processor_for
 
-from dryfly import mpi, solver
+from dryfly.apps import solver
+from dryfly.mpi import libraries as mpi
 
 BLOCK = 64
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from dryfly import bisect as bisect_module
-from dryfly import series
-from dryfly.bisect import Options, bisect
-from dryfly.errors import UserError
-from dryfly.search import Found, ends, search
-from dryfly.trial import Trial
+from dryfly.base.errors import UserError
+from dryfly.study import bisect as bisect_module
+from dryfly.study import series
+from dryfly.study.bisect import Options, bisect
+from dryfly.study.changepoint import Found, ends, search
+from dryfly.study.trial import Trial
 
 
 def _searched(figures: list[float | None], threshold: float | None = None) -> tuple[Found, list[int]]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import faults
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load
-from dryfly.machines import description
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.base.errors import UserError
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.listing import description
+from dryfly.machine.machine import Machine, load
+from dryfly.scenario import faults
 
 _DOC = Path(__file__).parents[2] / "docs" / "cabling.md"
 

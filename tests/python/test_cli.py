@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER
+from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from dryfly import benchmarks, changes, mpi, trial
-from dryfly.changes import Change
-from dryfly.compare import Line, Section
-from dryfly.errors import UserError
-from dryfly.mpi import MpiLibrary
-from dryfly.plan import Flags, make
-from dryfly.trial import Place, Setting, Store, Trial, run_all
-from dryfly.verdict import verdict
+from dryfly.apps import benchmarks
+from dryfly.base.errors import UserError
+from dryfly.mpi import libraries as mpi
+from dryfly.mpi.libraries import MpiLibrary
+from dryfly.study import changes, trial
+from dryfly.study.changes import Change
+from dryfly.study.compare import Line, Section
+from dryfly.study.plan import Flags, make
+from dryfly.study.trial import Place, Setting, Store, Trial, run_all
+from dryfly.study.verdict import verdict
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -124,7 +126,7 @@ def test_messages_are_counted_for_the_size_whose_calls_they_left(
         "called_s": times, "source": [0, 0, 0, 1, 0, 0, 0, 1], "bytes": [1, 1, 8, 8, 5, 16, 16, 16],
         "protocol": ["inline"] * 5 + ["eager"] * 3,
     }  # fmt: skip
-    from dryfly import tables
+    from dryfly.result import tables
 
     monkeypatch.setattr(tables, "read", lambda _, name: calls if name == "calls" else messages)
     counted = changes.count(tmp_path, calls=frozenset({"MPI_Alltoall"}), sizes=[8, 16], barriers=2, last=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.counters import CounterOptions, read_options, report
-from dryfly.errors import UserError
+from dryfly.base.errors import UserError
+from dryfly.result.counters import CounterOptions, read_options, report
 
 # Two NICs of one node and one of another; 2 s of virtual time.
 NICS = [

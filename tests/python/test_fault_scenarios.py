@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import faults
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
-from dryfly.summary import timeouts_line
+from dryfly.base.errors import UserError
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.machine import Machine, load
+from dryfly.result.summary import timeouts_line
+from dryfly.scenario import faults
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "example" / "faults.toml"
 

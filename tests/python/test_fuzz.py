@@ -14,12 +14,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dryfly import faults, recording, units
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load
-from dryfly.paths import data_folder
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.base import units
+from dryfly.base.errors import UserError
+from dryfly.base.paths import data_folder
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.machine import Machine, load
+from dryfly.result import compute_recording as recording
+from dryfly.scenario import faults
 
 repeatable = settings(
     derandomize=True,

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_fuzz import anything, mutated, quantities, repeatable
 
-from dryfly import cabling, result, storage
-from dryfly.errors import DryflyError, UserError
-from dryfly.machine import load
+from dryfly.base.errors import DryflyError, UserError
+from dryfly.machine import cabling
+from dryfly.machine.machine import load
+from dryfly.result import result
+from dryfly.scenario import storage
 
 _CABLES = """from,to,state
 x1c0r0j0p0,x1c0r1j0p0,up

@@ -21,7 +21,7 @@ def interrupted(_):
     signal.raise_signal(signal.SIGINT)
 
 if sys.argv[1] == "kept":
-    from dryfly import interrupt
+    from dryfly.base import interrupt
     interrupt._MOMENT_S = float(sys.argv[2])
     interrupt.keep()
 thing = Thing()
@@ -55,7 +55,9 @@ def test_a_signal_that_asks_a_command_to_end_unwinds_it(number: int) -> None:
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from dryfly import cli, interrupt, machines
+from dryfly.cli import main as cli
+from dryfly.base import interrupt
+from dryfly.machine import listing as machines
 interrupt.keep()
 def listing():
     try:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load, shipped_machines
-from dryfly.machines import description, source_keys
-from dryfly.paths import data_folder
-from dryfly.topology import ports_needed, summarise
+from dryfly.base.errors import UserError
+from dryfly.base.paths import data_folder
+from dryfly.machine.listing import description, source_keys
+from dryfly.machine.machine import Machine, load, shipped_machines
+from dryfly.machine.topology import ports_needed, summarise
 
 CERTAINTIES = {"H", "M+", "M", "L", "D", "calibrated", "assumed"}
 MACHINES = ["alps", "aurora", "crusher", "frontier", "lumi-g", "perlmutter-cpu", "perlmutter-gpu", "testbed"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import mpi, openmpi
-from dryfly.errors import UserError
+from dryfly.base.errors import UserError
+from dryfly.mpi import libraries as mpi
+from dryfly.mpi import openmpi
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import hwloc, nics
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load
-from dryfly.placement import place
+from dryfly.base.errors import UserError
+from dryfly.case import hwloc, nics
+from dryfly.case.placement import place
+from dryfly.machine.machine import Machine, load
 
 _MACHINE = """
 include = ["testbed"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dryfly import environment
-from dryfly.errors import UserError
-from dryfly.mpi import MpiLibrary
-from dryfly.resolve import OnNode
+from dryfly.base.errors import UserError
+from dryfly.case import environment
+from dryfly.case.resolve import OnNode
+from dryfly.mpi.libraries import MpiLibrary
 
 
 def mpich(version: str) -> MpiLibrary:

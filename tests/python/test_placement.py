@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.errors import UserError
-from dryfly.machine import load
-from dryfly.names import NodeNames
-from dryfly.placement import Placement, place
+from dryfly.base.errors import UserError
+from dryfly.case.placement import Placement, place
+from dryfly.machine.machine import load
+from dryfly.machine.names import NodeNames
 
 
 def nodes_of(placement: Placement) -> list[int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import preload
-from dryfly.paths import PRELOAD, native
+from dryfly.base.paths import PRELOAD, native
+from dryfly.mpi import preload
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import elf, program
-from dryfly.errors import UserError
-from dryfly.mpi import MpiLibrary
-from dryfly.program import Program
+from dryfly.base.errors import UserError
+from dryfly.case import program
+from dryfly.case.program import Program
+from dryfly.mpi import elf
+from dryfly.mpi.libraries import MpiLibrary
 
 HELLO = "int main(void) { return 0; }\n"
 MPI = MpiLibrary(name="none", family="mpich", version="", prefix="/nonexistent", libmpi="", libfabric="")

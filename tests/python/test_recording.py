@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import recording
-from dryfly.errors import RunError, UserError
+from dryfly.base.errors import RunError, UserError
+from dryfly.result import compute_recording as recording
 
 
 def recorded(folder: Path, *, ranks: int) -> Path:

@@ -4,10 +4,10 @@ import tomllib
 
 import pytest
 
-from dryfly import published, reproduce
-from dryfly.errors import UserError
-from dryfly.paths import data_folder, programs_folder
-from dryfly.published import Measurement, Registry, Row
+from dryfly.base.errors import UserError
+from dryfly.base.paths import data_folder, programs_folder
+from dryfly.evidence import published, reproduce
+from dryfly.evidence.published import Measurement, Registry, Row
 
 REGISTRY = published.load("fabric")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.errors import UserError
-from dryfly.machine import load
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.base.errors import UserError
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.machine import load
 
 GOLDEN = Path(__file__).with_name("testbed.spec")
 

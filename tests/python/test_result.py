@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from dryfly import result
-from dryfly.errors import RunError
-from dryfly.folder import RunFolder
-from dryfly.job import Finding
-from dryfly.machine import load
-from dryfly.mpi import MpiLibrary
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec
+from dryfly.base.errors import RunError
+from dryfly.base.folder import RunFolder
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec
+from dryfly.machine.machine import load
+from dryfly.mpi.libraries import MpiLibrary
+from dryfly.result import result
+from dryfly.result.finding import Finding
 
 MPI = MpiLibrary(name="mpich-5.0.2", family="mpich", version="5.0.2", prefix="/p", libmpi="/p/m", libfabric="/p/f")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import solver
-from dryfly.errors import UserError
-from dryfly.mpi import MpiLibrary
+from dryfly.apps import solver
+from dryfly.base.errors import UserError
+from dryfly.mpi.libraries import MpiLibrary
 
 
 def library(prefix: Path, family: str = "mpich") -> MpiLibrary:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dryfly import solver_report
-from dryfly.errors import UserError
-from dryfly.report import report
+from dryfly.base.errors import UserError
+from dryfly.report import solver_report
+from dryfly.report.report import report
 
 
 def result(**changes: Any) -> dict[str, Any]:

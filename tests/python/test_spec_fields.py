@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.compute_model import lines as compute_lines
-from dryfly.errors import UserError
-from dryfly.faults import load as load_faults
-from dryfly.machine import load, shipped_machines
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
-from dryfly.schema import FIELDS
-from dryfly.serve import spec_text
-from dryfly.spec_fields import SPEC_FIELDS, field_of, problems
-from dryfly.storage import load as load_storage
-from dryfly.storage import with_servers
+from dryfly.base.errors import UserError
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.compute_model import lines as compute_lines
+from dryfly.machine.machine import load, shipped_machines
+from dryfly.machine.schema import FIELDS
+from dryfly.machine.spec_fields import SPEC_FIELDS, field_of, problems
+from dryfly.run.serve import spec_text
+from dryfly.scenario.faults import load as load_faults
+from dryfly.scenario.storage import load as load_storage
+from dryfly.scenario.storage import with_servers
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "example"

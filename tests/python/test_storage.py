@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import storage
-from dryfly.errors import UserError
-from dryfly.machine import Machine, load
-from dryfly.placement import place
-from dryfly.resolve import ComputeSpec, resolve
+from dryfly.base.errors import UserError
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.machine.machine import Machine, load
+from dryfly.scenario import storage
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "example"
 MACHINE = str(EXAMPLES / "storage-machine.toml")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import tables
-from dryfly.capture import Capture, Link
-from dryfly.errors import RunError
+from dryfly.base.errors import RunError
+from dryfly.result import tables
+from dryfly.result.capture import Capture, Link
 
 RESULT = {"virtual_time_s": 4e-6, "ranks_detail": []}
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from dryfly import units
-from dryfly.errors import UserError
-from dryfly.units import COUNT, RATE, RATIO, SIZE, TIME, Dimension
+from dryfly.base import units
+from dryfly.base.errors import UserError
+from dryfly.base.units import COUNT, RATE, RATIO, SIZE, TIME, Dimension
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Programs that dryfly knows: its solvers and microbenchmarks."""

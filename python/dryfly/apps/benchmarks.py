@@ -1,0 +1,170 @@
+"""The microbenchmarks of programs/benchmark: what each measures, on which ranks, and how its table is read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import programs_folder
+
+Table = dict[int, float]  # by size in bytes; 0: without a size
+Ranges = dict[int, tuple[float, float]]  # by size: of the fastest and of the slowest rank
+Option = tuple[str, ...]  # of a program: the short name, and its value if it has one
+
+_ROW = re.compile(r"^(\d+)? *\s([\d.]+)((?:\s+[\d.]+)*)(?:\s+(?:Pass|Fail))?$")
+
+
+# Options of the programs, and what their values look like; empty: no value. The long names are OSU's.
+_NUMBER = r"\d{1,10}[KMG]?"
+_VALUES = {
+    "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
+    "-M": _NUMBER, "-c": "", "-f": "",
+}  # fmt: skip
+_LONG = {
+    "--message-size": "-m", "--iterations": "-i", "--warmup": "-x", "--window-size": "-W", "--pairs": "-p",
+    "--mem-limit": "-M", "--validation": "-c", "--full": "-f",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    title: str
+    unit: str
+    calls: frozenset[str]  # the MPI calls that are timed
+    more_is_better: bool = False
+    collective: bool = False  # one call is timed, after a barrier; else all calls up to the next barrier
+    one_pair: bool = False  # two ranks, on two nodes
+    window: bool = False  # -W
+
+
+def _collective(title: str, call: str) -> Kind:
+    return Kind(title=title, unit="us", calls=frozenset({f"MPI_{call}"}), collective=True)
+
+
+_WINDOW = frozenset({"MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Recv"})
+_ROUND_TRIP = frozenset({"MPI_Send", "MPI_Recv"})
+
+KINDS = {
+    "latency": Kind(title="Latency", unit="us", calls=_ROUND_TRIP, one_pair=True),
+    "bw": Kind(title="Bandwidth", unit="MB/s", calls=_WINDOW, more_is_better=True, one_pair=True, window=True),
+    "bibw": Kind(
+        title="Bidirectional bandwidth", unit="MB/s", calls=_WINDOW, more_is_better=True, one_pair=True, window=True
+    ),
+    "mbw_mr": Kind(title="Bandwidth of many pairs", unit="MB/s", calls=_WINDOW, more_is_better=True, window=True),
+    "multi_lat": Kind(title="Latency of many pairs", unit="us", calls=_ROUND_TRIP),
+    "gather": _collective("Gather", "Gather"),
+    "scatter": _collective("Scatter", "Scatter"),
+    "alltoall": _collective("Alltoall", "Alltoall"),
+    "allgather": _collective("Allgather", "Allgather"),
+    "allreduce": _collective("Allreduce", "Allreduce"),
+    "bcast": _collective("Broadcast", "Bcast"),
+    "barrier": _collective("Barrier", "Barrier"),
+    "reduce_scatter": _collective("Reduce_scatter", "Reduce_scatter"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    name: str
+    options: tuple[str, ...]  # of the program
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.name]
+
+    @property
+    def shown(self) -> str:
+        return shlex.join((self.name, *self.options))
+
+    @property
+    def source(self) -> Path:
+        return programs_folder() / "benchmark" / f"{self.name}.c"
+
+    def command(self, *more: str) -> tuple[str, ...]:
+        """Later options win, so `more` goes over the user's. Digits: a table of two would hide small differences."""
+        return (str(self.source), *self.options, *more, "--digits", "6")
+
+
+def parse(text: str, *, common: tuple[str, ...] = ()) -> Benchmark:
+    """`alltoall -m 1:4096`; the options after the name win over the common ones."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"benchmark {text}: {error}") from None
+    if not words or words[0] not in KINDS:
+        raise UserError(f'benchmark "{text}": accepted are {", ".join(KINDS)}, each with options such as "-m 1:4096"')
+    name, own = words[0], check_options(words[0], words[1:])
+    mine = {option[0] for option in own}
+    usual = [word for option in _split(common) if option[0] not in mine and _has(name, option[0]) for word in option]
+    options = [*check_options(name, usual), *own]
+    return Benchmark(name=words[0], options=tuple(word for option in options for word in option))
+
+
+def check_common(text: str) -> tuple[str, ...]:
+    """Options for all benchmarks; each takes those that it has."""
+    words = tuple(text.split())
+    for flag, *_ in _split(words):
+        if flag not in _VALUES:
+            raise UserError(f'options = "{text}": there is no option "{flag}"; accepted are {" ".join(_VALUES)}')
+    return words
+
+
+def _split(words: Sequence[str]) -> list[Option]:
+    """By option: -m1:8, --message-size=1:8 and --message-size 1:8 are -m 1:8."""
+    options: list[Option] = []
+    rest = iter(words)
+    for word in rest:
+        long, equals, value = word.partition("=")
+        name = _LONG.get(long, word if word.startswith("--") else word[:2])
+        value = value if equals and long in _LONG else word[2:] if name == word[:2] else ""
+        if name not in _VALUES or (value and not _VALUES[name]):
+            options.append((word,))  # check_options refuses it
+        else:
+            options.append((name, value or next(rest, "")) if _VALUES[name] else (name,))
+    return options
+
+
+def _has(name: str, flag: str) -> bool:
+    kind = KINDS[name]
+    only = {"-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat"), "-m": name != "barrier"}
+    return flag in _VALUES and only.get(flag, True)
+
+
+def check_options(name: str, words: Sequence[str]) -> list[Option]:
+    """What the program would refuse is refused before anything starts."""
+    options = _split(words)
+    for flag, *values in options:
+        if not _has(name, flag):
+            there = " ".join(option for option in _VALUES if _has(name, option))
+            raise UserError(f'benchmark {name}: there is no option "{flag}"; it has {there}')
+        for value in values:
+            least = 1 if flag in ("-i", "-W", "-p", "-M") else 0
+            numbers = [number(part) for part in value.split(":")] if re.fullmatch(_VALUES[flag], value) else []
+            if not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or numbers[0] < least:
+                sizes = "MAX or MIN:MAX in bytes, such as 1:65536, at most"
+                wanted = sizes if flag == "-m" else f"a whole number from {least} to"
+                raise UserError(f"benchmark {name}: {flag} {value}: accepted is {wanted} 2^30")
+    return options
+
+
+def number(text: str) -> int:
+    return int(text.rstrip("KMG")) << (10 * " KMG".index(text[-1]) if text[-1] in "KMG" else 0)
+
+
+def read(output: str) -> Table:
+    """The first figure of each row."""
+    return {size: columns[0] for size, columns in _rows(output).items()}
+
+
+def read_ranges(output: str) -> Ranges:
+    """With -f: the second and the third figure of each row."""
+    return {size: (columns[1], columns[2]) for size, columns in _rows(output).items() if len(columns) > 2}
+
+
+def _rows(output: str) -> dict[int, list[float]]:
+    rows = (_ROW.match(line) for line in output.splitlines() if not line.startswith("#"))
+    return {int(row[1] or 0): [float(word) for word in (row[2], *row[3].split())] for row in rows if row is not None}

@@ -1,0 +1,1 @@
+"""What is run, resolved before anything starts."""

@@ -1,0 +1,132 @@
+"""The plan for dryfly-launch: where each rank runs and what its environment says (launch/plan.hpp has the format)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import PROVIDER, native
+from dryfly.case import nics, traffic_class
+from dryfly.case.placement import Placement
+from dryfly.case.resolve import ComputeSpec, OnNode
+from dryfly.machine.machine import Machine
+from dryfly.machine.names import NodeNames
+from dryfly.mpi import linkx, openmpi, preload
+from dryfly.mpi.launchers import Starter
+from dryfly.mpi.libraries import MpiLibrary
+
+_MPICH = {
+    # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "MPIR_CVAR_SINGLE_HOST_ENABLED": "0",
+}
+# Each rank counts as alone on a node: on-node messages go through the provider, and what MPICH keeps for its shared
+# memory, 64 cells of 16 KiB a rank, is hardly wanted: 1 GiB in a run of 1,024 ranks.
+_MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
+# Its collectives through shared memory look at a flag 1,000 times before they let anything else happen.
+_MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
+_CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
+
+# Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
+# where it would let the others go on (docs/decision/0005).
+_MPICH_THAT_SHARES = (4, 3)
+
+
+def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:
+    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
+    if on_node is OnNode.SHARED and mpi.family == "mpich" and version and version < _MPICH_THAT_SHARES:
+        raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
+
+
+def check_provider_settings() -> None:
+    """Ranks inherit this process's FI_CXI_* settings: asks the provider itself whether it would take them."""
+    check = ctypes.CDLL(str(native(PROVIDER))).dryfly_refused_setting
+    check.restype = ctypes.c_char_p
+    refused = check()
+    if refused is not None:
+        raise UserError(refused.decode(errors="replace"))
+
+
+def variables(
+    *,
+    channel: str,
+    mpi: MpiLibrary,
+    compute: ComputeSpec,
+    folder: Path,
+    inherited: Mapping[str, str],
+    record_folder: Path | None = None,
+    provider: str = "cxi",
+    on_node: OnNode = OnNode.PROVIDER,
+    seed: int = 1,
+) -> dict[str, str]:
+    """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
+    values = {
+        "DRYFLY_CHANNEL": channel,
+        "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
+        "LD_PRELOAD": _joined([str(preload.for_library(Path(mpi.libmpi)))], inherited.get("LD_PRELOAD")),
+        "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
+        "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
+        # The only provider libfabric sees: this path replaces its own folder of plug-ins.
+        "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
+        "FI_PROVIDER": "cxi",
+    }
+    if mpi.family == "openmpi":
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
+    else:
+        values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
+        if on_node is OnNode.PROVIDER and _CELLS not in inherited:
+            values[_CELLS] = "4"
+    if provider == "linkx":
+        values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
+    if on_node is OnNode.SHARED:
+        segments = folder / "segments"
+        segments.mkdir(exist_ok=True)
+        values["DRYFLY_SEGMENTS"] = str(segments)
+    if "PYTHONHASHSEED" not in inherited:
+        values["PYTHONHASHSEED"] = "0"  # a Python program sends in the same order each time
+    if "OPENBLAS_NUM_THREADS" not in inherited:
+        # numpy starts a thread for each processor when it is loaded. In every rank that is too many, and MPI in a
+        # process with several threads is not repeatable.
+        values["OPENBLAS_NUM_THREADS"] = "1"
+    if record_folder is not None:
+        values["DRYFLY_CALL_RECORD"] = str(record_folder)
+    if compute.record_file is not None:
+        values["DRYFLY_COMPUTE_RECORD"] = str(folder / "compute")
+    if compute.replay_file is not None:
+        values["DRYFLY_COMPUTE_REPLAY"] = str(folder / "compute")
+    return values
+
+
+def plan(
+    machine: Machine,
+    placement: Placement,
+    values: Mapping[str, str],
+    *,
+    mpi: MpiLibrary,
+    folder: Path,
+    stdin_rank: int = 0,
+    starter: Starter | None = None,
+) -> str:
+    names = NodeNames(machine)
+    lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
+    lines.append(f"stdin-rank {stdin_rank}")
+    lines += [f"node {names.number(node)} {names.name(node)}" for node in sorted({p.node for p in placement.ranks})]
+    if mpi.family == "openmpi":
+        lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
+    lines += starter.plan_lines() if starter is not None else []
+    told = nics.rank_variables(machine, placement)
+    lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
+    lines.append(f"env {traffic_class.variable(machine)}")
+    for name, value in values.items():
+        if "\n" in value:
+            raise UserError(f"the environment variable {name} contains a line break, which dryfly cannot pass on")
+        lines.append(f"env {name}={value}")
+    return "\n".join(lines) + "\n"
+
+
+def _joined(first: list[str], rest: str | None) -> str:
+    return ":".join([*first, *([rest] if rest else [])])

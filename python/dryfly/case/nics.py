@@ -1,0 +1,182 @@
+"""The NICs of a node: on which NUMA domain each one is, and which one a rank is given.
+
+The choice itself is made in the rank, when it asks libfabric for its NICs (wire/nic_choice.hpp): Cray MPICH's
+MPICH_OFI_NIC_POLICY, MPICH_OFI_NIC_MAPPING and MPICH_OFI_NUM_NICS may be set by a wrapper script for each rank. Here
+stands what the ranks are told of their node, and what can be checked before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dryfly.base.errors import UserError
+from dryfly.case.placement import Placement
+from dryfly.machine.machine import Machine
+from dryfly.machine.names import NodeNames
+
+NODE_VARIABLE = "DRYFLY_NODE"
+_POLICIES = ("BLOCK", "ROUND-ROBIN", "NUMA", "GPU", "USER")
+_NICS_MAX = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeHardware:
+    """What a node of the job's groups has: NUMA domains by number, their sockets in equal blocks."""
+
+    domains: int
+    sockets: int
+    nic_domains: tuple[int, ...]
+    gpu_domains: tuple[int, ...]
+
+    def socket(self, domain: int) -> int:
+        return domain * self.sockets // self.domains
+
+    def domain_of_rank(self, local: int, per_node: int) -> int:
+        """Ranks are bound to cores in blocks, so that all domains have as many."""
+        return local * self.domains // per_node
+
+
+def hardware(machine: Machine, *, nics: int) -> NodeHardware:
+    domains, sockets = _number(machine, "node.numa"), _number(machine, "node.sockets")
+    if domains % sockets:
+        raise UserError(f"machine {machine.name}: node.numa = {domains}: accepted is a multiple of node.sockets")
+    listed = _domain_list(machine, "node.nic_numa", domains, most=nics)
+    if listed and len(listed) < nics:
+        count = f"{len(listed)} NUMA domains, but a node has {nics} NICs"
+        raise UserError(f"machine {machine.name}: node.nic_numa lists {count}")
+    return NodeHardware(
+        domains=domains,
+        sockets=sockets,
+        nic_domains=listed or tuple(nic * domains // nics for nic in range(nics)),
+        gpu_domains=_domain_list(machine, "node.gpu_numa", domains),
+    )
+
+
+def _number(machine: Machine, path: str) -> int:
+    value = machine.optional(path)
+    return value if isinstance(value, int) else 1
+
+
+def _domain_list(machine: Machine, path: str, domains: int, *, most: int | None = None) -> tuple[int, ...]:
+    """A list may be longer than `most`, as when a node is tried with fewer NICs; the rest is not looked at."""
+    text = machine.optional(path)
+    if text is None:
+        return ()
+    words = [word.strip() for word in str(text).split(",")][:most]
+    if not all(word.isdecimal() and int(word) < domains for word in words):
+        raise UserError(
+            f'machine {machine.name}: {path} = "{text}": accepted is a list of NUMA domains, each 0 to {domains - 1}'
+        )
+    return tuple(int(word) for word in words)
+
+
+def rank_variables(machine: Machine, placement: Placement) -> list[str]:
+    """By rank: what it is told of its node, for wire/nic_choice.hpp."""
+    names = NodeNames(machine)
+    per_node = Counter(place.node for place in placement.ranks)
+    known: dict[int, NodeHardware] = {}
+    told = []
+    for place in placement.ranks:
+        nics = names.nics(place.node)
+        node = known.setdefault(nics, hardware(machine, nics=nics))
+        words = [f"nics={nics}", f"local={place.local}", f"ranks={per_node[place.node]}"]
+        words += [f"domains={node.domains}", f"sockets={node.sockets}"]
+        words.append("at=" + ",".join(map(str, node.nic_domains)))
+        if node.gpu_domains:
+            words.append("gpus=" + ",".join(map(str, node.gpu_domains)))
+        told.append(" ".join(words))
+    return told
+
+
+def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
+    """Of the resolved spec: where the NICs and the ranks are in their nodes, and what the way between them costs."""
+    names = NodeNames(machine)
+    per_node = Counter(place.node for place in placement.ranks)
+    nics = max((names.nics(node) for node in per_node), default=1)
+    node = hardware(machine, nics=nics)
+    if node.sockets == 1 and machine.optional("node.pcie_rate") is None:
+        return []  # every way in the node is like any other
+    lines: list[tuple[str, int | str]] = [("node.nics", nics)]
+    for path, name in (
+        ("node.socket_latency", "node.socket_latency_ps"),
+        ("node.pcie_rate", "node.pcie_rate_bytes_per_s"),
+    ):
+        value = machine.optional(path)
+        if value is not None:
+            lines.append((name, value))
+    lines += [(f"node.nic.{nic}.socket", node.socket(domain)) for nic, domain in enumerate(node.nic_domains)]
+    for place in placement.ranks:
+        domain = node.domain_of_rank(place.local, per_node[place.node])
+        lines.append((f"run.rank.{place.rank}.socket", node.socket(domain)))
+    return lines
+
+
+def check(environment: Mapping[str, str], machine: Machine, placement: Placement) -> None:
+    """Raises UserError for settings of NICs with which no rank could start."""
+    names = NodeNames(machine)
+    per_node = Counter(place.node for place in placement.ranks)
+    fewest = min(names.nics(node) for node in per_node)
+    node = hardware(machine, nics=fewest)
+    verbose = environment.get("MPICH_OFI_NIC_VERBOSE", "0")
+    if verbose not in ("0", "1", "2"):
+        raise UserError(f"MPICH_OFI_NIC_VERBOSE={verbose}: accepted is 0, 1 or 2")
+    _check_count(environment.get("MPICH_OFI_NUM_NICS"), fewest)
+    policy = environment.get("MPICH_OFI_NIC_POLICY", "BLOCK")
+    if policy.upper() not in _POLICIES:
+        raise UserError(f"MPICH_OFI_NIC_POLICY={policy}: accepted is {', '.join(_POLICIES[:-1])} or {_POLICIES[-1]}")
+    if policy.upper() == "GPU" and not node.gpu_domains:
+        raise UserError(f"MPICH_OFI_NIC_POLICY=GPU: machine {machine.name} says nothing of GPUs (node.gpu_numa)")
+    if policy.upper() == "USER":
+        _check_mapping(environment.get("MPICH_OFI_NIC_MAPPING"), nics=fewest, ranks=max(per_node.values()))
+
+
+def _check_count(text: str | None, nics: int) -> None:
+    """`2`, or `2:1,3` to say which."""
+    if not text:
+        return
+    count, colon, listed = text.strip().strip('"').partition(":")
+    chosen = [word.strip() for word in listed.split(",")] if colon else []
+    valid = count.strip().isdecimal() and 1 <= int(count) <= nics
+    if not valid or not all(word.isdecimal() and int(word) < nics for word in chosen):
+        raise UserError(
+            f"MPICH_OFI_NUM_NICS={text}: accepted is 1 to {nics}, the NICs of a node, or number and list such as 1:0"
+        )
+    if colon and len(set(chosen)) != int(count):
+        raise UserError(f"MPICH_OFI_NUM_NICS={text}: {count.strip()} NICs are announced and {len(set(chosen))} listed")
+
+
+def _check_mapping(text: str | None, *, nics: int, ranks: int) -> None:
+    """`0:0-3; 1:4,5,6,7`: a NIC and the local ranks that use it."""
+    if not text:
+        raise UserError("MPICH_OFI_NIC_POLICY=USER needs MPICH_OFI_NIC_MAPPING, such as 0:0-3;1:4-7")
+    mapped: set[int] = set()
+    for entry in text.strip().strip('"').split(";"):
+        nic, colon, listed = entry.partition(":")
+        if not colon or not nic.strip().isdecimal():
+            raise UserError(f'MPICH_OFI_NIC_MAPPING={text}: "{entry.strip()}" is not NIC:RANKS, such as 0:0-3 or 1:4,5')
+        if int(nic) >= nics:
+            raise UserError(f"MPICH_OFI_NIC_MAPPING={text}: there is no NIC {nic.strip()}; accepted is 0 to {nics - 1}")
+        for local in _ranks_of(text, listed):
+            if local in mapped:
+                raise UserError(f"MPICH_OFI_NIC_MAPPING={text}: local rank {local} is mapped twice")
+            mapped.add(local)
+    missing = sorted(set(range(ranks)) - mapped)
+    if missing:
+        raise UserError(
+            f"MPICH_OFI_NIC_MAPPING={text}: local rank {missing[0]} is not mapped; a node has {ranks} ranks"
+        )
+
+
+def _ranks_of(text: str, listed: str) -> list[int]:
+    ranks: list[int] = []
+    for word in listed.split(","):
+        first, dash, last = (part.strip() for part in word.partition("-"))
+        last = last if dash else first
+        if not first.isdecimal() or not last.isdecimal() or int(last) < int(first) or int(last) >= 2**16:
+            raise UserError(
+                f'MPICH_OFI_NIC_MAPPING={text}: "{word.strip()}" is neither a local rank nor a range of them'
+            )
+        ranks += range(int(first), int(last) + 1)
+    return ranks

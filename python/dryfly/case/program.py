@@ -1,0 +1,150 @@
+"""What PROGRAM is, and how each rank starts it; everything that cannot work is refused here, before the start."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from dryfly.apps import solver
+from dryfly.base.errors import UserError
+from dryfly.mpi import elf
+from dryfly.mpi.libraries import MpiLibrary
+
+_SOURCES = {".c": "mpicc", ".cc": "mpicxx", ".cpp": "mpicxx", ".cxx": "mpicxx"}
+_USABLE = {
+    "mpich": re.compile(r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpifort\.so\.12|libmpicxx\.so\.12"),
+    "openmpi": re.compile(r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)\.so\.40"),
+}
+_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    shown: str  # as the user called it
+    command: tuple[str, ...]
+    kind: str  # for the preflight print
+
+
+def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_folder: Path) -> Program:
+    if name in solver.NAMES and shutil.which(name) is None:
+        built = solver.build(name, mpi=mpi)
+        return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
+    path = find(name)
+    if path.suffix in _SOURCES:
+        built = _compile(path, mpi=mpi, build_folder=build_folder)
+        return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
+    if path.suffix == ".py":
+        return Program(shown=name, command=(sys.executable, str(path), *arguments), kind=f"run by {sys.executable}")
+    if not os.access(path, os.X_OK):
+        raise UserError(f'{path} is not executable; "chmod +x" makes it so')
+    _check_privileges(path)
+    kind = _check_elf(path, mpi) if elf.is_elf(path) else _check_script(path)
+    return Program(shown=name, command=(str(path), *arguments), kind=kind)
+
+
+def find(name: str) -> Path:
+    if "/" in name or Path(name).suffix in (*_SOURCES, ".py"):
+        path = Path(name)
+        if path.is_file():
+            return path.absolute()
+        if "/" in name:
+            raise UserError(f"{name} is a folder, not a program" if path.is_dir() else f"program {name} does not exist")
+    found = shutil.which(name)
+    if found is None:
+        here = f' (the file is here: say "./{name}")' if Path(name).is_file() else ""
+        raise UserError(f'program "{name}" is not found on PATH{here}')
+    return Path(found).absolute()
+
+
+def _check_privileges(path: Path) -> None:
+    mode = path.stat().st_mode
+    if mode & (stat.S_ISUID | stat.S_ISGID):
+        raise UserError(
+            f"{path} is a setuid or setgid program: the system refuses to load libraries into it, "
+            "so it cannot run on the simulated network; use a copy without that bit"
+        )
+    try:
+        os.getxattr(path, "security.capability")
+    except OSError:
+        return
+    raise UserError(f"{path} has file capabilities, so no library can be loaded into it; use a copy without them")
+
+
+def _check_elf(path: Path, mpi: MpiLibrary) -> str:
+    facts = elf.read(path)
+    if facts is None:
+        raise UserError(f"{path} is a damaged ELF file")
+    if not facts.runs_here:
+        raise UserError(f"{path} is built for another kind of processor")
+    if facts.is_go:
+        raise UserError(f"{path} is a Go program: it makes system calls without libc, so its clocks cannot be virtual")
+    if facts.is_static:
+        raise UserError(
+            f"{path} is statically linked: neither MPI's libraries nor the clock can be exchanged; link it dynamically"
+        )
+    libraries = elf.mpi_libraries(path)
+    check_libraries(str(path), libraries, mpi)
+    return "linked against " + ", ".join(libraries) if libraries else "not linked against MPI"
+
+
+def family(name: str) -> str:
+    """The family of MPI libraries that the program is linked against; empty where its file does not tell."""
+    found = shutil.which(name) if "/" not in name and not Path(name).suffix else name
+    path = Path(found or name)
+    if not path.is_file() or not elf.is_elf(path):
+        return ""
+    families = [_family_of(library) for library in elf.mpi_libraries(path)]
+    return next((family for family in families if family), "")
+
+
+def _family_of(library: str) -> str:
+    return next((family for family, names in _USABLE.items() if names.fullmatch(library)), "")
+
+
+def check_libraries(program: str, libraries: list[str], mpi: MpiLibrary) -> None:
+    for library in libraries:
+        family = _family_of(library)
+        if not family:
+            raise UserError(
+                f"{program} is linked against {library}, which dryfly does not know; link it against MPICH "
+                "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
+            )
+        if family == mpi.family == "openmpi" and not any((Path(f) / library).exists() for f in mpi.library_folders):
+            raise UserError(f"{program} is linked against {library}, which {mpi.name} does not have")
+        if family != mpi.family:
+            raise UserError(
+                f"{program} is linked against {_TITLES[family]} ({library}) and cannot run on {mpi.name}, which is "
+                f"{_TITLES[mpi.family]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly run"
+            )
+
+
+def _check_script(path: Path) -> str:
+    with path.open("rb") as file:
+        first = file.readline(256)
+    if not first.startswith(b"#!"):
+        raise UserError(f'{path} is neither an ELF program nor a script that begins with "#!"')
+    words = shlex.split(first[2:].decode(errors="replace"), posix=True)
+    if not words or not Path(words[0]).is_file():
+        raise UserError(f"{path}: its interpreter {words[0] if words else ''} does not exist")
+    return f"a script for {words[0]}: its MPI is checked when it is loaded"
+
+
+def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
+    wrapper_name = _SOURCES[source.suffix]
+    wrapper = mpi.wrapper(wrapper_name)
+    if wrapper is None:
+        raise UserError(f"MPI library {mpi.name} has no {wrapper_name}, so {source.name} cannot be compiled with it")
+    target = build_folder / source.stem
+    command = [str(wrapper), "-O2", "-g", "-o", str(target), str(source), "-lm"]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        sys.stderr.write(result.stderr)
+        raise UserError(f"{source.name} does not compile with {wrapper_name} of {mpi.name} (its messages are above)")
+    return target

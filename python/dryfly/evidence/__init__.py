@@ -1,0 +1,1 @@
+"""Published measurements beside what dryfly gives."""

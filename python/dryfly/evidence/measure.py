@@ -1,0 +1,104 @@
+"""Carries out the measurements of a registry: real MPI programs under `dryfly run`, or patterns of commands given to
+the NICs by dryfly-generator. Each gives figures by key."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from dryfly.base.errors import RunError
+from dryfly.base.paths import GENERATOR, native, programs_folder
+from dryfly.case.placement import place
+from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.evidence.published import Measurement
+from dryfly.machine.machine import Machine, load
+from dryfly.machine.names import NodeNames
+
+_TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
+_SEED = 1
+
+Figures = dict[str, float]
+
+
+def measure(measurement: Measurement) -> Figures:
+    return _run_program(measurement) if measurement.program else _run_pattern(measurement)
+
+
+def _run_program(measurement: Measurement) -> Figures:
+    command = [sys.executable, "-m", "dryfly", "run", "--quiet", "--compute", "none", "--seed", str(_SEED)]
+    command += ["--machine", measurement.machine, "-N", str(measurement.nodes), "--ppn", str(measurement.ppn)]
+    for item in measurement.sets:
+        command += ["--set", item]
+    with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
+        if measurement.faults:
+            file = Path(folder) / "faults.toml"
+            flaps = ("".join(f'{key} = "{value}"\n' for key, value in flap.items()) for flap in measurement.faults)
+            file.write_text("".join(f"[[flap]]\n{flap}" for flap in flaps), encoding="utf-8")
+            command += ["--faults", str(file)]
+        command += ["--", str(programs_folder() / "micro" / f"{measurement.program}.c"), *measurement.arguments]
+        output = _output_of(command, measurement.name, measurement.environment)
+    figures: Figures = {}
+    for size, first, second in _TABLE_ROW.findall(output):
+        figures[size] = float(first)
+        if second:
+            figures[f"{size}.2"] = float(second)
+    return figures
+
+
+def _run_pattern(measurement: Measurement) -> Figures:
+    machine = load(measurement.machine, sets=measurement.sets)
+    figures: Figures = {}
+    with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
+        spec = Path(folder) / "spec"
+        placement = place(machine, nodes=2, seed=_SEED)
+        spec.write_text(resolve(machine, placement, seed=_SEED, compute=ComputeSpec.parse("none")), encoding="utf-8")
+        arguments = [*measurement.arguments, *_where(measurement, machine, Path(folder))]
+        if measurement.operation:
+            arguments.append(f"operation={measurement.operation}")
+        for size in measurement.sizes:
+            command = [str(native(GENERATOR)), str(spec), measurement.pattern, f"bytes={size}", *arguments]
+            answer = json.loads(_output_of(command, measurement.name))
+            figures |= {f"{size}.{key}": float(value) for key, value in answer.items()}
+            main = answer["mean_ps"] * 1e-6 if "mean_ps" in answer else answer["bytes_per_s"] * 1e-6
+            figures[str(size)] = main  # us, or MB/s
+    return figures
+
+
+def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str]:
+    names = NodeNames(machine)
+    if measurement.ends is not None:
+        ends = [end.split(".") for end in measurement.ends]
+        return [f"{key}={names.number(int(node))}.{nic}" for key, (node, nic) in zip("ab", ends, strict=True)]
+    assert measurement.crowd is not None
+    wanted, of = measurement.crowd
+    lines = [
+        f"{names.number(node)}.{nic}\n"
+        for node in (number * of // wanted for number in range(wanted))
+        for nic in range(names.nics(node))
+    ]
+    file = folder / "ranks"
+    file.write_text("".join(lines), encoding="utf-8")
+    return [f"ranks={file}"]
+
+
+def _output_of(command: list[str], name: str, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        raise RunError(
+            f"measurement {name} ended with status {done.returncode} (its messages are above)", exit_status=1
+        )
+    return done.stdout

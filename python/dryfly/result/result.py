@@ -1,0 +1,260 @@
+"""The result of a run: what the conductor counted, in the documented form (docs/result-json.md), and its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dryfly import __version__
+from dryfly.base.errors import RunError
+from dryfly.base.files import write_whole
+from dryfly.case.placement import Placement
+from dryfly.case.resolve import ComputeSpec
+from dryfly.machine.machine import Machine
+from dryfly.machine.names import NodeNames, link_name
+from dryfly.mpi.libraries import MpiLibrary
+from dryfly.result.counters import TIMEOUTS
+from dryfly.result.finding import LET_GO, Finding
+from dryfly.scenario.storage import Storage
+from dryfly.scenario.storage import result as storage_rows
+
+FORMAT = 1
+DROPPED_SHARE_WARNING = 0.02
+_PS_PER_S = 10**12
+_NS_PER_S = 10**9
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInput:
+    """What was asked for."""
+
+    machine: Machine
+    placement: Placement
+    seed: int
+    compute: ComputeSpec
+    mpi: MpiLibrary
+    program: tuple[str, ...]
+    spec: str
+    storage: Storage | None = None
+
+
+def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, findings: Sequence[Finding]) -> Json:
+    names = NodeNames(run.machine)
+    ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
+    messages = int(counted.get("messages", 0))
+    compute = _compute(run, counted, ranks)
+    health = [*_run_health(counted, findings), *_compute_health(compute)]
+    spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
+    return {
+        "format": FORMAT,
+        "dryfly": __version__,
+        "machine": run.machine.name,
+        "nodes": len(run.placement.nodes),
+        "ranks": len(run.placement.ranks),
+        "placement": {"policy": run.placement.policy, "nodes": [names.name(node) for node in run.placement.nodes]},
+        "program": list(run.program),
+        "virtual_time_s": _seconds(counted.get("virtual_time_ps", 0)),
+        "wall_time_s": round(wall_time_s, 3),
+        "messages": messages,
+        "messages_per_wall_s": round(messages / wall_time_s, 1) if wall_time_s > 0 else 0.0,
+        "bytes": counted.get("bytes", 0),
+        "packets": counted.get("packets", 0),
+        "packet_hops": counted.get("packet_hops", 0),
+        "network_timeouts": counted.get("network_timeouts", 0),
+        "faults": _faults(run, names, counted.get("faults", {})),
+        "unexpected_messages": counted.get("unexpected_messages", 0),
+        "matching": dict(counted.get("matching", {})),
+        "seed": run.seed,
+        "fingerprint": counted.get("fingerprint", ""),
+        "repeatable": run.compute.mode in ("none", "replay", "model") and not spoiled,
+        "compute": compute,
+        "mpi": {
+            "name": run.mpi.name,
+            "version": run.mpi.version,
+            "libmpi": sorted({row["libmpi"] for row in ranks if row["libmpi"]}),
+            "libfabric": sorted({row["libfabric"] for row in ranks if row["libfabric"]}),
+        },
+        "time": _split(ranks),
+        "profile": [
+            {
+                "call": row.get("call", ""),
+                "count": row.get("count", 0),
+                "bytes": row.get("bytes", 0),
+                "time_s": _seconds(row.get("time_ps", 0)),
+            }
+            for row in counted.get("profile", [])
+        ],
+        "protocols": list(counted.get("protocols", [])),
+        "traffic_classes": list(counted.get("traffic_classes", [])),
+        "nics": _nics(run, names, counted.get("nics", [])),
+        "storage": storage_rows(
+            run.storage, counted.get("storage", []), seconds=_seconds(counted.get("virtual_time_ps", 0))
+        ),
+        "simulator": dict(counted.get("simulator", {})),
+        "health": health,
+        "ranks_detail": ranks,
+        "spec": run.spec,
+    }
+
+
+def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
+    rank = int(row.get("rank", 0))
+    return {
+        "rank": rank,
+        "node": names.name(run.placement.ranks[rank].node),
+        "nic": row.get("nic", 0),
+        "pid": row.get("pid", 0),
+        "virtual_time_s": _seconds(row.get("virtual_time_ps", 0)),
+        "computing_s": _seconds(row.get("computing_ps", 0)),
+        "communicating_s": _seconds(row.get("communicating_ps", 0)),
+        "waiting_s": _seconds(row.get("waiting_ps", 0)),
+        "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
+        "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
+        "messages_sent": row.get("messages_sent", 0),
+        "bytes_sent": row.get("bytes_sent", 0),
+        "mpi_calls": row.get("mpi_calls", 0),
+        "libmpi": row.get("libmpi", ""),
+        "libfabric": row.get("libfabric", ""),
+        "program": row.get("program", ""),
+    }
+
+
+def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+    name_of = {names.number(node): names.name(node) for node in run.placement.nodes}
+    return [
+        {
+            "node": name_of[row["node"]],
+            "index": row["index"],
+            "mac": _mac(row.get("address")),
+            "network_timeouts": sum(row["counters"].get(name, 0) for name in TIMEOUTS),
+            "counters": dict(row["counters"]),
+        }
+        for row in rows
+    ]
+
+
+def _mac(address: int | None) -> str | None:
+    """Of the NIC with this address on the fabric (core/topology/address.hpp)."""
+    return None if address is None else f"02:00:00:{address >> 16:02x}:{address >> 8 & 255:02x}:{address & 255:02x}"
+
+
+def _faults(run: RunInput, names: NodeNames, counted: Mapping[str, Any]) -> Json:
+    rows = counted.get("links", [])
+    name_of = {names.number(node): names.name(node) for node in range(run.machine.nodes_max)} if rows else {}
+    return {**counted, "links": [_link(name_of, row) for row in rows]}
+
+
+def _link(name_of: Mapping[int, str], row: Mapping[str, Any]) -> Json:
+    return {
+        "name": link_name(row, name_of),
+        "kind": row["kind"],
+        "state": row["state"],
+        "times_down": row["times_down"],
+        **{f"{what}_s": _seconds(row[f"{what}_ps"]) for what in ("down", "fewer_lanes", "drained")},
+        "packets_lost": row["packets_lost"],
+        "replays": row["replays"],
+    }
+
+
+def _split(ranks: Sequence[Json]) -> Json:
+    """Mean over the ranks, and the rank that the others wait for: the one that itself waits least."""
+    parts = ("computing_s", "communicating_s", "waiting_s")
+    if not ranks:
+        return {"mean": dict.fromkeys(parts, 0.0), "slowest": {"rank": 0, **dict.fromkeys(parts, 0.0)}}
+    slowest = max(ranks, key=lambda row: (row["computing_s"] + row["communicating_s"], -row["rank"]))
+    return {
+        "mean": {part: sum(row[part] for row in ranks) / len(ranks) for part in parts},
+        "slowest": {"rank": slowest["rank"], **{part: slowest[part] for part in parts}},
+    }
+
+
+def _compute(run: RunInput, counted: Mapping[str, Any], ranks: Sequence[Json]) -> Json:
+    factor_ppm = run.compute.factor_ppm or run.machine.number("host.compute_factor")
+    dropped = sum(row["dropped_s"] for row in ranks)
+    job = len(ranks) * _seconds(counted.get("virtual_time_ps", 0))
+    return {
+        "mode": run.compute.mode,
+        "factor": factor_ppm / 10**6,
+        "measured_s": sum(row["measured_s"] for row in ranks),
+        "dropped_s": dropped,
+        "dropped_share": dropped * factor_ppm / 10**6 / job if job > 0 else 0.0,
+        "announced": sum(row.get("announced_work", 0) for row in counted.get("ranks", [])),
+        "numerics_skipped": run.compute.skip_numerics,
+    }
+
+
+def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list[Json]:
+    """A row per name: what was found during the run, then what the simulator counted."""
+    rows: list[Json] = []
+    for name in dict.fromkeys(finding.name for finding in findings):
+        same = [finding for finding in findings if finding.name == name]
+        text = same[0].text + (f" (and {len(same) - 1} more like this)" if len(same) > 1 else "")
+        rows.append(_finding(name, text, severity=same[0].severity, count=len(same)))
+    ranks = counted.get("ranks", [])
+    threads = sum(1 for row in ranks if row.get("several_threads"))
+    if threads:
+        text = f"{_ranks(threads)} called MPI while having several threads; their order is the host's: not repeatable"
+        rows.append(_finding("several_threads", text, severity="note", count=threads))
+    mismatched = sum(1 for row in ranks if row.get("replay_mismatches"))
+    if mismatched:
+        text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
+        rows.append(_finding("replay_mismatch", text, count=mismatched))
+    matching = counted.get("matching", {})
+    disabled = sum(count for name, count in matching.items() if name.startswith("flow_control_"))
+    if disabled:
+        text = f"a NIC has refused messages, {matching['messages_refused']} in all (see `matching` in the result)"
+        rows.append(_finding("flow_control", text, count=disabled))
+    timeouts = counted.get("network_timeouts", 0)
+    if timeouts:
+        rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
+    return rows
+
+
+def _compute_health(compute: Json) -> list[Json]:
+    if compute["mode"] == "model" and not compute["announced"]:
+        text = "the program announces no work (docs/compute-model.md), so its computing has taken no time"
+        return [_finding("nothing_announced", text)]
+    if compute["dropped_share"] <= DROPPED_SHARE_WARNING:
+        return []
+    share = f"{compute['dropped_share']:.1%}"
+    text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
+    return [_finding("dropped_gaps", text)]
+
+
+def _finding(name: str, text: str, *, severity: str = "warning", count: int = 1) -> Json:
+    return {"name": name, "severity": severity, "count": count, "text": text}
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'s' if count != 1 else ''}"
+
+
+def _seconds(picoseconds: Any) -> float:
+    return int(picoseconds) / _PS_PER_S
+
+
+def load_counted(path: Path) -> Json:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"the simulator's result cannot be read: {error}", exit_status=70) from None
+    if not isinstance(content, dict):
+        raise RunError("the simulator's result is no JSON object", exit_status=70)
+    return content
+
+
+def write(result: Json, target: str) -> None:
+    """In one piece: a file of that name is either the old one or the whole new one. `-` is standard output."""
+    text = json.dumps(result, indent=1) + "\n"
+    if target == "-":
+        print(text, end="", flush=True)
+        return
+    try:
+        write_whole(Path(target), text.encode())
+    except OSError as error:
+        raise RunError(f"the result cannot be written to {target}: {error.strerror}", exit_status=1) from None

@@ -1,0 +1,193 @@
+"""What a run prints: before it what will be simulated, after it what was."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dryfly.base.units import size_text, time_text
+from dryfly.case.memory import MemoryNeed
+from dryfly.case.program import Program
+from dryfly.machine.names import NodeNames
+from dryfly.machine.topology import summarise
+from dryfly.result.result import Json, RunInput
+from dryfly.scenario.storage import summary_line as storage_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_PARTS = ("computing", "communicating", "waiting")
+_PROFILE_ROWS = 12
+_SHARE_SHOWN = 0.0005
+_PS_PER_S = 10**12
+
+
+class Printer:
+    """Writes to standard error: standard output belongs to the program."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+
+    def say(self, text: str) -> None:
+        """Shown even when quiet: warnings and errors."""
+        self._console.print(f"dryfly: {text}", markup=False)
+
+    def show(self, *parts: RenderableType) -> None:
+        if not self._quiet:
+            for part in parts:
+                self._console.print(part)
+
+    def line_always(self, text: str) -> None:
+        """A further line of what `say` said."""
+        self._console.print(text, markup=False)
+
+    def line(self, text: str) -> None:
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+
+def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed) -> None:
+    machine, placement = run.machine, run.placement
+    counts = summarise(machine)
+    printer.line(f"dryfly: {machine.name}: {machine.title}")
+    printer.line(
+        f"  network   {counts.groups} groups, {counts.switches:,} switches, {counts.nics:,} NICs, "
+        f"{counts.local_links + counts.global_links:,} cables between switches"
+    )
+    printer.line(f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.seed}")
+    printer.line(f"  program   {shlex.join(run.program)} ({program.kind})")
+    printer.line(f"  mpi       {run.mpi.name}; compute {_compute_text(run)}")
+    there = "unknown" if memory.available is None else size_text(memory.available)
+    printer.line(
+        f"  memory    about {size_text(memory.needed)} for MPI and the simulator, besides the program's own data; "
+        f"{there} available"
+    )
+
+
+def _nodes_text(run: RunInput) -> str:
+    names = NodeNames(run.machine)
+    nodes = [names.name(node) for node in run.placement.nodes]
+    shown = ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]}, {nodes[1]}, ... {nodes[-1]}"
+    return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''} ({shown})"
+
+
+def _compute_text(run: RunInput) -> str:
+    if run.compute.mode == "measured":
+        factor = (run.compute.factor_ppm or run.machine.number("host.compute_factor")) / 10**6
+        return f"measured x {factor:g} (not repeatable)"
+    if run.compute.mode == "model":
+        from dryfly.machine.compute_model import summary
+
+        return summary(run.machine, skip_numerics=run.compute.skip_numerics)
+    return run.compute.mode
+
+
+def after(printer: Printer, run: RunInput, result: Json) -> None:
+    printer.line("")
+    printer.line(
+        f"dryfly: {result['machine']}: {result['ranks']} ranks on {_nodes_text(run)}, {run.placement.policy}; "
+        f"virtual time {_time(result['virtual_time_s'])}"
+    )
+    printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
+    mpi = result["mpi"]
+    dropped = result["compute"]["dropped_s"]
+    repeatable = "repeatable" if result["repeatable"] else "not repeatable"
+    printer.line(
+        f"  messages {result['messages']:,}   bytes {result['bytes']:,}   packet-hops {result['packet_hops']:,}   "
+        f"network time-outs {result['network_timeouts']}"
+    )
+    classes = [row for row in result["traffic_classes"] if row["packets"]]
+    if len(classes) > 1:
+        carried = (f"{row['class']} {row['packets']:,} packets, {row['bytes']:,} bytes" for row in classes)
+        printer.line(f"  classes  {'; '.join(carried)}")
+    if result["faults"].get("links"):
+        printer.line(f"  links    {_links_line(result['faults']['links'])}")
+    for row in result["storage"]:
+        printer.line(f"  storage  {storage_line(row)}")
+    printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
+    if result["compute"]["mode"] == "measured":
+        share = result["compute"]["dropped_share"]
+        printer.line(f"  dropped  {dropped:.6f} s of CPU time in short gaps ({share:.2%} of the job)")
+    wall, rate = result["wall_time_s"], result["messages_per_wall_s"]
+    printer.line(f"  wall     {wall:.2f} s, {rate:,.0f} messages per wall second")
+    printer.line(f"  seed {result['seed']}   fingerprint {result['fingerprint']} ({repeatable})")
+    line = timeouts_line(result["network_timeouts"], os.environ.get("MPICH_OFI_CXI_COUNTER_REPORT", "1"))
+    if line is not None:
+        printer.line_always(line)
+    for row in result["health"]:
+        printer.line(f"  {row['severity']} ({row['name']}): {row['text']}")
+
+
+def _links_line(links: Sequence[Mapping[str, Any]]) -> str:
+    """How the links that have had trouble are at the end, and which one lost most; each direction is one."""
+    states = Counter(link["state"].replace("fewer", "on fewer") for link in links)
+    worst = max(links, key=lambda link: link["packets_lost"])
+    lost = f"; {worst['name']} lost most, {worst['packets_lost']:,} packets" if worst["packets_lost"] else ""
+    return f"that had trouble: {', '.join(f'{count} now {state}' for state, count in states.items())}{lost}"
+
+
+def timeouts_line(timeouts: int, level: str) -> str | None:
+    """As Cray MPICH prints it at the end of a job: by default if there were any, from level 5 on always."""
+    if level == "0" or (timeouts == 0 and level != "5"):
+        return None
+    return f"MPICH Slingshot Network Summary: {timeouts} network timeouts"
+
+
+def _time(seconds: float) -> str:
+    return time_text(seconds * _PS_PER_S) if seconds > 0 else "0 s"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for position, column in enumerate(columns):
+        table.add_column(("  " if position == 0 else "") + column, justify="left" if position == 0 else "right")
+    return table
+
+
+def _time_table(result: Json) -> Table:
+    split, total = result["time"], result["virtual_time_s"] or 1.0
+    table = _table("time", "mean", "share", f"slowest (rank {split['slowest']['rank']})", "share")
+    for name in _PARTS:
+        mean, slowest = split["mean"][f"{name}_s"], split["slowest"][f"{name}_s"]
+        table.add_row(f"  {name}", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
+    ended = [result["virtual_time_s"] - sum(split[who][f"{name}_s"] for name in _PARTS) for who in ("mean", "slowest")]
+    if max(ended) / total >= _SHARE_SHOWN:  # of the time after a rank's MPI_Finalize, until the last one's
+        mean, slowest = ended
+        table.add_row("  finished", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
+    return table
+
+
+def _profile_table(result: Json) -> Table:
+    table = _table("MPI call", "count", "bytes", "time (all ranks)")
+    rows = sorted(result["profile"], key=lambda row: (-row["time_s"], row["call"]))
+    for row in rows[:_PROFILE_ROWS]:
+        table.add_row(f"  {row['call']}", f"{row['count']:,}", f"{row['bytes']:,}", _time(row["time_s"]))
+    if len(rows) > _PROFILE_ROWS:
+        rest = rows[_PROFILE_ROWS:]
+        table.add_row(
+            f"  {len(rest)} more calls",
+            f"{sum(row['count'] for row in rest):,}",
+            f"{sum(row['bytes'] for row in rest):,}",
+            _time(sum(row["time_s"] for row in rest)),
+        )
+    return table
+
+
+def _protocol_table(result: Json) -> Table:
+    """Messages by protocol and by the number of switch-to-switch links crossed."""
+    rows = [row for row in result["protocols"] if sum(row["messages_by_hops"]) + row["messages_on_node"]]
+    used = max((hops for row in rows for hops, count in enumerate(row["messages_by_hops"]) if count), default=-1)
+    table = _table("protocol", "messages", "bytes", "on node", *(f"{hops} hops" for hops in range(used + 1)))
+    for row in rows:
+        messages = sum(row["messages_by_hops"]) + row["messages_on_node"]
+        size = sum(row["bytes_by_hops"]) + row["bytes_on_node"]
+        by_hops = (f"{count:,}" for count in row["messages_by_hops"][: used + 1])
+        table.add_row(f"  {row['protocol']}", f"{messages:,}", f"{size:,}", f"{row['messages_on_node']:,}", *by_hops)
+    return table

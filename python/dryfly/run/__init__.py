@@ -1,0 +1,1 @@
+"""Starting and watching the processes of a run, or of a fabric that stays up."""

@@ -1,0 +1,1 @@
+"""What happens around a run: faults, and storage traffic beside it."""

@@ -1,0 +1,292 @@
+"""Faults: a scenario file (`--faults`), and what a machine file says is down. docs/cli.md describes both.
+
+What is said here in names of nodes and text with units becomes entries `faults.N` of the resolved spec. The simulator
+knows the wiring; it refuses a link that is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dryfly.base import units
+from dryfly.base.errors import UserError
+from dryfly.machine.machine import Machine
+from dryfly.machine.names import NodeNames
+
+_CABLE = re.compile(r"[sn]\d+[->][sn]\d+(\.\d+)?|n\d+")
+_KINDS_OF_CABLES = ("all", "edge", "local", "global")
+_PLACES = ("link", "switch", "nic", "node")
+_INSTANT_MAX = 10**18  # ps, 11 days
+_BILLION = 10**9
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One entry of the resolved spec, for each place it names."""
+
+    kind: str
+    places: tuple[str, ...]
+    from_ps: int = 0
+    until_ps: int | None = None
+    more: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    faults: tuple[Fault, ...] = ()
+    seed: int | None = None  # None: the run's
+
+
+# Keys of an entry besides the place: those it must have, and those it may have.
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "flap": ((), ("at", "for", "per_hour")),
+    "loss": (("at",), ()),
+    "lanes": (("lanes",), ("at", "for")),
+    "replays": (("rate",), ("at", "for")),
+    "drain": (("at",), ("for",)),
+}
+
+
+def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Scenario:
+    """The scenario of a file, or of a dict of the same form."""
+    if not isinstance(path, str):
+        return parse(path, machine, seed=seed)
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
+        raise UserError(f"--faults {path}: not valid TOML: {error}") from None
+    except OSError as error:
+        raise UserError(f"--faults {path} cannot be read: {error.strerror}") from None
+    return parse(content, machine, seed=seed, origin=path)
+
+
+def parse(content: Mapping[str, object], machine: Machine, *, seed: int, origin: str = "faults") -> Scenario:
+    """The scenario that a file's content, or a dict of the same form, describes."""
+    chosen = content.get("seed")
+    if chosen is not None and (not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < 2**63):
+        raise UserError(f"{origin}: seed = {chosen}: accepted is 0 to {2**63 - 1}")
+    faults: list[Fault] = []
+    for kind, entries in content.items():
+        if kind == "seed":
+            continue
+        if kind not in _KEYS:
+            raise UserError(f"{origin}: unknown table [[{kind}]]; accepted are {', '.join(_KEYS)}, and seed")
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise UserError(f"{origin}: {kind} is a list of tables: write [[{kind}]]")
+        for number, entry in enumerate(entries, start=1):
+            where = f"{origin}: {kind} {number}"
+            draw = _draw(chosen if chosen is not None else seed, f"{kind} {number}")
+            faults.append(_entry(machine, where, kind, entry, draw))
+    return Scenario(faults=tuple(faults), seed=chosen)
+
+
+def _draw(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"faults {seed} {name}".encode(), digest_size=8).digest(), "big")
+
+
+def _entry(machine: Machine, where: str, kind: str, entry: Mapping[str, object], draw: int) -> Fault:
+    needed, optional = _KEYS[kind]
+    for key in entry:
+        if key not in (*_PLACES, *needed, *optional):
+            raise UserError(f"{where}: unknown key {key}; accepted are {', '.join((*_PLACES, *needed, *optional))}")
+    for key in needed:
+        if key not in entry:
+            raise UserError(f"{where}: {key} is missing")
+    places = _places(machine, where, entry)
+    from_ps = _time(where, entry, "at", least=0) if "at" in entry else 0
+    until_ps = from_ps + _time(where, entry, "for", least=1) if "for" in entry else None
+    if kind == "flap":
+        return _flap(machine, where, entry, places, from_ps, until_ps, draw)
+    if kind == "lanes":
+        lanes = entry["lanes"]
+        if not isinstance(lanes, int) or isinstance(lanes, bool) or lanes not in (1, 2, 3):
+            raise UserError(f"{where}: lanes = {lanes}: accepted is 1 to 3 of the 4 (a link without lanes is a loss)")
+        return Fault(kind="lanes", places=places, from_ps=from_ps, until_ps=until_ps, more=(("lanes", lanes),))
+    if kind == "replays":
+        rate = _rate(where, entry["rate"])
+        return Fault(kind="replays", places=places, from_ps=from_ps, until_ps=until_ps, more=(("rate_ppb", rate),))
+    return Fault(kind="down" if kind == "loss" else kind, places=places, from_ps=from_ps, until_ps=until_ps)
+
+
+def _flap(
+    machine: Machine,
+    where: str,
+    entry: Mapping[str, object],
+    places: tuple[str, ...],
+    from_ps: int,
+    until_ps: int | None,
+    draw: int,
+) -> Fault:
+    """At an instant, for a time or for a retune that is drawn; or at random, so many in an hour on each link."""
+    least, most = machine.number("fabric.link.retune.least"), machine.number("fabric.link.retune.most")
+    if "per_hour" not in entry:
+        if "at" not in entry:
+            raise UserError(f"{where}: at or per_hour is missing")
+        until = until_ps if until_ps is not None else from_ps + least + draw % (most - least + 1)
+        return Fault(kind="down", places=places, from_ps=from_ps, until_ps=until)
+    per_hour = entry["per_hour"]
+    if isinstance(per_hour, bool) or not isinstance(per_hour, int | float) or not 0 < per_hour <= _SECONDS_PER_HOUR:
+        raise UserError(f"{where}: per_hour = {per_hour}: accepted is more than 0 and at most {_SECONDS_PER_HOUR}")
+    rate = max(1, round(per_hour * _BILLION / _SECONDS_PER_HOUR))
+    more = (("rate_ppb", rate), ("least_ps", least), ("most_ps", most))
+    return Fault(kind="flaps", places=places, from_ps=from_ps, until_ps=until_ps, more=more)
+
+
+def _time(where: str, entry: Mapping[str, object], key: str, *, least: int) -> int:
+    try:
+        value = units.parse(entry[key], units.TIME)
+    except UserError as error:
+        raise UserError(f'{where}: {key} = "{entry[key]}": {error}') from None
+    if not least <= value <= _INSTANT_MAX:
+        raise UserError(f'{where}: {key} = "{entry[key]}": accepted is {least} ps to {_INSTANT_MAX // 10**12} s')
+    return value
+
+
+def _rate(where: str, value: object) -> int:
+    """A share of packets in billionths: 1e-6, or "1 ppm"."""
+    try:
+        share = value if isinstance(value, int | float) else units.parse(value, units.RATIO) / 10**6
+    except UserError as error:
+        raise UserError(f'{where}: rate = "{value}": {error}') from None
+    if isinstance(value, bool) or not 1 / _BILLION <= share <= 1:
+        raise UserError(f"{where}: rate = {value}: accepted is 1e-9 to 1 of the packets")
+    return round(share * _BILLION)
+
+
+def _places(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[str, ...]:
+    given = [key for key in _PLACES if key in entry]
+    if len(given) != 1:
+        raise UserError(f"{where}: name one place by one of the keys {', '.join(_PLACES)}")
+    key = given[0]
+    text = entry[key]
+    if not isinstance(text, str):
+        raise UserError(f"{where}: {key} = {text}: accepted is text")
+    if key == "node":
+        return _nics_of_node(machine, f'{where}: node = "{text}"', text)
+    accepted = {
+        "link": '"s0-s4" for cables, "s0>s4" for one direction, "s0-s4.1" for the second of parallel ones, "n5" for '
+        "a NIC's, or " + ", ".join(_KINDS_OF_CABLES),
+        "switch": '"s0" and so on',
+        "nic": '"n0" and so on',
+    }[key]
+    fits = {
+        "link": _CABLE.fullmatch(text) is not None or text in _KINDS_OF_CABLES,
+        "switch": re.fullmatch(r"s\d+", text) is not None,
+        "nic": re.fullmatch(r"n\d+", text) is not None,
+    }[key]
+    if not fits:
+        raise UserError(f'{where}: {key} = "{text}": accepted is {accepted}')
+    _check_numbers(machine, f'{where}: {key} = "{text}"', text)
+    return (text,)
+
+
+def _check_numbers(machine: Machine, about: str, text: str) -> None:
+    from dryfly.machine.topology import summarise
+
+    counts = summarise(machine)
+    for letter, count, what in (("s", counts.switches, "switches"), ("n", counts.nics, "NICs")):
+        for number in re.findall(rf"{letter}(\d+)", text if text not in _KINDS_OF_CABLES else ""):
+            if int(number) >= count:
+                raise UserError(f"{about}: {machine.name} has the {what} {letter}0 to {letter}{count - 1}")
+
+
+def _nics_of_node(machine: Machine, about: str, name: str) -> tuple[str, ...]:
+    names = NodeNames(machine)
+    index = names.index(name)
+    if index is None:
+        first, last = names.name(0), names.name(machine.nodes_max - 1)
+        raise UserError(f"{about}: {machine.name} has no such node; its nodes are {first} to {last}")
+    first_nic = _first_nic(machine, names.number(index))
+    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(index)))
+
+
+def _first_nic(machine: Machine, node: int) -> int:
+    nics = 0
+    for kind in machine.kinds:
+        if node < kind.nodes_in_all:
+            return nics + node * kind.nics_per_node
+        node -= kind.nodes_in_all
+        nics += kind.nodes_in_all * kind.nics_per_node
+    raise IndexError(node)
+
+
+def down_nodes(machine: Machine) -> frozenset[int]:
+    """The job's nodes that the machine file says are down."""
+    names = NodeNames(machine)
+    found = (names.index(place) for place in _down(machine))
+    listed = frozenset(names.listed_down())
+    return listed | frozenset(index for index in found if index is not None)
+
+
+def absent(machine: Machine) -> tuple[Fault, ...]:
+    """What the machine file says is down, as faults that have always been there."""
+    names = NodeNames(machine)
+    faults: list[Fault] = []
+    for place in _down(machine):
+        about = f'machine {machine.name}: fabric.down: "{place}"'
+        if names.index(place) is not None:
+            faults.append(Fault(kind="absent", places=_nics_of_node(machine, about, place)))
+        elif _CABLE.fullmatch(place) or re.fullmatch(r"s\d+", place):
+            _check_numbers(machine, about, place)
+            faults.append(Fault(kind="absent", places=(place,)))
+        else:
+            raise UserError(f'{about}: accepted are cables such as "s0-s4", "s3", "n5", and names of nodes')
+    if machine.cabling is not None and machine.cabling.absent:
+        faults.append(Fault(kind="absent", places=machine.cabling.absent))
+    return tuple(faults)
+
+
+def _down(machine: Machine) -> list[str]:
+    text = machine.optional("fabric.down")
+    places = [place.strip() for place in str(text).split(",")] if text else []
+    cabling = machine.optional("fabric.cabling")
+    if cabling is None:
+        return places
+    try:
+        lines = Path(str(cabling)).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f'machine {machine.name}: fabric.cabling = "{cabling}": no file that can be read') from None
+    for number, line in enumerate(lines, start=1):
+        words = line.partition("#")[0].split()
+        if words and (len(words) != 2 or words[1] not in ("up", "down")):
+            raise UserError(f"{cabling}, line {number}: accepted is a cable or node, and up or down")
+        if words and words[1] == "down":
+            places.append(words[0])
+    return places
+
+
+def resolved(machine: Machine, scenario: Scenario | None, *, seed: int) -> list[tuple[str, int | str]]:
+    """The lines of the spec; none but the count where nothing is wrong."""
+    faults = [*absent(machine), *(scenario.faults if scenario is not None else ())]
+    rows = [(fault, place) for fault in faults for place in fault.places]
+    lines: list[tuple[str, int | str]] = [("faults.count", len(rows))]
+    if rows:
+        lines.append(("faults.seed", scenario.seed if scenario is not None and scenario.seed is not None else seed))
+    for number, (fault, place) in enumerate(rows):
+        name = f"faults.{number}"
+        lines += [(f"{name}.kind", fault.kind), (f"{name}.where", place), (f"{name}.from_ps", fault.from_ps)]
+        if fault.until_ps is not None:
+            lines.append((f"{name}.until_ps", fault.until_ps))
+        lines += [(f"{name}.{leaf}", value) for leaf, value in fault.more]
+    return lines
+
+
+def retry_lines(machine: Machine) -> list[tuple[str, int | str]]:
+    """The schedule of the NIC's retries."""
+    lines: list[tuple[str, int | str]] = []
+    items = [item.strip() for item in machine.text("nic.retry.delays").split(",")]
+    for number, item in enumerate(items):
+        try:
+            delay = units.parse(item, units.TIME)
+        except UserError as error:
+            raise UserError(f'machine {machine.name}: nic.retry.delays: "{item}": {error}') from None
+        lines.append((f"nic.retry.delay.{number}.ps", delay))
+    if len(items) > 7:
+        raise UserError(f"machine {machine.name}: nic.retry.delays: {len(items)} retries; accepted are up to 7")
+    return [("nic.retry.count", len(items)), *lines]

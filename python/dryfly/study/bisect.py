@@ -1,0 +1,321 @@
+"""`dryfly bisect`: finds the change in a series that made a benchmark faster or slower.
+
+Time is virtual and computing takes none, so a figure has no noise: one run a point is enough, and small differences
+count. Every figure is kept in the state file as soon as it is there; the same command goes on from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from dryfly.apps import benchmarks, solver
+from dryfly.apps.benchmarks import KINDS, Benchmark, check_options, number
+from dryfly.base.errors import RunError, UserError
+from dryfly.base.files import write_whole
+from dryfly.case import program
+from dryfly.result import result
+from dryfly.result.capture import check_target
+from dryfly.study import series
+from dryfly.study.changepoint import Ends, Found, ends, search
+from dryfly.study.series import Series, UntestableError
+from dryfly.study.trial import Place, Result, Store, Trial, program_hashes, run_all
+
+FORMAT = 1
+SAME = 1e-9  # relative: ends closer than this are the same
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    over: str
+    fixed: str | None = None
+    where: Place = field(default_factory=Place)
+    command: tuple[str, ...] = ()
+    figure: str | None = None
+    threshold: float | None = None
+    repository: str | None = None
+    build: str | None = None
+    prefix: str | None = None
+    state: str = "dryfly-bisect.json"
+    json_file: str | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What is read from a run."""
+
+    name: str
+    unit: str = ""
+    size: int | None = None  # a row of a benchmark's table
+    pattern: re.Pattern[str] | None = None  # of a program's output
+    more_is_better: bool | None = None  # None: not known
+
+    def read(self, outcome: Result) -> float:
+        if self.size is not None:
+            table = benchmarks.read(outcome["output"])
+            if self.size not in table:
+                raise UntestableError(f"its table has no row for {self.size}")
+            return table[self.size]
+        if self.pattern is None:
+            return float(outcome["virtual_time_s"]) * 1e6
+        found = self.pattern.findall(outcome["output"])
+        try:
+            return float(found[-1])
+        except (IndexError, TypeError, ValueError):
+            raise UntestableError(f'its output has no number at "{self.pattern.pattern}"') from None
+
+    def direction(self, before: float, after: float) -> str:
+        if self.more_is_better is None:
+            return "larger" if after > before else "smaller"
+        return "faster" if (after > before) == self.more_is_better else "slower"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    name: str
+    figure: float | None
+    why: str = ""  # it has no figure
+
+
+class State:
+    """The figures so far, in a file. It belongs to one question: another one is refused, not mixed in."""
+
+    def __init__(self, path: Path, question: Mapping[str, Any]) -> None:
+        self._path = path
+        self._question = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:24]
+        self._shown = question
+        self.points: dict[str, Point] = {}
+        if path.exists():
+            self._load()
+
+    def _load(self) -> None:
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+            same = content["question"] == self._question
+            points = [Point(**row) for row in content["points"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(
+                f"--state {self._path}: that file is not of dryfly bisect; another name is needed"
+            ) from None
+        if not same:
+            raise UserError(f"--state {self._path}: it belongs to another question; remove it, or give another name")
+        self.points = {point.name: point for point in points}
+
+    def put(self, point: Point) -> None:
+        self.points[point.name] = point
+        content = {"question": self._question, "asked": self._shown, "points": [vars(p) for p in self.points.values()]}
+        try:
+            write_whole(self._path, (json.dumps(content, indent=1) + "\n").encode())
+        except OSError as error:
+            raise RunError(f"{self._path} cannot be written: {error.strerror}", exit_status=1) from None
+
+
+def bisect(options: Options) -> int:
+    """0 when the change was found; 1 when the ends are alike or cannot be tested."""
+    figure, command, sources = _what(options)
+    if options.threshold is not None and not 0 < options.threshold < 100:
+        raise UserError(f"--threshold {options.threshold:.4g}: accepted is a share above 0, such as 5%")
+    path = Path(options.state)
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"--state {path}: the folder {path.absolute().parent} does not exist")
+    if options.json_file not in (None, "-"):
+        check_target("--json", str(options.json_file), folder=False)
+    fixed = series.check_fixed(options.fixed)
+    work = path.with_name(f"{path.name}.worktree")
+    points = series.parse(
+        options.over, repository=options.repository, build=options.build, prefix=options.prefix, work=work
+    )
+    base = Trial(setting=fixed, where=options.where, command=command, sources=sources, timeout_s=options.timeout_s)
+    base.check_place()
+    points.check(base)
+    state = State(path, _question(options, points.names))
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    finished = False
+    try:
+        code, content = _find(options, points, base, figure, state, console)
+        finished = True
+    finally:
+        points.close(finished=finished)
+    if options.json_file is not None:
+        result.write(content, options.json_file)
+    return code
+
+
+def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
+    """The figure, the command and its sources: a benchmark by name, or a program."""
+    words = options.command
+    if not words:
+        raise UserError("what is to be measured is missing: a benchmark such as -- alltoall -m 4096:4096, or a program")
+    if words[0] not in KINDS:
+        if not options.over.startswith("git:") and words[0] not in solver.NAMES:
+            program.find(words[0])  # raises UserError; a commit may have to build it first
+        if options.figure is None:
+            return Figure(name="virtual time", unit="us", more_is_better=False), words, ()
+        return Figure(name=options.figure, pattern=_pattern(options.figure)), words, ()
+    options_of_it = check_options(words[0], words[1:])
+    benchmark = Benchmark(name=words[0], options=tuple(word for option in options_of_it for word in option))
+    kind = benchmark.kind
+    size = _size(benchmark, options.figure)
+    name = f"{benchmark.shown}, {size} B" if size else benchmark.shown
+    sources = (benchmark.source, *sorted(benchmark.source.parent.glob("*.h")))
+    figure = Figure(name=name, unit=kind.unit, size=size, more_is_better=kind.more_is_better)
+    return figure, benchmark.command(), sources
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(text, re.MULTILINE)
+    except re.error as error:
+        raise UserError(f'--figure "{text}": no regular expression ({error})') from None
+    if pattern.groups != 1:
+        raise UserError(f'--figure "{text}": one group is needed around the number, such as "Time: ([0-9.]+)"')
+    return pattern
+
+
+def _size(benchmark: Benchmark, text: str | None) -> int:
+    """The row of the table that counts: --figure, or the only size that -m allows."""
+    if benchmark.name == "barrier":
+        return 0
+    if text is not None:
+        if not text.isdecimal() or int(text) < 1:
+            raise UserError(f"--figure {text}: for a benchmark it is a message size in bytes")
+        return int(text)
+    words = benchmark.options
+    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
+    first, colon, last = given[-1].partition(":") if given else ("", "", "")
+    if colon and first == last:
+        return number(first)
+    raise UserError(f"{benchmark.shown} measures several sizes: --figure SIZE says which one counts, or -m 4096:4096")
+
+
+def _question(options: Options, names: Sequence[str]) -> dict[str, Any]:
+    where = options.where
+    return {
+        "over": options.over,
+        "points": [names[0], names[-1], len(names)],
+        "with": options.fixed,
+        "where": [where.machine, where.nodes, where.ppn, where.place, where.seed, *where.sets],
+        "command": list(options.command),
+        "figure": options.figure,
+        "build": options.build,
+        "prefix": options.prefix,
+        "dryfly": program_hashes(),
+    }
+
+
+def _find(
+    options: Options, points: Series, base: Trial, figure: Figure, state: State, console: Console
+) -> tuple[int, dict[str, Any]]:
+    names = points.names
+
+    def measure(place: int) -> float | None:
+        name = names[place]
+        if name not in state.points:
+            state.put(_measure(points, place, base, figure))
+            shown = state.points[name]
+            text = _text(shown.figure, figure) if shown.figure is not None else f"cannot be tested: {shown.why}"
+            console.print(f"dryfly: {name}: {text}", markup=False)
+        return state.points[name].figure
+
+    between = ends(len(names), measure)
+    found = None
+    if between is not None and _differ(between, options.threshold):
+        found = search(between, measure, threshold=options.threshold)
+    content = _content(options, names, figure, state, between, found)
+    if options.json_file != "-":
+        _show(points, figure, state, between, found, options)
+    return (0 if found is not None else 1), content
+
+
+def _measure(points: Series, place: int, base: Trial, figure: Figure) -> Point:
+    name = points.names[place]
+    try:
+        trial = points.trial(place, base)
+        outcome = run_all([trial], Store(None), jobs=1, done=lambda *_: None)[trial]
+        if outcome["failure"]:
+            return Point(name=name, figure=None, why=outcome["failure"])
+        return Point(name=name, figure=figure.read(outcome))
+    except (UntestableError, UserError) as error:
+        return Point(name=name, figure=None, why=str(error))
+
+
+def _differ(between: Ends, threshold: float | None) -> bool:
+    least = threshold if threshold is not None else SAME
+    return abs(between.last_figure - between.first_figure) > least * abs(between.first_figure)
+
+
+def _text(value: float | None, figure: Figure) -> str:
+    return "-" if value is None else f"{value:,.6g} {figure.unit}".rstrip()
+
+
+def _show(
+    points: Series, figure: Figure, state: State, between: Ends | None, found: Found | None, options: Options
+) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    table = RichTable(title=f"{figure.name} over {options.over}", title_justify="left", title_style="bold")
+    for head in ("", "figure", ""):
+        table.add_column(head)
+    for name in points.names:
+        if name in state.points:
+            table.add_row(
+                name, _text(state.points[name].figure, figure), _verdict(state.points[name], between, options)
+            )
+    console.print(table)
+    if between is None:
+        console.print("fewer than two of them can be tested", markup=False)
+    elif found is None:
+        ends_are = f"{_text(between.first_figure, figure)} and {_text(between.last_figure, figure)}"
+        console.print(f"both ends are alike ({ends_are}): there is nothing to find", markup=False)
+    else:
+        _show_found(console, points, figure, state, found)
+
+
+def _verdict(point: Point, between: Ends | None, options: Options) -> str:
+    if point.figure is None:
+        return f"cannot be tested: {point.why}"
+    if between is None or not _differ(between, options.threshold):
+        return ""
+    return "as the last" if between.like_last(point.figure, options.threshold) else "as the first"
+
+
+def _show_found(console: Console, points: Series, figure: Figure, state: State, found: Found) -> None:
+    names = points.names
+    before, after = state.points[names[found.before]].figure, state.points[names[found.after]].figure
+    assert before is not None
+    assert after is not None
+    factor = f", x {after / before:.4g}" if before > 0 else ""
+    said = f"{figure.direction(before, after)} from {names[found.before]} ({_text(before, figure)}) "
+    console.print(f"{said}to {names[found.after]} ({_text(after, figure)}{factor})", markup=False)
+    if found.after - found.before > 1:
+        skipped = ", ".join(names[found.before + 1 : found.after])
+        console.print(f"the change may be in any of these, which cannot be tested: {skipped}", markup=False)
+    about = points.about(found.after)
+    if about:
+        console.print(about, markup=False)
+
+
+def _content(
+    options: Options, names: Sequence[str], figure: Figure, state: State, between: Ends | None, found: Found | None
+) -> dict[str, Any]:
+    tried = [vars(state.points[name]) for name in names if name in state.points]
+    return {
+        "format": FORMAT,
+        "over": options.over,
+        "figure": figure.name,
+        "unit": figure.unit,
+        "points": len(names),
+        "tried": tried,
+        "ends": None if between is None else [names[between.first], names[between.last]],
+        "before": None if found is None else names[found.before],
+        "after": None if found is None else names[found.after],
+        "untestable_between": [] if found is None else list(names[found.before + 1 : found.after]),
+    }

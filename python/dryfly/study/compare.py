@@ -1,0 +1,346 @@
+"""`dryfly compare`: the same benchmarks with several MPI libraries and settings, on the same simulated nodes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from dryfly.apps import benchmarks
+from dryfly.apps.benchmarks import Benchmark, Ranges, Table
+from dryfly.base.errors import UserError
+from dryfly.result import result
+from dryfly.result.capture import check_target
+from dryfly.study import changes
+from dryfly.study.changes import Change
+from dryfly.study.plan import Plan
+from dryfly.study.trial import Result, Setting, Store, Trial, run_all
+from dryfly.study.verdict import Verdict, verdicts
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    folder: str = "dryfly-compare"
+    json_file: str | None = None
+    jobs: int | None = None
+    counts: bool = True
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One setting in one benchmark."""
+
+    setting: Setting
+    table: Table
+    result: Result
+    changes: tuple[Change, ...]
+    ranges: Ranges
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    benchmark: Benchmark
+    ranks: int
+    nodes: int
+    lines: tuple[Line, ...]
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        return {line.setting.label: line.table for line in self.lines if line.table}
+
+    @property
+    def shown(self) -> str:
+        return f"{self.benchmark.shown}, {self.ranks} ranks on {self.nodes} nodes"
+
+    def best_text(self, size: int) -> str:
+        return best_text(self.verdicts[size], (label for label, table in self.tables.items() if size in table))
+
+    @property
+    def changes(self) -> list[str]:
+        """A line for each change, with all that change in that way."""
+        labels: dict[Change, list[str]] = {}
+        for line in self.lines:
+            for change in line.changes:
+                labels.setdefault(change, []).append(line.setting.label)
+        texts = sorted(labels, key=lambda change: (change.at, change.what, change.text))
+        everyone = len(self.tables)
+        return [change_text("all" if len(labels[c]) == everyone > 1 else ", ".join(labels[c]), c) for c in texts]
+
+    @property
+    def ranges(self) -> dict[str, Ranges]:
+        return {line.setting.label: line.ranges for line in self.lines if line.ranges}
+
+    def cell(self, label: str, size: int) -> str:
+        """A figure, and with -f those of the fastest and the slowest rank."""
+        text = figure_text(self.tables[label].get(size))
+        if size not in self.ranges.get(label, {}):
+            return text
+        least, most = self.ranges[label][size]
+        return f"{text} ({figure_text(least)}..{figure_text(most)})"
+
+    @property
+    def verdicts(self) -> dict[int, Verdict]:
+        return verdicts(self.tables, more_is_better=self.benchmark.kind.more_is_better)
+
+
+def compare(plan: Plan, options: Options) -> int:
+    """0 when every run came to its end, else 1; raises UserError for what is wrong before the first."""
+    folder = Path(options.folder)
+    _check(folder, options)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
+    store = Store(folder / "runs")
+    pairs = [(benchmark, setting) for benchmark in plan.benchmarks for setting in plan.settings]
+    trials = {pair: _trial(plan, *pair, options) for pair in pairs}
+    measured = run_all(trials.values(), store, jobs=jobs, done=_progress(console, len(trials), "measured"))
+    counted: dict[Trial, Result] = {}
+    recorded: dict[tuple[Benchmark, Setting], Trial] = {}
+    if options.counts:
+        for pair, trial in trials.items():
+            table = benchmarks.read(measured[trial].get("output", ""))
+            if len(table) > 1:
+                recorded[pair] = _counting(plan, *pair, sorted(table), options)
+        counted = run_all(recorded.values(), store, jobs=jobs, done=_progress(console, len(recorded), "counted"))
+    lines = {
+        pair: _line(*pair, measured[trial], counted.get(recorded.get(pair, trial))) for pair, trial in trials.items()
+    }
+    sections = [_section(plan, benchmark, lines) for benchmark in plan.benchmarks]
+    content = _content(plan, sections)
+    result.write(content, str(folder / "compare.json"))
+    _write_page(folder, plan, sections, console)
+    if options.json_file is not None:
+        result.write(content, options.json_file)
+    if options.json_file != "-":
+        show(sections)
+    return 1 if any(line.failure for line in lines.values()) else 0
+
+
+def _check(folder: Path, options: Options) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"-o {folder}: that is a file; a folder is needed")
+    base = folder if folder.exists() else folder.absolute().parent
+    if not base.is_dir():
+        raise UserError(f"-o {folder}: the folder {base} does not exist")
+    if not os.access(base, os.W_OK):
+        raise UserError(f"-o {folder}: nothing can be written there")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UserError(f"-o {folder}: the folder cannot be made: {error.strerror}") from None
+    if options.json_file not in (None, "-"):
+        check_target("--json", str(options.json_file), folder=False)
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"--jobs {options.jobs}: accepted is 1 or more")
+    if options.counts:
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError:
+            raise UserError(
+                'counting protocols needs pyarrow: pip install "dryfly[record]", or say --no-counts'
+            ) from None
+
+
+def _trial(plan: Plan, benchmark: Benchmark, setting: Setting, options: Options) -> Trial:
+    return Trial(
+        setting=setting,
+        where=plan.place_of(benchmark),
+        command=benchmark.command(),
+        sources=_sources(benchmark),
+        timeout_s=options.timeout_s,
+    )
+
+
+def _sources(benchmark: Benchmark) -> tuple[Path, ...]:
+    return (benchmark.source, *sorted(benchmark.source.parent.glob("*.h")))
+
+
+def _counting(plan: Plan, benchmark: Benchmark, setting: Setting, sizes: list[int], options: Options) -> Trial:
+    """One timed repetition a size, recorded. Collectives get one before it, in which a library may set itself up."""
+    kind = benchmark.kind
+    warmup, barriers = ("1", 2) if kind.collective else ("0", 1)
+    digest = partial(_digest, calls=kind.calls, sizes=sizes, barriers=barriers, last=kind.collective)
+    return Trial(
+        setting=setting,
+        where=plan.place_of(benchmark),
+        command=benchmark.command("-i", "1", "-x", warmup),
+        sources=_sources(benchmark),
+        recorded=True,
+        digest=digest,
+        timeout_s=options.timeout_s,
+    )
+
+
+def _digest(folder: Path, *, calls: frozenset[str], sizes: list[int], barriers: int, last: bool) -> Result:
+    counted = changes.count(folder, calls=calls, sizes=sizes, barriers=barriers, last=last)
+    return {str(size): row for size, row in counted.items()}
+
+
+def _progress(console: Console, of: int, what: str) -> Callable[[Trial, Result, bool], None]:
+    number = 0
+
+    def say(trial: Trial, outcome: Result, kept: bool) -> None:
+        nonlocal number
+        number += 1
+        name = Path(trial.command[0]).stem
+        how = "kept from before" if kept else f"{outcome['wall_time_s']:.1f} s"
+        if outcome["failure"]:
+            how = f"failed: {outcome['failure']}"
+        console.print(f"dryfly: {what} {number} of {of}: {name} with {trial.setting.label}: {how}", markup=False)
+        for line in outcome.get("said", ()):
+            console.print(f"  {line}", markup=False)
+
+    return say
+
+
+def _line(benchmark: Benchmark, setting: Setting, measured: Result, counted: Result | None) -> Line:
+    table = benchmarks.read(measured["output"]) if not measured["failure"] else {}
+    failure = measured["failure"]
+    if not failure and not table:
+        failure = "it printed no table"
+    found = changes.from_curve(changes.as_times(table, rate=benchmark.kind.more_is_better))
+    counts = counted.get("digest") if counted is not None else None
+    if counts:
+        certain = changes.from_counts({int(size): row for size, row in counts.items()})
+        places = {change.at for change in certain}
+        found = sorted([*certain, *(c for c in found if c.at not in places)], key=lambda change: change.at)
+    kept = {**measured, "counts": counts}
+    ranges = benchmarks.read_ranges(measured["output"]) if table and "-f" in benchmark.options else {}
+    return Line(setting=setting, table=table, result=kept, changes=tuple(found), ranges=ranges, failure=failure)
+
+
+def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Setting], Line]) -> Section:
+    where = plan.place_of(benchmark)
+    mine = tuple(lines[benchmark, setting] for setting in plan.settings)
+    return Section(benchmark=benchmark, ranks=where.nodes * where.ppn, nodes=where.nodes, lines=mine)
+
+
+def size_text(size: int) -> str:
+    if size == 0:
+        return "-"
+    for unit, scale in (("Mi", 2**20), ("Ki", 2**10)):
+        if size >= scale and size % scale == 0:
+            return f"{size // scale} {unit}"
+    return str(size)
+
+
+def figure_text(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:,.1f}" if value >= 1000 else f"{value:.2f}"
+
+
+def best_text(verdict: Verdict, labels: Iterable[str]) -> str:
+    """`labels`: of those that have a figure."""
+    rest = [label for label in labels if label not in verdict.best]
+    if len(verdict.best) > 1 and len(rest) < 2:
+        return f"all but {rest[0]}" if rest else "equal"
+    return " = ".join(verdict.best)
+
+
+def show(sections: list[Section]) -> None:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    for section in sections:
+        kind = section.benchmark.kind
+        console.print(f"{kind.title}, {kind.unit}: {section.shown}", style="bold", markup=False, soft_wrap=True)
+        table = RichTable()
+        table.add_column("size", justify="right", no_wrap=True)
+        for label in section.tables:
+            table.add_column(label, justify="right")
+        table.add_column("best", max_width=40)
+        table.add_column("ahead", justify="right", no_wrap=True)
+        judged = section.verdicts
+        for size, verdict in judged.items():
+            cells = [
+                Text(section.cell(label, size), style="bold green" if label in verdict.best else "")
+                for label in section.tables
+            ]
+            ahead = "" if verdict.ahead == 1 else f"x {verdict.ahead:.2f}"
+            table.add_row(size_text(size), *cells, section.best_text(size), ahead)
+        if section.tables:
+            console.print(table)
+        for line in section.lines:
+            if line.failure:
+                console.print(f"{line.setting.label}: failed: {line.failure}", markup=False)
+        for text in section.changes:
+            console.print(f"  {text}", markup=False, soft_wrap=True)
+        console.print()
+
+
+def change_text(label: str, change: Change) -> str:
+    sizes = f"{size_text(change.after)} -> {size_text(change.at)}"
+    return f"{label}, {sizes}: {change.what}: {change.text} (seen in {change.seen_in})"
+
+
+def _content(plan: Plan, sections: list[Section]) -> dict[str, Any]:
+    where = plan.where
+    return {
+        "format": FORMAT,
+        "machine": where.machine,
+        "nodes": where.nodes,
+        "ppn": where.ppn,
+        "place": where.place,
+        "seed": where.seed,
+        "set": list(where.sets),
+        "settings": [
+            {
+                "label": s.label,
+                "mpi": s.mpi,
+                "environment": dict(s.environment),
+                "set": list(s.sets),
+                "flags": dict(s.flags),
+            }
+            for s in plan.settings
+        ],
+        "benchmarks": [_section_content(section) for section in sections],
+    }
+
+
+def _section_content(section: Section) -> dict[str, Any]:
+    kind = section.benchmark.kind
+    return {
+        "benchmark": section.benchmark.name,
+        "options": list(section.benchmark.options),
+        "ranks": section.ranks,
+        "nodes": section.nodes,
+        "unit": kind.unit,
+        "more_is_better": kind.more_is_better,
+        "best": {str(size): {"labels": list(v.best), "ahead": v.ahead} for size, v in section.verdicts.items()},
+        "lines": [
+            {
+                "label": line.setting.label,
+                "failure": line.failure,
+                "figures": {str(size): value for size, value in line.table.items()},
+                "ranges": {str(size): list(values) for size, values in line.ranges.items()},
+                "fingerprint": line.result.get("fingerprint", ""),
+                "repeatable": line.result.get("repeatable", False),
+                "wall_time_s": line.result.get("wall_time_s"),
+                "changes": [vars(change) for change in line.changes],
+                "counts": line.result.get("counts"),
+            }
+            for line in section.lines
+        ],
+    }
+
+
+def _write_page(folder: Path, plan: Plan, sections: list[Section], console: Console) -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        console.print('dryfly: no page with plots: pip install "dryfly[record]"', markup=False)
+        return
+    from dryfly.study import compare_page
+
+    compare_page.write(folder / "compare.html", plan, sections)
+    console.print(f"dryfly: {folder / 'compare.html'} has the plots, each is a .svg beside it", markup=False)

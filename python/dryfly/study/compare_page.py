@@ -1,0 +1,86 @@
+"""The page of a comparison: a plot and a table for each benchmark. It needs nothing beside it; each plot is a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from dryfly.base.errors import RunError
+from dryfly.base.files import write_whole
+from dryfly.report import pictures
+from dryfly.study.compare import Section, size_text
+from dryfly.study.plan import Plan
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1000px; margin: 2em auto; padding: 0 1em; }
+h2 { margin-top: 2em; } p, li { color: #444; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .12em .9em .12em 0; } th { border-bottom: 1px solid #bbb; vertical-align: bottom; }
+td { white-space: nowrap; } td.among { white-space: normal; text-align: left; max-width: 18em; }
+td.best { font-weight: 700; color: #1a7a3a; } td.name { text-align: left; } .failed { color: #a33; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def write(target: Path, plan: Plan, sections: Sequence[Section]) -> None:
+    where = plan.where
+    settings = "".join(
+        f"<tr><td class=name>{escape(s.label)}</td><td class=name>{escape(s.mpi or '')}</td><td class=name>"
+        f"{escape(s.shown)}</td></tr>"
+        for s in plan.settings
+    )
+    head = (
+        f"<h1>MPI libraries on {escape(where.machine)}</h1><p>{where.nodes * where.ppn:,} ranks on "
+        f"{where.nodes:,} nodes, {escape(where.place)}, seed {where.seed}; computing takes no time. "
+        f"Latency and bandwidth of one pair: two ranks on two nodes.</p><table>{settings}</table>"
+    )
+    names = [section.benchmark.name for section in sections]
+    files = [f"{name}-{k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
+    parts = (_section(section, target.parent, name) for section, name in zip(sections, files, strict=True))
+    body = "\n".join([head, *parts])
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>dryfly compare</title>'
+        f"<style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )
+    _put(target, page)
+
+
+def _put(target: Path, text: str) -> None:
+    try:
+        write_whole(target, text.encode())
+    except OSError as error:
+        raise RunError(f"{target} cannot be written: {error.strerror}", exit_status=1) from None
+
+
+def _section(section: Section, folder: Path, name: str) -> str:
+    kind = section.benchmark.kind
+    parts = [f"<h2>{escape(kind.title)}</h2>"]
+    ranks = f"{section.ranks} ranks on {section.nodes} nodes"
+    parts.append(f"<p><code>{escape(section.benchmark.shown)}</code>, {ranks}; {kind.unit}</p>")
+    if any(len(table) > 1 for table in section.tables.values()):
+        marks = {line.setting.label: {change.at for change in line.changes} for line in section.lines}
+        picture = pictures.curves(section.tables, marks, unit=kind.unit)
+        _put(folder / f"{name}.svg", picture)
+        parts.append(picture)
+        parts.append("<p>Rings: protocol or algorithm changes there, or the curve jumps.</p>")
+    parts.append(_table(section))
+    said = "".join(f"<li>{escape(text)}</li>" for text in section.changes)
+    parts.append(f"<ul>{said}</ul>" if said else "")
+    for line in section.lines:
+        if line.failure:
+            parts.append(f"<p class=failed>{escape(line.setting.label)}: failed: {escape(line.failure)}</p>")
+    return "\n".join(parts)
+
+
+def _table(section: Section) -> str:
+    tables, judged = section.tables, section.verdicts
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("size", *tables, "best", "ahead"))
+    rows = []
+    for size, verdict in judged.items():
+        cells = "".join(
+            f"<td{' class=best' if label in verdict.best else ''}>{section.cell(label, size)}</td>" for label in tables
+        )
+        ahead = "" if verdict.ahead == 1 else f"&times; {verdict.ahead:.2f}"
+        best = escape(section.best_text(size))
+        rows.append(f"<tr><td>{size_text(size)}</td>{cells}<td class=among>{best}</td><td>{ahead}</td></tr>")
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
