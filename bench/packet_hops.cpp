@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
-#include "core/fabric/packet_network.hpp"
-#include "core/fabric/regional_network.hpp"
-#include "core/fabric/sample_machine.hpp"
+#include "core/network/packet/packet_network.hpp"
+#include "core/network/packet/regional_network.hpp"
+#include "testing/sample_machine.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/random.hpp"
 

@@ -25,7 +25,7 @@
 #include "conductor/status.hpp"
 #include "conductor/translator.hpp"
 #include "core/engine/engine.hpp"
-#include "core/fabric/packet_network.hpp"
+#include "core/network/packet/packet_network.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
 #include "core/storage/storage_traffic.hpp"

@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "conductor/test_machine.hpp"
+#include "testing/test_machine.hpp"
 #include "wire/channel.hpp"
 
 // As the preload's: the provider's side of the wire then looks here.

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "conductor/conductor.hpp"
-#include "conductor/test_machine.hpp"
+#include "testing/test_machine.hpp"
 #include "wire/channel.hpp"
 #include "wire/futex.hpp"
 

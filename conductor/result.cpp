@@ -6,7 +6,7 @@
 #include "clock/call_names.hpp"
 #include "conductor/conductor.hpp"
 #include "conductor/link_ends.hpp"
-#include "core/fabric/link_faults.hpp"
+#include "core/network/packet/link_faults.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/spec/fields.hpp"
 #include "core/topology/address.hpp"

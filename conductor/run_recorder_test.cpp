@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/fabric/sample_machine.hpp"
+#include "testing/sample_machine.hpp"
 
 namespace dryfly {
 namespace {

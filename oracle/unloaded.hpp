@@ -1,5 +1,5 @@
 // How long a transfer takes through a fabric that carries nothing else, worked out from the written rules alone: no
-// code is shared with core/fabric, which must agree to the picosecond.
+// code is shared with core/network/packet, which must agree to the picosecond.
 //
 // The rules. A packet of b bytes (payload and header) occupies each link of its way for s = ceil(b / rate)
 // picoseconds. Switches cut through: the head leaves a switch a fixed latency after it came, so each link adds its

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
-#include "core/fabric/routing.hpp"
+#include "core/route/routing.hpp"
 
 namespace dryfly::fabric {
 namespace {

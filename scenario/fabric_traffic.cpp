@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
-#include "core/fabric/packet_network.hpp"
+#include "core/network/packet/packet_network.hpp"
 #include "core/spec/fields.hpp"
 #include "core/storage/storage_traffic.hpp"
 #include "core/topology/dragonfly.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly::nic {
 

@@ -1,7 +1,7 @@
 // When a send is complete at its source, by what it asks for; test_stand.hpp has the figures.
 #include <doctest/doctest.h>
 
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly::nic {
 namespace {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly::nic {
 namespace {

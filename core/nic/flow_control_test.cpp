@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "core/nic/work_stand.hpp"
+#include "testing/work_stand.hpp"
 
 using namespace dryfly;
 using namespace dryfly::nic;

@@ -1,6 +1,6 @@
 #include "core/nic/host_path.hpp"
 
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 
 using namespace dryfly;
 using namespace dryfly::nic;

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::nic {

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/nic/nic_spec.hpp"
-#include "core/nic/test_stand.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly::nic {
 namespace {

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "core/record/observer.hpp"
+#include "core/contract/observer.hpp"
 
 namespace dryfly {
 

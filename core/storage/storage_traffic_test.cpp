@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "core/fabric/packet_network.hpp"
-#include "core/fabric/sample_machine.hpp"
+#include "core/network/packet/packet_network.hpp"
+#include "testing/sample_machine.hpp"
 
 namespace dryfly::storage {
 namespace {

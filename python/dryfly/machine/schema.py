@@ -93,7 +93,7 @@ def _compute_place(name: str, each: str) -> dict[str, Field]:
 # cable; a frame of 68 KiB takes 0.7 ms at the lowest rate that is accepted.
 LONGEST_FLIGHT = 10**9
 _MINUTES = 10**15  # ps: 17 of them
-# The registry of the simulator, core/fabric/routing.cpp, has the same.
+# The registry of the simulator, core/route/routing.cpp, has the same.
 ROUTING_ALGORITHMS = ("minimal", "valiant", "adaptive")
 
 

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "core/spec/fields.hpp"
+#include "core/unit/random.hpp"
+#include "core/motif/patterns.hpp"
+
+namespace dryfly::generator {
+namespace {
+
+std::vector<EndpointId> open_all(Stand& stand, const std::vector<NicId>& nics) {
+  std::vector<EndpointId> endpoints;
+  endpoints.reserve(nics.size());
+  for (const NicId nic : nics) endpoints.push_back(stand.open(nic));
+  return endpoints;
+}
+
+std::vector<std::uint32_t> random_cycle(std::size_t size, std::uint64_t ring) {
+  std::vector<std::uint32_t> order(size);
+  std::iota(order.begin(), order.end(), 0U);
+  const RandomStream draws{ring, 0, Purpose::workload};
+  for (std::size_t i = size - 1; i > 0; --i) {
+    std::swap(order[i], order[draws.below(i, static_cast<std::uint32_t>(i + 1))]);
+  }
+  return order;
+}
+
+// One rank of a recursive doubling.
+struct Doubling {
+  Stand& stand;
+  const std::vector<EndpointId>& all;
+  std::uint32_t rank = 0;
+  Bytes size{};
+  Duration send_cost{};
+  Duration receive_cost{};
+  std::uint32_t power = 1;  // ranks that take part in the rounds
+  std::uint32_t round = 0;
+  std::uint64_t here = 0;  // bit per round: its message has come
+  Instant end{};
+  std::vector<Doubling>* ranks = nullptr;
+  std::function<void()> finished{};
+
+  // Ranks beyond the power of two give their value to a partner and get the result from it.
+  bool folded() const { return rank >= power; }
+  std::uint32_t extra() const { return rank + power < all.size() ? rank + power : rank; }
+
+  void begin() {
+    if (folded()) {
+      message_to(rank - power, 0);
+    } else if (extra() == rank) {
+      exchange();
+    }
+  }
+  void message_to(std::uint32_t peer, std::uint32_t tag) {
+    stand.at(stand.now() + send_cost, [this, peer, tag] {
+      Doubling& target = (*ranks)[peer];
+      stand.receive(all[peer], size, tag, [&target, tag] { target.message(tag); });
+      stand.send(all[rank], all[peer], size, tag, [] {});
+    });
+  }
+  // A message of a partner who is ahead waits until this rank gets to that round.
+  void message(std::uint32_t tag) {
+    stand.at(stand.now() + receive_cost, [this, tag] {
+      if (folded()) {
+        end = stand.now();
+      } else if (tag == 0) {
+        exchange();
+      } else {
+        here |= std::uint64_t{1} << tag;
+        proceed();
+      }
+    });
+  }
+  void exchange() {
+    round = 1;
+    message_to(rank ^ 1U, round);
+    proceed();
+  }
+  void proceed() {
+    while (round > 0 && (here >> round & 1) != 0) {
+      if ((std::uint32_t{1} << round) == power) {
+        end = stand.now();
+        round = 0;
+        if (finished) finished();
+        if (extra() != rank) message_to(extra(), 0);
+        return;
+      }
+      ++round;
+      message_to(rank ^ (std::uint32_t{1} << (round - 1)), round);
+    }
+  }
+};
+
+std::vector<Doubling> doublings(Stand& stand, const std::vector<EndpointId>& endpoints, Bytes size,
+                                const Software& software) {
+  std::vector<Doubling> all;
+  all.reserve(endpoints.size());
+  for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
+    Doubling one{stand, endpoints, rank, size, software.send, software.completion};
+    one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
+    all.push_back(one);
+  }
+  return all;
+}
+
+// Where all ranks meet once; its end-points are its own.
+struct Meeting {
+  std::vector<EndpointId> endpoints;
+  std::vector<Doubling> ranks;
+
+  Meeting(Stand& stand, const std::vector<NicId>& nics, const Software& software)
+      : endpoints(open_all(stand, nics)), ranks(doublings(stand, endpoints, Bytes{8}, software)) {
+    for (Doubling& rank : ranks) rank.ranks = &ranks;
+  }
+};
+
+struct Neighbours {
+  Stand& stand;
+  const Ring& ring;
+  const Software& software;
+  std::vector<EndpointId> endpoints;
+  std::vector<std::uint32_t> cycle;
+  std::vector<std::unique_ptr<Meeting>> meetings{};  // by iteration
+  std::vector<std::uint64_t> times_ps{};
+  struct Rank {
+    Instant start;
+    Instant busy_until;
+    std::uint64_t open = 0;  // receives and sends that it waits for
+    std::uint64_t iteration = 0;
+  };
+  std::vector<Rank> ranks = std::vector<Rank>(endpoints.size());
+
+  enum Way : std::uint8_t { to_right, to_left };  // also the tag
+
+  void begin(std::size_t place) {
+    Rank& rank = ranks[place];
+    const EndpointId own = endpoints[cycle[place]];
+    const EndpointId right = endpoints[cycle[(place + 1) % cycle.size()]];
+    const EndpointId left = endpoints[cycle[(place + cycle.size() - 1) % cycle.size()]];
+    // A short payload is in the command: nobody waits until it has left.
+    const bool waits_for_sends = ring.size.count > stand.spec().number(fields::nic_inline_bytes);
+    rank.start = stand.now();
+    rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
+    Instant at = rank.start;
+    for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
+      at = at + software.receive;
+      const Way way = n % 2 == 0 ? to_right : to_left;
+      stand.at(at, [this, place, own, way] { stand.receive(own, ring.size, way, [this, place] { complete(place); }); });
+    }
+    for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
+      at = at + software.send;
+      const Way way = n % 2 == 0 ? to_left : to_right;
+      const EndpointId target = way == to_left ? left : right;
+      stand.at(at, [this, place, own, target, way, waits_for_sends] {
+        stand.send(own, target, ring.size, way, [this, place, waits_for_sends] {
+          if (waits_for_sends) complete(place);
+        });
+      });
+    }
+    rank.busy_until = at;
+  }
+
+  // One after the other: a rank has one CPU.
+  void complete(std::size_t place) {
+    Rank& rank = ranks[place];
+    rank.busy_until = std::max(rank.busy_until, stand.now()) + software.completion;
+    if (--rank.open > 0) return;
+    stand.at(rank.busy_until, [this, place] { meet(place); });
+  }
+
+  void meet(std::size_t place) {
+    if (!ring.barrier) return end(place);
+    Doubling& here = meetings[ranks[place].iteration]->ranks[place];
+    here.finished = [this, place] { end(place); };
+    here.begin();
+  }
+
+  void end(std::size_t place) {
+    Rank& rank = ranks[place];
+    if (rank.iteration > 0) times_ps.push_back((stand.now() - rank.start).ps);
+    if (rank.iteration++ < ring.iterations) begin(place);
+  }
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
+                                   const Software& software) {
+  DRYFLY_CHECK(!ring.barrier || std::has_single_bit(ranks.size()));
+  const std::vector<EndpointId> endpoints = open_all(stand, ranks);
+  std::vector<std::uint64_t> times;
+  for (std::uint64_t number = 0; number < ring.rings; ++number) {
+    Neighbours all{stand, ring, software, endpoints, random_cycle(ranks.size(), number)};
+    for (std::uint64_t n = 0; ring.barrier && n <= ring.iterations; ++n) {
+      all.meetings.push_back(std::make_unique<Meeting>(stand, ranks, software));
+    }
+    for (std::size_t place = 0; place < ranks.size(); ++place) all.begin(place);
+    stand.run();
+    times.insert(times.end(), all.times_ps.begin(), all.times_ps.end());
+  }
+  return times;
+}
+
+std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
+                           const Software& software) {
+  const std::vector<EndpointId> endpoints = open_all(stand, ranks);
+  std::uint64_t sum = 0;
+  for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
+    const Instant start = stand.now();
+    std::vector<Doubling> all = doublings(stand, endpoints, size, software);
+    for (Doubling& one : all) one.ranks = &all;
+    for (Doubling& one : all) one.begin();
+    stand.run();
+    Instant end = start;
+    for (const Doubling& one : all) end = std::max(end, one.end);
+    sum += (end - start).ps;
+  }
+  return sum / iterations;
+}
+
+double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes size, std::uint64_t count,
+                           std::uint64_t window, std::uint64_t seed) {
+  const std::vector<EndpointId> endpoints = open_all(stand, nics);
+  std::vector<std::uint64_t> left(nics.size(), count);
+  std::vector<std::uint64_t> done_ps;
+  done_ps.reserve(nics.size() * count);
+  std::vector<RandomStream> draws;
+  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) draws.emplace_back(seed, nic, Purpose::workload);
+  Instant first_idle = never;
+  const std::function<void(std::uint32_t)> next = [&](std::uint32_t nic) {
+    if (left[nic] == 0) {
+      first_idle = std::min(first_idle, stand.now());
+      return;
+    }
+    const std::uint64_t number = --left[nic];
+    const std::uint32_t drawn = draws[nic].below(number, static_cast<std::uint32_t>(nics.size() - 1));
+    const std::uint32_t target = drawn + (drawn >= nic ? 1 : 0);
+    stand.rma(RmaKind::write, endpoints[nic], endpoints[target], size, false, [&, nic] {
+      done_ps.push_back(stand.now().ps);
+      next(nic);
+    });
+  };
+  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
+    for (std::uint64_t n = 0; n < window; ++n) next(nic);
+  }
+  stand.run();
+  const std::uint64_t begin = first_idle.ps / 4;
+  const std::uint64_t end = first_idle.ps / 4 * 3;
+  const auto within =
+      std::count_if(done_ps.begin(), done_ps.end(), [&](std::uint64_t at_ps) { return at_ps >= begin && at_ps < end; });
+  return static_cast<double>(within) * static_cast<double>(size.count) / (static_cast<double>(end - begin) * 1e-12);
+}
+
+}  // namespace dryfly::generator

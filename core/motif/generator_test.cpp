@@ -1,0 +1,116 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "testing/sample_machine.hpp"
+#include "core/motif/patterns.hpp"
+
+namespace dryfly::generator {
+namespace {
+
+// Command 100 ns, egress 200 ns, fetching 400 ns, ingress 300 ns, completion 50 ns; one command each 10 ns.
+Spec sample() {
+  fabric::SampleMachine machine;
+  machine.more +=
+      "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes "
+      "2048\nnic.egress_latency_ps 200000\n"
+      "nic.dma_read_latency_ps 400000\nnic.ingress_latency_ps 300000\nnic.command_interval_ps 10000\nnic.list_entries "
+      "16384\nnic.list_entries_share_ppm 1000000\n"
+      "nic.command_latency_ps 100000\nnic.completion_latency_ps 50000\nnode.local_latency_ps 1000\n"
+      "node.local_rate_bytes_per_s 1000000000\n";
+  return machine.spec();
+}
+
+std::uint64_t latency_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count) {
+  const std::vector<std::uint64_t> times = latencies_ps(stand, operation, a, b, size, count);
+  CHECK(times.size() == count);
+  return std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / count;
+}
+
+// Nodes 0 and 1 are on one switch: two links of 10 ns and a switch of 350 ns, and b bytes with their header of 64
+// take 40 ps a byte.
+constexpr std::uint64_t way_ps = 370'000;
+constexpr std::uint64_t frame_ps(std::uint64_t bytes) { return (bytes + 64) * 40; }
+
+TEST_CASE("a message takes what is written: command, egress, way, ingress, completion") {
+  const Spec spec = sample();
+  Stand stand(spec);
+  CHECK(latency_ps(stand, Operation::send, {0}, {1}, Bytes{8}, 5) ==
+        100'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000);
+}
+
+TEST_CASE("a write is complete when its acknowledgement of 32 bytes is home, a read when the data is placed") {
+  const Spec spec = sample();
+  Stand writes(spec);
+  CHECK(latency_ps(writes, Operation::write, {0}, {1}, Bytes{8}, 3) >=
+        100'000 + 200'000 + way_ps + frame_ps(8) + way_ps + 32 * 40 + 50'000);
+  Stand reads(spec);
+  CHECK(latency_ps(reads, Operation::read, {0}, {1}, Bytes{8}, 3) ==
+        100'000 + 200'000 + way_ps + frame_ps(0) + 300'000 + 400'000 + way_ps + frame_ps(8) + 300'000 + 50'000);
+}
+
+TEST_CASE("a stream of large writes runs at the link's rate less the headers, both ways at twice that") {
+  const Spec spec = sample();
+  Stand one(spec);
+  // 200 x 64 KiB at 25 GB/s x 2048/2112 take 540.67 us; filling and draining the pipe some 2 us more.
+  const std::uint64_t one_way = stream_ps(one, Operation::write, {0}, {1}, Bytes{65536}, 200, 16, false);
+  CHECK(one_way >= 540'672'000);
+  CHECK(one_way <= 545'000'000);
+  Stand two(spec);
+  const std::uint64_t both = stream_ps(two, Operation::write, {0}, {1}, Bytes{65536}, 200, 16, true);
+  CHECK(both >= one_way);
+  CHECK(both <= one_way + one_way / 10);  // acknowledgements share the links with data
+}
+
+TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barrier waits for the slowest") {
+  const Spec spec = sample();
+  Stand stand(spec);
+  std::vector<NicId> all;
+  for (std::uint32_t nic = 0; nic < 8; ++nic) all.push_back({nic});
+  const Software software{Duration{7000}, Duration{3000}, Duration{5000}};
+  const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, software);
+  CHECK(times.size() == all.size() * 6);
+  // Two receives and a send, the way, and a completion: a neighbour's second send comes later, never sooner.
+  const std::uint64_t least = 6000 + 7000 + 100'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000 + 5000;
+  CHECK(*std::min_element(times.begin(), times.end()) >= least - 13'000);  // a neighbour may be that much ahead
+  CHECK(*std::max_element(times.begin(), times.end()) <= least + 7000 + 5000 + 13'000 + 730'000 + 20'000);
+  Stand other(spec);
+  const auto met =
+      ring_ps(other, all, {.size = Bytes{65536}, .iterations = 2, .outstanding = 4, .barrier = true}, software);
+  CHECK(met.size() == all.size() * 2);
+  // 2 x 4 x 64 KiB leave each NIC at 24.24 GB/s at most, then three messages of the barrier.
+  const std::uint64_t wire_ps = 8 * 65536 / 2048 * frame_ps(2048);
+  CHECK(*std::min_element(met.begin(), met.end()) >= wire_ps);
+  CHECK(*std::max_element(met.begin(), met.end()) - *std::min_element(met.begin(), met.end()) < 2'000'000);
+}
+
+TEST_CASE("four ranks sum in two messages behind each other, six in three") {
+  const Spec spec = sample();
+  // Of six, rank 5 gives its value to 1, which exchanges with 0, which exchanges with 2; what 0 gives back to 4 starts
+  // at the same time as its last exchange.
+  // All on the two NICs of one switch and its neighbour: at most two switches and three links.
+  const std::uint64_t near = 7000 + 100'000 + 200'000 + frame_ps(8) + 300'000 + 50'000 + 5000;
+  for (const auto& [ranks, messages] : {std::pair{4U, 2U}, std::pair{6U, 3U}}) {
+    Stand stand(spec);
+    std::vector<NicId> nics;
+    for (std::uint32_t nic = 0; nic < ranks; ++nic) nics.push_back({nic});
+    const std::uint64_t time = allreduce_ps(stand, nics, Bytes{8}, 2, {Duration{7000}, Duration{3000}, Duration{5000}});
+    CHECK(time >= messages * (near + 370'000));
+    CHECK(time <= messages * (near + 730'000 + 20'000));
+  }
+}
+
+TEST_CASE("uniform traffic is delivered at most at the rate of the links, and below saturation of a small machine") {
+  const Spec spec = sample();
+  Stand stand(spec);
+  std::vector<NicId> all;
+  for (std::uint32_t nic = 0; nic < stand.topology().nic_count(); ++nic) all.push_back({nic});
+  const double rate = uniform_bytes_per_s(stand, all, Bytes{8192}, 40, 4, 3) / static_cast<double>(all.size());
+  CHECK(rate < 24.3e9);
+  CHECK(rate > 2e9);
+}
+
+}  // namespace
+}  // namespace dryfly::generator

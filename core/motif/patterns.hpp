@@ -1,0 +1,54 @@
+// What the generator can measure. Each pattern has the simulated machine to itself and answers in picoseconds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/motif/stand.hpp"
+
+namespace dryfly::generator {
+
+enum class Operation { send, write, read, atomic };
+
+// One operation at a time between two NICs. `send` is half a round trip, as osu_latency counts; the others are from
+// the command to its completion, as cxi_write_lat, cxi_read_lat and cxi_atomic_lat count.
+// One entry for each operation.
+std::vector<std::uint64_t> latencies_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size,
+                                        std::uint64_t count);
+
+// `window` operations under way at once until `count` are done, from a to b or in both directions. The time from the
+// first command to the last completion.
+std::uint64_t stream_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count,
+                        std::uint64_t window, bool both_ways);
+
+// What MPI adds to a message on the CPU of either side.
+struct Software {
+  Duration send;
+  Duration receive;     // posting one
+  Duration completion;  // seeing that one is there, or that a payload has left
+};
+
+// GPCNeT's random rings (E4): all ranks in a random cycle, each exchanges `outstanding` messages with either neighbour,
+// both ways, and goes on when all of its own are complete; with `barrier` when everybody is. One entry for each ring,
+// iteration and rank: from its first call to its last completion. The first iteration of a ring is not counted.
+struct Ring {
+  Bytes size;
+  std::uint64_t rings = 1;
+  std::uint64_t iterations = 1;
+  std::uint64_t outstanding = 1;
+  bool barrier = false;  // a recursive doubling of 8 bytes; needs a power of two of ranks
+};
+std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
+                                   const Software& software);
+
+// Recursive doubling with the ranks beyond a power of two folded in, as MPI libraries sum short vectors: the time
+// until the last rank has the result, averaged over the iterations.
+std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
+                           const Software& software);
+
+// Each NIC writes `count` messages to random others, `window` at once and routed packet by packet: bytes delivered per
+// second by all of them between a quarter and three quarters of the time, when nobody has finished.
+double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes size, std::uint64_t count,
+                           std::uint64_t window, std::uint64_t seed);
+
+}  // namespace dryfly::generator

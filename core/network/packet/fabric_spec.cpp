@@ -1,0 +1,40 @@
+#include "core/network/packet/fabric_spec.hpp"
+
+#include "core/spec/fields.hpp"
+
+namespace dryfly::fabric {
+
+// Flights and transmission times are kept in 32 bits of picoseconds, up to 4.29 ms.
+static_assert(fields::fabric_link_global_flight_ps.most <= UINT32_MAX / 4);
+
+FabricSpec FabricSpec::read(const Spec& spec) {
+  const auto duration = [&](const NumberField& field) { return Duration{spec.number(field)}; };
+  const auto bytes = [&](const NumberField& field) { return Bytes{spec.number(field)}; };
+  FabricSpec fabric;
+  fabric.rate = {spec.number(fields::fabric_link_rate_bytes_per_s)};
+  fabric.edge_flight = duration(fields::fabric_link_edge_flight_ps);
+  fabric.local_flight = duration(fields::fabric_link_local_flight_ps);
+  fabric.global_flight = duration(fields::fabric_link_global_flight_ps);
+  fabric.switch_latency = duration(fields::fabric_switch_latency_ps);
+  fabric.latency_spread = {spec.number_between(0, fabric.switch_latency.ps, fields::fabric_switch_latency_spread_ps)};
+  fabric.payload_max = bytes(fields::fabric_packet_payload_bytes);
+  fabric.header = bytes(fields::fabric_packet_header_bytes);
+  fabric.ack = bytes(fields::fabric_packet_ack_bytes);
+  // A packet moves on only when the next buffer has room for a largest one.
+  fabric.input_buffer = {
+      spec.number_between(fabric.frame_max().count, UINT64_MAX, fields::fabric_switch_input_buffer_bytes)};
+  fabric.window_packets = spec.small(fields::fabric_nic_window_packets);
+  fabric.routing = spec.text(fields::fabric_routing_algorithm);
+  if (spec.has(fields::fabric_routing_group_load)) fabric.group_load = spec.text(fields::fabric_routing_group_load);
+  fabric.bias_shift = spec.small(fields::fabric_routing_bias_shift);
+  fabric.bias = bytes(fields::fabric_routing_bias_bytes);
+  fabric.staleness = duration(fields::fabric_routing_staleness_ps);
+  fabric.qos = QosProfile::read(spec, transmission_time(fabric.frame_max(), fabric.rate));
+  fabric.congestion_management = spec.text(fields::fabric_congestion_management) == "on";
+  fabric.hot_queue = bytes(fields::fabric_congestion_hot_queue_bytes);
+  fabric.congestion_round_trip = duration(fields::fabric_congestion_round_trip_ps);
+  fabric.seed = spec.number(fields::run_seed);
+  return fabric;
+}
+
+}  // namespace dryfly::fabric

@@ -1,0 +1,110 @@
+// What is wrong with which link at which instant. A scenario is known from the beginning, so this is a function of
+// the instant: nothing is scheduled, and a run without a scenario has none of it.
+//
+// A link that is down eats what it is given: its port goes on sending, and what is on the wire at any moment of the
+// down time is lost, packets and acknowledgements alike. The receiver's buffer never sees them, so their credits
+// come back. That is how we model that a port whose link is down discards (fact sheet B2 has only the 3 to 5 s of a
+// retune). On a part of its lanes a link takes longer for a packet, and the switch behind it holds the head back
+// until the tail can follow without a gap. A link-level replay costs a round trip on the wire and the frame again.
+// Leaves out: pre-emptive loss of a lane by errors, the window in which replays are tried.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/network/packet/fault_plan.hpp"
+#include "core/unit/random.hpp"
+
+namespace dryfly::fabric {
+
+// How a link that the plan concerns has fared from the start to some instant, and how it is then.
+struct LinkHealth {
+  enum class State : std::uint8_t { up, fewer_lanes, drained, down };
+  std::uint32_t port = 0;  // that drives the link
+  State state = State::up;
+  std::uint64_t times_down = 0;
+  std::uint64_t down_ps = 0;
+  std::uint64_t fewer_lanes_ps = 0;
+  std::uint64_t drained_ps = 0;  // ordered out of the routes; from some time on also down
+  std::uint64_t packets_lost = 0;
+  std::uint64_t replays = 0;
+
+  bool has_had_trouble() const {
+    return state != State::up || (down_ps | fewer_lanes_ps | drained_ps | packets_lost | replays) != 0;
+  }
+};
+
+class LinkFaults {
+ public:
+  // Instants of the plan count from `start`. Marks each port that the plan concerns; only of those may be asked.
+  LinkFaults(const FaultPlan& plan, Links& links, Instant start);
+
+  // How much longer than on a link in order the packet is on this one, which it enters at `start_ps`.
+  std::uint64_t delay_ps(std::uint32_t port, std::uint64_t start_ps, std::uint64_t transmission_ps);
+  // Whether a moment of the span is down time.
+  bool down_during(std::uint32_t port, std::uint64_t from_ps, std::uint64_t to_ps);
+  bool down_at(std::uint32_t port, std::uint64_t at_ps) { return down_during(port, at_ps, at_ps); }
+  // Whether every route has known for ever that the link is not there.
+  bool absent(std::uint32_t port) const { return links_[number_of_[port]].absent; }
+  // Whether by this instant the order was given to take the link out of the routes, and not yet taken back.
+  bool ordered_out(std::uint32_t port, std::uint64_t at_ps) const;
+  // A packet was on the link when it was down.
+  void note_loss(std::uint32_t port) { ++links_[number_of_[port]].packets_lost; }
+  // Of every link that is there and that the plan concerns, by port. Draws the flaps until then.
+  std::vector<LinkHealth> health(std::uint64_t until_ps);
+  // From now on every link is in order.
+  void end() { ended_ = true; }
+
+  std::uint64_t replays() const { return replays_; }
+  Instant start() const { return start_; }
+  const Sweeps& sweeps() const { return sweeps_; }
+  // The instant whose state the routes in force at `at_ps` were made from, of what the topology sweep finds and of
+  // what the operator orders.
+  std::uint64_t seen_ps(std::uint64_t at_ps) const;
+  std::uint64_t orders_seen_ps(std::uint64_t at_ps) const;
+
+ private:
+  struct Span {
+    std::uint64_t from_ps = 0;
+    std::uint64_t until_ps = never.ps;
+  };
+  struct LaneSpan {
+    Span span;
+    std::uint32_t lanes = 4;
+  };
+  struct RateSpan {
+    Span span;
+    std::uint64_t rate_ppb = 0;
+    std::uint64_t least_ps = 0;
+    std::uint64_t most_ps = 0;
+    std::uint64_t next_second = 0;  // of flaps: drawn so far
+  };
+  struct Link {
+    bool absent = false;
+    std::uint32_t cable = 0;  // the smaller of its two ports: both directions flap together
+    std::uint32_t port = 0;
+    std::uint32_t flight_ps = 0;
+    std::uint64_t packets = 0;  // names the draws of replays
+    std::uint64_t packets_lost = 0;
+    std::uint64_t replayed = 0;
+    std::vector<Span> down;
+    std::vector<Span> drains;
+    std::vector<LaneSpan> lanes;
+    std::vector<RateSpan> replays;
+    std::vector<RateSpan> flaps;
+  };
+
+  void add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, Links& links);
+  void draw_flaps_until(Link& link, RateSpan& flaps, std::uint64_t at_ps);
+  std::uint64_t drain_done_ps(std::uint64_t ordered_ps, std::uint64_t packet_age_ps) const;
+
+  Instant start_;
+  Sweeps sweeps_;
+  std::uint64_t seed_;
+  bool ended_ = false;
+  std::uint64_t replays_ = 0;
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> number_of_;  // in links_, by port
+};
+
+}  // namespace dryfly::fabric

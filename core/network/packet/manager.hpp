@@ -1,0 +1,51 @@
+// The fabric manager's part in routing: which links the routes avoid, and since when.
+//
+// A switch knows of its own links at once. Of all others it knows what the manager's last sweeps have told it
+// (Sweeps in fault_plan.hpp): a link that has gone down goes on drawing packets, and losing them, until the routes
+// without it are deployed. A routing algorithm knows nothing of this; a way that it draws over an avoided link is
+// drawn again, and after some tries the manager names the shortest way that is left, if there is one.
+//
+// Leaves out: that a switch in the middle of a way that is decided chooses anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/network/packet/links.hpp"
+#include "core/network/packet/packet.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly::fabric {
+
+class Manager {
+ public:
+  Manager(const Dragonfly& dragonfly, Links& links, LinkFaults& faults)
+      : dragonfly_(dragonfly), links_(links), faults_(faults) {}
+
+  // Whether routes made at `here` avoid a link of this way now, from that switch's place on it.
+  bool avoids(const Path& path, SwitchId here, std::uint32_t from_place) const;
+  // Completes the path from `here` by the shortest way in use, if one is left that is short enough.
+  bool lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port);
+  // By number, the switches to which a way in use is left that is short enough.
+  std::vector<bool> reached_from(SwitchId source) const;
+
+  static constexpr std::uint32_t tries = 8;  // drawing again, before the manager is asked
+
+ private:
+  struct Step {
+    SwitchId at;
+    Path path;
+  };
+  bool avoids_port(std::uint32_t port, bool own) const;
+  // The shortest way to each switch, the shorter first, until one is the target.
+  std::vector<Step> search(SwitchId source, SwitchId target) const;
+
+  const Dragonfly& dragonfly_;
+  Links& links_;
+  LinkFaults& faults_;
+  std::map<std::pair<SwitchId, SwitchId>, Path> found_;  // still good if no link of it is avoided
+};
+
+}  // namespace dryfly::fabric

@@ -1,0 +1,408 @@
+#include "core/network/packet/nic_ports.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace dryfly::fabric {
+
+NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric, Links& links,
+                   SharedPool<Packet>& packets, Transfers& transfers)
+    : links_(links),
+      packets_(packets),
+      transfers_(transfers),
+      qos_(fabric.qos),
+      holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
+      first_nic_(first_nic.value),
+      nics_(nics),
+      payload_max_(fabric.payload_max),
+      header_(fabric.header),
+      rate_(fabric.rate),
+      window_packets_(fabric.window_packets),
+      frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
+      ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
+  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+    nics_[nic].stream = RandomStream{fabric.seed, first_nic_ + nic, Purpose::packet}.draw(0);
+  }
+}
+
+void NicPorts::submit(const Transfer& asked) {
+  DRYFLY_CHECK(asked.source.value - first_nic_ < nics_.size() && links_.nic_port(asked.target) < links_.count());
+  DRYFLY_CHECK(asked.source != asked.target);
+  DRYFLY_CHECK(!asked.ordered || !links_.in_regions());
+  const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
+  if (turns_[traffic_class].empty()) open_class(traffic_class);
+  const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
+  OpenTransfer& transfer = transfers_[index];
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    const std::uint32_t before = flow.last_unsent;
+    flow.last_unsent = index;
+    if (before != none) {
+      transfers_[before].next_in_flow = index;
+      return;
+    }
+  }
+  append_turn(asked.source, index);
+  send(asked.source);
+}
+
+void NicPorts::open_class(std::uint32_t traffic_class) {
+  links_.open(traffic_class);
+  turns_[traffic_class].resize(nics_.size());
+}
+
+void NicPorts::append_turn(NicId nic, std::uint32_t index) {
+  OpenTransfer& transfer = transfers_[index];
+  Turns& line = turns(nic, transfer.traffic_class);
+  transfer.next_turn = none;
+  if (line.first == none) {
+    line.first = index;
+    egress(nic).classes |= 1U << transfer.traffic_class;
+  } else {
+    transfers_[line.last].next_turn = index;
+  }
+  line.last = index;
+}
+
+std::uint32_t NicPorts::take_turn(NicId nic, std::uint32_t traffic_class) {
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t front = line.first;
+  line.first = transfers_[front].next_turn;
+  if (line.first == none) egress(nic).classes &= ~(1U << traffic_class);
+  return front;
+}
+
+// The transfer at the front has sent a packet: it goes behind the others, or its flow's next one does.
+void NicPorts::pass_turn(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = take_turn(nic, traffic_class);
+  const OpenTransfer& transfer = transfers_[front];
+  if (transfer.unsent_packets > 0) {
+    append_turn(nic, front);
+  } else if (transfer.next_in_flow != none) {
+    append_turn(nic, transfer.next_in_flow);
+  } else if (transfer.flow != none) {
+    transfers_.flow(transfer.flow).last_unsent = none;
+  }
+}
+
+Arbiter& NicPorts::arbiter(Egress& egress) {
+  if (egress.arbiter == none) {
+    egress.arbiter = static_cast<std::uint32_t>(arbiters_.size());
+    arbiters_.emplace_back();
+  }
+  return arbiters_[egress.arbiter];
+}
+
+void NicPorts::send(NicId nic) {
+  if (retry_ != nullptr && !send_again(nic)) return;
+  const std::uint32_t id = links_.nic_port(nic);
+  Port& port = links_[id];
+  for (;;) {
+    std::uint32_t open = 0;   // classes with something to send and room in their window
+    std::uint32_t ready = 0;  // and credit
+    for (std::uint32_t left = egress(nic).classes; left != 0; left &= left - 1) {
+      const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
+      open |= 1U << traffic_class;
+      if (links_.has_credit(id, traffic_class, 0)) ready |= 1U << traffic_class;
+    }
+    if (open == 0) break;
+    const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
+    if (chosen == no_class) return wait_for_class(nic, open);
+    if (retry_ != nullptr && abandon(nic, chosen)) continue;
+    Holds::Hold* hold = hold_of_front(nic, chosen);
+    if (hold != nullptr && !holds_.may_send(*hold, links_.now_ps())) {
+      hold_back(nic, chosen, *hold);
+    } else {
+      send_packet(nic, chosen, hold);
+    }
+  }
+  port.waiting = 0;
+}
+
+std::uint32_t NicPorts::choose_class(NicId nic, std::uint32_t ready) {
+  const bool one_only = (ready & (ready - 1)) == 0;
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(ready));
+  if (one_only && !qos_.classes[first].capped()) return first;
+  return arbiter(egress(nic)).choose(qos_, ready, links_.now_ps());
+}
+
+// Until the earliest instant at which one of these classes may send by its credit and its ceiling.
+void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
+  const std::uint32_t id = links_.nic_port(nic);
+  std::uint64_t at_ps = never.ps;
+  for (std::uint32_t left = open; left != 0; left &= left - 1) {
+    const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
+    std::uint64_t class_at_ps = links_.credit_at_ps(id, traffic_class, 0);
+    if (qos_.classes[traffic_class].capped()) {
+      class_at_ps = std::max(class_at_ps, arbiter(egress(nic)).allowed_at_ps(traffic_class));
+    }
+    at_ps = std::min(at_ps, class_at_ps);
+  }
+  links_[id].waiting = 1;
+  links_.wake(id, at_ps);
+}
+
+Holds::Hold* NicPorts::hold_of_front(NicId nic, std::uint32_t traffic_class) {
+  if (!holds_.any()) return nullptr;
+  Holds::Hold* hold = holds_.find({nic, transfers_[turns(nic, traffic_class).first].target, traffic_class});
+  if (hold == nullptr || !holds_.may_send(*hold, links_.now_ps()) || !holds_.is_stale(*hold, links_.now_ps()))
+    return hold;
+  holds_.end(*hold);
+  return nullptr;
+}
+
+void NicPorts::hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold) {
+  const std::uint32_t front = take_turn(nic, traffic_class);
+  links_.schedule_end_of_hold(links_.nic_port(nic), traffic_class, transfers_[front].target,
+                              holds_.park(hold, front, links_.now_ps()));
+}
+
+void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold) {
+  const std::uint32_t id = links_.nic_port(nic);
+  Port& port = links_[id];
+  Egress& egress = this->egress(nic);
+  Turns& line = turns(nic, traffic_class);
+  const std::uint32_t transfer_index = line.first;
+  OpenTransfer& transfer = transfers_[transfer_index];
+
+  const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, payload_max_);
+  transfer.unsent_bytes -= payload.count;
+  --transfer.unsent_packets;
+  if (transfer.place_under_way == none) {
+    transfer.place_under_way =
+        under_way_.add(egress.under_way, {name_under_way(transfer.target, traffic_class), transfer_index});
+  }
+  if (transfer.flow != none) ++transfers_.flow(transfer.flow).packets_in_flight;
+
+  const std::uint32_t index = packets_.take();
+  Packet& packet = packets_[index];
+  packet.transfer = transfer_index;
+  packet.frame_bytes = static_cast<std::uint32_t>((payload + header_).count);
+  packet.transmission_ps = payload == payload_max_
+                               ? frame_max_ps_
+                               : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
+  packet.place = 0;
+  packet.kind = PacketKind::data;
+  packet.traffic_class = static_cast<std::uint8_t>(traffic_class);
+  ++line.in_flight;
+
+  const std::uint64_t now_ps = links_.now_ps();
+  if (qos_.classes[traffic_class].capped() || (egress.classes & (egress.classes - 1)) != 0) {
+    arbiter(egress).serve(qos_, traffic_class, qos_.classes[traffic_class].assured_ppm, packet.transmission_ps, now_ps);
+  }
+  if (hold != nullptr) {
+    links_.schedule_end_of_hold(id, traffic_class, transfer.target, holds_.sent(*hold, packet.transmission_ps, now_ps));
+  }
+  links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, traffic_class, packet.frame_bytes);
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  if (retry_ != nullptr) retry_->sent(index, start_ps);
+  pass_turn(nic, traffic_class);
+}
+
+void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
+  const Packet& packet = packets_[index];
+  if (packet.kind == PacketKind::data) {
+    if (stage == 1) transfers_.fetch(packet.transfer);
+    return;
+  }
+  const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
+  if (stage != 1) {
+    under_way_.fetch(nics_[nic].under_way);
+    return;
+  }
+  transfers_.fetch(packet.transfer);
+  __builtin_prefetch(&turns_[packet.traffic_class][nic]);
+  __builtin_prefetch(&nics_[nic]);
+}
+
+void NicPorts::fetch_for_wake(std::uint32_t port, unsigned stage) const {
+  const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
+  if (stage == 1) {
+    __builtin_prefetch(&nics_[nic]);
+    return;
+  }
+  if (nics_[nic].classes == 0) return;
+  const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(nics_[nic].classes));
+  __builtin_prefetch(&turns_[traffic_class][nic]);
+  links_.fetch_credit(port, traffic_class, 0);
+}
+
+void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
+  Packet& packet = packets_[index];
+  if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
+  const std::uint32_t switch_hops = packet.path.switch_hops;
+  OpenTransfer& transfer = transfers_[packet.transfer];
+  totals_.packets += 1;
+  totals_.packet_hops += switch_hops + 2;
+  totals_.payload_bytes += packet.frame_bytes - header_.count;
+
+  totals_.packets_of[packet.traffic_class] += 1;
+  totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
+
+  answer(port, index, packet);
+  if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
+}
+
+void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
+  const NicId nic = links_.nic_of(port);
+  const Packet packet = packets_[index];
+  if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
+  packets_.give_back(index);
+  OpenTransfer& transfer = transfers_[packet.transfer];
+  const Pair pair{nic, transfer.target, packet.traffic_class};
+  const std::uint32_t interval_ps = packet.next;
+  if (packet.kind == PacketKind::notice) return tell(pair, holds_.find(pair), interval_ps);
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    if (--flow.packets_in_flight == 0) flow.routed = false;
+  }
+  const bool complete = --transfer.unacknowledged_packets == 0;
+  const std::uint32_t handle = transfer.handle;
+  const bool failed = transfer.failed;
+  if (complete) close(nic, packet.transfer);
+  const bool window_was_closed = turns(nic, packet.traffic_class).in_flight-- == window_packets_;
+  if (interval_ps != 0 || holds_.any()) {
+    Holds::Hold* hold = holds_.find(pair);
+    if (hold != nullptr) Holds::acknowledged(*hold);
+    tell(pair, hold, interval_ps);
+  }
+  if (window_was_closed) send(nic);
+  if (complete && !failed) sink_->acknowledged(handle);
+}
+
+// Of a hot end-point, or that it is none.
+void NicPorts::tell(const Pair& pair, Holds::Hold* hold, std::uint32_t interval_ps) {
+  const NicId source = pair.source;
+  if (interval_ps != 0) {
+    if (hold == nullptr) hold = &holds_.begin(pair, outstanding(pair));
+    const std::uint64_t wake_at_ps = holds_.tell(*hold, interval_ps, links_.now_ps());
+    links_.schedule_end_of_hold(links_.nic_port(source), pair.traffic_class, pair.target, wake_at_ps);
+    return;
+  }
+  if (hold == nullptr) return;
+  std::uint32_t next = holds_.end(*hold);
+  if (next == none) return;
+  while (next != none) {
+    const std::uint32_t transfer = next;
+    next = transfers_[transfer].next_turn;
+    append_turn(source, transfer);
+  }
+  send(source);
+}
+
+void NicPorts::close(NicId nic, std::uint32_t index) {
+  if (const std::uint32_t place = transfers_[index].place_under_way; place != none) {
+    transfers_[under_way_.remove(egress(nic).under_way, place)].place_under_way = place;
+  }
+  transfers_.close(index);
+}
+
+std::uint32_t NicPorts::outstanding(const Pair& pair) const {
+  std::uint32_t packets = 0;
+  under_way_.visit(egress(pair.source).under_way, name_under_way(pair.target, pair.traffic_class),
+                   [&](std::uint32_t transfer) { packets += transfers_[transfer].in_flight(); });
+  return packets;
+}
+
+void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target) {
+  const NicId nic = links_.nic_of(port);
+  const Holds::Over over = holds_.over({nic, target, traffic_class}, links_.now_ps());
+  links_.schedule_end_of_hold(port, traffic_class, target, over.wake_at_ps);
+  if (over.transfer == none) return;
+  append_turn(nic, over.transfer);
+  send(nic);
+}
+
+bool NicPorts::send_again(NicId nic) {
+  const std::uint32_t id = links_.nic_port(nic);
+  for (std::uint32_t index = retry_->next_of(nic); index != none; index = retry_->next_of(nic)) {
+    const Packet& packet = packets_[index];
+    if (transfers_[packet.transfer].failed) {
+      retry_->pop(nic);
+      release(index);
+      continue;
+    }
+    if (turns(nic, packet.traffic_class).in_flight >= window_packets_) return true;
+    if (!links_.has_credit(id, packet.traffic_class, 0) || !links_.wants_more(links_[id])) {
+      links_[id].waiting = 1;
+      links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
+      return false;
+    }
+    retry_->pop(nic);
+    send_again(nic, index);
+  }
+  return true;
+}
+
+void NicPorts::send_again(NicId nic, std::uint32_t index) {
+  const std::uint32_t id = links_.nic_port(nic);
+  Port& port = links_[id];
+  Egress& egress = this->egress(nic);
+  Packet& packet = packets_[index];
+  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
+  packet.path.switch_hops = 0;
+  packet.path.decide_at = 0;
+  packet.place = 0;
+  packet.kind = PacketKind::data;
+  ++turns(nic, packet.traffic_class).in_flight;
+  links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, packet.traffic_class, packet.frame_bytes);
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  retry_->sent_again(index, start_ps);
+}
+
+bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {
+  const std::uint32_t front = turns(nic, traffic_class).first;
+  OpenTransfer& transfer = transfers_[front];
+  if (!transfer.failed) return false;
+  transfer.unacknowledged_packets -= std::exchange(transfer.unsent_packets, 0);
+  const bool gone = transfer.unacknowledged_packets == 0;
+  pass_turn(nic, traffic_class);
+  if (gone) close(nic, front);
+  return true;
+}
+
+void NicPorts::leave_window(std::uint32_t index) {
+  const Packet& packet = packets_[index];
+  --turns(transfers_[packet.transfer].source, packet.traffic_class).in_flight;
+}
+
+void NicPorts::release(std::uint32_t index) {
+  const std::uint32_t transfer_index = packets_[index].transfer;
+  packets_.give_back(index);
+  OpenTransfer& transfer = transfers_[transfer_index];
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    if (--flow.packets_in_flight == 0) flow.routed = false;
+  }
+  const Pair pair{transfer.source, transfer.target, transfer.traffic_class};
+  if (Holds::Hold* hold = holds_.find(pair)) Holds::acknowledged(*hold);
+  if (--transfer.unacknowledged_packets == 0) close(pair.source, transfer_index);
+}
+
+NetworkTotals NicPorts::totals() const {
+  NetworkTotals totals = totals_;
+  if (retry_ == nullptr) return totals;
+  totals.faults.network_timeouts = retry_->timeouts();
+  totals.faults.packets_lost = retry_->packets_lost();
+  totals.faults.packets_refused = retry_->packets_refused();
+  totals.faults.packets_sent_again = retry_->packets_sent_again();
+  totals.faults.transfers_failed = retry_->transfers_failed();
+  return totals;
+}
+
+void NicPorts::wake(std::uint32_t port) {
+  if (links_[port].wake_at_ps != links_.now_ps()) return;
+  links_[port].wake_at_ps = never.ps;
+  send(links_.nic_of(port));
+}
+
+}  // namespace dryfly::fabric

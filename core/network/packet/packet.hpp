@@ -1,0 +1,44 @@
+// What a link carries: a data packet on its way out, after its delivery the acknowledgement on its way home, or the
+// notice by which a switch tells a source of a hot end-point. One record serves both ways of a packet, because the
+// acknowledgement goes back by the switches the packet came through. That is our assumption: Rosetta's switches follow
+// outstanding packets by end-to-end acknowledgements (fact sheet B1), which asks for the same switches, but the way
+// back is not published.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace dryfly::fabric {
+
+// At most local, global, local, global, local: five links between six switches.
+inline constexpr std::uint32_t most_switches = 6;
+
+struct Path {
+  // The port by which the packet leaves each switch; that of the last switch leads to the target NIC.
+  std::array<std::uint8_t, most_switches> ports{};
+  std::uint8_t switch_hops = 0;  // links between switches
+  // Index of the switch that decides how the packet goes on; what lies behind it on the path is not known before.
+  std::uint8_t decide_at = 0;
+};
+inline constexpr std::uint8_t decided = 0xff;
+
+enum class PacketKind : std::uint8_t { data, acknowledgement, notice };
+
+struct Packet {
+  std::uint32_t transfer = 0;
+  std::uint32_t transmission_ps = 0;  // of the frame on any link: all have one rate
+  std::uint32_t frame_bytes = 0;
+  std::uint32_t draw = 0;  // a random word of its own; its route and its latencies are drawn from it
+  std::uint32_t next = 0;  // in the queue it waits in
+  // On the way home the field holds what the target's switch tells the source: see core/network/packet/congestion.hpp.
+  std::uint32_t& interval_ps() { return next; }
+  // Passing a switch replaces the port out by the port in, which is where the acknowledgement has to go.
+  Path path;
+  std::uint8_t place = 0;  // index of the switch it reaches next
+  PacketKind kind = PacketKind::data;
+  std::uint8_t traffic_class = 0;  // of the profile, see core/network/packet/qos.hpp
+  std::uint8_t path_number = 0;    // with faults only: which path of its flow, modulo 256
+};
+static_assert(sizeof(Packet) <= 32);
+
+}  // namespace dryfly::fabric

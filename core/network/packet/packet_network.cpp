@@ -1,0 +1,259 @@
+#include "core/network/packet/packet_network.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/packet/link_faults.hpp"
+#include "core/network/packet/links.hpp"
+#include "core/network/packet/manager.hpp"
+#include "core/network/packet/nic_ports.hpp"
+#include "core/network/packet/region.hpp"
+#include "core/network/packet/switches.hpp"
+#include "core/network/packet/transfers.hpp"
+
+namespace dryfly {
+
+using fabric::EventKind;
+
+namespace {
+
+// Before virtual time starts only what has been absent for ever counts.
+fabric::FaultPlan plan_from(const Spec& spec, const Dragonfly& dragonfly, const fabric::Links& links, bool started) {
+  fabric::FaultPlan plan = fabric::FaultPlan::read(spec, dragonfly, links);
+  if (!started) std::erase_if(plan.faults, [](const auto& fault) { return fault.kind != fabric::FaultKind::absent; });
+  return plan;
+}
+
+}  // namespace
+
+struct PacketNetwork::Parts {
+  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, std::optional<Instant> start)
+      : Parts(engine, dragonfly, text, fabric::FabricSpec::read(text), fabric::Region{}) {
+    if (!fabric::FaultPlan::any_in(text)) return;
+    plan = plan_from(text, dragonfly, links, start.has_value());
+    faults.emplace(plan, links, start.value_or(Instant{}));
+    manager.emplace(dragonfly, links, *faults);
+    switches.managed_by(*manager);
+    nics.retry_by(plan.retry);
+  }
+  Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, const fabric::FabricSpec& spec,
+        const fabric::Region& region)
+      : links(engine, dragonfly, spec, text, region),
+        packets(region.shared->packets),
+        transfers(region.shared->transfers),
+        switches(dragonfly, spec, links, packets, transfers),
+        nics(first_nic(dragonfly, region), nic_count(dragonfly, region), spec, links, packets, transfers) {}
+
+  static NicId first_nic(const Dragonfly& dragonfly, const fabric::Region& region) {
+    return region.is_part ? dragonfly.first_nic(region.group) : NicId{0};
+  }
+  static std::uint32_t nic_count(const Dragonfly& dragonfly, const fabric::Region& region) {
+    return region.is_part ? dragonfly.nics_in(region.group) : dragonfly.nic_count();
+  }
+
+  void handle(Event event) {
+    const std::uint32_t port = fabric::port_of(event);
+    const std::uint32_t packet = fabric::packet_of(event);
+    switch (fabric::kind_of(event)) {
+      case EventKind::head_at_switch:
+        return switches.head(port, packet);
+      case EventKind::packet_at_nic:
+        return nics.deliver(port, packet);
+      case EventKind::acknowledgement_at_nic:
+        return nics.acknowledge(port, packet);
+      case EventKind::output_wakes:
+        return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
+      case EventKind::hold_over:
+        return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
+      case EventKind::retry_due:
+        break;
+    }
+    DRYFLY_CHECK(false && "an event of no kind");
+  }
+
+  // The frame whose arrival the event is; it tells all about the link it came by.
+  void show(Event event, FabricObserver& observer) const {
+    const bool head = fabric::kind_of(event) == EventKind::head_at_switch;
+    if (!head && fabric::kind_of(event) != EventKind::packet_at_nic &&
+        fabric::kind_of(event) != EventKind::acknowledgement_at_nic) {
+      return;
+    }
+    const fabric::Packet& packet = packets[fabric::packet_of(event)];
+    const std::uint32_t driver = links[fabric::port_of(event)].peer;
+    CarriedFrame frame;
+    frame.port = driver;
+    frame.packet = fabric::packet_of(event);
+    frame.acknowledgement = packet.kind != fabric::PacketKind::data;
+    frame.frame_bytes = packet.frame_bytes;
+    frame.now_ps = event.at_ps;
+    const std::uint64_t length_ps = frame.acknowledgement ? switches.acknowledgement_ps() : packet.transmission_ps;
+    const std::uint64_t way_ps = links[driver].flight_ps + (head ? links.latency_ps(packet) : length_ps);
+    frame.to_nic = !head;
+    frame.start_ps = event.at_ps - way_ps;
+    frame.end_ps = frame.start_ps + length_ps;
+    observer.carried(frame);
+  }
+
+  [[gnu::cold, gnu::noinline]] void handle_trouble(Event event) {
+    const std::uint32_t port = fabric::port_of(event);
+    const std::uint32_t index = fabric::packet_of(event);
+    const EventKind kind = fabric::kind_of(event);
+    if (kind == EventKind::retry_due) return nics.retry().due(index);
+    const fabric::Packet& packet = packets[index];
+    const bool is_data = packet.kind == fabric::PacketKind::data;
+    if (!links.lost(kind, port, packet, is_data ? packet.transmission_ps : nics.ack_ps())) return handle(event);
+    if (is_data && !links.is_nic_port(port)) links.return_lost_credit(port, packet);
+    if (packet.kind == fabric::PacketKind::notice) return packets.give_back(index);
+    nics.retry().lost(index);
+  }
+
+  fabric::Links links;
+  fabric::SharedPool<fabric::Packet> packets;
+  fabric::Transfers transfers;
+  fabric::Switches switches;
+  fabric::NicPorts nics;
+  fabric::FaultPlan plan;
+  std::optional<fabric::LinkFaults> faults;
+  std::optional<fabric::Manager> manager;
+};
+
+PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec)
+    : engine_(engine),
+      dragonfly_(dragonfly),
+      spec_(spec),
+      parts_(std::make_unique<Parts>(engine, dragonfly, spec, std::nullopt)) {
+  engine.attach(ComponentClass::fabric, *this);
+}
+
+// Every class is opened at once: later, regions would do it at the same time. The one that nearly all traffic is of
+// comes first, see Links::count.
+PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec, const fabric::Region& region)
+    : engine_(engine),
+      dragonfly_(dragonfly),
+      spec_(spec),
+      parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec), region)) {
+  engine.attach(ComponentClass::fabric, *this);
+  const fabric::QosProfile& profile = parts_->nics.profile();
+  parts_->nics.open_class(profile.of(TrafficClass::best_effort));
+  for (std::uint32_t index = 0; index < profile.classes.size(); ++index) parts_->nics.open_class(index);
+}
+
+PacketNetwork::~PacketNetwork() = default;
+
+void PacketNetwork::receive(const fabric::Crossing& crossing) {
+  if (crossing.credit_bytes != 0) return parts_->switches.credit_from_far(crossing);
+  parts_->links.schedule_from_far(crossing);
+}
+
+std::uint32_t PacketNetwork::balance() const { return parts_->packets.in_use() + parts_->transfers.in_use(); }
+
+void PacketNetwork::connect(TransferSink& sink) {
+  sink_ = &sink;
+  parts_->nics.connect(sink);
+}
+
+void PacketNetwork::restart(Instant start) {
+  DRYFLY_CHECK(at_rest());
+  parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, start);
+  if (sink_ != nullptr) parts_->nics.connect(*sink_);
+}
+
+std::optional<std::pair<NicId, NicId>> PacketNetwork::cut_off(const std::vector<NicId>& nics) const {
+  if (!parts_->manager) return std::nullopt;
+  const auto has_cable = [&](NicId nic) {
+    const std::uint32_t port = parts_->links.nic_port(nic);
+    return !parts_->links[port].in_trouble || !parts_->faults->absent(port);
+  };
+  std::optional<SwitchId> last;
+  std::vector<bool> reached;
+  for (const NicId source : nics) {
+    // Ranks lie packed, so most have the switch of the one before.
+    if (last != dragonfly_.switch_of(source)) reached = parts_->manager->reached_from(dragonfly_.switch_of(source));
+    last = dragonfly_.switch_of(source);
+    for (const NicId target : nics) {
+      if (target == source) continue;
+      if (!has_cable(source) || !has_cable(target) || !reached[dragonfly_.switch_of(target).value])
+        return std::pair{source, target};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::pair<NicId, std::string>> PacketNetwork::drained(const std::vector<NicId>& nics) const {
+  if (!fabric::FaultPlan::any_in(spec_)) return std::nullopt;
+  const fabric::FaultPlan whole = fabric::FaultPlan::read(spec_, dragonfly_, parts_->links);
+  for (std::size_t number = 0; number < whole.faults.size(); ++number) {
+    const fabric::Fault& fault = whole.faults[number];
+    if (fault.kind != fabric::FaultKind::drain) continue;
+    for (const NicId nic : nics) {
+      const std::uint32_t port = parts_->links.nic_port(nic);
+      for (const std::uint32_t end : {port, parts_->links[port].peer}) {
+        const bool hit = std::binary_search(fault.ports.begin(), fault.ports.end(), end);
+        if (hit) return std::pair{nic, "faults." + std::to_string(number)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void PacketNetwork::handle(Event event) {
+  if (observer_ != nullptr) [[unlikely]] {
+    return handle_observed(event);
+  }
+  if (fabric::of_trouble(event)) [[unlikely]] {
+    return parts_->handle_trouble(event);
+  }
+  parts_->handle(event);
+}
+
+// Apart from handle(), which would otherwise save registers for it with every event.
+void PacketNetwork::handle_observed(Event event) {
+  parts_->show(event, *observer_);
+  if (fabric::of_trouble(event)) return parts_->handle_trouble(event);
+  parts_->handle(event);
+}
+
+// The packet and the port where it is, then what these lead to, then what that leads to.
+void PacketNetwork::fetch(Event event, unsigned stage) const {
+  const EventKind kind = fabric::kind_of(event);
+  const std::uint32_t port = fabric::port_of(event);
+  const std::uint32_t packet = fabric::packet_of(event);
+  if (kind == EventKind::hold_over || kind == EventKind::retry_due) return;
+  if (stage == 0) {
+    parts_->links.fetch(port);
+    if (kind != EventKind::output_wakes) parts_->packets.fetch(packet);
+  } else if (kind == EventKind::head_at_switch) {
+    parts_->switches.fetch_for_head(port, packet, stage);
+  } else if (kind != EventKind::output_wakes) {
+    parts_->nics.fetch_for_arrival(port, packet, stage);
+  } else if (parts_->links.is_nic_port(port)) {
+    parts_->nics.fetch_for_wake(port, stage);
+  } else {
+    parts_->switches.fetch_for_wake(port, stage);
+  }
+}
+
+void PacketNetwork::submit(const Transfer& transfer) { parts_->nics.submit(transfer); }
+
+void PacketNetwork::end_faults() {
+  if (parts_->faults) parts_->faults->end();
+}
+
+NetworkTotals PacketNetwork::totals() const {
+  NetworkTotals totals = parts_->nics.totals();
+  if (parts_->faults) totals.faults.link_replays = parts_->faults->replays();
+  return totals;
+}
+
+std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
+
+std::vector<fabric::LinkHealth> PacketNetwork::link_health(Instant until) const {
+  return parts_->faults ? parts_->faults->health(until.ps) : std::vector<fabric::LinkHealth>{};
+}
+
+bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
+
+std::uint64_t PacketNetwork::credit_bytes_outstanding() const { return parts_->links.credits_outstanding(); }
+
+}  // namespace dryfly

@@ -1,0 +1,124 @@
+// The NIC's end-to-end reliability: what was lost is sent again until it is acknowledged or given up.
+//
+// Models Cassini's packet tracking and its retry handler (fact sheet B4): a packet that is not acknowledged within
+// the time-out epoch counts one network time-out and is sent again, the n-th time after a further delay of the
+// schedule; when the last retry has timed out too, its transfer is undeliverable and ends in an error. The target
+// keeps the outcome of what it has taken, so a packet whose acknowledgement was lost is answered and not delivered
+// twice. Of an ordered flow the target takes packets in sequence only and refuses others (NACK, sequence error); a
+// flow times out as a whole, by its oldest packet, and its packets are sent again in order, on a path drawn anew.
+//
+// While a packet waits for its time-out it holds its place in the window; then the retry handler has it and the
+// place is free. A refused packet is sent again as soon as its refusal is home, unless its flow waits for a time-out.
+//
+// The simulator knows what is lost, so only that gets an event: a packet's timer costs nothing while all is well. So
+// a packet that is merely late never times out. Leaves out: NACK back-off, limits of trackers, the close of
+// connections, parking of down peers.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "core/contract/network.hpp"
+#include "core/network/packet/fault_plan.hpp"
+#include "core/network/packet/links.hpp"
+#include "core/network/packet/packet.hpp"
+#include "core/network/packet/shared_pool.hpp"
+#include "core/network/packet/transfers.hpp"
+
+namespace dryfly::fabric {
+
+// What the retry needs of the NICs that send.
+class RetryOutlet {
+ public:
+  virtual ~RetryOutlet() = default;
+  virtual void leave_window(std::uint32_t packet) = 0;
+  // There may be something to send.
+  virtual void resume(NicId nic) = 0;
+  // The packet is gone for good; the last one takes its transfer along.
+  virtual void release(std::uint32_t packet) = 0;
+  // The submitter is told.
+  virtual void undeliverable(std::uint32_t handle, bool delivered) = 0;
+};
+
+class Retry {
+ public:
+  Retry(const RetrySchedule& schedule, Links& links, SharedPool<Packet>& packets, Transfers& transfers,
+        RetryOutlet& outlet)
+      : schedule_(schedule), links_(links), packets_(packets), transfers_(transfers), outlet_(outlet) {}
+
+  // A packet leaves its NIC, for the first time or again.
+  void sent(std::uint32_t packet, std::uint64_t start_ps);
+  void sent_again(std::uint32_t packet, std::uint64_t start_ps);
+  // It has come to its target: whether the target takes it. Whatever it is, it is answered.
+  bool takes(std::uint32_t packet);
+  // Its answer is home: true if that settles it.
+  bool settles(std::uint32_t packet);
+  // It, or its answer, is lost.
+  void lost(std::uint32_t packet);
+  void due(std::uint32_t packet);
+
+  // The next packet that the NIC is to send again; `none`.
+  std::uint32_t next_of(NicId nic) const;
+  void pop(NicId nic);
+
+  std::uint64_t timeouts() const { return timeouts_; }
+  // Of the NICs that have had any.
+  const std::map<NicId, NicTimeouts>& timeouts_by_nic() const { return timeouts_by_nic_; }
+  std::uint64_t packets_lost() const { return packets_lost_; }
+  std::uint64_t packets_refused() const { return packets_refused_; }
+  std::uint64_t packets_sent_again() const { return packets_sent_again_; }
+  std::uint64_t transfers_failed() const { return transfers_failed_; }
+
+ private:
+  struct Record {
+    std::uint64_t sent_ps = 0;
+    std::uint32_t flow_sequence = 0;
+    std::uint8_t timeouts = 0;
+    bool taken = false;    // by the target
+    bool refused = false;  // the answer under way says so
+    bool in_window = false;
+    bool delayed = false;  // has timed out and waits for its delay
+  };
+  // Of a flow: packets that wait for a time-out, by their sequence. The first that was lost has the timer.
+  struct Recovery {
+    std::map<std::uint32_t, std::uint32_t> waiting;
+    bool armed = false;
+  };
+
+  struct Notice {
+    std::uint32_t handle = 0;
+    bool delivered = false;
+  };
+
+  NicId source_of(std::uint32_t packet) { return transfers_[packets_[packet].transfer].source; }
+  std::uint32_t flow_of(std::uint32_t packet) { return transfers_[packets_[packet].transfer].flow; }
+  bool cancelled(std::uint32_t packet);
+  bool blocked(std::uint32_t packet, std::uint32_t flow) const;
+  void schedule(std::uint32_t packet, std::uint64_t at_ps);
+  // One more time-out of this packet: whether there is a retry left; then it comes after a delay, perhaps none.
+  bool retry_left(std::uint32_t packet, std::uint64_t& delay_ps);
+  void leave_window(std::uint32_t packet);
+  void queue(std::uint32_t packet);
+  void send_flow_again(std::uint32_t flow);
+  void give_up(const std::vector<std::uint32_t>& packets);
+  void cancel_flow(std::uint32_t flow);
+
+  const RetrySchedule& schedule_;
+  Links& links_;
+  SharedPool<Packet>& packets_;
+  Transfers& transfers_;
+  RetryOutlet& outlet_;
+  std::vector<Record> records_;                        // by packet
+  std::map<std::uint32_t, Recovery> recoveries_;       // by flow
+  std::map<NicId, std::deque<std::uint32_t>> queues_;  // to be sent again
+  std::uint64_t timeouts_ = 0;
+  std::map<NicId, NicTimeouts> timeouts_by_nic_;
+  std::uint64_t packets_lost_ = 0;
+  std::uint64_t packets_refused_ = 0;
+  std::uint64_t packets_sent_again_ = 0;
+  std::uint64_t transfers_failed_ = 0;
+};
+
+}  // namespace dryfly::fabric

@@ -1,0 +1,105 @@
+// The transfers under way, and the flows that ordered ones form: one for each (source, target, class) that has any.
+// A flow keeps its path until none of its packets is in flight, and sends its transfers one after the other; as
+// every queue on the path is first-in first-out, they arrive in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/contract/network.hpp"
+#include "core/network/packet/packet.hpp"
+#include "core/network/packet/pool.hpp"
+#include "core/network/packet/shared_pool.hpp"
+#include "core/unit/key_table.hpp"
+
+namespace dryfly::fabric {
+
+struct Flow {
+  Path path;
+  bool routed = false;
+  std::uint32_t transfers = 0;          // not yet acknowledged
+  std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
+  std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
+  // With retries only, in packets: sent ever, and taken by the target.
+  std::uint32_t sent = 0;
+  std::uint32_t expected = 0;
+  std::uint8_t path_number = 0;
+};
+
+struct OpenTransfer {
+  NicId source;
+  NicId target;
+  std::uint32_t handle = 0;
+  std::uint32_t flow = none;        // none: unordered
+  std::uint32_t traffic_class = 0;  // of the profile
+  std::uint64_t unsent_bytes = 0;
+  std::uint32_t unsent_packets = 0;
+  std::uint32_t undelivered_packets = 0;
+  std::uint32_t unacknowledged_packets = 0;
+  std::uint32_t next_turn = none;        // transfer behind it at its NIC
+  std::uint32_t next_in_flow = none;     // transfer that may start when this one is sent
+  std::uint32_t place_under_way = none;  // in the list of its NIC, once something is sent
+  bool failed = false;                   // given up: its packets only have to go
+  std::uint32_t in_flight() const { return unacknowledged_packets - unsent_packets; }
+};
+
+class Transfers {
+ public:
+  using Space = SharedPool<OpenTransfer>::Space;
+  explicit Transfers(const std::shared_ptr<Space>& space = std::make_shared<Space>()) : transfers_(space) {}
+
+  OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
+  Flow& flow(std::uint32_t index) { return flows_[index]; }
+  void fetch(std::uint32_t index) const { transfers_.fetch(index); }
+  std::uint32_t in_use() const { return transfers_.in_use(); }
+
+  std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {
+    const std::uint64_t packets = asked.size.count == 0 ? 1 : (asked.size.count - 1) / payload_max.count + 1;
+    DRYFLY_CHECK(packets < none);
+    const std::uint32_t index = transfers_.take();
+    OpenTransfer& transfer = transfers_[index];
+    transfer = {asked.source, asked.target, asked.handle, none, traffic_class, asked.size.count};
+    transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
+        static_cast<std::uint32_t>(packets);
+    if (asked.ordered) {
+      transfer.flow = flow_of(transfer);
+      ++flows_[transfer.flow].transfers;
+    }
+    return index;
+  }
+
+  void close(std::uint32_t index) {
+    const OpenTransfer& transfer = transfers_[index];
+    if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
+      flow_numbers_.erase(*flow_numbers_.find(name_of_flow(transfer)));
+      flows_.give_back(transfer.flow);
+    }
+    transfers_.give_back(index);
+  }
+
+ private:
+  // NICs are fewer than 2^24, see Links.
+  static std::uint64_t name_of_flow(const OpenTransfer& transfer) {
+    return (static_cast<std::uint64_t>(transfer.traffic_class) << 56) |
+           (static_cast<std::uint64_t>(transfer.source.value) << 28) | transfer.target.value;
+  }
+
+  std::uint32_t flow_of(const OpenTransfer& transfer) {
+    std::uint32_t& flow = flow_numbers_[name_of_flow(transfer)].value;
+    if (flow == none) {
+      flow = flows_.take();
+      flows_[flow] = Flow{};
+    }
+    return flow;
+  }
+
+  struct FlowNumber {
+    std::uint32_t value = none;
+  };
+
+  SharedPool<OpenTransfer> transfers_;
+  Pool<Flow> flows_;
+  KeyTable<FlowNumber> flow_numbers_;
+};
+
+}  // namespace dryfly::fabric

@@ -1,0 +1,83 @@
+// The routing decisions: which way a packet takes. The switch of its source NIC chooses between the minimal ways and
+// detours when the head is about to leave it, as published of Slingshot (fact sheet B1, SC20: "the source switch"). A
+// detour by a third group goes on by the decision of the switch where it enters that group: only there the load of the
+// links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was.
+//
+// An algorithm sees the graph, random draws that belong to the packet, and the load of ports through a view of what
+// that switch can know; it changes nothing. To add one: write its file, add a line to the registry in routing.cpp.
+//
+// Leaves out: changing from a minimal way to a detour at a later switch (the predecessor's progressive routing).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/packet/links.hpp"
+#include "core/route/paths.hpp"
+#include "core/unit/random.hpp"
+
+namespace dryfly::fabric {
+
+// The load of ports as a switch knows it: its own as it is, that of the others as they told it some time ago, with the
+// acknowledgements that pass (fact sheet B1).
+class LoadView {
+ public:
+  explicit LoadView(const Links& links) : links_(links) {}
+  std::uint64_t own_ps(std::uint32_t port) const { return links_.queued_ps(links_[port]); }
+  std::uint64_t other_ps(std::uint32_t port) const { return links_.told_ps(port); }
+
+ private:
+  const Links& links_;
+};
+
+// The random numbers of one packet at the switch of that place on its path, two from each word.
+class PacketDraws {
+ public:
+  PacketDraws(std::uint32_t draw, std::uint32_t place)
+      : next_((static_cast<std::uint64_t>(draw) << 32) + std::uint64_t{draws_each} * place) {}
+  std::uint32_t fraction() {
+    if (!half_left_) word_ = mix(next_++);
+    half_left_ = !half_left_;
+    return static_cast<std::uint32_t>(half_left_ ? word_ : word_ >> 32);
+  }
+  // Uniform in [0, bound); the bias is below bound / 2^32.
+  std::uint32_t below(std::size_t bound) { return static_cast<std::uint32_t>((bound * fraction()) >> 32); }
+
+ private:
+  static constexpr std::uint32_t draws_each = 64;
+  std::uint64_t next_;
+  std::uint64_t word_ = 0;
+  bool half_left_ = false;
+};
+
+struct RouteQuery {
+  SwitchId source;
+  SwitchId target;
+  std::uint8_t target_port = 0;
+};
+
+class Routing {
+ public:
+  virtual ~Routing() = default;
+  // At the source switch; `source` and `target` differ.
+  virtual Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
+  // At `query.source`, the switch where a detour enters a third group.
+  virtual Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
+};
+
+// Throws SpecError for an unknown algorithm.
+std::unique_ptr<Routing> make_routing(const FabricSpec& fabric, const Dragonfly& dragonfly);
+
+std::unique_ptr<Routing> make_minimal(const FabricSpec& fabric, const Dragonfly& dragonfly);
+std::unique_ptr<Routing> make_valiant(const FabricSpec& fabric, const Dragonfly& dragonfly);
+std::unique_ptr<Routing> make_adaptive(const FabricSpec& fabric, const Dragonfly& dragonfly);
+
+// A minimal way drawn at random from all there are.
+Way draw_minimal(const Dragonfly& dragonfly, const RouteQuery& query, PacketDraws& draws);
+// A way by a third group, or by a third switch of the one group, drawn at random; a minimal way if the draw hit none
+// that is of use.
+Way draw_detour(const Dragonfly& dragonfly, const RouteQuery& query, PacketDraws& draws);
+bool is_detour(const RouteQuery& query, const Way& way);
+
+}  // namespace dryfly::fabric
