@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import click
 
 from dryfly import __version__
 from dryfly.base.errors import DryflyError, UserError
+from dryfly.cli.options import conditions
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -76,35 +78,38 @@ def run(
 
     PROGRAM is a program linked against MPICH, a script, a .py file, or a .c/.cpp file, which is compiled first.
     """
-    from dryfly.run.run import RunOptions
-    from dryfly.run.run import run as run_job
+    from dryfly.case.case import Case
+    from dryfly.run.run import Runner
+    from dryfly.run.run import run as run_case
 
-    options = RunOptions(
-        command=command,
+    case = Case(
+        program=command,
         machine=machine,
+        sets=sets,
         nodes=nodes,
         ppn=ppn,
         ranks=ranks,
         place=place,
         seed=seed,
-        json=json_file,
-        sets=sets,
-        faults=faults,
-        storage=storage,
         mpi=mpi,
         provider=provider,
         on_node=on_node,
         compute=compute,
-        compute_record=compute_record,
         skip_numerics=skip_numerics,
+        faults=faults,
+        storage=storage,
+    )
+    runner = Runner(
+        json=json_file,
+        compute_record=compute_record,
         trace=trace,
         record=record,
-        launcher=launcher,
         timeout_s=_seconds(timeout),
         debug=debug,
         quiet=quiet,
+        launcher=launcher,
     )
-    sys.exit(run_job(options))
+    sys.exit(run_case(case, runner))
 
 
 def _seconds(text: str | None) -> float | None:
@@ -131,7 +136,9 @@ def _seconds(text: str | None) -> float | None:
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE")
 @click.option("--faults", metavar="FILE")
 @click.option("--storage", metavar="FILE")
+@click.option("--on-node", default="provider", show_default=True, metavar="HOW")
 @click.option("--compute", default="measured", show_default=True, metavar="MODE")
+@click.option("--skip-numerics", is_flag=True)
 def spec(
     machine: str,
     nodes: int | None,
@@ -142,24 +149,29 @@ def spec(
     sets: tuple[str, ...],
     faults: str | None,
     storage: str | None,
+    on_node: str,
     compute: str,
+    skip_numerics: bool,
 ) -> None:
     """Print the resolved spec that a run with these options would use."""
-    from dryfly.case.placement import place as place_ranks
-    from dryfly.case.resolve import ComputeSpec, resolve
-    from dryfly.machine.machine import load
-    from dryfly.scenario.faults import load as load_faults
-    from dryfly.scenario.storage import load as load_storage
-    from dryfly.scenario.storage import with_servers
+    from dryfly.case.bind import bind
+    from dryfly.case.case import Case
 
-    chosen = load(machine, sets=sets)
-    if storage is not None:
-        chosen = with_servers(chosen)
-    placement = place_ranks(chosen, nodes=nodes, ppn=ppn, ranks=ranks, policy=place, seed=seed)
-    scenario = load_faults(faults, chosen, seed=seed) if faults is not None else None
-    streams = load_storage(storage, chosen, job=placement.nodes, seed=seed) if storage is not None else None
-    text = resolve(chosen, placement, seed=seed, compute=ComputeSpec.parse(compute), scenario=scenario, storage=streams)
-    click.echo(text, nl=False)
+    case = Case(
+        machine=machine,
+        sets=sets,
+        nodes=nodes,
+        ppn=ppn,
+        ranks=ranks,
+        place=place,
+        seed=seed,
+        on_node=on_node,
+        compute=compute,
+        skip_numerics=skip_numerics,
+        faults=faults,
+        storage=storage,
+    )
+    click.echo(bind(case).spec, nl=False)
 
 
 @cli.command(context_settings={**_CONTEXT, "ignore_unknown_options": True})
@@ -269,6 +281,7 @@ def report(run_folder: str, target: str) -> None:
 @click.option("-j", "--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
 @click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the comparison there; - is standard output.")
+@conditions
 @click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...")
 def compare(
     settings: tuple[str, ...],
@@ -292,6 +305,7 @@ def compare(
     timeout: str | None,
     json_file: str | None,
     benchmarks: tuple[str, ...],
+    **conditions_of_runs: Any,
 ) -> None:
     """Run microbenchmarks with several MPI libraries and settings on the same simulated nodes.
 
@@ -315,6 +329,7 @@ def compare(
         place=place,
         seed=seed,
         sets=sets,
+        conditions=conditions_of_runs,
     )
     options = Options(folder=folder, json_file=json_file, jobs=jobs, counts=counts, timeout_s=_seconds(timeout))
     sys.exit(compare_settings(make(flags), options))
@@ -343,6 +358,7 @@ def compare(
               help="The figures so far: the same command goes on from there.")  # fmt: skip
 @click.option("--timeout", metavar="TIME", help="Wall time after which a run is ended.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the outcome there; - is standard output.")
+@conditions
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...")
 def find_change(
     over: str,
@@ -362,6 +378,7 @@ def find_change(
     timeout: str | None,
     json_file: str | None,
     command: tuple[str, ...],
+    **conditions_of_runs: Any,
 ) -> None:
     """Find the release, value or commit from which on a benchmark or program is faster or slower.
 
@@ -370,7 +387,7 @@ def find_change(
     from dryfly.study.bisect import Options, bisect
     from dryfly.study.trial import Place
 
-    where = Place(machine=machine, nodes=nodes, ppn=ppn, place=place, seed=seed, sets=sets)
+    where = Place(machine=machine, nodes=nodes, ppn=ppn, place=place, seed=seed, sets=sets, **conditions_of_runs)
     options = Options(
         over=over,
         fixed=fixed,

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from dryfly.base.errors import RunError
 from dryfly.base.paths import GENERATOR, native, programs_folder
-from dryfly.case.placement import place
-from dryfly.case.resolve import ComputeSpec, resolve
+from dryfly.case.bind import bind
+from dryfly.case.case import Case
+from dryfly.case.flags import flags_of
 from dryfly.evidence.published import Measurement
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 
 _TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
@@ -31,10 +32,11 @@ def measure(measurement: Measurement) -> Figures:
 
 
 def _run_program(measurement: Measurement) -> Figures:
-    command = [sys.executable, "-m", "dryfly", "run", "--quiet", "--compute", "none", "--seed", str(_SEED)]
-    command += ["--machine", measurement.machine, "-N", str(measurement.nodes), "--ppn", str(measurement.ppn)]
-    for item in measurement.sets:
-        command += ["--set", item]
+    case = Case(
+        machine=measurement.machine, sets=measurement.sets, nodes=measurement.nodes, ppn=measurement.ppn, seed=_SEED,
+        compute="none",
+    )  # fmt: skip
+    command = [sys.executable, "-m", "dryfly", "run", "--quiet", *flags_of(case)]
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         if measurement.faults:
             file = Path(folder) / "faults.toml"
@@ -52,12 +54,13 @@ def _run_program(measurement: Measurement) -> Figures:
 
 
 def _run_pattern(measurement: Measurement) -> Figures:
-    machine = load(measurement.machine, sets=measurement.sets)
+    case = Case(machine=measurement.machine, sets=measurement.sets, nodes=2, seed=_SEED, compute="none")
+    bound = bind(case)
+    machine = bound.machine
     figures: Figures = {}
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         spec = Path(folder) / "spec"
-        placement = place(machine, nodes=2, seed=_SEED)
-        spec.write_text(resolve(machine, placement, seed=_SEED, compute=ComputeSpec.parse("none")), encoding="utf-8")
+        spec.write_text(bound.spec, encoding="utf-8")
         arguments = [*measurement.arguments, *_where(measurement, machine, Path(folder))]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")

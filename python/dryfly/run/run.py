@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
-from dryfly.case.placement import place
-from dryfly.case.resolve import ComputeSpec, OnNode, resolve
-from dryfly.machine.machine import load
+from dryfly.case.bind import bind
+from dryfly.case.case import Case
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers
 from dryfly.mpi import libraries as mpi
@@ -25,101 +23,69 @@ from dryfly.result import capture, counters, result, summary
 from dryfly.result import compute_recording as recording
 from dryfly.result.result import RunInput
 from dryfly.run import processes as job
-from dryfly.scenario import faults, storage
 
-SEED_MAX = 2**63 - 1
 DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    command: tuple[str, ...]
-    machine: str = "testbed"
-    nodes: int | None = None
-    ppn: int | None = None
-    ranks: int | None = None
-    place: str = "packed"
-    seed: int = 1
+class Runner:
+    """How a case is run: none of this changes what the simulation finds."""
+
     json: str | None = None
-    sets: tuple[str, ...] = ()
-    mpi: str | None = None
-    compute: str = "measured"
     compute_record: str | None = None
     trace: str | None = None
     record: str | None = None
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
-    faults: str | Mapping[str, object] | None = None  # a file, or what one would hold
-    storage: str | Mapping[str, object] | None = None
-    provider: str = "cxi"
-    on_node: str = OnNode.PROVIDER.value
-    skip_numerics: bool = False
     launcher: str = launchers.OWN
 
 
-def run(options: RunOptions) -> int:
+def run(case: Case, runner: Runner) -> int:
     """The exit status of the job; raises UserError for what is wrong before the start."""
-    machine = load(options.machine, sets=options.sets)
-    if options.storage is not None:
-        machine = storage.with_servers(machine)
-    if not 0 <= options.seed <= SEED_MAX:
-        raise UserError(f"--seed {options.seed}: accepted is 0 to {SEED_MAX}")
-    placement = place(
-        machine, nodes=options.nodes, ppn=options.ppn, ranks=options.ranks, policy=options.place, seed=options.seed
-    )
+    bound = bind(case, compute_record=runner.compute_record)
+    machine, placement, compute, on_node = bound.machine, bound.placement, bound.compute, bound.on_node
     nics.check(os.environ, machine, placement)
     class_warning = traffic_class.check(os.environ, machine)
-    scenario = faults.load(options.faults, machine, seed=options.seed) if options.faults is not None else None
-    streams = None
-    if options.storage is not None:
-        streams = storage.load(options.storage, machine, job=placement.nodes, seed=options.seed)
-    compute = ComputeSpec.parse(
-        options.compute, record_file=options.compute_record, skip_numerics=options.skip_numerics
-    )
     if compute.record_file is not None:
         recording.check_target(compute.record_file)
     if compute.replay_file is not None:
         recording.check_source(compute.replay_file, ranks=len(placement.ranks))
-    on_node = OnNode.parse(options.on_node)
-    debug_rank, debug_command = _debugger(options.debug, ranks=len(placement.ranks))
-    _check_json(options.json)
-    _check_recording(options)
+    debug_rank, debug_command = _debugger(runner.debug, ranks=len(placement.ranks))
+    _check_json(runner.json)
+    _check_recording(runner)
     counter_options = counters.read_options(os.environ)
-    if not options.command:
+    if not case.program:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = mpi.select(options.mpi, needed=program.family(options.command[0]))
+    library = mpi.select(case.mpi, needed=program.family(case.program[0]))
     environment.check_provider_settings()
     environment.check_on_node(library, on_node)
     names = NodeNames(machine)
     node_names = tuple(names.name(each.node) for each in placement.ranks)
-    if debug_rank is not None and options.launcher != launchers.OWN:
+    if debug_rank is not None and runner.launcher != launchers.OWN:
         raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
-    starter = launchers.prepare(options.launcher, library, node_of_rank=node_names)
-    spec = resolve(
-        machine, placement, seed=options.seed, compute=compute, scenario=scenario, on_node=on_node, storage=streams
-    )
+    starter = launchers.prepare(runner.launcher, library, node_of_rank=node_names)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
-        record_folder = folder.path / "record" if options.trace or options.record else None
+        record_folder = folder.path / "record" if runner.trace or runner.record else None
         if record_folder is not None:
             record_folder.mkdir()
         if compute.replay_file is not None:
             recording.unpack(compute.replay_file, compute_folder)
-        prepared = program.prepare(options.command[0], options.command[1:], mpi=library, build_folder=folder.path)
-        printer = summary.Printer(quiet=options.quiet)
+        prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
+        printer = summary.Printer(quiet=runner.quiet)
         inputs = RunInput(
             machine=machine,
             placement=placement,
-            seed=options.seed,
+            seed=case.seed,
             compute=compute,
             mpi=library,
-            program=options.command,
-            spec=spec,
-            storage=streams,
+            program=case.program,
+            spec=bound.spec,
+            storage=bound.storage,
         )
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, inputs, prepared, need)
@@ -135,14 +101,14 @@ def run(options: RunOptions) -> int:
             folder=folder.path,
             inherited=os.environ,
             record_folder=record_folder,
-            provider=options.provider,
+            provider=case.provider,
             on_node=on_node,
-            seed=options.seed,
+            seed=case.seed,
         ) | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
-                spec=spec,
+                spec=bound.spec,
                 plan=environment.plan(
                     machine,
                     placement,
@@ -154,26 +120,26 @@ def run(options: RunOptions) -> int:
                 ),
                 program=prepared.command,
                 node_names=node_names,
-                launcher=options.launcher,
+                launcher=runner.launcher,
                 result_file=folder.path / "result.json",
                 record_folder=record_folder,
-                timeout_s=options.timeout_s,
+                timeout_s=runner.timeout_s,
                 debug_rank=debug_rank,
                 debug_command=debug_command,
-                output_to_stderr=options.json == "-",
+                output_to_stderr=runner.json == "-",
             ),
             say=printer.say,
         )
-        return _report(printer, inputs, outcome, folder.path, options, counter_options)
+        return _report(printer, inputs, outcome, folder.path, case, runner, counter_options)
 
 
 def _report(
-    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, options: RunOptions,
+    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, case: Case, runner: Runner,
     counter_options: counters.CounterOptions,
 ) -> int:  # fmt: skip
-    target = options.json
+    target = runner.json
     # The solvers' own end without numerics: the times are what the run was for, and are reported.
-    unsolved = options.skip_numerics and outcome.has_result and outcome.exit_status == solver.NOT_SOLVED
+    unsolved = case.skip_numerics and outcome.has_result and outcome.exit_status == solver.NOT_SOLVED
     if outcome.failure and not unsolved:
         printer.say(outcome.failure)
         for line in outcome.details[:DETAILS_SHOWN]:
@@ -197,8 +163,8 @@ def _report(
         summary.after(printer, inputs, final)
     if target is not None:
         result.write(final, target)
-    if outcome.has_result and (options.trace or options.record):
-        _write_recording(inputs, final, folder / "record", options)
+    if outcome.has_result and (runner.trace or runner.record):
+        _write_recording(inputs, final, folder / "record", runner)
     if unsolved:
         printer.say(f"not solved: the numerics were skipped; exit status {solver.NOT_SOLVED}")
     if inputs.compute.record_file is not None:
@@ -207,28 +173,28 @@ def _report(
     return outcome.exit_status
 
 
-def _check_recording(options: RunOptions) -> None:
-    if options.trace is not None:
-        capture.check_target("--trace", options.trace, folder=False)
-    if options.record is not None:
+def _check_recording(runner: Runner) -> None:
+    if runner.trace is not None:
+        capture.check_target("--trace", runner.trace, folder=False)
+    if runner.record is not None:
         from dryfly.result import tables
 
-        tables.check_target(options.record)
+        tables.check_target(runner.record)
 
 
-def _write_recording(inputs: RunInput, final: result.Json, folder: Path, options: RunOptions) -> None:
+def _write_recording(inputs: RunInput, final: result.Json, folder: Path, runner: Runner) -> None:
     names = NodeNames(inputs.machine)
     recorded = capture.load(folder, {names.number(node): names.name(node) for node in inputs.placement.nodes})
-    if options.trace is not None:
+    if runner.trace is not None:
         from dryfly.result import trace
 
         nodes = [row["node"] for row in final["ranks_detail"]]
         nics = [f"{row['node']}.{row['nic']}" for row in final["ranks_detail"]]
-        trace.write(recorded, options.trace, rank_names=nodes, nic_names=nics)
-    if options.record is not None:
+        trace.write(recorded, runner.trace, rank_names=nodes, nic_names=nics)
+    if runner.record is not None:
         from dryfly.result import tables
 
-        tables.write(recorded, final, options.record)
+        tables.write(recorded, final, runner.record)
 
 
 def _debugger(text: str | None, *, ranks: int) -> tuple[int | None, tuple[str, ...]]:

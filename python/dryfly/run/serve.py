@@ -17,13 +17,14 @@ from pathlib import Path
 from dryfly.base import signals
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import CONDUCTOR, PRELOAD, PROVIDER, native
+from dryfly.case.bind import load_machine
+from dryfly.case.case import Case
 from dryfly.case.placement import RANKS_MAX, Placement, RankPlace
 from dryfly.case.resolve import ComputeSpec, resolve
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.run import fabrics
 from dryfly.run import processes as job
-from dryfly.run.run import SEED_MAX
 from dryfly.scenario.faults import down_nodes
 
 PROCESSES_DEFAULT = 512
@@ -42,10 +43,8 @@ class ServeOptions:
 
 def serve(options: ServeOptions) -> int:
     """Until it is interrupted. Raises UserError for what is wrong before the start."""
-    machine = load(options.machine, sets=options.sets)
+    machine = load_machine(Case(machine=options.machine, sets=options.sets, seed=options.seed))
     fabrics.check_name(options.name)
-    if not 0 <= options.seed <= SEED_MAX:
-        raise UserError(f"--seed {options.seed}: accepted is 0 to {SEED_MAX}")
     if not 1 <= options.processes <= RANKS_MAX:
         raise UserError(f"--processes {options.processes}: accepted is 1 to {RANKS_MAX}")
     _check_descriptors(options.processes)

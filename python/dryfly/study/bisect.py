@@ -203,7 +203,7 @@ def _question(options: Options, names: Sequence[str]) -> dict[str, Any]:
         "over": options.over,
         "points": [names[0], names[-1], len(names)],
         "with": options.fixed,
-        "where": [where.machine, where.nodes, where.ppn, where.place, where.seed, *where.sets],
+        "where": [where.machine, where.nodes, where.ppn, where.place, where.seed, *where.sets, *where.conditions],
         "command": list(options.command),
         "figure": options.figure,
         "build": options.build,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Flags:
     place: str | None = None
     seed: int | None = None
     sets: tuple[str, ...] = ()
+    conditions: Mapping[str, Any] = field(default_factory=dict)  # fields of Place, such as faults
 
 
 def make(flags: Flags) -> Plan:
@@ -57,6 +58,7 @@ def make(flags: Flags) -> Plan:
         place=_first(flags.place, content.get("place"), "packed"),
         seed=_first(flags.seed, content.get("seed"), 1),
         sets=(*content.get("set", ()), *flags.sets),
+        **flags.conditions,
     )
     if where.nodes * where.ppn < 2:
         raise UserError(f"-N {where.nodes} --ppn {where.ppn}: a benchmark needs at least 2 ranks")

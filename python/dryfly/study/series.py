@@ -159,7 +159,7 @@ class Values:
             end = self.trial(place, base)
             end.check_place()
             if self.name.startswith(("--", "FI_CXI_")):
-                end.setting.check()
+                end.setting.check(end.case)
 
     def about(self, place: int) -> str:  # noqa: ARG002
         return ""

@@ -28,18 +28,19 @@ from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment
-from dryfly.case.placement import place
-from dryfly.case.resolve import ComputeSpec, OnNode, resolve
-from dryfly.machine.machine import load
+from dryfly.case.bind import bind
+from dryfly.case.case import Case
+from dryfly.case.flags import flags_of
+from dryfly.case.resolve import OnNode
+from dryfly.mpi import launchers, linkx
 from dryfly.mpi import libraries as mpi
-from dryfly.mpi import linkx
 from dryfly.mpi.libraries import MpiLibrary
 
 Result = dict[str, Any]
 
 # Variables of the caller that libraries under test look at.
 _PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
-_HERE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 _PR_SET_PDEATHSIG = 1
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
@@ -75,15 +76,13 @@ class Setting:
         pairs = [f"{name}={value}" for name, value in (*self.environment, *self.flags)]
         return ", ".join([*pairs, *self.sets])
 
-    @property
-    def on_node(self) -> OnNode:
-        return OnNode.parse(dict(self.flags).get("--on-node", "provider"))
-
-    def check(self) -> MpiLibrary:
-        """The library; raises UserError when it is not there, or does not go with a flag."""
+    def check(self, case: Case | None = None) -> MpiLibrary:
+        """The library; raises UserError when it is not there, or does not go with a flag or with the case."""
         library = mpi.select(self.mpi)
-        environment.check_on_node(library, self.on_node)
-        if dict(self.flags).get("--provider") == "linkx":
+        flags = dict(self.flags)
+        on_node = flags.get("--on-node", case.on_node if case else "provider")
+        environment.check_on_node(library, OnNode.parse(on_node))
+        if flags.get("--provider", case.provider if case else "cxi") == "linkx":
             linkx.settings(library, provider_path="", inherited={}, seed=1)
         with _variables(self.environment):
             environment.check_provider_settings()
@@ -123,6 +122,28 @@ class Place:
     place: str = "packed"
     seed: int = 1
     sets: tuple[str, ...] = ()
+    provider: str = "cxi"
+    on_node: str = "provider"
+    compute: str = "none"
+    skip_numerics: bool = False
+    faults: str | None = None
+    storage: str | None = None
+    launcher: str = launchers.OWN
+
+    @property
+    def conditions(self) -> list[str]:
+        """Those that are not the default, as text."""
+        names = ("provider", "on_node", "compute", "skip_numerics", "faults", "storage", "launcher")
+        plain = Place.__dataclass_fields__
+        return [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) != plain[name].default]
+
+    def __post_init__(self) -> None:
+        mode = self.compute.partition(":")[0]
+        if mode == "measured":
+            raise UserError(
+                f"--compute {self.compute}: accepted is none, replay:FILE or model: figures that are set beside each "
+                "other must be repeatable"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,17 +161,33 @@ class Trial:
     def _sets(self) -> tuple[str, ...]:
         return (*self.where.sets, *self.setting.sets)
 
+    @property
+    def case(self) -> Case:
+        where, flags = self.where, dict(self.setting.flags)
+        return Case(
+            program=self.command,
+            machine=where.machine,
+            sets=self._sets,
+            nodes=where.nodes,
+            ppn=where.ppn,
+            place=where.place,
+            seed=where.seed,
+            mpi=self.setting.mpi,
+            provider=flags.get("--provider", where.provider),
+            on_node=flags.get("--on-node", where.on_node),
+            compute=where.compute,
+            skip_numerics=where.skip_numerics,
+            faults=where.faults,
+            storage=where.storage,
+        )
+
     def check_place(self) -> str:
         """The resolved spec; raises UserError for a machine or a place on it that does not exist."""
-        where = self.where
-        machine = load(where.machine, sets=self._sets)
-        placement = place(machine, nodes=where.nodes, ppn=where.ppn, policy=where.place, seed=where.seed)
-        compute = ComputeSpec.parse("none")
-        return resolve(machine, placement, seed=where.seed, compute=compute, on_node=self.setting.on_node)
+        return bind(self.case).spec
 
     def key(self) -> str:
         """Of the result. Raises UserError like check_place, and for a library that is not there."""
-        library = self.setting.check()
+        library = self.setting.check(self.case)
         about = Path(library.libmpi).stat()
         content = {
             "spec": self.check_place(),
@@ -161,21 +198,16 @@ class Trial:
             "recorded": self.recorded,
             "dryfly": [__version__, *program_hashes()],
         }
-        if self.setting.flags:
-            content["flags"] = sorted(self.setting.flags)
+        if (case := self.case).provider != "cxi" or self.where.launcher != launchers.OWN:
+            content["flags"] = [case.provider, self.where.launcher]
+        if case.compute.startswith("replay:"):
+            content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
-        where = self.where
-        command = [sys.executable, "-m", "dryfly", "run", "--quiet", "--compute", "none", "--json", str(json_file)]
-        command += ["--machine", where.machine, "-N", str(where.nodes), "--ppn", str(where.ppn)]
-        command += ["--place", where.place, "--seed", str(where.seed)]
-        for item in self._sets:
-            command += ["--set", item]
-        for name, value in self.setting.flags:
-            command += [name, value]
-        if self.setting.mpi is not None:
-            command += ["--mpi", self.setting.mpi]
+        command = [sys.executable, "-m", "dryfly", "run", "--quiet", "--json", str(json_file), *flags_of(self.case)]
+        if self.where.launcher != launchers.OWN:
+            command += ["--launcher", self.where.launcher]
         if record_folder is not None:
             command += ["--record", str(record_folder)]
         if self.timeout_s is not None:
@@ -225,8 +257,16 @@ def program_hashes() -> list[str]:
     """Of the simulator, and of what decides the environment of a rank."""
     parts = [native(part) for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD)]
     decide = [
-        _HERE / f"{name}.py"
-        for name in ("environment", "hwloc", "linkx", "nics", "openmpi", "preload", "traffic_class")
+        _PACKAGE / f"{name}.py"
+        for name in (
+            "case/environment",
+            "case/hwloc",
+            "mpi/linkx",
+            "case/nics",
+            "mpi/openmpi",
+            "mpi/preload",
+            "case/traffic_class",
+        )
     ]
     return [_file_hash(path) for path in (*parts, *decide)]
 

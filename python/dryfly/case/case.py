@@ -1,0 +1,32 @@
+"""A case: what is run. How it is run (recording, time limits, output) is a Runner's (run/run.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dryfly.case.resolve import OnNode
+
+SEED_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """By the names of the flags of `dryfly run`. `nodes`, `ppn` and `ranks` are counts; None: it follows from the
+    others. `faults` and `storage` are a file, or what one would hold."""
+
+    program: tuple[str, ...] = ()  # and its arguments
+    machine: str = "testbed"  # a name, or a file
+    sets: tuple[str, ...] = ()
+    nodes: int | None = None
+    ppn: int | None = None
+    ranks: int | None = None
+    place: str = "packed"
+    seed: int = 1
+    mpi: str | None = None
+    provider: str = "cxi"
+    on_node: str = OnNode.PROVIDER.value
+    compute: str = "measured"
+    skip_numerics: bool = False
+    faults: str | Mapping[str, object] | None = None
+    storage: str | Mapping[str, object] | None = None
