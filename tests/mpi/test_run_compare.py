@@ -79,3 +79,11 @@ def test_open_mpi_uses_each_nic_of_a_node(dryfly: Dryfly) -> None:
     }
     senders = [packets for (node, _), packets in sorted(sent.items()) if node == "nid001000"]
     assert senders == [64 * 32] * 4  # 64 messages of 32 packets of 2 KiB
+
+
+def test_no_bandwidth_of_many_pairs_is_above_what_the_node_carries(dryfly: Dryfly) -> None:
+    """A node of Aurora has two processors whose PCIe carries 90 GB/s each way (data/machines/aurora.toml)."""
+    where = ("--machine", "aurora", "-N", "2", "--ppn", "32", "--compute", "none")
+    run = dryfly("run", *where, "--", BENCHMARK / "mbw_mr.c", "-m", "65536:65536", "-i", "2", limit_s=180).succeeded()
+    row = next(line.split() for line in run.stdout.splitlines() if line.startswith("65536"))
+    assert 0.9 * 180_000 < float(row[1]) <= 180_000
