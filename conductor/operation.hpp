@@ -5,9 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
-#include "core/unit/stable_vector.hpp"
+#include "core/unit/pool.hpp"
 #include "core/unit/unit.hpp"
 #include "wire/wire.hpp"
 
@@ -31,42 +30,18 @@ struct Operation {
   EndpointId endpoint() const { return EndpointId{wire::make_address(rank.value, command.endpoint)}; }
 };
 
-// Slots with stable addresses, reused last in, first out.
-template <class T>
-class SlotPool {
- public:
-  std::uint32_t allocate() {
-    if (free_.empty()) {
-      slots_.emplace_back();
-      return static_cast<std::uint32_t>(slots_.size() - 1);
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
-  void release(std::uint32_t slot) { free_.push_back(slot); }
-  T& operator[](std::uint32_t slot) { return slots_[slot]; }
-  void fetch(std::uint32_t slot) const { slots_.fetch(slot); }
-  std::size_t in_use() const { return slots_.size() - free_.size(); }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(slots_.size()); }
-
- private:
-  StableVector<T, 13> slots_;
-  std::vector<std::uint32_t> free_;
-};
-
 struct InlinePayload {
   std::array<std::byte, wire::inline_bytes_max> bytes;
 };
 
 class Operations {
  public:
-  std::uint32_t allocate() { return operations_.allocate(); }
+  std::uint32_t allocate() { return operations_.acquire_as_left(); }
   Operation& operator[](std::uint64_t token) { return operations_[static_cast<std::uint32_t>(token)]; }
   void fetch(std::uint32_t slot) const { operations_.fetch(slot); }
   std::byte* inline_bytes(const Operation& operation) { return payloads_[operation.inline_slot].bytes.data(); }
   std::byte* attach_inline(Operation& operation) {
-    if (operation.inline_slot == no_slot) operation.inline_slot = payloads_.allocate();
+    if (operation.inline_slot == no_slot) operation.inline_slot = payloads_.acquire_as_left();
     return inline_bytes(operation);
   }
   void release(std::uint64_t token) {
@@ -84,11 +59,11 @@ class Operations {
     return no_slot;
   }
   std::size_t in_use() const { return operations_.in_use(); }
-  std::uint32_t size() const { return operations_.size(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(operations_.size()); }
 
  private:
-  SlotPool<Operation> operations_;
-  SlotPool<InlinePayload> payloads_;
+  Pool<Operation, 13> operations_;
+  Pool<InlinePayload, 13> payloads_;
 };
 
 }  // namespace dryfly

@@ -99,7 +99,7 @@ void Collectives::go_on(const Leg& leg) {
     case LegKind::landed:
       return landed(leg.owner, leg.place);
     default:
-      DRYFLY_CHECK(!"a leg of a reduction");
+      DRYFLY_UNREACHABLE("a leg of a reduction");
   }
 }
 

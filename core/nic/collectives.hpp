@@ -26,7 +26,7 @@
 
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
-#include "core/nic/pool.hpp"
+#include "core/unit/pool.hpp"
 #include "core/nic/transport.hpp"
 
 namespace dryfly::nic {

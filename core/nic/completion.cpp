@@ -1,53 +1,140 @@
-// When a send is complete at its source, by what it has asked for: libfabric's completion levels as the cxi provider
-// keeps them. Match completion of a message that found no receive takes a notice of the target's CPU
-// (cxip_notify_match); a rendezvous is complete in every sense with its done message. And how it ends when the network
-// has given something up, or its target is on another one.
+#include "core/nic/completion.hpp"
+
 #include <utility>
 
-#include "core/nic/messages.hpp"
+#include "core/nic/totals.hpp"
 
 namespace dryfly::nic {
 
+void Completion::acknowledged(Parcel parcel) {
+  if (is_control(parcel.step)) return;
+  Message& message = messages_[parcel.operation];
+  --message.unacknowledged;
+  if (parcel.step == Step::message) {
+    message.answered = true;
+    flow_control_.settle_request(parcel.operation);
+    if (message.refused || message.paused) return;
+    if (message.foreign) return message.arrived ? turned_away(parcel.operation) : void();
+  }
+  if (parcel.step == Step::done && message.holds_credit) return done_acknowledged(parcel.operation);
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && !message.source_told;
+  if (is_sent) message.source_told = true;
+  messages_.retire_if_idle(parcel.operation);
+  if (is_sent) host_.sent(source, token);
+}
+
+void Completion::placed(std::uint32_t index) {
+  const Message& message = messages_[index];
+  if (!inboxes_.hears_of(message)) return drop(index);
+  if (message.notifies_done && message.holds_credit) return software_gets_.tell_done(index);
+  deliver(index);
+}
+
+void Completion::deliver(std::uint32_t index) {
+  Message& message = messages_[index];
+  software_gets_.return_credit(message);
+  Received received = report_of(message);
+  received.buffer_released = inboxes_.settle(message.receive);
+  count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
+  const bool tell_source = finish(index);
+  host_.received(received);
+  if (tell_source) host_.sent(received.source, received.send);
+}
+
+Received Completion::report_of(const Message& message) const {
+  return {.at = message.command.target,
+          .source = message.command.source,
+          .receive = inboxes_.receive(message.receive).command.token,
+          .send = message.command.token,
+          .envelope = message.command.envelope,
+          .size = message.command.size,
+          .offset = message.offset,
+          .protocol = message.protocol,
+          .on_node = message.on_node,
+          .switch_hops = message.switch_hops,
+          .matched_in_software = message.in_software && message.protocol != Protocol::rendezvous};
+}
+
+void Completion::drop(std::uint32_t index) {
+  const Message& message = messages_[index];
+  software_gets_.return_credit(messages_[index]);
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  if (message.receive != none) inboxes_.settle(message.receive);
+  inboxes_.leave_list(messages_[index]);
+  const bool tell_source = finish(index);
+  host_.dropped(token);
+  if (tell_source) host_.sent(source, token);
+}
+
+bool Completion::finish(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.protocol == Protocol::rendezvous && !message.on_node && !message.told_done) {
+    ++message.unacknowledged;
+    transport_.send(to_source(message), {Step::done, index});
+    return false;
+  }
+  const bool tell_source = message.on_node && !message.source_told;
+  messages_.end(index);
+  return tell_source;
+}
+
+void Completion::done_acknowledged(std::uint32_t index) {
+  Message& message = messages_[index];
+  const EndpointId source = message.command.source;
+  const Token token = message.command.token;
+  message.told_done = true;
+  if (inboxes_.hears_of(message)) {
+    deliver(index);
+  } else {
+    inboxes_.settle(message.receive);
+    message.holds_credit = false;
+    messages_.end(index);
+    host_.dropped(token);
+  }
+  host_.sent(source, token);
+}
+
 // An acknowledgement can be quicker than the ingress stage, and says whether the message was expected.
-bool Messages::complete_by_acknowledgement(const Message& message) const {
+bool Completion::complete_by_acknowledgement(const Message& message) const {
   if (message.protocol == Protocol::rendezvous) return false;
   if (message.command.complete_when == Completeness::transmitted) return true;
   return message.arrived && (message.command.complete_when == Completeness::delivered || !message.unexpected);
 }
 
-void Messages::tell_source_once(std::uint32_t index) {
+void Completion::tell_source_once(std::uint32_t index) {
   Message& message = messages_[index];
   if (std::exchange(message.source_told, true)) return;
   host_.sent(message.command.source, message.command.token);
 }
 
-void Messages::owe_notice(std::uint32_t index) {
+void Completion::owe_notice(std::uint32_t index) {
   Message& message = messages_[index];
   const bool owed = message.command.complete_when == Completeness::matched && !message.source_told &&
                     !message.on_node && message.protocol != Protocol::rendezvous;
   if (!owed) return;
   ++message.unacknowledged;
-  ask_processor(message.command.target,
+  inboxes_.ask_processor(message.command.target,
                 {.kind = WorkKind::tell_match, .item = index, .life = message.life, .count = 1});
 }
 
-void Messages::notice_lost(std::uint32_t index) {
+void Completion::notice_lost(std::uint32_t index) {
   Message& message = messages_[index];
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   --message.unacknowledged;
   message.source_told = true;
-  retire_if_idle(index);
+  messages_.retire_if_idle(index);
   host_.send_failed(source, token, error_unreachable);
 }
 
-// --- what fails ---
-
 // What was delivered takes its course, although its source does not know it. A request that was not is an error at
 // the source; an eager one also when only its acknowledgements were lost, since the source cannot tell.
-void Messages::failed(Parcel parcel, bool delivered) {
+void Completion::failed(Parcel parcel, bool delivered) {
   if (is_control(parcel.step)) {
-    if (!delivered) peer_lost(parcel.operation);
+    if (!delivered) flow_control_.peer_lost(parcel.operation);
     return;
   }
   Message& message = messages_[parcel.operation];
@@ -57,7 +144,7 @@ void Messages::failed(Parcel parcel, bool delivered) {
   const Token token = message.command.token;
   const bool to_target = parcel.step == Step::message;
   if (to_target) message.answered = true;
-  if (to_target && delivered) settle_request(parcel.operation);
+  if (to_target && delivered) flow_control_.settle_request(parcel.operation);
   if (to_target && message.foreign && delivered) return message.arrived ? turned_away(parcel.operation) : void();
   if (parcel.step == Step::done && message.holds_credit) {
     return delivered ? done_acknowledged(parcel.operation) : break_off(parcel.operation);
@@ -66,39 +153,47 @@ void Messages::failed(Parcel parcel, bool delivered) {
   if (delivered) {
     const bool is_sent = to_target && message.protocol != Protocol::rendezvous;
     if (is_sent) message.source_told = true;
-    retire_if_idle(parcel.operation);
+    messages_.retire_if_idle(parcel.operation);
     if (is_sent) host_.send_failed(source, token, error_unreachable);
   } else if (to_target) {
-    end(parcel.operation);
+    messages_.end(parcel.operation);
     host_.dropped(token);
     host_.send_failed(source, token, error_unreachable);
   } else if (parcel.step == Step::done) {
-    end(parcel.operation);
+    messages_.end(parcel.operation);
     host_.send_failed(source, token, error_unreachable);
   } else {
     break_off(parcel.operation);
   }
 }
 
-void Messages::break_off(std::uint32_t index) {
+void Completion::break_off(std::uint32_t index) {
   Message& message = messages_[index];
-  const bool heard = hears_of(message);
-  return_credit(message);
+  const bool heard = inboxes_.hears_of(message);
+  software_gets_.return_credit(message);
   Received received = report_of(message);
-  received.buffer_released = settle(message.receive);
-  end(index);
+  received.buffer_released = inboxes_.settle(message.receive);
+  messages_.end(index);
   if (heard) host_.receive_failed(received, error_unreachable);
   host_.dropped(received.send);
   host_.send_failed(received.source, received.send, error_unreachable);
 }
 
-// C_RC_VNI_NOT_FOUND: to its target's NIC the message is of a network that is not there.
-void Messages::turned_away(std::uint32_t index) {
+void Completion::turned_away(std::uint32_t index) {
   const EndpointId source = messages_[index].command.source;
   const Token token = messages_[index].command.token;
-  end(index);
+  messages_.end(index);
   host_.dropped(token);
   host_.send_failed(source, token, error_other_network);
+}
+
+// A Get by software was restricted if the message holds a credit still: both ends then hear with the acknowledgement.
+void Completion::done_arrived(std::uint32_t index) {
+  if (messages_[index].holds_credit) return;
+  const EndpointId source = messages_[index].command.source;
+  const Token token = messages_[index].command.token;
+  messages_.end(index);
+  host_.sent(source, token);
 }
 
 }  // namespace dryfly::nic

@@ -91,8 +91,7 @@ std::size_t request_class(TrafficClass traffic_class) {
     case TrafficClass::scavenger:
       return 0;
   }
-  DRYFLY_CHECK(!"a traffic class");
-  return 0;
+  DRYFLY_UNREACHABLE("a traffic class");
 }
 
 }  // namespace

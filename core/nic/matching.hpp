@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/nic/keyed_fifos.hpp"
-#include "core/nic/pool.hpp"
+#include "core/unit/pool.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/nic/totals.hpp"
-
 namespace dryfly::nic {
 
 namespace {
@@ -27,47 +25,32 @@ bool full(const ReceiveCommand& command, Bytes used) {
 }  // namespace
 
 Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTotals& totals)
-    : transport_(transport), host_(host), spec_(spec), totals_(totals) {}
-
-Messages::Inbox& Messages::inbox(EndpointId endpoint) {
-  DRYFLY_CHECK(endpoint.value < inboxes_.size() && inboxes_[endpoint.value] != nullptr);
-  return *inboxes_[endpoint.value];
-}
+    : transport_(transport),
+      host_(host),
+      spec_(spec),
+      totals_(totals),
+      inboxes_(transport, host, spec, totals),
+      outbox_(transport, messages_, spec),
+      flow_control_(transport, host, totals, messages_, inboxes_, outbox_),
+      pauses_(totals, messages_, inboxes_),
+      software_gets_(transport, spec, messages_, inboxes_),
+      completion_(transport, host, totals, messages_, inboxes_, software_gets_, flow_control_) {}
 
 void Messages::open(EndpointId endpoint, NicId nic, const EndpointSettings& settings) {
-  if (endpoint.value >= inboxes_.size()) inboxes_.resize(endpoint.value + std::size_t{1});
-  auto& opened = inboxes_[endpoint.value];
-  if (!opened) opened = std::make_unique<Inbox>();
-  DRYFLY_CHECK(!opened->open);
-  opened->open = true;
-  ++opened->life;
-  opened->nic = nic;
-  opened->eager_max = settings.eager_max.value_or(spec_.eager_max);
-  opened->rendezvous_head = settings.rendezvous_head.value_or(spec_.rendezvous_head);
-  opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
-  opened->software_class = settings.software_class;
-  opened->notifies_done = settings.notifies_done;
-  opened->gets_max = settings.software_gets;
-  opened->control_slots = settings.control_slots;
-  opened->gets_under_way = opened->control_used = 0;
-  const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
-  if (is_new) pool->second.open(spec_.list_entries);
-  opened->portal.open(settings, opened->eager_max, spec_.framing.header, pool->second, totals_.matching);
+  inboxes_.open(endpoint, nic, settings);
 }
 
 void Messages::restart() {
   messages_.restart();
-  for (const auto& at : inboxes_) {
-    if (at && at->open) at->portal.restart();
-  }
+  inboxes_.restart();
 }
 
 // A receive that is still in progress is found to be from an earlier life when its payload is there.
 void Messages::close(EndpointId endpoint) {
-  Inbox& closed = inbox(endpoint);
+  Inbox& closed = inboxes_.inbox(endpoint);
   DRYFLY_CHECK(closed.open);
   closed.open = false;
-  for (const std::uint32_t slot : closed.posted.slots()) unpost(closed, closed.posted.value(slot));
+  for (const std::uint32_t slot : closed.posted.slots()) inboxes_.unpost(closed, closed.posted.value(slot));
   std::vector<std::uint32_t> gone;
   for (std::uint32_t slot = closed.unexpected.oldest(); slot != no_match; slot = closed.unexpected.oldest()) {
     gone.push_back(closed.unexpected.value(slot));
@@ -76,19 +59,19 @@ void Messages::close(EndpointId endpoint) {
   for (const auto& [claim, message] : closed.claimed) gone.push_back(message);
   closed.claimed.clear();
   closed.waiting.clear();
-  for (const std::uint32_t message : gone) drop(message);
-  abandon_gets(endpoint);
+  for (const std::uint32_t message : gone) completion_.drop(message);
+  for (const std::uint32_t message : software_gets_.abandoned_at(endpoint)) completion_.drop(message);
   closed.portal.close();
   go_on(closed.nic);
-  for (const std::uint32_t peer : std::exchange(closed.told_drops, {})) resume(peer);
+  flow_control_.release_told(closed);
 }
 
 void Messages::send(const SendCommand& command) {
   const std::uint32_t index = messages_.acquire();
-  const Inbox& source = inbox(command.source);
+  const Inbox& source = inboxes_.inbox(command.source);
   Message& message = messages_[index];
   message.command = command;
-  message.life = ++lives_;
+  message.life = messages_.new_life();
   message.number = ++sends_;
   message.on_node = transport_.on_node(command.source, command.target);
   const bool fits = command.size <= spec_.inline_max;
@@ -99,36 +82,15 @@ void Messages::send(const SendCommand& command) {
   message.foreign = !transport_.same_network(command.source, command.target);
   message.notifies_done = source.notifies_done && message.protocol == Protocol::rendezvous && !message.on_node;
   message.answer_class = command.traffic_class;
-  if (!message.on_node && held_back(index)) return;
-  launch(index);
-}
-
-void Messages::launch(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (!message.on_node) {
-    ++message.unacknowledged;
-    message.under_way = true;
-    transport_.counters_of(message.command.source)
-        .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
-  }
-  const Fetched fetched = message.protocol != Protocol::inlined     ? Fetched::payload
-                          : message.command.size > spec_.pushed_max ? Fetched::command
-                                                                    : Fetched::nothing;
-  transport_.send_command(to_target(message, message.head, true), {Step::message, index}, fetched);
-}
-
-std::uint32_t Messages::new_receive(const ReceiveCommand& command, const Inbox& at) {
-  const std::uint32_t index = receives_.acquire();
-  receives_[index].command = command;
-  receives_[index].life = at.life;
-  return index;
+  if (!message.on_node && flow_control_.held_back(index)) return;
+  outbox_.launch(index);
 }
 
 void Messages::receive(const ReceiveCommand& command) {
-  Inbox& at = inbox(command.at);
+  Inbox& at = inboxes_.inbox(command.at);
   DRYFLY_CHECK(at.open);
-  const std::uint32_t index = new_receive(command, at);
-  Receive& receive = receives_[index];
+  const std::uint32_t index = inboxes_.new_receive(command, at);
+  Receive& receive = inboxes_.receive(index);
   transport_.counters_of(command.at).add(Counter::lpe_append_cmds);
   const Pattern pattern = pattern_of(command);
   while (!receive.matched || !full(command, receive.used)) {
@@ -136,9 +98,9 @@ void Messages::receive(const ReceiveCommand& command) {
     if (slot == no_match) {
       receive.slot = at.posted.post(pattern, index);
       receive.posted = true;
-      append(at, index);
-      note_list_entries(at);
-      ask_processor(command.at);
+      inboxes_.append(at, index);
+      inboxes_.note_list_entries(at);
+      inboxes_.ask_processor(command.at);
       return;
     }
     const std::uint32_t message = at.unexpected.value(slot);
@@ -148,16 +110,16 @@ void Messages::receive(const ReceiveCommand& command) {
 }
 
 void Messages::receive_claimed(const ReceiveCommand& command, Token claim) {
-  Inbox& at = inbox(command.at);
+  Inbox& at = inboxes_.inbox(command.at);
   const auto claimed = at.claimed.find(claim);
   DRYFLY_CHECK(claimed != at.claimed.end());
   const std::uint32_t message = claimed->second;
   at.claimed.erase(claimed);
-  match_unexpected(at, new_receive(command, at), message);
+  match_unexpected(at, inboxes_.new_receive(command, at), message);
 }
 
 void Messages::peek(const PeekCommand& command) {
-  Inbox& at = inbox(command.at);
+  Inbox& at = inboxes_.inbox(command.at);
   DRYFLY_CHECK(at.open);
   std::uint32_t message = none;
   const auto claimed = command.discard ? at.claimed.find(command.token) : at.claimed.end();
@@ -188,8 +150,8 @@ void Messages::answer(Inbox& at, const PeekCommand& command, std::uint32_t messa
   }
   host_.peeked(peeked);
   if (message != none && command.discard) {
-    owe_notice(message);
-    drop(message);
+    completion_.owe_notice(message);
+    completion_.drop(message);
   }
 }
 
@@ -208,34 +170,14 @@ void Messages::answer_waiting(Inbox& at) {
 // A multi-receive buffer with messages still being placed is not reported as cancelled: the last of them releases
 // it, so that its owner hears of its end once.
 void Messages::cancel(EndpointId endpoint, Token token) {
-  Inbox& at = inbox(endpoint);
+  Inbox& at = inboxes_.inbox(endpoint);
   const std::uint32_t slot =
-      at.posted.find([&](std::uint32_t receive) { return receives_[receive].command.token == token; });
+      at.posted.find([&](std::uint32_t receive) { return inboxes_.receive(receive).command.token == token; });
   if (slot == no_match) return;
   const std::uint32_t receive = at.posted.value(slot);
-  const bool idle = receives_[receive].in_progress == 0;
-  unpost(at, receive);
+  const bool idle = inboxes_.receive(receive).in_progress == 0;
+  inboxes_.unpost(at, receive);
   if (idle) host_.cancelled(endpoint, token);
-}
-
-void Messages::unpost(Inbox& at, std::uint32_t index) {
-  Receive& receive = receives_[index];
-  at.posted.remove(receive.slot);
-  receive.posted = receive.waits = false;
-  if (std::exchange(receive.holds_entry, false)) {
-    --at.posted_entries;
-    at.portal.give_back();
-  }
-  if (receive.in_progress == 0) receives_.release(index);
-}
-
-bool Messages::settle(std::uint32_t index) {
-  Receive& receive = receives_[index];
-  --receive.in_progress;
-  if (receive.posted || receive.in_progress > 0) return false;
-  const bool released = receive.command.multi_receive;
-  receives_.release(index);
-  return released;
 }
 
 void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
@@ -243,72 +185,31 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
     case Step::message:
       return request_arrived(parcel.operation, switch_hops);
     case Step::get_request:
-      return answer_get(parcel.operation);
+      return outbox_.answer_get(parcel.operation);
     case Step::get_data:
       messages_[parcel.operation].switch_hops = switch_hops;
-      return placed(parcel.operation);
+      return completion_.placed(parcel.operation);
     case Step::placement:
-      return placed(parcel.operation);
-    case Step::drop_notice: {
-      const Peer& peer = peers_[parcel.operation];
-      if (!inbox(peer.target).open) return resume(parcel.operation);
-      if (!takes_control(peer.target, parcel.operation)) return;
-      return ask_processor(peer.target, {.kind = WorkKind::count_drops, .item = parcel.operation, .life = peer.life});
-    }
-    case Step::resume: {
-      const Peer& peer = peers_[parcel.operation];
-      if (!takes_control(peer.source, parcel.operation)) return;
-      const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.held.size());
-      return ask_processor(peer.source,
-                           {.kind = WorkKind::replay, .item = parcel.operation, .life = peer.life, .count = again});
-    }
-    case Step::no_room: {
-      const Peer& peer = peers_[parcel.operation];
-      const EndpointId sender = peer.resumed ? peer.target : peer.source;
-      if (!inbox(sender).open) return tell_again(parcel.operation);
-      return ask_processor(sender, {.kind = WorkKind::tell_again, .item = parcel.operation, .life = peer.life});
-    }
+      return completion_.placed(parcel.operation);
+    case Step::drop_notice:
+    case Step::resume:
+    case Step::no_room:
+      return flow_control_.arrived(parcel);
     case Step::matched:
       --messages_[parcel.operation].unacknowledged;
-      tell_source_once(parcel.operation);
-      return retire_if_idle(parcel.operation);
-    case Step::done: {
-      if (messages_[parcel.operation].holds_credit) return;  // both hear of it with the acknowledgement
-      const SendCommand& command = messages_[parcel.operation].command;
-      const EndpointId source = command.source;
-      const Token token = command.token;
-      end(parcel.operation);
-      return host_.sent(source, token);
-    }
+      completion_.tell_source_once(parcel.operation);
+      return messages_.retire_if_idle(parcel.operation);
+    case Step::done:
+      return completion_.done_arrived(parcel.operation);
     default:
-      DRYFLY_CHECK(!"a step of messages");
+      DRYFLY_UNREACHABLE("a step of messages");
   }
 }
 
 Landing Messages::landing_of(Parcel parcel) const {
-  if (parcel.step == Step::drop_notice) return {peers_[parcel.operation].target, Bytes{0}};
-  if (parcel.step == Step::resume) return {peers_[parcel.operation].source, Bytes{0}};
+  if (is_control(parcel.step)) return flow_control_.landing_of(parcel);
   const Message& message = messages_[parcel.operation];
   return {message.command.target, parcel.step == Step::get_data ? message.command.size - message.head : message.head};
-}
-
-void Messages::acknowledged(Parcel parcel) {
-  if (is_control(parcel.step)) return;
-  Message& message = messages_[parcel.operation];
-  --message.unacknowledged;
-  if (parcel.step == Step::message) {
-    message.answered = true;
-    settle_request(parcel.operation);
-    if (message.refused || message.paused) return;
-    if (message.foreign) return message.arrived ? turned_away(parcel.operation) : void();
-  }
-  if (parcel.step == Step::done && message.holds_credit) return done_acknowledged(parcel.operation);
-  const EndpointId source = message.command.source;
-  const Token token = message.command.token;
-  const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && !message.source_told;
-  if (is_sent) message.source_told = true;
-  retire_if_idle(parcel.operation);
-  if (is_sent) host_.sent(source, token);
 }
 
 void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
@@ -316,39 +217,39 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   message.switch_hops = switch_hops;
   message.arrived = true;
   if (message.foreign) {
-    settle_request(index);
-    return message.on_node || message.answered ? turned_away(index) : void();
+    flow_control_.settle_request(index);
+    return message.on_node || message.answered ? completion_.turned_away(index) : void();
   }
-  Inbox& target = inbox(message.command.target);
-  if (waits_in_line(index)) return;
+  Inbox& target = inboxes_.inbox(message.command.target);
+  if (pauses_.waits_in_line(index)) return;
   if (!target.open) {
-    settle_request(index);
-    return drop(index);
+    flow_control_.settle_request(index);
+    return completion_.drop(index);
   }
   const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
   if (!message.on_node) {
-    const bool by_entry = slot != no_match && receives_[target.posted.value(slot)].holds_entry;
+    const bool by_entry = slot != no_match && inboxes_.receive(target.posted.value(slot)).holds_entry;
     const Portal::Admission admission = target.portal.admit(by_entry, slot != no_match, message.head);
-    if (admission == Portal::Admission::refused) return refuse(index);
-    if (admission == Portal::Admission::paused) return pause(index);
-    settle_request(index);
+    if (admission == Portal::Admission::refused) return flow_control_.refuse(index);
+    if (admission == Portal::Admission::paused) return pauses_.pause(index);
+    flow_control_.settle_request(index);
     message.holds_entry = admission == Portal::Admission::unexpected;
     message.in_software = admission == Portal::Admission::software;
     count_match(message, by_entry);
-    ask_processor(message.command.target);
+    inboxes_.ask_processor(message.command.target);
   }
   const bool rendezvous = message.protocol == Protocol::rendezvous;
   message.unexpected = slot == no_match;
-  if (message.answered && complete_by_acknowledgement(message)) tell_source_once(index);
+  if (message.answered && completion_.complete_by_acknowledgement(message)) completion_.tell_source_once(index);
   if (slot == no_match) {
     add_unexpected(target, index);
   } else {
     match(target, target.posted.value(slot), index);
-    if (!rendezvous) return placed(index);
-    if (!got_by_processor(message)) return get(index);
+    if (!rendezvous) return completion_.placed(index);
+    if (!software_gets_.got_by_processor(message)) return outbox_.get(index);
   }
   // Software looks at every request that comes to it, the CPU of a NIC that matches at those that have their receive.
-  if (rendezvous && (message.in_software || (slot != no_match && got_by_processor(message)))) ask_for_get(index);
+  if (rendezvous && (message.in_software || (slot != no_match && software_gets_.got_by_processor(message)))) software_gets_.ask_for_get(index);
   if (slot == no_match) answer_waiting(target);
 }
 
@@ -360,7 +261,7 @@ void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
   if (message.holds_entry) ++target.unexpected_entries;
   if (message.in_software) ++target.in_software;
   if (!message.on_node) target.portal.waiting(message.in_software ? target.in_software : target.unexpected_entries);
-  note_list_entries(target);
+  inboxes_.note_list_entries(target);
   if (message.on_node && message.protocol != Protocol::rendezvous &&
       message.command.complete_when != Completeness::matched) {
     message.source_told = true;
@@ -370,15 +271,15 @@ void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
 
 // Reserves room in the receive's buffer. A multi-receive that has too little left takes no further messages.
 void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t message_index) {
-  Receive& receive = receives_[receive_index];
+  Receive& receive = inboxes_.receive(receive_index);
   Message& message = messages_[message_index];
   message.receive = receive_index;
-  leave_list(message);
+  inboxes_.leave_list(message);
   message.offset = receive.used;
   receive.used = receive.used + std::min(message.command.size, receive.command.capacity - receive.used);
   ++receive.in_progress;
   receive.matched = true;
-  if (receive.posted && full(receive.command, receive.used)) unpost(at, receive_index);
+  if (receive.posted && full(receive.command, receive.used)) inboxes_.unpost(at, receive_index);
 }
 
 // An unexpected eager message lies in the overflow buffer; the NIC has reported its header only. When a receive for
@@ -386,18 +287,18 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
 // work that an expected message needs on arrival is done now, and takes the ingress latency again.
 void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message_index) {
   match(at, receive, message_index);
-  owe_notice(message_index);
+  completion_.owe_notice(message_index);
   const Message& message = messages_[message_index];
   const bool by_software = message.in_software || message.onloaded;
   if (message.protocol != Protocol::rendezvous) {
     // What software has matched lies in the host's memory already.
     transport_.place({Step::placement, message_index}, message.on_node || by_software);
-  } else if (!got_by_processor(message)) {
-    get(message_index);
+  } else if (!software_gets_.got_by_processor(message)) {
+    outbox_.get(message_index);
   } else if (!by_software) {
-    ask_for_get(message_index);
+    software_gets_.ask_for_get(message_index);
   } else if (!message.awaits_processor) {
-    software_get(message_index);
+    software_gets_.software_get(message_index);
   }
 }
 
@@ -410,107 +311,56 @@ void Messages::count_match(const Message& message, bool expected) {
   if (message.protocol == Protocol::rendezvous) counters.add(Counter::lpe_rndzv_puts);
 }
 
-// On-node there is no NIC to ask: the local link copies the rest.
-void Messages::get(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (message.on_node) return answer_get(index);
-  ++message.unacknowledged;
-  transport_.counters_of(message.command.target).add(Counter::lpe_rndzv_puts_offloaded);
-  transport_.send(to_source(message), {Step::get_request, index});
-}
-
-void Messages::answer_get(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (!message.on_node) ++message.unacknowledged;
-  Journey answer = to_target(message, message.command.size - message.head, false);
-  answer.traffic_class = message.answer_class;
-  transport_.fetch_and_send(answer, {Step::get_data, index});
-}
-
-// Whether the end-point that posted its receive is still there.
-bool Messages::hears_of(const Message& message) {
-  const Inbox& target = inbox(message.command.target);
-  return target.open && target.life == receives_[message.receive].life;
-}
-
-void Messages::placed(std::uint32_t index) {
-  const Message& message = messages_[index];
-  if (!hears_of(message)) return drop(index);
-  if (message.notifies_done && message.holds_credit) return tell_done(index);
-  deliver(index);
-}
-
-void Messages::deliver(std::uint32_t index) {
-  Message& message = messages_[index];
-  return_credit(message);
-  Received received = report_of(message);
-  received.buffer_released = settle(message.receive);
-  count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
-  const bool tell_source = finish(index);
-  host_.received(received);
-  if (tell_source) host_.sent(received.source, received.send);
-}
-
-Received Messages::report_of(const Message& message) const {
-  return {.at = message.command.target,
-          .source = message.command.source,
-          .receive = receives_[message.receive].command.token,
-          .send = message.command.token,
-          .envelope = message.command.envelope,
-          .size = message.command.size,
-          .offset = message.offset,
-          .protocol = message.protocol,
-          .on_node = message.on_node,
-          .switch_hops = message.switch_hops,
-          .matched_in_software = message.in_software && message.protocol != Protocol::rendezvous};
-}
-
-void Messages::drop(std::uint32_t index) {
-  const Message& message = messages_[index];
-  return_credit(messages_[index]);
-  const EndpointId source = message.command.source;
-  const Token token = message.command.token;
-  if (message.receive != none) settle(message.receive);
-  leave_list(messages_[index]);
-  const bool tell_source = finish(index);
-  host_.dropped(token);
-  if (tell_source) host_.sent(source, token);
-}
-
-bool Messages::finish(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (message.protocol == Protocol::rendezvous && !message.on_node && !message.told_done) {
-    ++message.unacknowledged;
-    transport_.send(to_source(message), {Step::done, index});
-    return false;
+void Messages::soon(Parcel parcel, unsigned stage) const {
+  if (is_control(parcel.step)) return;
+  if (stage == 0) return messages_.fetch(parcel.operation);
+  const Message& message = messages_[parcel.operation];
+  const EndpointId target = message.command.target;
+  const Inbox* const found = inboxes_.find(target);
+  if (found == nullptr) return;
+  const Inbox& at = *found;
+  if (stage == 1) {
+    __builtin_prefetch(&at);
+    __builtin_prefetch(&at.posted);
+  } else {
+    const SendCommand& command = message.command;
+    at.posted.soon({command.envelope.tagged, command.source, command.envelope.tag});
   }
-  const bool tell_source = message.on_node && !message.source_told;
-  end(index);
-  return tell_source;
 }
 
-void Messages::end(std::uint32_t index) {
-  messages_[index].over = true;
-  messages_[index].awaits_processor = false;
-  retire_if_idle(index);
+void Messages::go_on(NicId nic) {
+  const std::vector<std::uint32_t> again = pauses_.end_of(nic);
+  for (const std::uint32_t index : again) {
+    messages_[index].paused = false;
+    request_arrived(index, messages_[index].switch_hops);
+  }
 }
 
-void Messages::retire_if_idle(std::uint32_t index) {
-  if (messages_[index].over && messages_[index].unacknowledged == 0) messages_.release(index);
-}
-
-Journey Messages::to_target(const Message& message, Bytes size, bool ordered) const {
-  return {message.command.source, message.command.target, size, message.command.traffic_class, ordered};
-}
-
-Journey Messages::to_source(const Message& message) const {
-  return {message.command.target, message.command.source, Bytes{0}, message.answer_class, false};
-}
-
-void Messages::note_list_entries(Inbox& at) {
-  at.portal.posted(at.posted_entries);
-  const std::uint64_t entries = at.posted.size() + at.unexpected.size() + at.claimed.size();
-  totals_.list_entries_max = std::max(totals_.list_entries_max, entries);
+void Messages::worked(EndpointId endpoint, const Work& work) {
+  if (FlowControl::has(work.kind)) return flow_control_.worked(endpoint, work);
+  Inbox& at = inboxes_.inbox(endpoint);
+  if (!at.open) return;
+  switch (work.kind) {
+    case WorkKind::onload:
+      return flow_control_.onload(endpoint);
+    case WorkKind::drain:
+      return at.portal.drained(work.count);
+    case WorkKind::replenish:
+      at.portal.replenish();
+      return go_on(at.nic);
+    case WorkKind::tell_match:
+      ++messages_[work.item].unacknowledged;
+      messages_[work.item].answer_class = at.software_class;
+      return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, Fetched::nothing);
+    case WorkKind::software_get:
+    case WorkKind::tell_done:
+      return software_gets_.worked(work);
+    case WorkKind::fatal_entries:
+    case WorkKind::fatal_events:
+      return;  // the process has ended
+    default:
+      DRYFLY_UNREACHABLE("work of messages");
+  }
 }
 
 }  // namespace dryfly::nic

@@ -18,8 +18,7 @@ Protocol protocol_of(RmaKind kind) {
     case RmaKind::fetching_atomic:
       return Protocol::atomic;
   }
-  DRYFLY_CHECK(!"a kind of RMA");
-  return Protocol::count;
+  DRYFLY_UNREACHABLE("a kind of RMA");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/nic/nic.hpp"
-#include "core/nic/pool.hpp"
+#include "core/unit/pool.hpp"
 #include "core/nic/transport.hpp"
 
 namespace dryfly::nic {

@@ -12,8 +12,16 @@ namespace dryfly {
   std::abort();
 }
 
+[[noreturn]] inline void reached(const char* what, const char* file, int line) {
+  std::fprintf(stderr, "dryfly: internal error: not meant to be reached: %s (%s:%d)\n", what, file, line);
+  std::abort();
+}
+
 }  // namespace dryfly
 
 #define DRYFLY_CHECK(condition)                                             \
   (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0) \
                                                      : ::dryfly::check_failed(#condition, __FILE__, __LINE__))
+
+// For a place that no run comes to; `what` says what would have had to come.
+#define DRYFLY_UNREACHABLE(what) ::dryfly::reached(what, __FILE__, __LINE__)

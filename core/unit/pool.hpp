@@ -10,7 +10,7 @@
 #include "core/unit/check.hpp"
 #include "core/unit/stable_vector.hpp"
 
-namespace dryfly::nic {
+namespace dryfly {
 
 // `chunk_bits`: it grows by 2^chunk_bits records.
 template <class T, unsigned chunk_bits = 6>
@@ -18,18 +18,18 @@ class Pool {
  public:
   // The record is as T{} makes it.
   std::uint32_t acquire() {
-    if (free_.empty()) {
-      DRYFLY_CHECK(items_.size() < UINT32_MAX);
-      items_.emplace_back();
-      return static_cast<std::uint32_t>(items_.size() - 1);
-    }
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
+    if (free_.empty()) return add();
+    const std::uint32_t index = take_free();
     items_[index] = T{};
     return index;
   }
+  // The record is as its last owner left it.
+  std::uint32_t acquire_as_left() { return free_.empty() ? add() : take_free(); }
 
-  void release(std::uint32_t index) { free_.push_back(index); }
+  void release(std::uint32_t index) {
+    DRYFLY_CHECK(free_.size() < items_.size());
+    free_.push_back(index);
+  }
 
   // From now on indices are handed out as if the free ones had never been used.
   void restart() { std::sort(free_.begin(), free_.end(), std::greater<>{}); }
@@ -41,8 +41,19 @@ class Pool {
   std::size_t in_use() const { return items_.size() - free_.size(); }
 
  private:
+  std::uint32_t add() {
+    DRYFLY_CHECK(items_.size() < UINT32_MAX);
+    items_.emplace_back();
+    return static_cast<std::uint32_t>(items_.size() - 1);
+  }
+  std::uint32_t take_free() {
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    return index;
+  }
+
   StableVector<T, chunk_bits> items_;
   std::vector<std::uint32_t> free_;
 };
 
-}  // namespace dryfly::nic
+}  // namespace dryfly

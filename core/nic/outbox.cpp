@@ -1,0 +1,36 @@
+#include "core/nic/outbox.hpp"
+
+namespace dryfly::nic {
+
+void Outbox::launch(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.on_node) {
+    ++message.unacknowledged;
+    message.under_way = true;
+    transport_.counters_of(message.command.source)
+        .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
+  }
+  const Fetched fetched = message.protocol != Protocol::inlined     ? Fetched::payload
+                          : message.command.size > spec_.pushed_max ? Fetched::command
+                                                                    : Fetched::nothing;
+  transport_.send_command(to_target(message, message.head, true), {Step::message, index}, fetched);
+}
+
+// On-node there is no NIC to ask: the local link copies the rest.
+void Outbox::get(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.on_node) return answer_get(index);
+  ++message.unacknowledged;
+  transport_.counters_of(message.command.target).add(Counter::lpe_rndzv_puts_offloaded);
+  transport_.send(to_source(message), {Step::get_request, index});
+}
+
+void Outbox::answer_get(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.on_node) ++message.unacknowledged;
+  Journey answer = to_target(message, message.command.size - message.head, false);
+  answer.traffic_class = message.answer_class;
+  transport_.fetch_and_send(answer, {Step::get_data, index});
+}
+
+}  // namespace dryfly::nic
