@@ -7,11 +7,11 @@ the end was left behind. A run over its time limit is ended, with all of these p
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import queue
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -61,10 +61,12 @@ class Started:
 
     def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None) -> None:
         self._marker = f"{_MARKER}={os.getpid()}-{time.monotonic_ns()}"
-        self._shared_memory_before = set(_entries(_SHARED_MEMORY))
         self._started_at = time.monotonic()
         self._folder = tempfile.TemporaryDirectory(prefix="result-of-")
         self._json = Path(self._folder.name) / "run.json"
+        # What the run leaves in /dev/shm is told from other programs' files by a folder that is /dev/shm for it alone.
+        self._shared_memory = tempfile.TemporaryDirectory(prefix="dryfly-test-", dir=_SHARED_MEMORY)
+        Path(self._shared_memory.name).chmod(0o1777)
         command = list(command)
         if command and command[0] == "run" and "--json" not in command:
             command[1:1] = ["--json", str(self._json)]
@@ -79,8 +81,7 @@ class Started:
             env={**os.environ, **environment, name: value},
             cwd=cwd,
             start_new_session=True,
-            # A shell's background job ignores SIGINT, and so would all below it.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=self._before_start,
         )
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._stdout: list[str] = []
@@ -94,6 +95,11 @@ class Started:
         ]
         for reader in self._readers:
             reader.start()
+
+    def _before_start(self) -> None:
+        # A shell's background job ignores SIGINT, and so would all below it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _mount_for_this_process(self._shared_memory.name, str(_SHARED_MEMORY))
 
     def _read(self, stream: IO[str], lines: list[str], announced: bool) -> None:
         for line in stream:
@@ -188,9 +194,10 @@ class Started:
             reader.join(timeout=10)
             stream.close()
         self._folder.cleanup()
+        self._shared_memory.cleanup()
 
     def require_nothing_left(self, *, within_s: float = 5.0) -> None:
-        """No process of the run, and no new shared memory that nobody uses, `within_s` from now."""
+        """No process of the run, and none of its shared memory, `within_s` from now."""
         deadline = time.monotonic() + within_s
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -199,24 +206,20 @@ class Started:
             self.kill()
         said = "".join(self._stderr)[-2000:]
         assert not left, f"these processes were left behind: {left}\n{said}"
-        fresh = set(_entries(_SHARED_MEMORY)) - self._shared_memory_before
-        orphans = fresh - _mapped_shared_memory() if fresh else fresh
-        assert not orphans, f"left in {_SHARED_MEMORY}: {sorted(orphans)}\n{said}"
+        orphans = sorted(entry.name for entry in Path(self._shared_memory.name).iterdir())
+        assert not orphans, f"left in {_SHARED_MEMORY}: {orphans}\n{said}"
 
 
-def _entries(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_NEW_MOUNTS = 0x00020000  # CLONE_NEWNS
+_BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
 
 
-def _mapped_shared_memory() -> set[str]:
-    """Names in /dev/shm that some process has mapped: other programs of the box, which are not ours to judge."""
-    names: set[str] = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            names.update(re.findall(r"/dev/shm/([^\s/]+)", maps.read_text(errors="replace")))
-        except OSError:
-            continue
-    return names
+def _mount_for_this_process(folder: str, at: str) -> None:
+    """Where the user may not, the run shares /dev/shm with others, and what it leaves there is not looked at."""
+    if _LIBC.unshare(_NEW_MOUNTS) == 0:
+        _LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None)
+        _LIBC.mount(folder.encode(), at.encode(), None, _BIND, None)
 
 
 def _all_maps() -> Iterator[str]:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -195,3 +196,38 @@ def test_a_killed_job_leaves_no_shared_memory_of_mpich(start: Start, programs: P
     assert all("/memfd:mpich_shm_" in maps for maps in mapped)
     os.kill(run.process.pid, signal.SIGKILL)
     run.require_nothing_left()
+
+
+_LEAVES = """
+#include <fcntl.h>
+#include <mpi.h>
+#include <stddef.h>
+int main(void) {
+  MPI_Init(NULL, NULL);
+  creat("/dev/shm/left-by-a-rank", 0600);
+  MPI_Finalize();
+}
+"""
+
+
+def test_shared_memory_of_other_programs_is_not_taken_for_the_runs_own(
+    start: Start, programs: Programs, tmp_path: Path
+) -> None:
+    probe = ["unshare", "--mount", "true"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user has no mount namespaces")
+    command = ("run", "-n", "2", "--compute", "none", "--")
+    foreign = Path("/dev/shm") / f"foreign-{os.getpid()}"
+    run = start(*command, programs.micro("pingpong.c"), "count=10")
+    foreign.touch()
+    try:
+        run.wait(limit_s=60).succeeded()
+        run.require_nothing_left()
+    finally:
+        foreign.unlink()
+    source = tmp_path / "leaves.c"
+    source.write_text(_LEAVES, encoding="utf-8")
+    run = start(*command, source)
+    run.wait(limit_s=60).succeeded()
+    with pytest.raises(AssertionError, match="left-by-a-rank"):
+        run.require_nothing_left()
