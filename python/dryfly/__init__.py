@@ -1,14 +1,33 @@
 """dryfly: runs unmodified MPI programs over a simulated Slingshot dragonfly in virtual time.
 
-`dryfly.simulate` is `dryfly run` from Python (dryfly/api.py).
+From Python: `run_case` runs a `Case` and gives a `Result`, `sweep` runs several, `simulate` is `dryfly run` with the
+raw result. What cannot be used raises UserError, a job that fails RunError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dryfly.api import Result, run_case, sweep
+    from dryfly.base.errors import DryflyError, RunError, UserError
+    from dryfly.case.case import Case
 
 __version__ = "0.1.0"
+__all__ = ["Case", "DryflyError", "Result", "RunError", "UserError", "run_case", "simulate", "sweep"]
+
+_PLACES = {"Case": "dryfly.case.case", "Result": "dryfly.api", "run_case": "dryfly.api", "sweep": "dryfly.api"}
+_PLACES |= dict.fromkeys(("DryflyError", "RunError", "UserError"), "dryfly.base.errors")
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when it is asked for: the command line starts faster without it."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dryfly' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_PLACES[name]), name)
 
 
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:

@@ -56,3 +56,16 @@ for options in attempts:
     assert [status for status, _ in raised] == ["2", "2", "2", "124"], done.stderr
     for (_, sentence), part in zip(raised, ("arora", "node: accepted are", "flip", "124"), strict=True):
         assert part in sentence
+
+
+def test_the_example_of_a_sweep_prints_a_row_for_each_case() -> None:
+    script = Path(__file__).parents[2] / "docs" / "tutorial" / "sweep.py"
+    done = subprocess.run(
+        [sys.executable, str(script), _PINGPONG], capture_output=True, text=True, env=os.environ, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("testbed ", "aurora "))]
+    assert [(row[0], int(row[1])) for row in rows] == [(m, n) for m in ("testbed", "aurora") for n in (10, 100)]
+    times = [float(row[2]) for row in rows]
+    assert times[0] < times[1]
+    assert times[2] < times[3]
