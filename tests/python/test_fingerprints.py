@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dryfly import mpi
+from dryfly.mpi import libraries as mpi
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tool" / "fingerprints.py"
