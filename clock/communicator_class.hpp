@@ -1,4 +1,4 @@
-// The traffic class of a communicator: the hint dryfly_traffic_class (docs/nics.md). The machine's NIC gives a class to
+// The traffic class of a communicator: the hint dryfly_traffic_class (docs/guide/nics.md). A NIC gives a class to
 // an end-point and MPI libraries open one end-point a NIC, so there a class is the job's or the rank's; this hint is
 // ours. The provider asks for the class of each tagged message, whoever sends it and when: the call, a schedule that
 // some other call moves on, or a rendezvous. The answer comes from the tag, in which MPICH and Open MPI carry a number

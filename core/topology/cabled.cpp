@@ -1,4 +1,4 @@
-// The wiring of a machine whose cables are listed one by one (docs/cabling.md) instead of dealt by rule.
+// The wiring of a machine whose cables are listed one by one (docs/guide/cabling.md) instead of dealt by rule.
 #include <algorithm>
 #include <charconv>
 

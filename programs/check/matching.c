@@ -257,7 +257,7 @@ int main(int argc, char** argv) {
     truncation_is_an_error_and_no_more(sizes[s], 0);
     truncation_is_an_error_and_no_more(sizes[s], 1);
   }
-  // LINKx cannot cancel a receive (docs/linkx.md).
+  // LINKx cannot cancel a receive (docs/guide/linkx.md).
   if (argc < 2 || strcmp(argv[1], "without-cancel") != 0) cancelled_receive_takes_nothing();
   unexpected_messages_are_kept(rank_count > 16 ? 300 : 2500);
   test_loops_end();

@@ -23,7 +23,7 @@ from dryfly.run.run import run as run_job
 
 
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
-    """Runs a program and returns its result, with the keys of docs/result-json.md.
+    """Runs a program and returns its result, with the keys of docs/reference/result-json.md.
 
     `program`: the program and its arguments. `options`: those of `dryfly run`, by the names of the fields of
     `Case` and `Runner`; `faults` and `storage` take a file, or a dict of the same form. Only warnings and errors
@@ -51,7 +51,7 @@ def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a run has found; `raw` is all of it, with the keys of docs/result-json.md."""
+    """What a run has found; `raw` is all of it, with the keys of docs/reference/result-json.md."""
 
     case: Case
     raw: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Machines from a list of their cables (docs/cabling.md)."""
+"""Machines from a list of their cables (docs/guide/cabling.md)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def cli() -> None:
 @click.option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.")
 @click.option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.')
 @click.option("--launcher", type=click.Choice(["dryfly", "hydra", "prterun", "slurm"]), default="dryfly",
-              show_default=True, help="What starts the ranks: docs/launchers.md.")  # fmt: skip
+              show_default=True, help="What starts the ranks: docs/guide/launchers.md.")  # fmt: skip
 @click.option("--timeout", metavar="TIME", help='End the job after so much wall time: seconds, or "5 min".')
 @click.option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.option("--quiet", is_flag=True, help="Only warnings and errors.")

@@ -20,7 +20,7 @@ _CONDITIONS = (
                  help="What counts between MPI calls: none, replay:FILE or model; measured is not repeatable."),
     click.option("--skip-numerics", is_flag=True, help="With model: programs that can leave out their kernels do so."),
     click.option("--launcher", type=click.Choice(["dryfly", "hydra", "prterun", "slurm"]), default="dryfly",
-                 show_default=True, help="What starts the ranks: docs/launchers.md."),
+                 show_default=True, help="What starts the ranks: docs/guide/launchers.md."),
 )  # fmt: skip
 
 

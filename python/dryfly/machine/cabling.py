@@ -1,4 +1,4 @@
-"""A machine's cables from a list (`topology.cabling`), one by one instead of by rule; docs/cabling.md has the format.
+"""A machine's cables from a list (`topology.cabling`): one by one, not by rule; docs/guide/cabling.md has the format.
 
 Groups are cabinets. Groups of the same shape become one kind. What a full dragonfly would have and the list lacks, or
 says is down, is absent: known to all, and avoided by routes and placement.

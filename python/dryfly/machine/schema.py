@@ -109,7 +109,7 @@ def _sweep(name: str) -> Field:
 
 FIELDS: dict[str, Field] = {
     "topology.cabling": _text(
-        "a list of all cables ([cabling](../cabling.md)), in place of topology.group and topology.global"
+        "a list of all cables ([cabling](../guide/cabling.md)), in place of topology.group and topology.global"
     ),
     "topology.ports_per_switch": _count(
         "topology.ports_per_switch", "upper bound that the wiring is checked against", least=1, most=64

@@ -1,4 +1,4 @@
-"""The result of a run: what the conductor counted, in the documented form (docs/result-json.md), and its file."""
+"""The result of a run: what the conductor counted, in the form of docs/reference/result-json.md, and its file."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
 
 def _compute_health(compute: Json) -> list[Json]:
     if compute["mode"] == "model" and not compute["announced"]:
-        text = "the program announces no work (docs/compute-model.md), so its computing has taken no time"
+        text = "the program announces no work (docs/guide/compute-model.md), so its computing has taken no time"
         return [_finding("nothing_announced", text)]
     if compute["dropped_share"] <= DROPPED_SHARE_WARNING:
         return []

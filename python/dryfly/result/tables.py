@@ -1,4 +1,4 @@
-"""`--record FOLDER`: a recorded run as tables (Parquet), with the result beside them. docs/recording.md lists them."""
+"""`--record FOLDER`: a recorded run as tables (Parquet), with the result beside them. See docs/guide/recording.md."""
 
 from __future__ import annotations
 

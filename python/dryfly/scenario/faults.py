@@ -1,4 +1,4 @@
-"""Faults: a scenario file (`--faults`), and what a machine file says is down. docs/cli.md describes both.
+"""Faults: a scenario file (`--faults`), and what a machine file says is down. docs/reference/cli.md describes both.
 
 What is said here in names of nodes and text with units becomes entries `faults.N` of the resolved spec. The simulator
 knows the wiring; it refuses a link that is not there.

@@ -1,4 +1,4 @@
-"""Traffic to and from the machine's storage groups beside the job: `--storage FILE`. docs/storage.md describes both.
+"""Traffic to and from the machine's storage groups beside the job: `--storage FILE`; see docs/guide/storage.md.
 
 What is said here in names of nodes and text with units becomes entries `storage.*` of the resolved spec.
 """
