@@ -1,4 +1,4 @@
-"""The results of a quick set of runs are those recorded: whoever changes one records it anew and says so in CHANGELOG."""
+"""The results of a quick set of runs are those recorded. Whoever changes one records it anew and says so in CHANGELOG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def _tool(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOL, *words], capture_output=True, text=True, check=False, timeout=300)
 
 
-@pytest.mark.slow
 def test_results_are_those_recorded() -> None:
     names = {library.name for library in mpi.installed()}
     if not {"mpich-5.0.2", "openmpi-5.0.11"} <= names:
