@@ -5,9 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/spec/fields.hpp"
-
 #include "conductor/conductor.hpp"
+#include "core/spec/fields.hpp"
 
 namespace dryfly {
 

@@ -64,8 +64,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     rank.page = &segment_.page(rank.id);
     rank.command_ring = segment_.command_ring(rank.id);
     rank.event_ring = segment_.event_ring(rank.id);
-    rank.node = NodeId{static_cast<std::uint32_t>(
-        spec.number_between(0, topology_.node_count() - 1, fields::run_rank_node, {index}))};
+    rank.node = NodeId{
+        static_cast<std::uint32_t>(spec.number_between(0, topology_.node_count() - 1, fields::run_rank_node, {index}))};
     rank.nic_index = static_cast<std::uint32_t>(
         spec.number_between(0, topology_.nics_per_node(rank.node) - 1, fields::run_rank_nic, {index}));
     if (spec.has(fields::run_rank_socket, {index})) rank.socket = spec.small(fields::run_rank_socket, {index});

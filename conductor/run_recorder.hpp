@@ -1,5 +1,6 @@
 // The recording of a run, for `dryfly run --trace` and `dryfly report`: every delivered message, and what each link
-// carried over time (core/record/link_record.hpp). Python makes the user's files of it (python/dryfly/result/capture.py).
+// carried over time (core/record/link_record.hpp). Python makes the user's files of it
+// (python/dryfly/result/capture.py).
 //
 // In the folder: messages.bin and waits.bin, one record after the other in the byte order of the machine; links.bin,
 // for each link its steps, as LinkRecord has them; recording.json, which names the links and says where their steps

@@ -60,8 +60,7 @@ wire::ComputeMode compute_mode(const Spec& spec) {
 wire::ComputePlace compute_cpu(const Spec& spec) {
   return {.latency_ps = spec.number(fields::compute_cpu_latency_ps),
           .memory_bytes_per_s = spec.number(fields::compute_cpu_memory_bytes_per_s),
-          .operations_per_s = {spec.number(fields::compute_cpu_fp64_per_s),
-                               spec.number(fields::compute_cpu_fp32_per_s),
+          .operations_per_s = {spec.number(fields::compute_cpu_fp64_per_s), spec.number(fields::compute_cpu_fp32_per_s),
                                spec.number(fields::compute_cpu_half_per_s)}};
 }
 
@@ -70,8 +69,7 @@ wire::ComputePlace compute_gpu(const Spec& spec) {
   if (!spec.has(fields::compute_gpu_fp64_per_s)) return {};
   return {.latency_ps = spec.number(fields::compute_gpu_latency_ps),
           .memory_bytes_per_s = spec.number(fields::compute_gpu_memory_bytes_per_s),
-          .operations_per_s = {spec.number(fields::compute_gpu_fp64_per_s),
-                               spec.number(fields::compute_gpu_fp32_per_s),
+          .operations_per_s = {spec.number(fields::compute_gpu_fp64_per_s), spec.number(fields::compute_gpu_fp32_per_s),
                                spec.number(fields::compute_gpu_half_per_s)}};
 }
 

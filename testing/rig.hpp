@@ -6,9 +6,9 @@
 
 #include "core/engine/engine.hpp"
 #include "core/network/packet/packet_network.hpp"
-#include "testing/sample_machine.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/random.hpp"
+#include "testing/sample_machine.hpp"
 
 namespace dryfly::fabric {
 

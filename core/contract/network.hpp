@@ -1,5 +1,6 @@
 // The contract of a network model: transfers go in, deliveries and acknowledgements come out, in virtual time.
-// Two models stand behind it: packets (core/network/packet) and, later, flows. Those who submit (core/nic) know neither.
+// Two models stand behind it: packets (core/network/packet) and, later, flows. Those who submit (core/nic) know
+// neither.
 #pragma once
 
 #include <array>

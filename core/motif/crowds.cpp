@@ -4,9 +4,9 @@
 #include <memory>
 #include <numeric>
 
+#include "core/motif/patterns.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
-#include "core/motif/patterns.hpp"
 
 namespace dryfly::generator {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "testing/sample_machine.hpp"
 #include "core/motif/patterns.hpp"
+#include "testing/sample_machine.hpp"
 
 namespace dryfly::generator {
 namespace {

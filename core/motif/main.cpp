@@ -15,9 +15,9 @@
 #include <numeric>
 #include <string>
 
+#include "core/motif/patterns.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/spec/fields.hpp"
-#include "core/motif/patterns.hpp"
 
 namespace dryfly::generator {
 namespace {
@@ -140,8 +140,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
                 allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count, software_of(stand)));
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
-    const double rate =
-        uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8), stand.spec().number(fields::run_seed));
+    const double rate = uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8),
+                                            stand.spec().number(fields::run_seed));
     json.member("bytes_per_s", rate);
     json.member("bytes_per_s_per_nic", rate / static_cast<double>(nics.size()));
   } else {

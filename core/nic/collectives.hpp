@@ -26,8 +26,8 @@
 
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
-#include "core/unit/pool.hpp"
 #include "core/nic/transport.hpp"
+#include "core/unit/pool.hpp"
 
 namespace dryfly::nic {
 

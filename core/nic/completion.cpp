@@ -117,7 +117,7 @@ void Completion::owe_notice(std::uint32_t index) {
   if (!owed) return;
   ++message.unacknowledged;
   inboxes_.ask_processor(message.command.target,
-                {.kind = WorkKind::tell_match, .item = index, .life = message.life, .count = 1});
+                         {.kind = WorkKind::tell_match, .item = index, .life = message.life, .count = 1});
 }
 
 void Completion::notice_lost(std::uint32_t index) {

@@ -249,7 +249,8 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     if (!software_gets_.got_by_processor(message)) return outbox_.get(index);
   }
   // Software looks at every request that comes to it, the CPU of a NIC that matches at those that have their receive.
-  if (rendezvous && (message.in_software || (slot != no_match && software_gets_.got_by_processor(message)))) software_gets_.ask_for_get(index);
+  if (rendezvous && (message.in_software || (slot != no_match && software_gets_.got_by_processor(message))))
+    software_gets_.ask_for_get(index);
   if (slot == no_match) answer_waiting(target);
 }
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "testing/test_stand.hpp"
 #include "core/unit/random.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly::nic {
 namespace {

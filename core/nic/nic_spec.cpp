@@ -19,7 +19,8 @@ NicSpec nic_spec(const Spec& spec) {
   result.egress_latency = duration(spec, fields::nic_egress_latency_ps);
   result.dma_read_latency = duration(spec, fields::nic_dma_read_latency_ps);
   result.ingress_latency = duration(spec, fields::nic_ingress_latency_ps);
-  if (spec.has(fields::nic_reduction_latency_ps)) result.reduction_latency = duration(spec, fields::nic_reduction_latency_ps);
+  if (spec.has(fields::nic_reduction_latency_ps))
+    result.reduction_latency = duration(spec, fields::nic_reduction_latency_ps);
   result.command_interval = duration(spec, fields::nic_command_interval_ps);
   result.local_latency = duration(spec, fields::node_local_latency_ps);
   result.local_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)};

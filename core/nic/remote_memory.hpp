@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "core/nic/nic.hpp"
-#include "core/unit/pool.hpp"
 #include "core/nic/transport.hpp"
+#include "core/unit/pool.hpp"
 
 namespace dryfly::nic {
 

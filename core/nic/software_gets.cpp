@@ -13,9 +13,9 @@ void SoftwareGets::ask_for_get(std::uint32_t index) {
   Message& message = messages_[index];
   message.awaits_processor = true;
   inboxes_.ask_processor(message.command.target, {.kind = WorkKind::software_get,
-                                         .item = index,
-                                         .life = message.life,
-                                         .count = message.in_software && !message.holds_credit ? 1U : 0U});
+                                                  .item = index,
+                                                  .life = message.life,
+                                                  .count = message.in_software && !message.holds_credit ? 1U : 0U});
 }
 
 void SoftwareGets::software_get(std::uint32_t index) {

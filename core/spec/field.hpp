@@ -1,6 +1,6 @@
 // A name of the resolved spec and what is accepted of its value. core/spec/fields.hpp has all of them; it is generated,
-// so that a range stands in one place only. In a name a capital letter of its own stands for a number that is given when
-// the field is read: `faults.N.kind`.
+// so that a range stands in one place only. In a name a capital letter of its own stands for a number that is given
+// when the field is read: `faults.N.kind`.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The resolved spec of a run: one `name value` per line, integers in base units, every default filled in. Python
-// writes it, it is stored beside each result, and it is the only thing the core is configured by. It is read through the
-// fields of core/spec/fields.hpp, which docs/reference/resolved-spec.md lists.
+// writes it, it is stored beside each result, and it is the only thing the core is configured by. It is read through
+// the fields of core/spec/fields.hpp, which docs/reference/resolved-spec.md lists.
 #pragma once
 
 #include <cstdint>

@@ -44,8 +44,7 @@ std::vector<NicId> nics_of(const std::vector<NodeId>& nodes, const Dragonfly& dr
 
 Stream read_stream(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly) {
   Stream stream;
-  stream.direction =
-      spec.text(fields::storage_stream_direction, {n}) == "read" ? Direction::read : Direction::write;
+  stream.direction = spec.text(fields::storage_stream_direction, {n}) == "read" ? Direction::read : Direction::write;
   const std::string nodes = fields::storage_stream_nodes.at({n});
   stream.clients = nics_of(nodes_named(nodes, spec.text(fields::storage_stream_nodes, {n}), dragonfly), dragonfly);
   if (stream.clients.empty()) throw SpecError(nodes + ": these have no NIC");
@@ -54,8 +53,7 @@ Stream read_stream(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly
   stream.from = Duration{spec.number(fields::storage_stream_from_ps, {n})};
   stream.until = Duration{fields::storage_stream_until_ps.most};
   if (spec.has(fields::storage_stream_until_ps, {n})) {
-    stream.until = Duration{
-        spec.number_between(stream.from.ps + 1, UINT64_MAX, fields::storage_stream_until_ps, {n})};
+    stream.until = Duration{spec.number_between(stream.from.ps + 1, UINT64_MAX, fields::storage_stream_until_ps, {n})};
   }
   if (spec.has(fields::storage_stream_nic_amount_bytes, {n})) {
     stream.amount = Bytes{spec.number(fields::storage_stream_nic_amount_bytes, {n})};

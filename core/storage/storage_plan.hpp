@@ -1,5 +1,6 @@
 // What a job, or others beside it, read from and write to the machine's storage groups, as the resolved spec says it:
-// lines `storage.*`, which python/dryfly/scenario/storage.py makes of a file (`--storage`) and the machine's table [storage].
+// lines `storage.*`, which python/dryfly/scenario/storage.py makes of a file (`--storage`) and the machine's table
+// [storage].
 #pragma once
 
 #include <cstdint>

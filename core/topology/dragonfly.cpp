@@ -57,7 +57,8 @@ void Dragonfly::read_kinds(const Spec& spec) {
     kind.first_nic = static_cast<std::uint32_t>(nics);
     nodes += std::uint64_t{kind.groups} * kind.nodes;
     nics += std::uint64_t{kind.groups} * kind.nodes * kind.nics_per_node;
-    if (nics > 1'000'000) throw SpecError(fields::topology_kind_nodes.at({k}) + ": the machine has over 1,000,000 NICs");
+    if (nics > 1'000'000)
+      throw SpecError(fields::topology_kind_nodes.at({k}) + ": the machine has over 1,000,000 NICs");
     local_link_count_ += std::uint64_t{kind.groups} * kind.switches * (kind.switches - 1) / 2 * kind.local_links;
     for (std::uint32_t g = 0; g < kind.groups; ++g) {
       groups_.push_back({k, static_cast<std::uint32_t>(group_of_switch_.size())});
@@ -86,9 +87,8 @@ void Dragonfly::check_reachable(const GlobalCounts& counts) const {
       const bool have_nodes = kinds_[i].nodes > 0 && kinds_[j].nodes > 0;
       const bool have_pairs = i == j ? kinds_[i].groups > 1 : kinds_[i].groups > 0 && kinds_[j].groups > 0;
       if (have_nodes && have_pairs && counts[i][j] == 0) {
-        throw SpecError(fields::topology_global.at({i, j}) + " = 0: nodes of `" +
-                        kinds_[i].name + "` groups cannot reach those of other `" + kinds_[j].name +
-                        "` groups; accepted is 1 or more");
+        throw SpecError(fields::topology_global.at({i, j}) + " = 0: nodes of `" + kinds_[i].name +
+                        "` groups cannot reach those of other `" + kinds_[j].name + "` groups; accepted is 1 or more");
       }
     }
   }

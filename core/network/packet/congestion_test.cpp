@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "testing/rig.hpp"
 #include "core/network/packet/under_way.hpp"
 #include "core/unit/random.hpp"
+#include "testing/rig.hpp"
 
 namespace dryfly::fabric {
 namespace {

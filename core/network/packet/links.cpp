@@ -149,8 +149,8 @@ void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
                                : !is_nic_port(peer) && ports_[peer].first_port == dragonfly.first_port({target.id});
       if (!reaches) continue;
       if (ports_[id].flight_ps + extra_ps > longest_flight_ps) {
-        throw SpecError(fields::fabric_extra_flight_ps.at({n}) + " = " + std::to_string(extra_ps) + ": accepted are flights of up to " +
-                        std::to_string(longest_flight_ps) + " in all");
+        throw SpecError(fields::fabric_extra_flight_ps.at({n}) + " = " + std::to_string(extra_ps) +
+                        ": accepted are flights of up to " + std::to_string(longest_flight_ps) + " in all");
       }
       ports_[id].flight_ps += static_cast<std::uint32_t>(extra_ps);
       found = true;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
-#include "core/engine/engine.hpp"
 #include "core/contract/observer.hpp"
+#include "core/engine/engine.hpp"
 #include "core/spec/spec.hpp"
 #include "core/topology/dragonfly.hpp"
 

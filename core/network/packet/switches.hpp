@@ -22,8 +22,8 @@
 #include "core/network/packet/output_queues.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/qos.hpp"
-#include "core/route/routing.hpp"
 #include "core/network/packet/transfers.hpp"
+#include "core/route/routing.hpp"
 
 namespace dryfly::fabric {
 
