@@ -1,4 +1,4 @@
-"""The results of a quick set of runs are those recorded. Whoever changes one records it anew and says so in CHANGELOG."""
+"""A quick set of runs gives what was recorded. Whoever changes a result records it anew and says so in CHANGELOG."""
 
 from __future__ import annotations
 
