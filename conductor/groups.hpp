@@ -1,11 +1,11 @@
 // Groups of end-points for reductions: who waits for whom to join, the trees, and the values under way.
 //
-// Models what the fabric manager and the switches' reduction engines do (fact sheet C5; cxi_collectives(7)). A group is
-// formed when each of its members has asked for the same list. The tree: members on one switch send to the first of
-// them, these to the first of their group of switches, those to the root. The root is the first member whose end-point
-// is not the root of another group, as an end-point can be that of one at most. Values are combined in the tree's
-// order, whatever came first: a place's own, then its children in the order of the list. The real engines combine in
-// the order of arrival.
+// Models what the fabric manager and the switches' reduction engines do (docs/model/reductions.md#forming-a-group).
+// A group is formed when each of its members has asked for the same list. The tree: members on one switch send to
+// the first of them, these to the first of their group of switches, those to the root. The root is the first member
+// whose end-point is not the root of another group, as an end-point can be that of one at most. Values are combined
+// in the tree's order, whatever came first: a place's own, then its children in the order of the list. The real
+// engines combine in the order of arrival.
 //
 // Left out: how the fabric manager chooses its trees and roots (not published), and the delays of asking it.
 #pragma once

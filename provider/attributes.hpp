@@ -1,7 +1,7 @@
-// What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot
-// as libfabric ships it (fact sheet C1). Left out, and therefore not offered: FI_HMEM,
-// scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist
-// on a served fabric only, see wait.hpp.
+// What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot as
+// libfabric ships it (docs/model/nic-protocols.md#end-point-attributes). Left out, and therefore not offered:
+// FI_HMEM, scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist on a served fabric only, see
+// wait.hpp.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -68,7 +68,7 @@ inline constexpr std::size_t completion_queues = 32;
 inline constexpr std::size_t endpoints = wire::endpoint_count_max;
 inline constexpr std::size_t counters = 16;
 inline constexpr std::size_t memory_regions = 100;
-inline constexpr std::size_t triggered_operations = 504;  // entries of the default service, less the provider's 8 (B7)
+inline constexpr std::size_t triggered_operations = 504;  // entries of the default service, less the provider's 8
 inline constexpr std::size_t queue_depth = 1024;
 inline constexpr std::size_t least_queue_depth = 16;
 inline constexpr std::size_t transmit_depth_max = 16384;

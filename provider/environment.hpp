@@ -1,6 +1,7 @@
 // The FI_CXI_* settings of the process that change what the provider or the NIC does, with the names, defaults and
-// limits of libfabric's cxi provider (fact sheet C3; cxip_info.c). What that provider warns of and replaces by its
-// default is refused here, in its words. docs/reference/provider-settings.md lists those that are not modelled.
+// limits of libfabric's cxi provider (docs/model/nic-protocols.md#settings). What that provider warns of and
+// replaces by its default is refused here, in its words. docs/reference/provider-settings.md lists those that are
+// not modelled.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// The description of a NIC in fi_info: its name, its kind (Cassini 1: its PCI ids in the driver, its MTU in the fact
-// sheet, B2), its place on the PCI bus, and that its link is up. The speed stays 0 (unknown): the provider knows no
-// number of the machine. The PCI address is made up: one bus a NIC, in a
-// PCI domain that the computer below does not have, so that nobody takes the NIC for one of its devices.
+// The description of a NIC in fi_info: its name, its kind and MTU (docs/model/nic-protocols.md#network-information),
+// its place on the PCI bus, and that its link is up. The speed stays 0 (unknown): the provider knows no number of
+// the machine. The PCI address is made up: one bus a NIC, in a PCI domain that the computer below does not have, so
+// that nobody takes the NIC for one of its devices.
 #pragma once
 
 #include <rdma/fabric.h>

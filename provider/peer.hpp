@@ -1,7 +1,7 @@
 // The provider as one of several that another links together: libfabric's lnx (LINKx) owns the receive queue and the
-// completion queue, and matches messages to receives itself (fact sheet C6). The end-point therefore posts nothing.
-// It keeps peeks waiting in the NIC; each that is answered reserves a message and tells of its arrival. The owner is
-// asked for a receive, and when there is one, now or later, the message is taken into its buffer.
+// completion queue, and matches messages to receives itself (docs/model/mpi.md#linkx). The end-point therefore posts
+// nothing. It keeps peeks waiting in the NIC; each that is answered reserves a message and tells of its arrival. The
+// owner is asked for a receive, and when there is one, now or later, the message is taken into its buffer.
 //
 // Matching is the processor's here: a message makes no progress until the rank polls, and takes one more exchange
 // between processor and NIC than where the NIC matches. That cost is what the model gives and is not calibrated.

@@ -1,5 +1,5 @@
 // The resolved spec of a dragonfly with one kind of group, as text, for tests and benches of the fabric. The numbers
-// are those assumed for Slingshot-11 (fact sheet B2 and G) where nothing else is said.
+// are those of data/hardware/slingshot11.toml where nothing else is said.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline std::string profile_class(int index, const std::string& name, int assured
          line("bucket_frames", bucket);
 }
 
-// LLBeBdEt, the profile that machines ship with (fact sheet B5).
+// LLBeBdEt, the profile that machines ship with (docs/model/classes.md#profiles).
 inline std::string standard_profile() {
   return "fabric.qos.classes 4\nfabric.qos.default best_effort\n" + profile_class(0, "low_latency", 2, 5, 10, 1, 4) +
          profile_class(1, "bulk_data", 10, 100, 20) + profile_class(2, "best_effort", 10, 100, 50) +

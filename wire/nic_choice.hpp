@@ -1,5 +1,5 @@
-// Which NIC of its node a rank uses first. Models how Cray MPICH assigns NICs (intro_mpi: MPICH_OFI_NIC_POLICY,
-// MPICH_OFI_NIC_MAPPING, MPICH_OFI_NUM_NICS, quoted in the fact sheet D2):
+// Which NIC of its node a rank uses first. Models how Cray MPICH assigns NICs by MPICH_OFI_NIC_POLICY,
+// MPICH_OFI_NIC_MAPPING and MPICH_OFI_NUM_NICS (docs/model/nodes.md#choice-of-a-nic):
 //
 //   BLOCK (default)  local ranks in equal consecutive blocks       ROUND-ROBIN  one after the other
 //   NUMA             the nearest NIC; ranks of one domain take those that are equally near in turn

@@ -28,9 +28,10 @@ struct Software {
   Duration completion;  // seeing that one is there, or that a payload has left
 };
 
-// GPCNeT's random rings (E4): all ranks in a random cycle, each exchanges `outstanding` messages with either neighbour,
-// both ways, and goes on when all of its own are complete; with `barrier` when everybody is. One entry for each ring,
-// iteration and rank: from its first call to its last completion. The first iteration of a ring is not counted.
+// GPCNeT's random rings (docs/model/measurements.md#gpcnet): all ranks in a random cycle, each exchanges
+// `outstanding` messages with either neighbour, both ways, and goes on when all of its own are complete; with
+// `barrier` when everybody is. One entry for each ring, iteration and rank: from its first call to its last
+// completion. The first iteration of a ring is not counted.
 struct Ring {
   Bytes size;
   std::uint64_t rings = 1;

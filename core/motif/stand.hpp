@@ -1,6 +1,6 @@
 // Commands given to the NICs of a machine straight away, without processes and without MPI: for measurements below
-// MPI, such as those of the cxi_* diagnostics (fact sheet E1), and for patterns over more NICs than processes fit on
-// one computer (E4, E5).
+// MPI, such as those of the cxi_* diagnostics (docs/model/measurements.md#provider-diagnostics), and for patterns
+// over more NICs than processes fit on one computer.
 //
 // A command reaches its NIC command_latency after it is given, and what a NIC reports is seen completion_latency
 // later, as for a real process. Software costs nothing unless the pattern adds it.

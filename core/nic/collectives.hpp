@@ -1,11 +1,11 @@
 // Reductions and barriers that the fabric carries out for a group of end-points, and the forming of such groups.
 //
-// Models section C5 of the fact sheet (libfabric's cxip_coll.c and cxi_collectives(7)): each member gives the NIC one
-// packet, reduction engines on the way to the root combine what comes in and send one packet on, the CPU at the root
-// adds its own and lets the NIC send the result back down the tree. No other CPU takes part, with one exception: the
-// engines have to be armed. The result of a reduction arms them for the next one with its number (of eight); before the
-// first one, and when the arming has expired, the others give their part only when the root has sent an arming packet
-// down, and then their CPUs do so at a poll.
+// Models docs/model/reductions.md#what-the-fabric-reduces and docs/model/reductions.md#arming: each member gives the
+// NIC one packet, reduction engines on the way to the root combine what comes in and send one packet on, the CPU at
+// the root adds its own and lets the NIC send the result back down the tree. No other CPU takes part, with one
+// exception: the engines have to be armed. The result of a reduction arms them for the next one with its number (of
+// eight); before the first one, and when the arming has expired, the others give their part only when the root has
+// sent an arming packet down, and then their CPUs do so at a poll.
 //
 // Rosetta's engines sit in the switches' ports. Here a member's NIC beside a switch stands for the engine of the
 // switch: packets are ordinary transfers between NICs, so that load, faults and places count, and each level of the

@@ -1,11 +1,12 @@
-// What a Cassini NIC counts, under the names by which its driver shows it (fact sheet B6): those of the counters that
-// the model can justify. Each NIC with an end-point has its own.
+// What a Cassini NIC counts, under the names by which its driver shows it (docs/model/counters.md#names): those of
+// the counters that the model can justify. Each NIC with an end-point has its own.
 //
-// Frames and packets are counted for both NICs when the source NIC hands a transfer to the network, from its size: data
-// frames carry one header each, and each is answered by one acknowledgement frame. Counters that the hardware keeps for
-// four pools are all in pool 0. Packets by class follow profile 2 of the driver (fact sheet B5): requests of best
-// effort are class 0, bulk data 2, low latency 4, Ethernet 6, and the answer to a class one more; dedicated access has
-// the place it has in profile 1. Scavenger is not in the driver's profiles and counts as best effort.
+// Frames and packets are counted for both NICs when the source NIC hands a transfer to the network, from its size:
+// data frames carry one header each, and each is answered by one acknowledgement frame. Counters that the hardware
+// keeps for four pools are all in pool 0. Packets by class follow profile 2 of the driver
+// (docs/model/classes.md#classes-of-counters): requests of best effort are class 0, bulk data 2, low latency 4,
+// Ethernet 6, and the answer to a class one more; dedicated access has the place it has in profile 1. Scavenger is
+// not in the driver's profiles and counts as best effort.
 //
 // Left out: what depends on parts that are not modelled (PCIe, address translation, pauses, codewords), and the
 // histograms of latency, whose bins are not published.

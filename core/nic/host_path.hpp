@@ -1,13 +1,13 @@
 // The way between a NIC and the memory of its end-points, as far as it differs from end-point to end-point: the NICs of
 // a socket share what its PCIe gets from and to memory, and a NIC on another socket is further away.
 //
-// Models section A2 of the fact sheet: the four NICs of one socket of an Aurora node move 90 GB/s of host buffers
-// together, less than their links. Each of the n NICs at work gets an n-th of the shared rate. What a NIC fetches for a
-// Get (rendezvous payloads, reads) it fetches one after the other at that rate, if that is less than its link, whatever
-// their traffic classes; what arrives is there when its share has carried it. A way across sockets takes a latency each
-// time: once for a command with its payload and for what arrives, three times where a payload is fetched for a command
-// (doorbell, request, data), twice where it is for a Get. Left out: puts and eager messages do not wait for the bus;
-// the rate of the link between sockets; completions, which take the latency of the near NIC.
+// Models docs/model/host-costs.md#pcie-of-a-socket: the NICs of a socket move less together than their links carry.
+// Each of the n NICs at work gets an n-th of the shared rate. What a NIC fetches for a Get (rendezvous payloads,
+// reads) it fetches one after the other at that rate, if that is less than its link, whatever their traffic classes;
+// what arrives is there when its share has carried it. A way across sockets takes a latency each time: once for a
+// command with its payload and for what arrives, three times where a payload is fetched for a command (doorbell,
+// request, data), twice where it is for a Get. Left out: puts and eager messages do not wait for the bus; the rate
+// of the link between sockets; completions, which take the latency of the near NIC.
 #pragma once
 
 #include <array>

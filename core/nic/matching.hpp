@@ -1,7 +1,7 @@
 // The matching lists of one end-point: posted receives (the priority list of the hardware) and unexpected messages
 // (overflow and request list). Decides who takes what, exactly as libfabric states it for an ordered end-point: a
 // message goes to the receive posted first among those that accept it, a receive takes the message that arrived
-// first among those it accepts. Section C4 of the fact sheet counts one list entry per member.
+// first among those it accepts. Each member takes one list entry (docs/model/matching.md#list-entries).
 //
 // The hardware searches lists; here each kind of pattern (tagged?, any source?, ignored tag bits) has a hash index,
 // because 20,000 unexpected messages must not cost 20,000 squared. What is left out: the time a long search takes

@@ -1,9 +1,9 @@
 // The NIC as its host sees it: commands in, completions out. Chooses the protocol of each message (inline, eager,
 // rendezvous with a Get issued by the target), keeps the lists of posted receives and of unexpected messages,
-// matches, and executes RMA and atomics at their instant. It moves no bytes: payloads are tokens, and the Host
-// (the conductor, or a skeleton) knows what they stand for. Below it stands a Network; messages between two
-// end-points of one node take the node's local link instead.
-// Models sections C1, C2, C4 and A7 of the fact sheet (data/facts), see data/machines for the numbers.
+// matches, and executes RMA and atomics at their instant. It moves no bytes: payloads are tokens, and the Host (the
+// conductor, or a skeleton) knows what they stand for. Below it stands a Network; messages between two end-points of
+// one node take the node's local link instead. Models docs/model/nic-protocols.md#message-protocols; the numbers are
+// in data/hardware and data/machines.
 #pragma once
 
 #include <array>

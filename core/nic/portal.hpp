@@ -1,9 +1,10 @@
-// The portal table entry of an end-point: who matches its messages, and what that may use up. Hardware matching takes
-// one list entry of its matching engine for each posted receive, each unexpected header and each overflow or request
-// buffer; a pool of the engine serves all end-points on it. What finds no entry, no buffer or no slot in the event
-// queue disables the portal until its CPU has moved the unexpected headers to the host (onload) and the senders have
-// told how much of theirs was dropped; in hybrid mode lack of entries hands matching over to software instead, once
-// and for all. Models sections B3 and C4 of the fact sheet (libfabric's cxip_msg_hpc.c); knows nothing of messages.
+// The portal table entry of an end-point: who matches its messages, and what that may use up. Hardware matching
+// takes one list entry of its matching engine for each posted receive, each unexpected header and each overflow or
+// request buffer; a pool of the engine serves all end-points on it. What finds no entry, no buffer or no slot in the
+// event queue disables the portal until its CPU has moved the unexpected headers to the host (onload) and the
+// senders have told how much of theirs was dropped; in hybrid mode lack of entries hands matching over to software
+// instead, once and for all. Models docs/model/flow-control.md#states-of-a-portal and
+// docs/model/matching.md#list-entries; knows nothing of messages.
 //
 // Left out: entries of memory regions and reserved shares; the events of an onload, with which the CPU is assumed to
 // keep up; the time that searching a list takes.

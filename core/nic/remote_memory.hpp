@@ -2,9 +2,9 @@
 // answers with data fetched from the target's memory, a fetching atomic with the value its unit has just read. A
 // write or plain atomic is complete at its source when the network has acknowledged it and it has been applied; the
 // acknowledgement may be quicker than the ingress stage. With `flush` the target's NIC reads from memory before it
-// acknowledges, which pushes what it has written there (on-node there is nothing to push). Models section C2.5 of the
-// fact sheet, ordered and unordered; left out are acknowledgements made by the switch (high-rate put) and the limits of
-// the atomic unit.
+// acknowledges, which pushes what it has written there (on-node there is nothing to push). Models ordered and
+// unordered operations (docs/model/nic-protocols.md#rma-order, docs/model/nic-protocols.md#completion-levels); left
+// out are acknowledgements made by the switch (high-rate put) and the limits of the atomic unit.
 #pragma once
 
 #include <cstdint>

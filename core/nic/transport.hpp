@@ -1,9 +1,10 @@
-// Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or over
-// the local link of a node. Models what sections A7, B3 and C2 of the fact sheet say of the path of a command: the
-// NIC takes commands at a limited rate, an inline payload is in the command, any other is fetched from host memory
-// first; so is an inline command that is too long for the region which CPUs write commands to (libcxi: one of 256 B).
-// What a NIC answers by itself needs no command. A message or request is acknowledged when the target has matched it,
-// for the acknowledgement says what became of it (B4), so its sender learns of it one ingress latency later.
+// Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or over the
+// local link of a node. Models the path of a command (docs/model/nic-protocols.md#path-of-a-command): the NIC takes
+// commands at a limited rate, an inline payload is in the command, any other is fetched from host memory first; so
+// is an inline command that is too long for the region which CPUs write commands to (libcxi: one of 256 B). What a
+// NIC answers by itself needs no command. A message or request is acknowledged when the target has matched it, for
+// the acknowledgement says what became of it (docs/model/nic-protocols.md#acknowledged-when-matched), so its sender
+// learns of it one ingress latency later.
 //
 // An end-point's commands leave in the order given, although an inline command is ready sooner than a DMA one
 // before it: together with the network's order per pair of NICs this is what matching in the order sent rests on.

@@ -1,15 +1,16 @@
-// Adaptive routing in the manner of UGAL, as Slingshot has it (fact sheet B1: up to four candidates, the load of
-// their output ports, a bias towards minimal): of two minimal ways the less loaded, unless the less loaded of two
-// detours is better by more than the bias: queued(minimal) > (queued(detour) << shift) + bytes.
+// Adaptive routing in the manner of UGAL, as Slingshot has it: up to four candidates, the load of their output
+// ports, a bias towards minimal (docs/model/routing.md#adaptive-routing): of two minimal ways the less loaded,
+// unless the less loaded of two detours is better by more than the bias: queued(minimal) > (queued(detour) << shift)
+// + bytes.
 //
 // The load of a way is what is queued at its first port and, where its first global link hangs on another switch of
 // the group, at that link's port as that switch told it. Loads are compared as times, which at one rate is comparing
 // bytes. Equal loads: fewer hops, then the way drawn first. A detour goes on by the better of two minimal ways.
 //
-// The group-load setting (fact sheet A1: enabled for the I/O groups of Aurora) is of kinds of groups: there a detour's
-// third group is not drawn. The switch takes the one to which the way that it would take is loaded least, of all groups
-// through which there is a way. What of a group's own load the hardware knows is not published; here it is the queues
-// of the links to it, by which a group that takes up little is seen as well.
+// The group-load setting (docs/model/routing.md#group-load) is of kinds of groups: there a detour's third group is
+// not drawn. The switch takes the one to which the way that it would take is loaded least, of all groups through
+// which there is a way. What of a group's own load the hardware knows is not published; here it is the queues of the
+// links to it, by which a group that takes up little is seen as well.
 #include <algorithm>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,7 @@
 // The routing decisions: which way a packet takes. The switch of its source NIC chooses between the minimal ways and
-// detours when the head is about to leave it, as published of Slingshot (fact sheet B1, SC20: "the source switch"). A
-// detour by a third group goes on by the decision of the switch where it enters that group: only there the load of the
-// links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was.
+// detours when the head is about to leave it, as published of Slingshot (docs/model/routing.md#adaptive-routing). A
+// detour by a third group goes on by the decision of the switch where it enters that group: only there the load of
+// the links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was.
 //
 // An algorithm sees the graph, random draws that belong to the packet, and the load of ports through a view of what
 // that switch can know; it changes nothing. To add one: write its file, add a line to the registry in routing.cpp.
@@ -19,8 +19,8 @@
 
 namespace dryfly::fabric {
 
-// The load of ports as a switch knows it: its own as it is, that of the others as they told it some time ago, with the
-// acknowledgements that pass (fact sheet B1).
+// The load of ports as a switch knows it: its own as it is, that of the others as they told it some time ago, with
+// the acknowledgements that pass (docs/model/routing.md#load-of-other-switches).
 class LoadView {
  public:
   explicit LoadView(const Links& links) : links_(links) {}

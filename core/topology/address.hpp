@@ -1,6 +1,6 @@
-// The address of a NIC on the fabric follows from where it is plugged in: 9 bits of group, 5 of switch, 6 of port. Its
-// MAC is 02:00:00 and these 20 bits (fact sheet B, "address"). So whoever knows the wiring knows every address: the
-// fabric manager hands out the ARP tables complete, nobody asks by broadcast, and none is simulated.
+// The address of a NIC on the fabric follows from where it is plugged in: 9 bits of group, 5 of switch, 6 of port.
+// Its MAC is 02:00:00 and these 20 bits (docs/model/topology.md#addresses). So whoever knows the wiring knows every
+// address: the fabric manager hands out the ARP tables complete, nobody asks by broadcast, and none is simulated.
 #pragma once
 
 #include <cstdint>

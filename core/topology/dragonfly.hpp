@@ -1,9 +1,9 @@
 // The machine's network as a graph: groups of several kinds, their switches, the cables inside and between groups,
 // and the nodes with their NICs. Pure wiring: it knows of no rate, no buffer and no time.
 //
-// Models the dragonfly of Slingshot machines (fact sheet A1 and F): the switches of a group are connected all to
-// all, groups by a number of links that depends on their kinds. The links of a group to all others are dealt to its
-// switches in turn, ordered by group, which spreads them evenly.
+// Models the dragonfly of Slingshot machines (docs/model/topology.md#the-dragonfly): the switches of a group are
+// connected all to all, groups by a number of links that depends on their kinds. The links of a group to all others
+// are dealt to its switches in turn, ordered by group, which spreads them evenly.
 //
 // Wiring plans of real machines are not published; one's own can be given cable by cable (cabled.cpp): global links and
 // NICs are then where the list says, and what is missing within a group is absent (fabric/link_faults.hpp).

@@ -23,8 +23,8 @@ std::string kind_text(int k, const std::string& name, int groups, int switches, 
          std::to_string(local_links) + "\n";
 }
 
-// Fact sheet A1: 166 compute, 8 storage and 1 service groups of 32 switches; 2, 2, 2, 24 links by kinds, storage to
-// service 8 (F); 64 nodes of 8 NICs in a compute group. Storage nodes are not modelled.
+// docs/model/topology.md#aurora: 166 compute, 8 storage and 1 service groups of 32 switches; 2, 2, 2, 24 links by
+// kinds, storage to service 8; 64 nodes of 8 NICs in a compute group. Storage nodes are not modelled.
 std::string aurora_text() {
   return "topology.kinds 3\ntopology.ports_per_switch 64\n" + kind_text(0, "compute", 166, 32, 64, 8, "same_switch") +
          kind_text(1, "storage", 8, 32, 0, 0, "same_switch") + kind_text(2, "service", 1, 32, 0, 0, "same_switch") +
@@ -161,7 +161,7 @@ TEST_CASE("the links of a group differ by at most one between its switches") {
   }
 }
 
-// Frontier, fact sheet F: 4 NICs on 4 different switches, 16 NICs to a switch.
+// docs/model/topology.md#frontier: 4 NICs on 4 different switches, 16 NICs to a switch.
 TEST_CASE("a spread node has its NICs on consecutive switches, shared with its chassis") {
   const Dragonfly dragonfly{Spec::parse("topology.kinds 1\ntopology.ports_per_switch 64\n" +
                                         kind_text(0, "compute", 2, 32, 128, 4, "spread") + "topology.global.0.0 4\n")};

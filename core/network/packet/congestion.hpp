@@ -2,9 +2,10 @@
 // sources are held back to their fair share at their own NICs, so that what they send does not fill the buffers of the
 // fabric and victims go undisturbed.
 //
-// Models what is published of Rosetta (fact sheet B1, S0: every switch follows what is outstanding for each pair of
-// end-points; contributors to a hot end-point get stiff back-pressure, others none; B3: fine-grained flow control down
-// to the NIC, on by default). The mechanism in detail and its constants are ours:
+// Models what is published of Rosetta: every switch follows what is outstanding for each pair of end-points, and
+// contributors to a hot end-point get stiff back-pressure, others none
+// (docs/model/congestion.md#congestion-management), down to the NIC
+// (docs/model/congestion.md#flow-control-down-to-the-nic). The mechanism in detail and its constants are ours:
 //  * The last switch knows what waits for a NIC, and whose it is. More than `hot_queue` opens an account of it: the
 //    sources seen in this and the last epoch are the contributors.
 //  * A new contributor is sent a notice at once, by the way its packet came; after that each acknowledgement that

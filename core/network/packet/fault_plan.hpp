@@ -1,8 +1,10 @@
 // What a scenario does to the network, read from the resolved spec (docs/reference/resolved-spec.md, `faults`): which
 // links it concerns, and from when to when. Instants count from the start of virtual time; nothing happens before it.
 //
-// Models fact sheet B2 (degraded lanes, link-level retry, flaps with a retune of 3 to 5 s), B4 (retry schedule) and
-// A1 (sweeps of the fabric manager). The numbers are the machine's (data/hardware), the scenario is the user's.
+// Models docs/model/reliability.md#lanes, docs/model/reliability.md#link-level-retry,
+// docs/model/reliability.md#flaps, docs/model/reliability.md#retry-schedule and
+// docs/model/reliability.md#sweeps-of-the-fabric-manager. The numbers are the machine's (data/hardware), the
+// scenario is the user's.
 #pragma once
 
 #include <cstdint>

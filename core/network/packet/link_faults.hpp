@@ -3,10 +3,10 @@
 //
 // A link that is down eats what it is given: its port goes on sending, and what is on the wire at any moment of the
 // down time is lost, packets and acknowledgements alike. The receiver's buffer never sees them, so their credits
-// come back. That is how we model that a port whose link is down discards (fact sheet B2 has only the 3 to 5 s of a
-// retune). On a part of its lanes a link takes longer for a packet, and the switch behind it holds the head back
-// until the tail can follow without a gap. A link-level replay costs a round trip on the wire and the frame again.
-// Leaves out: pre-emptive loss of a lane by errors, the window in which replays are tried.
+// come back. That a port whose link is down discards is assumed; published is how long a retune takes
+// (docs/model/reliability.md#flaps). On a part of its lanes a link takes longer for a packet, and the switch behind
+// it holds the head back until the tail can follow without a gap. A link-level replay costs a round trip on the wire
+// and the frame again. Leaves out: pre-emptive loss of a lane by errors, the window in which replays are tried.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,11 @@
 // drives it; ports of switches have the ids of the topology, those of NICs follow. Also the words in which the parts
 // of the fabric speak to the engine.
 //
-// Models links of one rate that carry a packet whole (fact sheet B2). A packet of b bytes occupies a link for
-// ceil(b / rate) picoseconds, rounded up once per packet, the same on every link; its head arrives one flight time
-// after its start. Each traffic class has virtual channels, with buffers and credits, of its own; those of a class are
-// made when a transfer of it first comes. Of a port in trouble LinkFaults says how much longer a packet takes and
-// whether it is lost.
+// Models links of one rate that carry a packet whole (docs/model/links.md#link-rate,
+// docs/model/links.md#frame-sizes). A packet of b bytes occupies a link for ceil(b / rate) picoseconds, rounded up
+// once per packet, the same on every link; its head arrives one flight time after its start. Each traffic class has
+// virtual channels, with buffers and credits, of its own; those of a class are made when a transfer of it first
+// comes. Of a port in trouble LinkFaults says how much longer a packet takes and whether it is lost.
 //
 // An output grants early: it commits the next packet while at most one largest packet is left to send of what it
 // has committed before, as a pipelined request/grant arbiter does, and looks again when half a packet is left. So

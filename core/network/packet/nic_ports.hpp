@@ -1,11 +1,12 @@
 // The NICs' side of the fabric. Egress cuts transfers into packets, one packet of each transfer in turn, and keeps at
 // most a window of packets unacknowledged; ingress counts, and sends an acknowledgement for each packet.
 //
-// Models the outstanding-packet limit of Cassini (fact sheet B3: 64, a limit of each MCU, of which every class has its
-// own) as one window for each NIC and traffic class, and acknowledgement frames that occupy links (G, "control
-// traffic"). A packet's acknowledgement starts when its last byte is there and goes before data of the same NIC that
-// is not yet committed. Classes share the link by their assured shares and below their ceilings (qos.hpp); transfers
-// to a hot end-point are held back (congestion.hpp). What is lost is sent again by Retry. Leaves out: coalescing.
+// Models the outstanding-packet limit of Cassini, which is one of each MCU
+// (docs/model/links.md#outstanding-packets), as one window for each NIC and traffic class, and acknowledgement
+// frames that occupy links (docs/model/links.md#control-traffic). A packet's acknowledgement starts when its last
+// byte is there and goes before data of the same NIC that is not yet committed. Classes share the link by their
+// assured shares and below their ceilings (qos.hpp); transfers to a hot end-point are held back (congestion.hpp).
+// What is lost is sent again by Retry. Leaves out: coalescing.
 #pragma once
 
 #include <array>

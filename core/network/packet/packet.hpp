@@ -1,8 +1,9 @@
 // What a link carries: a data packet on its way out, after its delivery the acknowledgement on its way home, or the
 // notice by which a switch tells a source of a hot end-point. One record serves both ways of a packet, because the
-// acknowledgement goes back by the switches the packet came through. That is our assumption: Rosetta's switches follow
-// outstanding packets by end-to-end acknowledgements (fact sheet B1), which asks for the same switches, but the way
-// back is not published.
+// acknowledgement goes back by the switches the packet came through. That is our assumption: Rosetta's switches
+// follow outstanding packets by end-to-end acknowledgements
+// (docs/model/switch.md#acknowledgements-through-the-switch), which asks for the same switches, but the way back is
+// not published.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
 // Traffic classes: the profile that a machine runs, and the arbiter by which an output shares its link among them.
 //
-// Models the QoS profiles of Slingshot (fact sheet B5, A1): at a NIC a class has an assured share of the link and a
-// ceiling, in the fabric a share; some classes have priority. Shares are shares of what is wanted: what one class
-// leaves is the others'. A class above its ceiling waits, though the link be idle; its bucket lets a few frames pass
-// at once. Among the classes that may send those of the highest priority go first, and among these the one that has
-// had least in proportion to its share (start-time fair queueing, Goyal, Vin and Cheng 1996; the hardware's own
-// arbitration is not published). A class that the profile does not have travels as best effort.
+// Models the QoS profiles of Slingshot (docs/model/classes.md#profiles): at a NIC a class has an assured share of
+// the link and a ceiling, in the fabric a share; some classes have priority. Shares are shares of what is wanted:
+// what one class leaves is the others'. A class above its ceiling waits, though the link be idle; its bucket lets a
+// few frames pass at once. Among the classes that may send those of the highest priority go first, and among these
+// the one that has had least in proportion to its share (start-time fair queueing, Goyal, Vin and Cheng 1996; the
+// hardware's own arbitration is not published). A class that the profile does not have travels as best effort.
 #pragma once
 
 #include <array>

@@ -1,11 +1,12 @@
 // The NIC's end-to-end reliability: what was lost is sent again until it is acknowledged or given up.
 //
-// Models Cassini's packet tracking and its retry handler (fact sheet B4): a packet that is not acknowledged within
-// the time-out epoch counts one network time-out and is sent again, the n-th time after a further delay of the
-// schedule; when the last retry has timed out too, its transfer is undeliverable and ends in an error. The target
-// keeps the outcome of what it has taken, so a packet whose acknowledgement was lost is answered and not delivered
-// twice. Of an ordered flow the target takes packets in sequence only and refuses others (NACK, sequence error); a
-// flow times out as a whole, by its oldest packet, and its packets are sent again in order, on a path drawn anew.
+// Models Cassini's packet tracking and its retry handler (docs/model/reliability.md#retry-schedule): a packet that
+// is not acknowledged within the time-out epoch counts one network time-out and is sent again, the n-th time after a
+// further delay of the schedule; when the last retry has timed out too, its transfer is undeliverable and ends in an
+// error. The target keeps the outcome of what it has taken, so a packet whose acknowledgement was lost is answered
+// and not delivered twice. Of an ordered flow the target takes packets in sequence only and refuses others (NACK,
+// sequence error); a flow times out as a whole, by its oldest packet, and its packets are sent again in order, on a
+// path drawn anew.
 //
 // While a packet waits for its time-out it holds its place in the window; then the retry handler has it and the
 // place is free. A refused packet is sent again as soon as its refusal is home, unless its flow waits for a time-out.

@@ -1,11 +1,11 @@
 // The switches: what happens when a head has crossed one, and when an output looks for its next packet.
 //
-// Models Rosetta (fact sheet B1) as an input-buffered switch with virtual output queues and fair arbitration. It cuts
-// through: the head may leave a fixed latency after it came, long before the tail is there; input and output have one
-// rate, so the tail never runs dry. The input buffer is free again when the tail has left. An input may feed several
-// outputs at a time, so inputs never block by themselves. Acknowledgements have room of their own, go before data
-// that waits and wait for no credit, so they cannot block or be blocked by data; each belongs to a place in its
-// source's window, which bounds them.
+// Models Rosetta (docs/model/switch.md#inside, docs/model/switch.md#switch-latency) as an input-buffered switch with
+// virtual output queues and fair arbitration. It cuts through: the head may leave a fixed latency after it came,
+// long before the tail is there; input and output have one rate, so the tail never runs dry. The input buffer is
+// free again when the tail has left. An input may feed several outputs at a time, so inputs never block by
+// themselves. Acknowledgements have room of their own, go before data that waits and wait for no credit, so they
+// cannot block or be blocked by data; each belongs to a place in its source's window, which bounds them.
 //
 // Outputs share their links among traffic classes by the profile of qos.hpp; switches before a NIC watch for hot
 // end-points (congestion.hpp).

@@ -206,7 +206,9 @@ def mxp(ranks: int | None, mpi: str | None, only_path: bool, arguments: tuple[st
 
 @cli.command(context_settings=_CONTEXT)
 @click.argument("subject", metavar="SUBJECT")
-@click.option("--only", multiple=True, metavar="WHAT", help="Rows of a section (E1), of a measurement, or by words.")
+@click.option(
+    "--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Write the rows there; - is standard output.")
 def reproduce(subject: str, only: tuple[str, ...], json_file: str | None) -> None:
     """Measure what was published and print both side by side. SUBJECT: fabric."""

@@ -75,7 +75,7 @@ def load(subject: str) -> Registry:
     rows = [*(_row(raw) for raw in content.get("row", [])), *_points(content.get("curve", []))]
     for row in rows:
         _check(path.name, row, measurements)
-    rows.sort(key=lambda row: (row.reference.split(",")[0], row.kind == "untested"))
+    rows.sort(key=lambda row: (row.reference, row.kind == "untested"))
     return Registry(measurements=measurements, rows=tuple(rows))
 
 

@@ -38,10 +38,10 @@ def reproduce(subject: str, *, only: tuple[str, ...], json_file: str | None) -> 
 
 
 def _wanted(row: Row, only: tuple[str, ...]) -> bool:
-    """By section (E1), by measurement, or by the words of the quantity; with wildcards."""
+    """By heading of docs/model/measurements.md, by measurement, or by the words of the quantity; with wildcards."""
     if not only:
         return True
-    names = [*(part.strip() for part in row.reference.split(",")), *(f.split("/")[0] for f in row.figures)]
+    names = [row.reference, *(f.split("/")[0] for f in row.figures)]
     return any(
         pattern in names or fnmatch.fnmatch(row.quantity, pattern) or pattern in row.quantity for pattern in only
     )
