@@ -10,7 +10,7 @@ from conftest import Dryfly, Programs
 from harness import MICRO, ROOT
 
 _COMMON = ("run", "--quiet", "--machine", "testbed", "-n", "2", "--compute", "none")
-_EXAMPLE = ROOT / "docs" / "example" / "list-entries.md"
+_EXAMPLE = ROOT / "docs" / "guide" / "list-entries.md"
 
 
 def _example() -> list[tuple[str, list[str]]]:

@@ -14,7 +14,7 @@ from dryfly.machine.listing import description
 from dryfly.machine.machine import Machine, load
 from dryfly.scenario import faults
 
-_DOC = Path(__file__).parents[2] / "docs" / "cabling.md"
+_DOC = Path(__file__).parents[2] / "docs" / "guide" / "cabling.md"
 
 
 def machine_of(folder: Path, cables: str, **more: str) -> Machine:
