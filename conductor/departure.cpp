@@ -19,7 +19,7 @@ bool waits_in_the_nic(CommandKind kind) {
 
 // Nobody has ever had that address.
 void Translator::refuse_send(std::uint32_t slot) {
-  const EndpointId source = operations_[slot].endpoint();
+  const EndpointId source = commands_[slot].endpoint();
   dropped(slot);
   send_failed(source, slot, error_unreachable);
 }
@@ -42,26 +42,26 @@ void Translator::forget_receives(Rank& rank, EndpointId endpoint) {
   const auto is_queued = [&](std::uint32_t slot) {
     return std::find(rank.commands.begin(), rank.commands.end(), slot) != rank.commands.end();
   };
-  for (std::uint32_t slot = 0; slot < operations_.size(); ++slot) {
-    const Operation& operation = operations_[slot];
-    const bool of_it = waits_in_the_nic(operation.command.kind) && operation.endpoint() == endpoint;
-    if (of_it && !is_queued(slot)) operations_.release(slot);
+  for (std::uint32_t slot = 0; slot < commands_.size(); ++slot) {
+    const OpenCommand& open = commands_[slot];
+    const bool of_it = waits_in_the_nic(open.command.kind) && open.endpoint() == endpoint;
+    if (of_it && !is_queued(slot)) commands_.release(slot);
   }
   std::erase_if(rank.claims, [&](std::uint32_t slot) {
-    return operations_[slot].command.kind != CommandKind::peek &&
-           operations_[slot].command.kind != CommandKind::tagged_peek;
+    return commands_[slot].command.kind != CommandKind::peek &&
+           commands_[slot].command.kind != CommandKind::tagged_peek;
   });
 }
 
 // Opened again before the close of its first life had its turn: what is still queued for that life is void.
 void Translator::end_first_life(Rank& rank, EndpointId endpoint) {
   std::erase_if(rank.commands, [&](std::uint32_t slot) {
-    const CommandKind kind = operations_[slot].command.kind;
+    const CommandKind kind = commands_[slot].command.kind;
     const bool is_void =
-        operations_[slot].endpoint() == endpoint &&
+        commands_[slot].endpoint() == endpoint &&
         (waits_in_the_nic(kind) || kind == CommandKind::cancel || kind == CommandKind::close_endpoint ||
          kind == CommandKind::memory_region || kind == CommandKind::close_memory_region);
-    if (is_void) operations_.release(slot);
+    if (is_void) commands_.release(slot);
     return is_void;
   });
   close_endpoint(endpoint);
@@ -73,13 +73,13 @@ void Translator::abandon(Rank& rank) {
   const bool was_idle = rank.commands.empty();
   for (std::uint32_t endpoint = 0; endpoint < wire::endpoint_count_max; ++endpoint) {
     if (!rank.endpoints_open[endpoint]) continue;
-    const std::uint32_t slot = operations_.allocate();
-    Operation& operation = operations_[slot];
-    operation.rank = rank.id;
-    operation.tenancy = rank.tenancy;
-    operation.command.kind = CommandKind::close_endpoint;
-    operation.command.endpoint = endpoint;
-    operation.command.at_ps = rank.page->clock_ps.load();
+    const std::uint32_t slot = commands_.allocate();
+    OpenCommand& open = commands_[slot];
+    open.rank = rank.id;
+    open.tenancy = rank.tenancy;
+    open.command.kind = CommandKind::close_endpoint;
+    open.command.endpoint = endpoint;
+    open.command.at_ps = rank.page->clock_ps.load();
     rank.commands.push_back(slot);
   }
   if (was_idle && !rank.commands.empty()) schedule_head(rank);

@@ -8,26 +8,26 @@
 namespace dryfly {
 
 // Takes effect at once, whatever its stamp: a peer may have been told of it and may already send to it.
-void Translator::open_endpoint(std::uint32_t slot, const Operation& operation) {
-  Rank& rank = ranks_[operation.rank.value];
-  if (rank.endpoints_open[operation.command.endpoint]) end_first_life(rank, operation.endpoint());
-  const std::uint32_t nic = operation.command.peer;
-  nics_->open_endpoint(operation.endpoint(), topology_.nic_of(rank.node, nic), rank.node, settings_of(operation),
+void Translator::open_endpoint(std::uint32_t slot, const OpenCommand& open) {
+  Rank& rank = ranks_[open.rank.value];
+  if (rank.endpoints_open[open.command.endpoint]) end_first_life(rank, open.endpoint());
+  const std::uint32_t nic = open.command.peer;
+  nics_->open_endpoint(open.endpoint(), topology_.nic_of(rank.node, nic), rank.node, settings_of(open),
                        {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
-  known_[operation.endpoint().value] = true;
-  rank.endpoints_open.set(operation.command.endpoint);
-  if (operation.command.endpoint == 0) rank.nic_index = nic;
-  operations_.release(slot);
+  known_[open.endpoint().value] = true;
+  rank.endpoints_open.set(open.command.endpoint);
+  if (open.command.endpoint == 0) rank.nic_index = nic;
+  commands_.release(slot);
 }
 
 // The driver gives each process's portals to its matching engines in turn, and each process another one first.
-EndpointSettings Translator::settings_of(const Operation& operation) {
+EndpointSettings Translator::settings_of(const OpenCommand& open) {
   constexpr std::uint32_t engines = 4;
   EndpointSettings settings;
-  settings.engine = (place_on_nic(operation.rank) + operation.command.endpoint) % engines;
-  if ((operation.command.flags & wire::command_flag::payload_inline) == 0) return settings;
+  settings.engine = (place_on_nic(open.rank) + open.command.endpoint) % engines;
+  if ((open.command.flags & wire::command_flag::payload_inline) == 0) return settings;
   wire::EndpointSettings asked{};
-  std::memcpy(&asked, operations_.inline_bytes(operation), sizeof asked);
+  std::memcpy(&asked, commands_.inline_bytes(open), sizeof asked);
   settings.match_mode = static_cast<MatchMode>(asked.match_mode);
   if (asked.eager_max != wire::far_future) settings.eager_max = Bytes{asked.eager_max};
   if (asked.rendezvous_head != wire::far_future) settings.rendezvous_head = Bytes{asked.rendezvous_head};
@@ -40,7 +40,7 @@ EndpointSettings Translator::settings_of(const Operation& operation) {
   settings.receive_size = asked.receive_size;
   settings.preempt_on_pool = (asked.flags & wire::endpoint_flag::preempt_on_pool) != 0;
   settings.preempt_on_posted = (asked.flags & wire::endpoint_flag::preempt_on_posted) != 0;
-  if ((asked.flags & wire::endpoint_flag::fences) != 0) fences_.open(operation.endpoint());
+  if ((asked.flags & wire::endpoint_flag::fences) != 0) fences_.open(open.endpoint());
   settings.preempt_on_unexpected = (asked.flags & wire::endpoint_flag::preempt_on_unexpected) != 0;
   settings.preempt_on_overflow = (asked.flags & wire::endpoint_flag::preempt_on_overflow) != 0;
   settings.lossless = (asked.flags & wire::endpoint_flag::lossless) != 0;
@@ -56,8 +56,8 @@ EndpointSettings Translator::settings_of(const Operation& operation) {
 // What goes out and has to wait for a fence, or behind one.
 bool Translator::held_back(std::uint32_t slot) {
   if (!fences_.in_use()) return false;
-  const Operation& operation = operations_[slot];
-  switch (operation.command.kind) {
+  const OpenCommand& open = commands_[slot];
+  switch (open.command.kind) {
     case wire::CommandKind::send:
     case wire::CommandKind::tagged_send:
     case wire::CommandKind::write:
@@ -65,7 +65,7 @@ bool Translator::held_back(std::uint32_t slot) {
     case wire::CommandKind::atomic:
     case wire::CommandKind::fetch_atomic:
     case wire::CommandKind::compare_atomic:
-      return !fences_.starts(operation.endpoint(), slot, (operation.command.flags & wire::command_flag::fence) != 0);
+      return !fences_.starts(open.endpoint(), slot, (open.command.flags & wire::command_flag::fence) != 0);
     default:
       return false;
   }
@@ -105,17 +105,16 @@ void Translator::needs_processor(EndpointId at, const Work& work) {
 }
 
 // The NIC takes the item for one of its own, so it has to be one that it has named.
-void Translator::execute_work_done(std::uint32_t slot, const Operation& operation) {
-  const wire::Command& command = operation.command;
-  const auto asked =
-      asked_work_.find({operation.endpoint().value, command.tag, command.data, command.aux, command.length});
+void Translator::execute_work_done(std::uint32_t slot, const OpenCommand& open) {
+  const wire::Command& command = open.command;
+  const auto asked = asked_work_.find({open.endpoint().value, command.tag, command.data, command.aux, command.length});
   if (asked == asked_work_.end()) return refuse_command(slot, "work");
   asked_work_.erase(asked);
-  nics_->worked(operation.endpoint(), {.kind = static_cast<WorkKind>(command.tag),
-                                       .item = static_cast<std::uint32_t>(command.data),
-                                       .life = static_cast<std::uint32_t>(command.aux),
-                                       .count = static_cast<std::uint32_t>(command.length)});
-  operations_.release(slot);
+  nics_->worked(open.endpoint(), {.kind = static_cast<WorkKind>(command.tag),
+                                  .item = static_cast<std::uint32_t>(command.data),
+                                  .life = static_cast<std::uint32_t>(command.aux),
+                                  .count = static_cast<std::uint32_t>(command.length)});
+  commands_.release(slot);
 }
 
 }  // namespace dryfly

@@ -24,23 +24,23 @@ void Translator::drain(Rank& rank) {
       rank.command_tail += to_end;
       continue;
     }
-    const std::uint32_t slot = operations_.allocate();
-    Operation& operation = operations_[slot];
-    std::memcpy(&operation.command, &command, sizeof command);
-    operation.rank = rank.id;
-    operation.tenancy = rank.tenancy;
+    const std::uint32_t slot = commands_.allocate();
+    OpenCommand& open = commands_[slot];
+    std::memcpy(&open.command, &command, sizeof command);
+    open.rank = rank.id;
+    open.tenancy = rank.tenancy;
     const std::uint64_t room = std::min(to_end, head - rank.command_tail);
-    if (const char* fault = fault_of(rank, operation.command, room, record + wire::command_bytes)) {
+    if (const char* fault = fault_of(rank, open.command, room, record + wire::command_bytes)) {
       refuse_command(slot, fault);
       break;
     }
-    if ((operation.command.flags & command_flag::payload_inline) != 0 && operation.command.length > 0) {
-      std::memcpy(operations_.attach_inline(operation), record + wire::command_bytes,
-                  std::min<std::uint64_t>(operation.command.length, wire::inline_bytes_max));
+    if ((open.command.flags & command_flag::payload_inline) != 0 && open.command.length > 0) {
+      std::memcpy(commands_.attach_inline(open), record + wire::command_bytes,
+                  std::min<std::uint64_t>(open.command.length, wire::inline_bytes_max));
     }
-    rank.command_tail += operation.command.record_bytes;
-    if (operation.command.kind == CommandKind::open_endpoint) {
-      open_endpoint(slot, operation);
+    rank.command_tail += open.command.record_bytes;
+    if (open.command.kind == CommandKind::open_endpoint) {
+      open_endpoint(slot, open);
     } else {
       rank.commands.push_back(slot);
     }
@@ -57,8 +57,8 @@ const char* Translator::fault_of(const Rank& rank, const wire::Command& command,
 }
 
 void Translator::refuse_command(std::uint32_t slot, const char* reason) {
-  const RankId rank = operations_[slot].rank;
-  operations_.release(slot);
+  const RankId rank = commands_[slot].rank;
+  commands_.release(slot);
   outlet_.damaged(rank, reason);
 }
 

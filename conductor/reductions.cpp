@@ -19,21 +19,20 @@ Duration step_of(const wire::HostCosts& costs, Duration command_latency, Duratio
 
 }  // namespace
 
-void Translator::execute_join(std::uint32_t slot, Operation& operation) {
-  const auto piece =
-      groups_.add_piece(operation.endpoint(), operation.command, operations_.inline_bytes(operation), slot);
+void Translator::execute_join(std::uint32_t slot, OpenCommand& open) {
+  const auto piece = groups_.add_piece(open.endpoint(), open.command, commands_.inline_bytes(open), slot);
   switch (piece) {
     case Groups::Piece::incomplete:
-      return operations_.release(slot);
+      return commands_.release(slot);
     case Groups::Piece::waits:
       return;
     case Groups::Piece::complete:
       return begin_join(groups_.last_join());
     case Groups::Piece::refused:
-      PendingEvent pending = event_for(operation, EventKind::joined);
+      PendingEvent pending = event_for(open, EventKind::joined);
       pending.event.error = error_join_other;
-      const RankId rank = operation.rank;
-      operations_.release(slot);
+      const RankId rank = open.rank;
+      commands_.release(slot);
       return emit(rank, std::move(pending));
   }
 }
@@ -53,27 +52,27 @@ void Translator::begin_join(Token token) {
 void Translator::joined(Token token, std::uint32_t member, int error) {
   Groups::Forming& join = groups_.forming(token);
   const std::uint32_t slot = join.slots[member];
-  const Operation& operation = operations_[slot];
-  PendingEvent pending = event_for(operation, EventKind::joined);
+  const OpenCommand& open = commands_[slot];
+  PendingEvent pending = event_for(open, EventKind::joined);
   pending.event.data = join.group;
   pending.event.tag = member;
   pending.event.error = join.error;
   if (error != 0) pending.event.error = error_join_other;
-  const RankId rank = operation.rank;
-  operations_.release(slot);
+  const RankId rank = open.rank;
+  commands_.release(slot);
   if (--join.untold == 0) groups_.forget(token);
   emit(rank, std::move(pending));
 }
 
-void Translator::execute_contribution(std::uint32_t slot, Operation& operation) {
-  const wire::Command& command = operation.command;
+void Translator::execute_contribution(std::uint32_t slot, OpenCommand& open) {
+  const wire::Command& command = open.command;
   Groups::Group* group = groups_.find(command.key);
-  if (group == nullptr) return operations_.release(slot);
+  if (group == nullptr) return commands_.release(slot);
   const auto member = static_cast<std::uint32_t>(command.tag);
-  if (!group->has(member, operation.endpoint())) return refuse_command(slot, "group");
+  if (!group->has(member, open.endpoint())) return refuse_command(slot, "group");
   wire::Contribution& part = groups_.reduction(*group, command.data).parts[member];
   if (part.count != 0) return refuse_command(slot, "contribution");
-  std::memcpy(&part, operations_.inline_bytes(operation), sizeof part);
+  std::memcpy(&part, commands_.inline_bytes(open), sizeof part);
   nics_->contribute({.group = group->number,
                      .member = member,
                      .sequence = command.data,
@@ -82,11 +81,11 @@ void Translator::execute_contribution(std::uint32_t slot, Operation& operation) 
 }
 
 void Translator::reduced(Token part, int error) {
-  Operation& operation = operations_[part];
-  const wire::Command command = operation.command;
-  const RankId rank = operation.rank;
-  PendingEvent pending = event_for(operation, EventKind::reduced);
-  operations_.release(part);
+  OpenCommand& open = commands_[part];
+  const wire::Command command = open.command;
+  const RankId rank = open.rank;
+  PendingEvent pending = event_for(open, EventKind::reduced);
+  commands_.release(part);
   pending.event.error = error;
   pending.event.length = command.aux;
   pending.event.tag = command.key;
@@ -112,13 +111,13 @@ void Translator::record_reduction(EndpointId root, RankId rank, std::uint64_t by
   fingerprint_.add(Instant{engine_.now().ps - start_.ps}, RankId{wire::address_rank(root.value)}, rank, Bytes{bytes});
 }
 
-void Translator::execute_leave(std::uint32_t slot, const Operation& operation) {
-  const wire::Command& command = operation.command;
+void Translator::execute_leave(std::uint32_t slot, const OpenCommand& open) {
+  const wire::Command& command = open.command;
   const Groups::Group* group = groups_.find(command.key);
   const auto member = static_cast<std::uint32_t>(command.tag);
-  if (group != nullptr && !group->has(member, operation.endpoint())) return refuse_command(slot, "group");
+  if (group != nullptr && !group->has(member, open.endpoint())) return refuse_command(slot, "group");
   leave_group(command.key, member);
-  operations_.release(slot);
+  commands_.release(slot);
 }
 
 void Translator::leave_group(std::uint64_t key, std::uint32_t member) {

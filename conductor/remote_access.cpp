@@ -9,8 +9,8 @@ using wire::CommandKind;
 using wire::EventKind;
 
 int Translator::apply(Token token) {
-  Operation& operation = operations_[token];
-  const wire::Command& command = operation.command;
+  OpenCommand& open = commands_[token];
+  const wire::Command& command = open.command;
   const auto regions = regions_.find(command.peer);
   if (regions == regions_.end()) return EKEYREJECTED;
   const auto region = regions->second.find(command.key);
@@ -20,20 +20,20 @@ int Translator::apply(Token token) {
   if (command.remote_offset > region->second.length || bytes > region->second.length - command.remote_offset) {
     return EINVAL;
   }
-  const int error = apply_to(operation, region->second, bytes);
-  if (error == 0 && region->second.tells) tell_of_access(operation, bytes, EventKind::accessed);
+  const int error = apply_to(open, region->second, bytes);
+  if (error == 0 && region->second.tells) tell_of_access(open, bytes, EventKind::accessed);
   const bool has_data = (command.flags & wire::command_flag::has_data) != 0;
-  if (error == 0 && has_data) tell_of_access(operation, bytes, EventKind::written);
+  if (error == 0 && has_data) tell_of_access(open, bytes, EventKind::written);
   return error;
 }
 
-void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes, EventKind kind) {
-  const wire::Command& command = operation.command;
+void Translator::tell_of_access(const OpenCommand& open, std::uint64_t bytes, EventKind kind) {
+  const wire::Command& command = open.command;
   PendingEvent pending;
   pending.event = {};
   pending.event.kind = kind;
   pending.event.endpoint = wire::address_endpoint(command.peer);
-  pending.event.peer = operation.endpoint().value;
+  pending.event.peer = open.endpoint().value;
   pending.event.tag = command.key;
   pending.event.length = bytes;
   pending.event.data = command.data;
@@ -43,14 +43,14 @@ void Translator::tell_of_access(const Operation& operation, std::uint64_t bytes,
   emit(target, std::move(pending));
 }
 
-int Translator::apply_to(Operation& operation, const Region& region, std::uint64_t bytes) {
-  const wire::Command& command = operation.command;
+int Translator::apply_to(OpenCommand& open, const Region& region, std::uint64_t bytes) {
+  const wire::Command& command = open.command;
   const RankId target{wire::address_rank(command.peer)};
   const std::uint64_t address = region.base + command.remote_offset;
   if (bytes == 0) return 0;
-  if (command.kind == CommandKind::read) return apply_read(operation, target, address);
+  if (command.kind == CommandKind::read) return apply_read(open, target, address);
   const bool writes = command.kind == CommandKind::write;
-  const int error = writes ? apply_write(operation, target, address) : apply_atomic_on(operation, target, address);
+  const int error = writes ? apply_write(open, target, address) : apply_atomic_on(open, target, address);
   outlet_.memory_changed(target);
   return error;
 }

@@ -46,7 +46,7 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
 
 void Translator::schedule_head(Rank& rank) {
   // Commands of one rank are in the order of their instants, so only the oldest needs a place in the event queue.
-  const Instant stamped{operations_[rank.commands.front()].command.at_ps};
+  const Instant stamped{commands_[rank.commands.front()].command.at_ps};
   ++events_scheduled_;
   engine_.schedule(std::max(stamped + command_latency_, engine_.now()), host_class | rank.id.value);
 }
@@ -56,12 +56,12 @@ void Translator::handle(dryfly::Event event) {
   Rank& rank = ranks_[static_cast<std::uint32_t>(event.key)];
   while (!rank.commands.empty()) {
     const std::uint32_t slot = rank.commands.front();
-    if (Instant{operations_[slot].command.at_ps} + command_latency_ > engine_.now()) {
+    if (Instant{commands_[slot].command.at_ps} + command_latency_ > engine_.now()) {
       schedule_head(rank);
       return;
     }
     rank.commands.pop_front();
-    if (!rank.commands.empty()) operations_.fetch(rank.commands.front());
+    if (!rank.commands.empty()) commands_.fetch(rank.commands.front());
     execute(slot);
   }
 }
@@ -69,63 +69,63 @@ void Translator::handle(dryfly::Event event) {
 void Translator::fetch(dryfly::Event event, unsigned stage) const {
   const Rank& rank = ranks_[static_cast<std::uint32_t>(event.key)];
   if (stage == 0) __builtin_prefetch(&rank.commands);
-  if (stage == 2 && !rank.commands.empty()) operations_.fetch(rank.commands.front());
+  if (stage == 2 && !rank.commands.empty()) commands_.fetch(rank.commands.front());
 }
 
 void Translator::execute(std::uint32_t slot) {
   if (held_back(slot)) return;
-  Operation& operation = operations_[slot];
-  const wire::Command& command = operation.command;
+  OpenCommand& open = commands_[slot];
+  const wire::Command& command = open.command;
   switch (command.kind) {
     case CommandKind::send:
     case CommandKind::tagged_send:
-      return execute_send(slot, operation);
+      return execute_send(slot, open);
     case CommandKind::receive:
     case CommandKind::tagged_receive:
     case CommandKind::receive_claimed:
-      return execute_receive(slot, operation);
+      return execute_receive(slot, open);
     case CommandKind::peek:
     case CommandKind::tagged_peek:
-      return execute_peek(slot, operation);
+      return execute_peek(slot, open);
     case CommandKind::cancel:
-      return execute_cancel(slot, operation);
+      return execute_cancel(slot, open);
     case CommandKind::write:
     case CommandKind::read:
     case CommandKind::atomic:
     case CommandKind::fetch_atomic:
     case CommandKind::compare_atomic:
-      return execute_rma(slot, operation);
+      return execute_rma(slot, open);
     case CommandKind::join_group:
-      return execute_join(slot, operation);
+      return execute_join(slot, open);
     case CommandKind::contribute:
-      return execute_contribution(slot, operation);
+      return execute_contribution(slot, open);
     case CommandKind::leave_group:
-      return execute_leave(slot, operation);
+      return execute_leave(slot, open);
     case CommandKind::open_endpoint:
       break;  // done by drain()
     case CommandKind::close_endpoint:
-      close_endpoint(operation.endpoint());
+      close_endpoint(open.endpoint());
       break;
     case CommandKind::work_done:
-      return execute_work_done(slot, operation);
+      return execute_work_done(slot, open);
     case CommandKind::memory_region:
-      regions_[operation.endpoint().value][command.key] =
+      regions_[open.endpoint().value][command.key] =
           Region{command.buffer, command.length, (command.flags & command_flag::tells) != 0};
       break;
     case CommandKind::close_memory_region:
-      regions_[operation.endpoint().value].erase(command.key);
+      regions_[open.endpoint().value].erase(command.key);
       break;
   }
-  operations_.release(slot);
+  commands_.release(slot);
 }
 
-void Translator::execute_send(std::uint32_t slot, Operation& operation) {
-  const wire::Command& command = operation.command;
-  Rank& rank = ranks_[operation.rank.value];
+void Translator::execute_send(std::uint32_t slot, OpenCommand& open) {
+  const wire::Command& command = open.command;
+  Rank& rank = ranks_[open.rank.value];
   if (!reachable(command.peer)) return refuse_send(slot);
   ++rank.messages_sent;
   rank.bytes_sent += command.length;
-  nics_->send({.source = operation.endpoint(),
+  nics_->send({.source = open.endpoint(),
                .target = EndpointId{command.peer},
                .envelope = {.tagged = command.kind == CommandKind::tagged_send,
                             .has_data = (command.flags & command_flag::has_data) != 0,
@@ -138,11 +138,11 @@ void Translator::execute_send(std::uint32_t slot, Operation& operation) {
                .complete_when = completeness_of(command.flags)});
 }
 
-void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
-  if (!is_open(operation)) return refuse_command(slot, "end-point");
-  const wire::Command& command = operation.command;
+void Translator::execute_receive(std::uint32_t slot, OpenCommand& open) {
+  if (!is_open(open)) return refuse_command(slot, "end-point");
+  const wire::Command& command = open.command;
   const bool multi_receive = (command.flags & command_flag::multi_receive) != 0;
-  const ReceiveCommand receive{.at = operation.endpoint(),
+  const ReceiveCommand receive{.at = open.endpoint(),
                                .tagged = command.kind != CommandKind::receive,
                                .any_source = (command.flags & command_flag::any_source) != 0,
                                .source = EndpointId{command.peer},
@@ -154,22 +154,22 @@ void Translator::execute_receive(std::uint32_t slot, Operation& operation) {
                                .min_free = Bytes{multi_receive ? command.key : 0}};
   if (command.kind != CommandKind::receive_claimed) return nics_->receive(receive);
 
-  auto& claims = ranks_[operation.rank.value].claims;
+  auto& claims = ranks_[open.rank.value].claims;
   const auto claim = std::find_if(claims.begin(), claims.end(), [&](std::uint32_t candidate) {
-    const wire::Command& peek = operations_[candidate].command;
+    const wire::Command& peek = commands_[candidate].command;
     return peek.endpoint == command.endpoint && peek.context == command.aux;
   });
   if (claim == claims.end()) return refuse_command(slot, "claim");
   const std::uint32_t claim_slot = *claim;
   claims.erase(claim);
   nics_->receive_claimed(receive, claim_slot);
-  operations_.release(claim_slot);
+  commands_.release(claim_slot);
 }
 
-void Translator::execute_peek(std::uint32_t slot, Operation& operation) {
-  if (!is_open(operation)) return refuse_command(slot, "end-point");
-  const wire::Command& command = operation.command;
-  nics_->peek({.at = operation.endpoint(),
+void Translator::execute_peek(std::uint32_t slot, OpenCommand& open) {
+  if (!is_open(open)) return refuse_command(slot, "end-point");
+  const wire::Command& command = open.command;
+  nics_->peek({.at = open.endpoint(),
                .tagged = command.kind == CommandKind::tagged_peek,
                .any_source = (command.flags & command_flag::any_source) != 0,
                .source = EndpointId{command.peer},
@@ -181,11 +181,11 @@ void Translator::execute_peek(std::uint32_t slot, Operation& operation) {
                .waits = (command.flags & command_flag::waits) != 0});
 }
 
-void Translator::execute_cancel(std::uint32_t slot, Operation& operation) {
-  const EndpointId endpoint = operation.endpoint();
-  const std::uint64_t context = operation.command.context;
-  operations_.release(slot);
-  const auto found = operations_.find([&](const Operation& candidate) {
+void Translator::execute_cancel(std::uint32_t slot, OpenCommand& open) {
+  const EndpointId endpoint = open.endpoint();
+  const std::uint64_t context = open.command.context;
+  commands_.release(slot);
+  const auto found = commands_.find([&](const OpenCommand& candidate) {
     const CommandKind kind = candidate.command.kind;
     const bool is_receive = kind == CommandKind::receive || kind == CommandKind::tagged_receive;
     return is_receive && candidate.command.context == context && candidate.endpoint() == endpoint;
@@ -193,15 +193,15 @@ void Translator::execute_cancel(std::uint32_t slot, Operation& operation) {
   if (found != no_slot) nics_->cancel(endpoint, found);
 }
 
-void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
-  const wire::Command& command = operation.command;
-  if (!reachable(command.peer)) return rma_done(operation.endpoint(), slot, error_unreachable);
+void Translator::execute_rma(std::uint32_t slot, OpenCommand& open) {
+  const wire::Command& command = open.command;
+  if (!reachable(command.peer)) return rma_done(open.endpoint(), slot, error_unreachable);
   RmaKind kind = RmaKind::fetching_atomic;
   if (command.kind == CommandKind::write) kind = RmaKind::write;
   if (command.kind == CommandKind::read) kind = RmaKind::read;
   if (command.kind == CommandKind::atomic) kind = RmaKind::atomic;
   nics_->rma({.kind = kind,
-              .source = operation.endpoint(),
+              .source = open.endpoint(),
               .target = EndpointId{command.peer},
               .size = Bytes{command.length},
               .token = slot,
@@ -211,13 +211,13 @@ void Translator::execute_rma(std::uint32_t slot, Operation& operation) {
               .flush = completeness_of(command.flags) != Completeness::transmitted});
 }
 
-PendingEvent Translator::event_for(const Operation& operation, EventKind kind) const {
+PendingEvent Translator::event_for(const OpenCommand& open, EventKind kind) const {
   PendingEvent pending;
   pending.event = {};
   pending.event.kind = kind;
-  pending.tenancy = operation.tenancy;
-  pending.event.endpoint = operation.command.endpoint;
-  pending.event.context = operation.command.context;
+  pending.tenancy = open.tenancy;
+  pending.event.endpoint = open.command.endpoint;
+  pending.event.context = open.command.context;
   return pending;
 }
 
@@ -226,44 +226,44 @@ void Translator::emit(RankId rank, PendingEvent&& pending) {
   outlet_.emit(rank, std::move(pending));
 }
 
-void Translator::free_payload(Operation& operation) {
-  if ((operation.command.flags & command_flag::payload_arena) == 0) return;
-  wire::Arena::free(segment_.base(), operation.command.arena_offset);
-  operation.command.flags &= ~command_flag::payload_arena;
+void Translator::free_payload(OpenCommand& open) {
+  if ((open.command.flags & command_flag::payload_arena) == 0) return;
+  wire::Arena::free(segment_.base(), open.command.arena_offset);
+  open.command.flags &= ~command_flag::payload_arena;
 }
 
-void Translator::finish_send(Token token, Operation& operation) {
-  if (operation.sent && operation.payload_gone) operations_.release(token);
+void Translator::finish_send(Token token, OpenCommand& open) {
+  if (open.sent && open.payload_gone) commands_.release(token);
 }
 
 void Translator::sent(EndpointId source, Token token) {
-  Operation& operation = operations_[token];
-  operation.sent = true;
-  if ((operation.command.flags & command_flag::wants_completion) != 0) {
-    PendingEvent pending = event_for(operation, EventKind::sent);
-    pending.event.length = operation.command.length;
-    pending.copier = operation.copier;
-    pending.copy_number = operation.copy_number;
-    emit(operation.rank, std::move(pending));
+  OpenCommand& open = commands_[token];
+  open.sent = true;
+  if ((open.command.flags & command_flag::wants_completion) != 0) {
+    PendingEvent pending = event_for(open, EventKind::sent);
+    pending.event.length = open.command.length;
+    pending.copier = open.copier;
+    pending.copy_number = open.copy_number;
+    emit(open.rank, std::move(pending));
   }
-  finish_send(token, operation);
+  finish_send(token, open);
   finished(source);
 }
 
 void Translator::dropped(Token token) {
-  Operation& operation = operations_[token];
-  free_payload(operation);
-  operation.payload_gone = true;
-  finish_send(token, operation);
+  OpenCommand& open = commands_[token];
+  free_payload(open);
+  open.payload_gone = true;
+  finish_send(token, open);
 }
 
-void Translator::attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver) {
+void Translator::attach_payload(PendingEvent& pending, OpenCommand& send, std::uint64_t place_length, RankId receiver) {
   pending.event.place_length = place_length;
   const std::uint32_t flags = send.command.flags;
   if ((flags & command_flag::payload_inline) != 0) {
     pending.event.flags |= event_flag::payload_inline;
     if (place_length == 0) return;
-    const std::byte* bytes = operations_.inline_bytes(send);
+    const std::byte* bytes = commands_.inline_bytes(send);
     pending.inline_payload.assign(bytes, bytes + place_length);
   } else if ((flags & command_flag::payload_arena) != 0) {
     pending.event.flags |= event_flag::payload_arena;  // the receiver frees the block
@@ -278,8 +278,8 @@ void Translator::attach_payload(PendingEvent& pending, Operation& send, std::uin
 }
 
 void Translator::received(const Received& received) {
-  Operation& receive = operations_[received.receive];
-  Operation& send = operations_[received.send];
+  OpenCommand& receive = commands_[received.receive];
+  OpenCommand& send = commands_[received.send];
   const std::uint64_t capacity = receive.command.length - std::min(receive.command.length, received.offset.count);
   const bool multi_receive = (receive.command.flags & command_flag::multi_receive) != 0;
 
@@ -305,28 +305,28 @@ void Translator::received(const Received& received) {
   }
   emit(receive.rank, std::move(pending));
 
-  if (!multi_receive || received.buffer_released) operations_.release(received.receive);
+  if (!multi_receive || received.buffer_released) commands_.release(received.receive);
   send.payload_gone = true;
   finish_send(received.send, send);
 }
 
 // The event goes out even if the rank wanted none: of an injected message the provider learns only so that it is lost.
 void Translator::send_failed(EndpointId source, Token token, int error) {
-  Operation& operation = operations_[token];
-  operation.sent = true;
-  PendingEvent pending = event_for(operation, EventKind::sent);
+  OpenCommand& open = commands_[token];
+  open.sent = true;
+  PendingEvent pending = event_for(open, EventKind::sent);
   pending.event.error = error;
-  pending.event.length = operation.command.length;
-  const RankId other{wire::address_rank(operation.command.peer)};
-  const RankId rank = operation.rank;
-  finish_send(token, operation);
+  pending.event.length = open.command.length;
+  const RankId other{wire::address_rank(open.command.peer)};
+  const RankId rank = open.rank;
+  finish_send(token, open);
   if (error == error_unreachable) outlet_.unreachable(rank, other);
   emit(rank_of(source).id, std::move(pending));
   finished(source);
 }
 
 void Translator::receive_failed(const Received& received, int error) {
-  Operation& receive = operations_[received.receive];
+  OpenCommand& receive = commands_[received.receive];
   const RankId rank = receive.rank;
   const bool multi_receive = (receive.command.flags & command_flag::multi_receive) != 0;
   PendingEvent pending = event_for(receive, EventKind::received);
@@ -335,14 +335,14 @@ void Translator::receive_failed(const Received& received, int error) {
   pending.event.peer = received.source.value;
   pending.event.tag = received.envelope.tag;
   pending.event.error = error;
-  if (!multi_receive || received.buffer_released) operations_.release(received.receive);
+  if (!multi_receive || received.buffer_released) commands_.release(received.receive);
   outlet_.unreachable(rank, RankId{wire::address_rank(received.source.value)});
   emit(rank, std::move(pending));
 }
 
 void Translator::peeked(const Peeked& peeked) {
-  Operation& operation = operations_[peeked.peek];
-  PendingEvent pending = event_for(operation, EventKind::peeked);
+  OpenCommand& open = commands_[peeked.peek];
+  PendingEvent pending = event_for(open, EventKind::peeked);
   if (peeked.found) {
     pending.event.flags |= event_flag::found;
     if (peeked.envelope.has_data) pending.event.flags |= event_flag::has_data;
@@ -352,50 +352,50 @@ void Translator::peeked(const Peeked& peeked) {
     pending.event.data = peeked.envelope.data;
     pending.event.length = peeked.size.count;
   }
-  const std::uint32_t flags = operation.command.flags;
-  const RankId rank = operation.rank;
+  const std::uint32_t flags = open.command.flags;
+  const RankId rank = open.rank;
   const bool keeps_claim = peeked.found && (flags & command_flag::claim) != 0 && (flags & command_flag::discard) == 0;
   if (keeps_claim) {
     ranks_[rank.value].claims.push_back(static_cast<std::uint32_t>(peeked.peek));
   } else {
-    operations_.release(peeked.peek);
+    commands_.release(peeked.peek);
   }
   emit(rank, std::move(pending));
 }
 
 void Translator::cancelled(EndpointId, Token token) {
-  Operation& operation = operations_[token];
-  const RankId rank = operation.rank;
-  PendingEvent pending = event_for(operation, EventKind::cancelled);
-  operations_.release(token);
+  OpenCommand& open = commands_[token];
+  const RankId rank = open.rank;
+  PendingEvent pending = event_for(open, EventKind::cancelled);
+  commands_.release(token);
   emit(rank, std::move(pending));
 }
 
-std::byte* Translator::payload_bytes(Operation& operation) {
-  if ((operation.command.flags & command_flag::payload_arena) != 0) {
-    return reinterpret_cast<std::byte*>(segment_.base() + operation.command.arena_offset);
+std::byte* Translator::payload_bytes(OpenCommand& open) {
+  if ((open.command.flags & command_flag::payload_arena) != 0) {
+    return reinterpret_cast<std::byte*>(segment_.base() + open.command.arena_offset);
   }
-  return operation.inline_slot == no_slot ? nullptr : operations_.inline_bytes(operation);
+  return open.inline_slot == no_slot ? nullptr : commands_.inline_bytes(open);
 }
 
-std::byte* Translator::result_bytes(Operation& operation, std::uint64_t bytes) {
-  operation.result_bytes = bytes;
-  operation.result_offset = arena_.allocate(std::max<std::uint64_t>(bytes, 1));
-  if (operation.result_offset == 0) return nullptr;
-  return reinterpret_cast<std::byte*>(segment_.base() + operation.result_offset);
+std::byte* Translator::result_bytes(OpenCommand& open, std::uint64_t bytes) {
+  open.result_bytes = bytes;
+  open.result_offset = arena_.allocate(std::max<std::uint64_t>(bytes, 1));
+  if (open.result_offset == 0) return nullptr;
+  return reinterpret_cast<std::byte*>(segment_.base() + open.result_offset);
 }
 
-int Translator::apply_write(Operation& operation, RankId target, std::uint64_t address) {
+int Translator::apply_write(OpenCommand& open, RankId target, std::uint64_t address) {
   const std::uint32_t pid = ranks_[target.value].pid;
-  const std::uint64_t length = operation.command.length;
-  if (const std::byte* bytes = payload_bytes(operation)) return memory_.write(target, pid, address, bytes, length);
+  const std::uint64_t length = open.command.length;
+  if (const std::byte* bytes = payload_bytes(open)) return memory_.write(target, pid, address, bytes, length);
 
   constexpr std::uint64_t piece_max = 1 << 20;
   std::vector<std::byte> piece(std::min(length, piece_max));
-  const std::uint32_t source_pid = ranks_[operation.rank.value].pid;
+  const std::uint32_t source_pid = ranks_[open.rank.value].pid;
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, piece_max);
-    int error = memory_.read(operation.rank, source_pid, operation.command.buffer + done, piece.data(), bytes);
+    int error = memory_.read(open.rank, source_pid, open.command.buffer + done, piece.data(), bytes);
     if (error == 0) error = memory_.write(target, pid, address + done, piece.data(), bytes);
     if (error != 0) return error;
     done += bytes;
@@ -403,22 +403,22 @@ int Translator::apply_write(Operation& operation, RankId target, std::uint64_t a
   return 0;
 }
 
-int Translator::apply_read(Operation& operation, RankId target, std::uint64_t address) {
-  std::byte* result = result_bytes(operation, operation.command.length);
+int Translator::apply_read(OpenCommand& open, RankId target, std::uint64_t address) {
+  std::byte* result = result_bytes(open, open.command.length);
   if (result == nullptr) return ENOMEM;
-  return memory_.read(target, ranks_[target.value].pid, address, result, operation.command.length);
+  return memory_.read(target, ranks_[target.value].pid, address, result, open.command.length);
 }
 
-int Translator::apply_atomic_on(Operation& operation, RankId target, std::uint64_t address) {
-  const wire::Command& command = operation.command;
+int Translator::apply_atomic_on(OpenCommand& open, RankId target, std::uint64_t address) {
+  const wire::Command& command = open.command;
   const bool compares = command.kind == CommandKind::compare_atomic;
   const std::uint64_t bytes = compares ? command.aux : command.length;
   const std::uint32_t pid = ranks_[target.value].pid;
-  const std::byte* operand = payload_bytes(operation);
+  const std::byte* operand = payload_bytes(open);
   std::vector<std::byte> value(bytes);
   if (const int error = memory_.read(target, pid, address, value.data(), bytes)) return error;
   if (command.kind != CommandKind::atomic) {
-    std::byte* result = result_bytes(operation, bytes);
+    std::byte* result = result_bytes(open, bytes);
     if (result == nullptr) return ENOMEM;
     std::memcpy(result, value.data(), bytes);
   }
@@ -428,24 +428,24 @@ int Translator::apply_atomic_on(Operation& operation, RankId target, std::uint64
 }
 
 void Translator::rma_done(EndpointId source, Token token, int error) {
-  Operation& operation = operations_[token];
-  free_payload(operation);
-  PendingEvent pending = event_for(operation, EventKind::rma_done);
+  OpenCommand& open = commands_[token];
+  free_payload(open);
+  PendingEvent pending = event_for(open, EventKind::rma_done);
   pending.event.error = error;
-  pending.event.length = operation.command.length;
-  pending.event.peer = operation.command.peer;
-  if (operation.result_offset != 0) {
+  pending.event.length = open.command.length;
+  pending.event.peer = open.command.peer;
+  if (open.result_offset != 0) {
     pending.event.flags |= event_flag::payload_arena;
-    pending.event.arena_offset = operation.result_offset;
-    pending.event.place_length = error == 0 ? operation.result_bytes : 0;
-    pending.event.buffer = operation.command.buffer;
+    pending.event.arena_offset = open.result_offset;
+    pending.event.place_length = error == 0 ? open.result_bytes : 0;
+    pending.event.buffer = open.command.buffer;
   }
-  const bool wanted = (operation.command.flags & command_flag::wants_completion) != 0;
+  const bool wanted = (open.command.flags & command_flag::wants_completion) != 0;
   if (!wanted) pending.event.flags |= event_flag::no_completion;
-  const RankId rank = operation.rank;
-  if (error == error_unreachable) outlet_.unreachable(rank, RankId{wire::address_rank(operation.command.peer)});
-  const bool has_result = operation.result_offset != 0;
-  operations_.release(token);
+  const RankId rank = open.rank;
+  if (error == error_unreachable) outlet_.unreachable(rank, RankId{wire::address_rank(open.command.peer)});
+  const bool has_result = open.result_offset != 0;
+  commands_.release(token);
   if (wanted || has_result) emit(rank, std::move(pending));
   finished(source);
 }
@@ -475,7 +475,7 @@ void Translator::record_delivery(EndpointId source, EndpointId target, Bytes siz
 
 void Translator::tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
                                std::uint32_t switch_hops) {
-  const wire::Command& command = operations_[token].command;
+  const wire::Command& command = commands_[token].command;
   recorder_->message({.called_ps = command.at_ps,
                       .delivered_ps = engine_.now().ps,
                       .bytes = command.length,

@@ -1,5 +1,5 @@
 // Between the wire and the NICs: commands of the ranks become commands of core/nic at the instant at which they
-// reach the NIC, and what the NICs report becomes events for the ranks. Keeps the operations, the memory regions
+// reach the NIC, and what the NICs report becomes events for the ranks. Keeps the open commands, the memory regions
 // and the payloads' whereabouts. Knows nothing of who may run.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "conductor/fences.hpp"
 #include "conductor/groups.hpp"
 #include "conductor/memory.hpp"
-#include "conductor/operation.hpp"
+#include "conductor/open_command.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/run_recorder.hpp"
 #include "conductor/scrutiny.hpp"
@@ -30,7 +30,7 @@ class EventOutlet {
  public:
   virtual ~EventOutlet() = default;
   virtual void emit(RankId rank, PendingEvent&& pending) = 0;
-  // A rank's operation has ended in an error because nothing gets through to the other.
+  // A rank's command has ended in an error because nothing gets through to the other.
   virtual void unreachable(RankId rank, RankId other) = 0;
   // A NIC has just changed memory of the rank's node.
   virtual void memory_changed(RankId rank) = 0;
@@ -102,52 +102,50 @@ class Translator final : public Handler, public Host {
     bool tells;
   };
 
-  void open_endpoint(std::uint32_t slot, const Operation& operation);
-  EndpointSettings settings_of(const Operation& operation);
+  void open_endpoint(std::uint32_t slot, const OpenCommand& open);
+  EndpointSettings settings_of(const OpenCommand& open);
   std::uint32_t place_on_nic(RankId rank);
-  void execute_work_done(std::uint32_t slot, const Operation& operation);
+  void execute_work_done(std::uint32_t slot, const OpenCommand& open);
   void close_endpoint(EndpointId endpoint);
   void forget_receives(Rank& rank, EndpointId endpoint);
   void end_first_life(Rank& rank, EndpointId endpoint);
   bool reachable(std::uint32_t address) const { return address < known_.size() && known_[address]; }
-  bool is_open(const Operation& operation) const {
-    return ranks_[operation.rank.value].endpoints_open[operation.command.endpoint];
-  }
+  bool is_open(const OpenCommand& open) const { return ranks_[open.rank.value].endpoints_open[open.command.endpoint]; }
   const char* fault_of(const Rank& rank, const wire::Command& command, std::uint64_t room, const char* payload) const;
   void refuse_command(std::uint32_t slot, const char* reason);
   void schedule_head(Rank& rank);
   void execute(std::uint32_t slot);
   bool held_back(std::uint32_t slot);
   void finished(EndpointId source);
-  void execute_send(std::uint32_t slot, Operation& operation);
+  void execute_send(std::uint32_t slot, OpenCommand& open);
   void refuse_send(std::uint32_t slot);
-  void execute_receive(std::uint32_t slot, Operation& operation);
-  void execute_peek(std::uint32_t slot, Operation& operation);
-  void execute_cancel(std::uint32_t slot, Operation& operation);
-  void execute_rma(std::uint32_t slot, Operation& operation);
+  void execute_receive(std::uint32_t slot, OpenCommand& open);
+  void execute_peek(std::uint32_t slot, OpenCommand& open);
+  void execute_cancel(std::uint32_t slot, OpenCommand& open);
+  void execute_rma(std::uint32_t slot, OpenCommand& open);
   // Groups and their reductions: reductions.cpp.
-  void execute_join(std::uint32_t slot, Operation& operation);
-  void execute_contribution(std::uint32_t slot, Operation& operation);
+  void execute_join(std::uint32_t slot, OpenCommand& open);
+  void execute_contribution(std::uint32_t slot, OpenCommand& open);
   void begin_join(Token join);
   void record_reduction(EndpointId root, RankId rank, std::uint64_t bytes);
-  void execute_leave(std::uint32_t slot, const Operation& operation);
+  void execute_leave(std::uint32_t slot, const OpenCommand& open);
   void leave_group(std::uint64_t key, std::uint32_t member);
   void leave_groups(EndpointId endpoint);
   void emit(RankId rank, PendingEvent&& pending);
   void record_delivery(EndpointId source, EndpointId target, Bytes size);
   void tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
                      std::uint32_t switch_hops);
-  PendingEvent event_for(const Operation& operation, wire::EventKind kind) const;
-  void attach_payload(PendingEvent& pending, Operation& send, std::uint64_t place_length, RankId receiver);
-  void free_payload(Operation& operation);
-  void finish_send(Token token, Operation& operation);
-  int apply_to(Operation& operation, const Region& region, std::uint64_t bytes);
-  void tell_of_access(const Operation& operation, std::uint64_t bytes, wire::EventKind kind);
-  int apply_write(Operation& operation, RankId target, std::uint64_t address);
-  int apply_read(Operation& operation, RankId target, std::uint64_t address);
-  int apply_atomic_on(Operation& operation, RankId target, std::uint64_t address);
-  std::byte* payload_bytes(Operation& operation);
-  std::byte* result_bytes(Operation& operation, std::uint64_t bytes);
+  PendingEvent event_for(const OpenCommand& open, wire::EventKind kind) const;
+  void attach_payload(PendingEvent& pending, OpenCommand& send, std::uint64_t place_length, RankId receiver);
+  void free_payload(OpenCommand& open);
+  void finish_send(Token token, OpenCommand& open);
+  int apply_to(OpenCommand& open, const Region& region, std::uint64_t bytes);
+  void tell_of_access(const OpenCommand& open, std::uint64_t bytes, wire::EventKind kind);
+  int apply_write(OpenCommand& open, RankId target, std::uint64_t address);
+  int apply_read(OpenCommand& open, RankId target, std::uint64_t address);
+  int apply_atomic_on(OpenCommand& open, RankId target, std::uint64_t address);
+  std::byte* payload_bytes(OpenCommand& open);
+  std::byte* result_bytes(OpenCommand& open, std::uint64_t bytes);
   Rank& rank_of(EndpointId endpoint) { return ranks_[wire::address_rank(endpoint.value)]; }
 
   Engine& engine_;
@@ -161,7 +159,7 @@ class Translator final : public Handler, public Host {
   std::vector<std::uint32_t> nic_sockets_;
   wire::Arena arena_;
   RankMemory memory_;
-  Operations operations_;
+  OpenCommands commands_;
   Scrutiny scrutiny_;
   Fences fences_;
   Groups groups_;

@@ -1,5 +1,5 @@
 // Every command that a rank has issued and that is not finished: the command itself, its inline payload, and what
-// has happened to it. The slot number is the Token under which core/nic knows the operation.
+// has happened to it. The slot number is the Token under which core/nic knows the command.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace dryfly {
 
 inline constexpr std::uint32_t no_slot = 0xffffffffU;
 
-struct Operation {
+struct OpenCommand {
   wire::Command command{};
   RankId rank;
   std::uint32_t tenancy = 0;            // of the rank, when it was issued
@@ -34,35 +34,35 @@ struct InlinePayload {
   std::array<std::byte, wire::inline_bytes_max> bytes;
 };
 
-class Operations {
+class OpenCommands {
  public:
-  std::uint32_t allocate() { return operations_.acquire_as_left(); }
-  Operation& operator[](std::uint64_t token) { return operations_[static_cast<std::uint32_t>(token)]; }
-  void fetch(std::uint32_t slot) const { operations_.fetch(slot); }
-  std::byte* inline_bytes(const Operation& operation) { return payloads_[operation.inline_slot].bytes.data(); }
-  std::byte* attach_inline(Operation& operation) {
-    if (operation.inline_slot == no_slot) operation.inline_slot = payloads_.acquire_as_left();
-    return inline_bytes(operation);
+  std::uint32_t allocate() { return commands_.acquire_as_left(); }
+  OpenCommand& operator[](std::uint64_t token) { return commands_[static_cast<std::uint32_t>(token)]; }
+  void fetch(std::uint32_t slot) const { commands_.fetch(slot); }
+  std::byte* inline_bytes(const OpenCommand& open) { return payloads_[open.inline_slot].bytes.data(); }
+  std::byte* attach_inline(OpenCommand& open) {
+    if (open.inline_slot == no_slot) open.inline_slot = payloads_.acquire_as_left();
+    return inline_bytes(open);
   }
   void release(std::uint64_t token) {
     const auto slot = static_cast<std::uint32_t>(token);
-    if (operations_[slot].inline_slot != no_slot) payloads_.release(operations_[slot].inline_slot);
-    operations_[slot] = Operation{};
-    operations_.release(slot);
+    if (commands_[slot].inline_slot != no_slot) payloads_.release(commands_[slot].inline_slot);
+    commands_[slot] = OpenCommand{};
+    commands_.release(slot);
   }
-  // The slot of the one operation that `matches`, or no_slot. Looks at all: for rare commands.
+  // The slot of the one command that `matches`, or no_slot. Looks at all: for rare commands.
   template <class Predicate>
   std::uint32_t find(Predicate matches) {
-    for (std::uint32_t slot = 0; slot < operations_.size(); ++slot) {
-      if (matches(operations_[slot])) return slot;
+    for (std::uint32_t slot = 0; slot < commands_.size(); ++slot) {
+      if (matches(commands_[slot])) return slot;
     }
     return no_slot;
   }
-  std::size_t in_use() const { return operations_.in_use(); }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(operations_.size()); }
+  std::size_t in_use() const { return commands_.in_use(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(commands_.size()); }
 
  private:
-  Pool<Operation, 13> operations_;
+  Pool<OpenCommand, 13> commands_;
   Pool<InlinePayload, 13> payloads_;
 };
 
