@@ -260,6 +260,19 @@ def report(run_folder: str, target: str) -> None:
 
 
 @cli.command(context_settings=_CONTEXT)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+def diff(a: str, b: str) -> None:
+    """Find the first event in which two recorded runs differ (dryfly run --record A).
+
+    Exit status 0: the runs are equal; 1: they differ.
+    """
+    from dryfly.study.diff import diff as diff_runs
+
+    sys.exit(diff_runs(a, b))
+
+
+@cli.command(context_settings=_CONTEXT)
 @click.option("--with", "settings", multiple=True, metavar="LIBRARY[,NAME=VALUE]...",
               help='One thing to compare, such as "openmpi,OMPI_MCA_coll=^sm"; "LABEL: ..." names it.')  # fmt: skip
 @click.option("--plan", "plan_file", metavar="FILE", help="A TOML file with all of this; flags win over it.")
