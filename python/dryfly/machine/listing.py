@@ -14,11 +14,11 @@ from dryfly.machine.topology import summarise
 
 
 def listing() -> str:
-    lines = [f"{'name':<16}{'nodes':>8}{'switches':>10}{'NICs':>8}  what it is"]
+    lines = [f"{'name':<16} {'nodes':>7} {'switches':>9} {'NICs':>7}  what it is"]
     for name in shipped_machines():
         machine = load(name)
         counts = summarise(machine)
-        lines.append(f"{name:<16}{machine.nodes_max:>8,}{counts.switches:>10,}{counts.nics:>8,}  {machine.title}")
+        lines.append(f"{name:<16} {machine.nodes_max:>7,} {counts.switches:>9,} {counts.nics:>7,}  {machine.title}")
     lines.append('"dryfly machines show NAME" explains one, with the source of each number.')
     return "\n".join(lines)
 
@@ -52,10 +52,10 @@ def _network(machine: Machine) -> list[str]:
 
 def _facts(machine: Machine) -> list[str]:
     wide = max(len(path) for path in machine.facts)
-    lines = [f"{'field':<{wide}}  {'value':<18}{'certainty':<12}source"]
+    lines = [f"{'field':<{wide}}  {'value':<17} {'certainty':<11} source"]
     for path, fact in machine.facts.items():
         note = f" - {fact.note}" if fact.note else ""
-        lines.append(f"{path:<{wide}}  {fact.text:<18}{fact.certainty:<12}{fact.source}{note}")
+        lines.append(f"{path:<{wide}}  {fact.text:<17} {fact.certainty:<11} {fact.source}{note}")
     return lines
 
 
@@ -68,7 +68,7 @@ def source_keys() -> dict[str, str]:
 def _sources(machine: Machine) -> list[str]:
     used = {word.strip() for fact in machine.facts.values() for word in fact.source.split(";")}
     lines = ["sources"]
-    lines += [f"  {key:<8}{text}" for key, text in source_keys().items() if key in used]
+    lines += [f"  {key:<7} {text}" for key, text in source_keys().items() if key in used]
     lines.append(
         "certainty: H primary source, M+ two secondary sources, M one, L weak, D derived by arithmetic, "
         "calibrated to a published figure, assumed"

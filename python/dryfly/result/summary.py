@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
+from dryfly.base.grid import Grid
 from dryfly.base.units import size_text, time_text
 from dryfly.case.memory import MemoryNeed
 from dryfly.case.program import Program
@@ -144,50 +144,47 @@ def _time(seconds: float) -> str:
     return time_text(seconds * _PS_PER_S) if seconds > 0 else "0 s"
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for position, column in enumerate(columns):
-        table.add_column(("  " if position == 0 else "") + column, justify="left" if position == 0 else "right")
-    return table
-
-
-def _time_table(result: Json) -> Table:
+def _time_table(result: Json) -> Grid:
     split, total = result["time"], result["virtual_time_s"] or 1.0
-    table = _table("time", "mean", "share", f"slowest (rank {split['slowest']['rank']})", "share")
+    heads = ("time", "mean", "share", f"slowest (rank {split['slowest']['rank']})", "share")
+    lines = []
     for name in _PARTS:
         mean, slowest = split["mean"][f"{name}_s"], split["slowest"][f"{name}_s"]
-        table.add_row(f"  {name}", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
+        lines.append((name, _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}"))
     ended = [result["virtual_time_s"] - sum(split[who][f"{name}_s"] for name in _PARTS) for who in ("mean", "slowest")]
     if max(ended) / total >= _SHARE_SHOWN:  # of the time after a rank's MPI_Finalize, until the last one's
         mean, slowest = ended
-        table.add_row("  finished", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}")
-    return table
+        lines.append(("finished", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}"))
+    return Grid(heads=heads, rows=lines, indent="  ")
 
 
-def _profile_table(result: Json) -> Table:
-    table = _table("MPI call", "count", "bytes", "time (all ranks)")
+def _profile_table(result: Json) -> Grid:
     rows = sorted(result["profile"], key=lambda row: (-row["time_s"], row["call"]))
-    for row in rows[:_PROFILE_ROWS]:
-        table.add_row(f"  {row['call']}", f"{row['count']:,}", f"{row['bytes']:,}", _time(row["time_s"]))
+    lines = [
+        (row["call"], f"{row['count']:,}", f"{row['bytes']:,}", _time(row["time_s"])) for row in rows[:_PROFILE_ROWS]
+    ]
     if len(rows) > _PROFILE_ROWS:
         rest = rows[_PROFILE_ROWS:]
-        table.add_row(
-            f"  {len(rest)} more calls",
-            f"{sum(row['count'] for row in rest):,}",
-            f"{sum(row['bytes'] for row in rest):,}",
-            _time(sum(row["time_s"] for row in rest)),
+        lines.append(
+            (
+                f"{len(rest)} more calls",
+                f"{sum(row['count'] for row in rest):,}",
+                f"{sum(row['bytes'] for row in rest):,}",
+                _time(sum(row["time_s"] for row in rest)),
+            )
         )
-    return table
+    return Grid(heads=("MPI call", "count", "bytes", "time (all ranks)"), rows=lines, indent="  ")
 
 
-def _protocol_table(result: Json) -> Table:
+def _protocol_table(result: Json) -> Grid:
     """Messages by protocol and by the number of switch-to-switch links crossed."""
     rows = [row for row in result["protocols"] if sum(row["messages_by_hops"]) + row["messages_on_node"]]
     used = max((hops for row in rows for hops, count in enumerate(row["messages_by_hops"]) if count), default=-1)
-    table = _table("protocol", "messages", "bytes", "on node", *(f"{hops} hops" for hops in range(used + 1)))
+    heads = ("protocol", "messages", "bytes", "on node", *(f"{hops} hops" for hops in range(used + 1)))
+    lines = []
     for row in rows:
         messages = sum(row["messages_by_hops"]) + row["messages_on_node"]
         size = sum(row["bytes_by_hops"]) + row["bytes_on_node"]
         by_hops = (f"{count:,}" for count in row["messages_by_hops"][: used + 1])
-        table.add_row(f"  {row['protocol']}", f"{messages:,}", f"{size:,}", f"{row['messages_on_node']:,}", *by_hops)
-    return table
+        lines.append((row["protocol"], f"{messages:,}", f"{size:,}", f"{row['messages_on_node']:,}", *by_hops))
+    return Grid(heads=heads, rows=lines, indent="  ")

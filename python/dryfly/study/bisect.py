@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from dryfly.apps import benchmarks, solver
 from dryfly.apps.benchmarks import KINDS, Benchmark, check_options, number
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
+from dryfly.base.grid import Grid
 from dryfly.case import program
 from dryfly.result import result
 from dryfly.result.capture import check_target
@@ -261,15 +261,15 @@ def _show(
     points: Series, figure: Figure, state: State, between: Ends | None, found: Found | None, options: Options
 ) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    table = RichTable(title=f"{figure.name} over {options.over}", title_justify="left", title_style="bold")
-    for head in ("", "figure", ""):
-        table.add_column(head)
-    for name in points.names:
-        if name in state.points:
-            table.add_row(
-                name, _text(state.points[name].figure, figure), _verdict(state.points[name], between, options)
-            )
-    console.print(table)
+    console.print(f"{figure.name} over {options.over}", style="bold", markup=False)
+    lines = [
+        (name, _text(state.points[name].figure, figure), _verdict(state.points[name], between, options))
+        for name in points.names
+        if name in state.points
+    ]
+    console.print(
+        Grid(heads=("", "figure", ""), rows=lines, left=frozenset({0, 1, 2}), prose=frozenset({2}), boxed=True)
+    )
     if between is None:
         console.print("fewer than two of them can be tested", markup=False)
     elif found is None:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark, Ranges, Table
 from dryfly.base.errors import UserError
+from dryfly.base.grid import Grid
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes
@@ -254,12 +254,8 @@ def show(sections: list[Section]) -> None:
     for section in sections:
         kind = section.benchmark.kind
         console.print(f"{kind.title}, {kind.unit}: {section.shown}", style="bold", markup=False, soft_wrap=True)
-        table = RichTable()
-        table.add_column("size", justify="right", no_wrap=True)
-        for label in section.tables:
-            table.add_column(label, justify="right")
-        table.add_column("best", max_width=40)
-        table.add_column("ahead", justify="right", no_wrap=True)
+        heads = ("size", *section.tables, "best", "ahead")
+        lines: list[tuple[str | Text, ...]] = []
         judged = section.verdicts
         for size, verdict in judged.items():
             cells = [
@@ -267,9 +263,10 @@ def show(sections: list[Section]) -> None:
                 for label in section.tables
             ]
             ahead = "" if verdict.ahead == 1 else f"x {verdict.ahead:.2f}"
-            table.add_row(size_text(size), *cells, section.best_text(size), ahead)
+            lines.append((size_text(size), *cells, section.best_text(size), ahead))
         if section.tables:
-            console.print(table)
+            best = frozenset({len(heads) - 2})
+            console.print(Grid(heads=heads, rows=lines, left=best, prose=best, boxed=True), soft_wrap=True)
         for line in section.lines:
             if line.failure:
                 console.print(f"{line.setting.label}: failed: {line.failure}", markup=False)
