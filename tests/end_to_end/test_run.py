@@ -22,7 +22,7 @@ def test_a_c_file_runs_and_its_result_has_the_documented_keys(start: Start) -> N
     assert "sum 6" in output  # 0 + 1 + 2 + 3
     result = run.result()
     assert set(KEYS.split()) <= set(result)
-    document = (Path(__file__).parents[2] / "docs" / "result-json.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "reference" / "result-json.md").read_text(encoding="utf-8")
     assert [key for key in result if f"`{key}`" not in document] == []
     assert [key for key in result["ranks_detail"][0] if f"`{key}`" not in document] == []
     assert (result["machine"], result["nodes"], result["ranks"]) == ("testbed", 4, 4)
