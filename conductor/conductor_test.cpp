@@ -16,8 +16,8 @@
 #include <string>
 #include <thread>
 
+#include "rank/channel.hpp"
 #include "testing/test_machine.hpp"
-#include "wire/channel.hpp"
 
 // As the preload's: the provider's side of the wire then looks here.
 extern "C" {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "conductor/conductor.hpp"
+#include "rank/channel.hpp"
 #include "testing/test_machine.hpp"
-#include "wire/channel.hpp"
 #include "wire/futex.hpp"
 
 extern "C" dryfly::wire::Self dryfly_self;

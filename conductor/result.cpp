@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <fstream>
 
-#include "clock/call_names.hpp"
 #include "conductor/conductor.hpp"
 #include "conductor/link_ends.hpp"
 #include "core/network/packet/link_faults.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/spec/fields.hpp"
 #include "core/topology/address.hpp"
+#include "preload/mpi/call_names.hpp"
 
 namespace dryfly {
 

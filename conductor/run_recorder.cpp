@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
-#include "clock/call_names.hpp"
 #include "conductor/link_ends.hpp"
 #include "core/record/json_writer.hpp"
+#include "preload/mpi/call_names.hpp"
 
 namespace dryfly {
 

@@ -21,7 +21,7 @@ static_assert(fields::nic_inline_bytes.most == wire::inline_bytes_max);
 
 constexpr std::uint32_t ring_bytes = 64 * 1024;
 constexpr std::uint64_t page_bytes = 4096;
-// MPICH's entries are 32 KiB apart (wire/common_table.hpp), its first requests take 2.3 MiB. Untouched it costs
+// MPICH's entries are 32 KiB apart (rank/common_table.hpp), its first requests take 2.3 MiB. Untouched it costs
 // nothing.
 constexpr std::uint64_t table_bytes_per_rank = wire::common_copies * 64 * 1024;
 constexpr std::uint64_t request_bytes = wire::common_copies * 8 * 1024 * 1024;

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "clock/call_names.hpp"
 #include "conductor/conductor.hpp"
+#include "preload/mpi/call_names.hpp"
 
 namespace dryfly {
 

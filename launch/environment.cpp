@@ -83,7 +83,7 @@ std::vector<std::string> Environments::of_starter() const {
 }
 
 std::vector<std::string> Environments::for_shim(int rank, const std::vector<std::string>& pmix) const {
-  // Open MPI's patience while it starts depends on how many ranks there are (clock/sleep_calls.cpp).
+  // Open MPI's patience while it starts depends on how many ranks there are (preload/clock/sleep_calls.cpp).
   std::vector<std::string> own{"PMI_SIZE=" + std::to_string(plan_.size())};
   if (!plan_.starter_serves_pmi) own = pmi_variables(rank);
   const std::vector<std::string> dryfly = dryfly_variables(rank);

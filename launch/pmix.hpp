@@ -6,7 +6,7 @@
 // The library calls back from a thread of its own; this class hands on what matters, and wakes whoever watches fd().
 //
 // Left out: dynamic processes, publish and lookup, events, tools. A client that asks for them is told that they are not
-// supported. Groups do not come here: the ranks meet in virtual time (clock/group_calls.cpp).
+// supported. Groups do not come here: the ranks meet in virtual time (preload/pmix/group_calls.cpp).
 #pragma once
 
 #include <mutex>

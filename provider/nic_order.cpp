@@ -7,7 +7,7 @@
 
 #include "provider/attributes.hpp"
 #include "provider/nic_info.hpp"
-#include "wire/nic_choice.hpp"
+#include "rank/nic_choice.hpp"
 
 namespace dryfly::provider {
 

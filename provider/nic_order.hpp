@@ -1,11 +1,11 @@
-// In which order fi_getinfo lists the NICs of the node: the rank's own first (wire/nic_choice.hpp), the others behind
+// In which order fi_getinfo lists the NICs of the node: the rank's own first (rank/nic_choice.hpp), the others behind
 // it. With MPICH_OFI_NIC_VERBOSE it says so as Cray MPICH does: 1, the NICs of the job's first rank; 2, also the NIC of
 // every rank.
 #pragma once
 
 #include <cstdint>
 
-#include "wire/channel.hpp"
+#include "rank/channel.hpp"
 
 namespace dryfly::provider {
 

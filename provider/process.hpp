@@ -7,7 +7,7 @@
 #include "provider/lock.hpp"
 #include "provider/news.hpp"
 #include "provider/operation.hpp"
-#include "wire/channel.hpp"
+#include "rank/channel.hpp"
 
 namespace dryfly::provider {
 

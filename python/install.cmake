@@ -19,3 +19,5 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/
         ${CMAKE_SOURCE_DIR}/programs/benchmark
         DESTINATION dryfly/programs
         COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.h")
+# What programs include.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION dryfly/include COMPONENT python FILES_MATCHING PATTERN "*.h")

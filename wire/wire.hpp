@@ -48,7 +48,7 @@ struct ComputePlace {
   std::uint64_t operations_per_s[precision_count];
 };
 
-// Room for copies of memory that is the same in all ranks (wire/common_pages.hpp).
+// Room for copies of memory that is the same in all ranks (rank/common_pages.hpp).
 struct alignas(64) CommonCopies {
   std::atomic<std::uint64_t> pages[common_copies];  // in each; 0 until it is complete
   std::uint64_t offset;
@@ -89,8 +89,8 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> conductor_processor;  // one more than the number of that on which it spins
   alignas(64) std::atomic<std::uint32_t> spinning_ranks;
   std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
-  CommonCopies table;                   // the MPI library's table of addresses (wire/common_table.hpp)
-  CommonCopies requests;                // its first block of requests (clock/first_requests.hpp)
+  CommonCopies table;                   // the MPI library's table of addresses (rank/common_table.hpp)
+  CommonCopies requests;                // its first block of requests (preload/memory/first_requests.hpp)
   alignas(64) std::atomic<std::uint64_t> attention[rank_count_max / 64];  // bit per rank: look at its page
 };
 

@@ -1,7 +1,7 @@
 // What needs the address of every other rank, in a job of many: an alltoall, the same on a communicator with its ranks
 // reversed, and messages between each rank and the one opposite. At the end each rank counts the bytes of the run's
 // segment that it has mapped for itself alone, which in large runs are MPICH's table of addresses
-// (wire/common_table.hpp): rank 0 prints the fewest of any rank.
+// (rank/common_table.hpp): rank 0 prints the fewest of any rank.
 #include "check.h"
 
 static void exchange(MPI_Comm comm, const char* what) {

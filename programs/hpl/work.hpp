@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dryfly_work.h"
+#include "dryfly/work.h"
 
 namespace dryfly::hpl {
 

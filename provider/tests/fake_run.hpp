@@ -1,4 +1,4 @@
-// A run without a conductor: stands in for wire/channel.cpp in the provider's tests. Keeps the commands that the
+// A run without a conductor: stands in for rank/channel.cpp in the provider's tests. Keeps the commands that the
 // provider pushes and hands it the events that a test puts in; virtual time is a variable.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/channel.hpp"
+#include "rank/channel.hpp"
 
 namespace dryfly::test {
 

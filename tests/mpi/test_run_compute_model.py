@@ -12,7 +12,7 @@ from conftest import Dryfly, Programs
 from dryfly.apps import solver
 from dryfly.mpi import libraries as mpi
 
-WORK = Path(__file__).resolve().parents[2] / "programs" / "hpl" / "dryfly_work.h"
+WORK = Path(__file__).resolve().parents[2] / "include" / "dryfly" / "work.h"
 ANNOUNCING = """
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Jobs in which MPICH's table of addresses is kept once for all ranks (wire/common_table.hpp: from 400 ranks on)."""
+"""Jobs in which MPICH's table of addresses is kept once for all ranks (rank/common_table.hpp: from 400 ranks on)."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_contended_windows_repeat_also_when_the_host_stops_ranks(start: Start, d
     assert disturbed.wait(limit_s=120).succeeded().fingerprint == undisturbed.fingerprint
 
 
-# There osc/rdma would use the CPU's atomics on memory that the ranks share (clock/window_nodes.cpp).
+# There osc/rdma would use the CPU's atomics on memory that the ranks share (preload/memory/window_nodes.cpp).
 def test_windows_on_a_single_node_repeat_beside_other_work(dryfly: Dryfly, built: Programs) -> None:
     command = ("run", "-N", "1", "--ppn", "3", *_NONE, "--", built.check("rma_contended.c"))
     undisturbed = dryfly(*command).succeeded()

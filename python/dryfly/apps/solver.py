@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dryfly.base.errors import UserError
-from dryfly.base.paths import cache_folder, programs_folder
+from dryfly.base.paths import cache_folder, include_folder, programs_folder
 from dryfly.mpi.libraries import MpiLibrary, select
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
@@ -37,7 +37,8 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no mpicxx, so {name} cannot be compiled with it")
     digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
-    headers = {header for source in sources for header in source.parent.glob("*.h*")}
+    folders = {*(source.parent for source in sources), include_folder() / "dryfly"}
+    headers = {header for folder in folders for header in folder.glob("*.h*")}
     for path in sorted({*sources, *headers}):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name
@@ -46,7 +47,7 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
     target.parent.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent.parent, prefix=".build-") as work:
-        _compile(name, sources, [str(wrapper), *flags], Path(work))
+        _compile(name, sources, [str(wrapper), *flags, f"-I{include_folder()}"], Path(work))
         target.parent.mkdir(exist_ok=True)
         os.replace(Path(work) / name, target)  # complete, or not there
     return target

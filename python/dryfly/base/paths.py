@@ -29,6 +29,12 @@ def programs_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parents[1] / "programs"
 
 
+def include_folder() -> Path:
+    """The headers that programs include, as <dryfly/NAME.h>."""
+    inside = _PACKAGE / "include"
+    return inside if inside.is_dir() else _PACKAGE.parents[1] / "include"
+
+
 def native(name: str) -> Path:
     """A part that is built from C++. DRYFLY_NATIVE names another folder to take it from, for developers."""
     folder = Path(os.environ.get("DRYFLY_NATIVE") or _PACKAGE / "_native")

@@ -1,6 +1,6 @@
 """The NICs of a node: on which NUMA domain each one is, and which one a rank is given.
 
-The choice itself is made in the rank, when it asks libfabric for its NICs (wire/nic_choice.hpp): Cray MPICH's
+The choice itself is made in the rank, when it asks libfabric for its NICs (rank/nic_choice.hpp): Cray MPICH's
 MPICH_OFI_NIC_POLICY, MPICH_OFI_NIC_MAPPING and MPICH_OFI_NUM_NICS may be set by a wrapper script for each rank. Here
 stands what the ranks are told of their node, and what can be checked before anything starts.
 """
@@ -73,7 +73,7 @@ def _domain_list(machine: Machine, path: str, domains: int, *, most: int | None 
 
 
 def rank_variables(machine: Machine, placement: Placement) -> list[str]:
-    """By rank: what it is told of its node, for wire/nic_choice.hpp."""
+    """By rank: what it is told of its node, for rank/nic_choice.hpp."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     known: dict[int, NodeHardware] = {}

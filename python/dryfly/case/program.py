@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
+from dryfly.base.paths import include_folder
 from dryfly.mpi import elf
 from dryfly.mpi.libraries import MpiLibrary
 
@@ -142,7 +143,7 @@ def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no {wrapper_name}, so {source.name} cannot be compiled with it")
     target = build_folder / source.stem
-    command = [str(wrapper), "-O2", "-g", "-o", str(target), str(source), "-lm"]
+    command = [str(wrapper), "-O2", "-g", f"-I{include_folder()}", "-o", str(target), str(source), "-lm"]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         sys.stderr.write(result.stderr)

@@ -1,7 +1,7 @@
 """The traffic class that a job asks for: MPICH_OFI_DEFAULT_TCLASS and MPICH_OFI_TCLASS_ERRORS, as Cray MPICH has them.
 
 The provider reads the first in each rank (provider/traffic_class.hpp), so that a wrapper script may set it. A
-communicator's class is a hint of the program (clock/communicator_class.hpp), which the rank checks.
+communicator's class is a hint of the program (preload/mpi/communicator_class.hpp), which the rank checks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a machine's nodes compute with, for `--compute model`: compute.cpu.* (each processor), compute.gpu.* (each GPU).
 
-clock/work.cpp makes a time of them.
+preload/clock/work.cpp makes a time of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a recorded run has left (conductor/run_recorder.hpp, clock/call_record.hpp), read."""
+"""What a recorded run has left (conductor/run_recorder.hpp, preload/mpi/call_record.hpp), read."""
 
 from __future__ import annotations
 

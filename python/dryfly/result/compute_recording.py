@@ -1,6 +1,7 @@
-"""The recording of a run's computing: one file for the user, one file per rank for the ranks (clock/compute_file.hpp).
+"""The recording of a run's computing: one file for the user, one file for each rank.
 
-A recording is a zip archive: `recording.json` says what was run, `rank-R.bin` is what rank R left.
+The ranks write theirs by preload/clock/compute_file.hpp. A recording is a zip archive: `recording.json` says what was
+run, `rank-R.bin` is what rank R left.
 """
 
 from __future__ import annotations

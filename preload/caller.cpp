@@ -1,0 +1,79 @@
+#include "preload/caller.hpp"
+
+#include <link.h>
+#include <string.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "preload/export.hpp"
+#include "preload/real.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+// Beginnings of file names; a wheel adds a hash behind them.
+constexpr const char* real_time_libraries[] = {
+    "libmpi", "libpmpi", "libfabric", "libpmi", "libevent",    "libprrte",    "libhwloc", "libucp",    "libucs",
+    "libucm", "libuct",  "libxpmem",  "mca_",   "libopen-pal", "libopen-rte", "libcxi",   "libdryfly",
+};
+
+bool is_real_time_library(const char* path) {
+  const char* slash = strrchr(path, '/');
+  const char* name = slash == nullptr ? path : slash + 1;
+  for (const char* prefix : real_time_libraries) {
+    if (strncmp(name, prefix, strlen(prefix)) == 0) return true;
+  }
+  return false;
+}
+
+struct Question {
+  std::uintptr_t address;
+  bool real_time;
+};
+
+int look_into(dl_phdr_info* object, std::size_t, void* data) {
+  auto* question = static_cast<Question*>(data);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& part = object->dlpi_phdr[i];
+    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    if (part.p_type != PT_LOAD || question->address < begin || question->address >= begin + part.p_memsz) continue;
+    question->real_time = object->dlpi_name != nullptr && is_real_time_library(object->dlpi_name);
+    return 1;
+  }
+  return 0;
+}
+
+// One word per entry: the address, shifted, and the answer in the lowest bit. An entry is replaced as a whole, so
+// that readers need no lock.
+constexpr std::size_t cache_size = 1024;
+std::atomic<std::uint64_t> cache[cache_size];
+
+std::size_t slot_of(std::uintptr_t address) { return (address ^ (address >> 10) ^ (address >> 20)) % cache_size; }
+
+}  // namespace
+
+bool lives_in_real_time(const void* return_address) {
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  std::atomic<std::uint64_t>& entry = cache[slot_of(address)];
+  const std::uint64_t known = entry.load(std::memory_order_relaxed);
+  if (known >> 1 == address) return (known & 1) != 0;
+  Question question{address, false};
+  dl_iterate_phdr(look_into, &question);
+  entry.store(std::uint64_t{address} << 1 | (question.real_time ? 1 : 0), std::memory_order_relaxed);
+  return question.real_time;
+}
+
+void forget_callers() {
+  for (auto& entry : cache) entry.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace dryfly::preload
+
+DRYFLY_EXPORT int dlclose(void* handle) noexcept {
+  const int result = dryfly::preload::real::dlclose()(handle);
+  dryfly::preload::forget_callers();
+  return result;
+}

@@ -1,0 +1,108 @@
+#include "preload/clock/compute_file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dryfly::preload {
+
+namespace {
+
+constexpr char format_name[8] = {'d', 'f', 'g', 'a', 'p', 's', '0', '1'};
+constexpr std::uint64_t end_mark = ~std::uint64_t{0};
+
+bool file_path(char (&path)[1024], const char* directory) {
+  if (directory == nullptr || *directory == 0) return false;
+  return snprintf(path, sizeof path, "%s/rank-%s.bin", directory, rank_name()) < static_cast<int>(sizeof path);
+}
+
+bool write_all(int file, const void* bytes, std::size_t length) {
+  const char* at = static_cast<const char*>(bytes);
+  while (length > 0) {
+    const ssize_t written = write(file, at, length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    length -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* rank_name() {
+  const char* name = getenv("DRYFLY_RANK");
+  if (name == nullptr) name = getenv("PMI_RANK");
+  return name != nullptr ? name : "?";
+}
+
+void GapWriter::open(const char* directory) {
+  char path[1024];
+  if (!file_path(path, directory)) return;
+  file_ = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0 || !write_all(file_, format_name, sizeof format_name)) {
+    fprintf(stderr, "dryfly: computing is not recorded: %s: %s\n", path, strerror(errno));
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+  }
+}
+
+void GapWriter::flush() {
+  if (file_ >= 0 && !write_all(file_, records_, count_ * sizeof(GapRecord))) {
+    fprintf(stderr, "dryfly: the recording of rank %s is incomplete: %s\n", rank_name(), strerror(errno));
+    ::close(file_);
+    file_ = -1;
+  }
+  count_ = 0;
+}
+
+void GapWriter::add(std::uint64_t point, std::uint64_t added_ps) {
+  if (file_ < 0) return;
+  records_[count_++] = {point, added_ps};
+  if (count_ == capacity) flush();
+}
+
+void GapWriter::close(std::uint64_t points) {
+  add(points, end_mark);
+  flush();
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
+}
+
+bool GapReader::open(const char* directory) {
+  char path[1024];
+  if (!file_path(path, directory)) return false;
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  struct stat info{};
+  const bool has_size = fstat(file, &info) == 0 && info.st_size >= static_cast<off_t>(sizeof format_name);
+  void* mapped =
+      has_size ? mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  ::close(file);
+  if (mapped == MAP_FAILED || memcmp(mapped, format_name, sizeof format_name) != 0) return false;
+  records_ = reinterpret_cast<const GapRecord*>(static_cast<const char*>(mapped) + sizeof format_name);
+  count_ = (static_cast<std::size_t>(info.st_size) - sizeof format_name) / sizeof(GapRecord);
+  if (count_ > 0 && records_[count_ - 1].added_ps == end_mark) {
+    points_ = records_[--count_].point;
+    is_complete_ = true;
+  }
+  return true;
+}
+
+GapReader::Answer GapReader::take(std::uint64_t point, std::uint64_t& added_ps) {
+  if (next_ < count_ && records_[next_].point == point) {
+    added_ps = records_[next_++].added_ps;
+    return Answer::added;
+  }
+  const bool past_end = is_complete_ ? point >= points_ : next_ == count_;
+  return past_end ? Answer::past_end : Answer::nothing_here;
+}
+
+bool GapReader::has_more(std::uint64_t points) const { return next_ < count_ || (is_complete_ && points < points_); }
+
+}  // namespace dryfly::preload

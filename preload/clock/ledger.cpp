@@ -1,0 +1,112 @@
+#include "preload/clock/ledger.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "preload/clock/threads.hpp"
+#include "preload/mpi/call_names.hpp"
+#include "preload/mpi/call_record.hpp"
+#include "preload/rank.hpp"
+
+namespace dryfly::preload {
+
+static_assert(call_name_count <= wire::call_profile_count);
+
+namespace {
+
+using wire::CallMode;
+
+struct Ledger {
+  std::atomic<bool> locked{false};
+  std::atomic<std::uint32_t> active{0};  // threads inside MPI
+  std::uint32_t active_in[4] = {};       // by CallMode
+  std::uint64_t changed_ps = 0;          // when `active` last left or reached 0
+  std::uint64_t waited_ps = 0;           // Self::waited_ps then
+  bool concurrent_calls_allowed = false;
+};
+constinit Ledger ledger;
+
+class Lock {
+ public:
+  Lock() {
+    while (ledger.locked.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~Lock() { ledger.locked.store(false, std::memory_order_release); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+};
+
+// Where threads are in calls of different modes, the one that must not jump decides.
+CallMode mode_now() {
+  for (const CallMode mode : {CallMode::outside, CallMode::testing, CallMode::blocking}) {
+    if (ledger.active_in[static_cast<std::uint32_t>(mode)] != 0) return mode;
+  }
+  return CallMode::unmarked;
+}
+
+void set_mode() { dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode_now()), std::memory_order_relaxed); }
+
+}  // namespace
+
+void open_ledger(bool concurrent_calls_allowed) {
+  const Lock lock;
+  ledger.concurrent_calls_allowed = concurrent_calls_allowed;
+  ledger.changed_ps = instant();
+  ledger.waited_ps = dryfly_self.waited_ps.load(std::memory_order_relaxed);
+}
+
+std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
+  const Lock lock;
+  wire::RankPage& page = *dryfly_self.page;
+  if (ledger.concurrent_calls_allowed && program_has_threads()) {
+    dryfly_self.thread_multiple.store(1, std::memory_order_relaxed);
+    page.times.several_threads = 1;
+  }
+  const std::uint64_t now = instant();
+  if (ledger.active.load(std::memory_order_relaxed) == 0) {
+    page.times.computing_ps += now - ledger.changed_ps;
+    ledger.changed_ps = now;
+    ledger.waited_ps = dryfly_self.waited_ps.load(std::memory_order_relaxed);
+  }
+  ledger.active.fetch_add(1, std::memory_order_relaxed);
+  ++ledger.active_in[static_cast<std::uint32_t>(mode)];
+  set_mode();
+  page.call_index.store(index + 1, std::memory_order_relaxed);
+  page.call_count.fetch_add(1, std::memory_order_relaxed);
+  return now;
+}
+
+void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes) {
+  const Lock lock;
+  wire::RankPage& page = *dryfly_self.page;
+  const std::uint64_t now = instant();
+  wire::CallProfile& profile = page.profile[index];
+  ++profile.count;
+  profile.bytes += bytes;
+  profile.time_ps += now - entered_ps;
+  --ledger.active_in[static_cast<std::uint32_t>(mode)];
+  set_mode();
+  if (calls_are_recorded()) {
+    record_call(
+        {entered_ps, now, dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps, bytes, index});
+  }
+  if (ledger.active.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  const std::uint64_t inside = now - ledger.changed_ps;
+  std::uint64_t waited = dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps;
+  if (waited > inside) waited = inside;
+  page.times.waiting_ps += waited;
+  page.times.communicating_ps += inside - waited;
+  ledger.changed_ps = now;
+  page.call_index.store(0, std::memory_order_relaxed);
+}
+
+void note_call(std::uint32_t index) {
+  const Lock lock;
+  ++dryfly_self.page->profile[index].count;
+  dryfly_self.page->call_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint32_t threads_inside_mpi() { return ledger.active.load(std::memory_order_relaxed); }
+
+}  // namespace dryfly::preload

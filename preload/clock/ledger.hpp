@@ -1,0 +1,31 @@
+// Where the rank's virtual time goes, and which MPI call it is in: keeps RankPage::times, RankPage::profile and
+// Self::call_mode. Only outermost calls count; MPI libraries call themselves. Between calls the rank computes; inside
+// them it waits for as much as the provider says (Self::waited_ps) and communicates for the rest, so that the three
+// add up to the clock. With several threads, time is inside MPI while any thread is.
+//
+// Self::thread_multiple is set when a call begins in a program that may call MPI from several threads and has made
+// some. Being allowed to is not enough: mpi4py always asks for MPI_THREAD_MULTIPLE, and a process with one thread
+// is repeatable. A thread that is in a call cannot start another one, so looking on entry is early enough.
+#pragma once
+
+#include <cstdint>
+
+#include "rank/self.hpp"
+
+namespace dryfly::preload {
+
+// Starts the accounts at the present instant. `concurrent_calls_allowed`: MPI_THREAD_MULTIPLE was granted.
+void open_ledger(bool concurrent_calls_allowed);
+
+// Enters call `index` of mpi_calls.def; returns the instant.
+std::uint64_t enter_call(std::uint32_t index, wire::CallMode mode);
+void leave_call(std::uint32_t index, wire::CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes);
+
+// Adds a call to the profile that took no virtual time (MPI_Init, before the run).
+void note_call(std::uint32_t index);
+
+// How many threads of the rank are inside an MPI call.
+std::uint32_t threads_inside_mpi();
+inline bool inside_mpi() { return threads_inside_mpi() != 0; }
+
+}  // namespace dryfly::preload

@@ -1,0 +1,41 @@
+#include "preload/clock/threads.hpp"
+
+#include <pthread.h>
+#include <threads.h>
+
+#include <atomic>
+
+#include "preload/caller.hpp"
+#include "preload/export.hpp"
+#include "preload/real.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+std::atomic<bool> has_threads{false};
+
+void note_thread(const void* creator) {
+  if (!has_threads.load(std::memory_order_relaxed) && !lives_in_real_time(creator)) {
+    has_threads.store(true, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+bool program_has_threads() { return has_threads.load(std::memory_order_relaxed); }
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+
+DRYFLY_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                                 void* argument) noexcept {
+  note_thread(__builtin_return_address(0));
+  return real::pthread_create()(thread, attributes, start, argument);
+}
+
+DRYFLY_EXPORT int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
+  note_thread(__builtin_return_address(0));
+  return real::thrd_create()(thread, start, argument);
+}

@@ -1,0 +1,127 @@
+// The clocks that the program reads. Each reading costs what the machine file says (host.clock_read_ps), which also
+// makes `while (MPI_Wtime() < t)` end. CPU-time clocks follow the virtual clock, since a real MPI rank polls.
+//
+// Left out, and real: times(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
+// setitimer, alarm), system calls made without the C library, and the PMPI_ forms of MPI_Wtime.
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "preload/caller.hpp"
+#include "preload/clock/compute.hpp"
+#include "preload/clock/ledger.hpp"
+#include "preload/clock/linked_clock.hpp"
+#include "preload/export.hpp"
+#include "preload/mpi/mpi_library.hpp"
+#include "preload/rank.hpp"
+#include "preload/real.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+constexpr std::uint64_t ns_per_s = 1'000'000'000;
+
+// The instant that a reading shows. A helper thread that reads while the rank is inside MPI costs nothing: the call
+// moves the clock, and the number of such readings depends on the real scheduler.
+std::uint64_t read_instant() {
+  if (on_main_thread() || !inside_mpi()) {
+    observe_compute(Observation::within_gap);
+    advance(clock_read_cost_ps());
+  }
+  return instant();
+}
+
+// Nanoseconds that `clock` shows, whether it is virtual here or not.
+std::uint64_t read_ns(clockid_t clock, const void* caller) {
+  if (!clock_is_virtual() || lives_in_real_time(caller)) return real::now_ns(clock);
+  return clock_base_ns(clock) + read_instant() / 1000;
+}
+
+timespec to_timespec(std::uint64_t ns) {
+  return {static_cast<time_t>(ns / ns_per_s), static_cast<long>(ns % ns_per_s)};
+}
+
+double wtime() {
+  if (!clock_is_virtual()) {
+    static std::atomic<void*> function{nullptr};
+    void* known = function.load(std::memory_order_relaxed);
+    if (known == nullptr) {
+      known = find_pmpi("Wtime");
+      function.store(known, std::memory_order_relaxed);
+    }
+    return reinterpret_cast<double (*)()>(known)();
+  }
+  return static_cast<double>(wtime_base_s) + static_cast<double>(read_instant()) * 1e-12;
+}
+
+double wtick() {
+  if (!clock_is_virtual()) return reinterpret_cast<double (*)()>(find_pmpi("Wtick"))();
+  return 1e-12;
+}
+
+}  // namespace
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+
+DRYFLY_EXPORT int clock_gettime(clockid_t clock, timespec* to) noexcept {
+  if (read_by_lnx(clock, __builtin_return_address(0), to)) return 0;
+  // Negative numbers name CPU clocks of other threads and processes, and devices.
+  if (clock < 0 || !clock_is_virtual() || lives_in_real_time(__builtin_return_address(0))) {
+    return real::clock_gettime(clock, to);
+  }
+  *to = to_timespec(clock_base_ns(clock) + read_instant() / 1000);
+  return 0;
+}
+
+DRYFLY_EXPORT int gettimeofday(timeval* __restrict to, void* __restrict zone) noexcept {
+  const std::uint64_t ns = read_ns(CLOCK_REALTIME, __builtin_return_address(0));
+  *to = {static_cast<time_t>(ns / ns_per_s), static_cast<suseconds_t>(ns % ns_per_s / 1000)};
+  if (zone != nullptr) *static_cast<struct timezone*>(zone) = {};  // as the C library does
+  return 0;
+}
+
+DRYFLY_EXPORT time_t time(time_t* to) noexcept {
+  const auto seconds = static_cast<time_t>(read_ns(CLOCK_REALTIME, __builtin_return_address(0)) / ns_per_s);
+  if (to != nullptr) *to = seconds;
+  return seconds;
+}
+
+DRYFLY_EXPORT int timespec_get(timespec* to, int base) noexcept {
+  if (base != TIME_UTC) return 0;
+  *to = to_timespec(read_ns(CLOCK_REALTIME, __builtin_return_address(0)));
+  return base;
+}
+
+DRYFLY_EXPORT clock_t clock() noexcept {
+  return static_cast<clock_t>(read_ns(CLOCK_PROCESS_CPUTIME_ID, __builtin_return_address(0)) / 1000);
+}
+
+// Only the CPU time is virtual, all of it as user time; the counts are what they are.
+DRYFLY_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+  const auto status = static_cast<int>(syscall(SYS_getrusage, who, usage));
+  const bool own = who == RUSAGE_SELF || who == RUSAGE_THREAD;
+  if (status != 0 || !own || !clock_is_virtual() || lives_in_real_time(__builtin_return_address(0))) return status;
+  const std::uint64_t ns = clock_base_ns(CLOCK_PROCESS_CPUTIME_ID) + read_instant() / 1000;
+  usage->ru_utime = {static_cast<time_t>(ns / ns_per_s), static_cast<suseconds_t>(ns % ns_per_s / 1000)};
+  usage->ru_stime = {};
+  return status;
+}
+
+// Whoever calls these asks for the program: the Fortran bindings are part of the MPI library.
+DRYFLY_EXPORT double MPI_Wtime() { return wtime(); }
+DRYFLY_EXPORT double mpi_wtime_() { return wtime(); }
+DRYFLY_EXPORT double mpi_wtime__() { return wtime(); }
+DRYFLY_EXPORT double mpi_wtime() { return wtime(); }
+DRYFLY_EXPORT double MPI_WTIME() { return wtime(); }
+DRYFLY_EXPORT double MPI_Wtick() { return wtick(); }
+DRYFLY_EXPORT double mpi_wtick_() { return wtick(); }
+DRYFLY_EXPORT double mpi_wtick__() { return wtick(); }
+DRYFLY_EXPORT double mpi_wtick() { return wtick(); }
+DRYFLY_EXPORT double MPI_WTICK() { return wtick(); }

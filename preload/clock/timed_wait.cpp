@@ -1,0 +1,119 @@
+#include "preload/clock/timed_wait.hpp"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/caller.hpp"
+#include "preload/clock/compute.hpp"
+#include "preload/clock/ledger.hpp"
+#include "preload/rank.hpp"
+#include "preload/real.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+constexpr std::uint64_t shortest_slice_ns = 200'000;
+constexpr std::uint64_t longest_slice_ns = 16'000'000;
+constexpr std::uint64_t endless_slice_ns = 500'000'000;
+
+// The state letter of a thread in /proc, 0 if it is gone.
+char thread_state(const char* id) {
+  char path[64];
+  char text[256];
+  snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  const char* name_end = strrchr(text, ')');  // the name may itself hold brackets
+  return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '\0';
+}
+
+// Is another thread of this process running, waiting for a processor, or for a disk?
+bool another_thread_can_run() {
+  if (__libc_single_threaded) return false;
+  const long own = syscall(SYS_gettid);
+  DIR* threads = opendir("/proc/self/task");
+  if (threads == nullptr) return false;
+  bool found = false;
+  while (const dirent* entry = readdir(threads)) {
+    if (entry->d_name[0] == '.' || strtol(entry->d_name, nullptr, 10) == own) continue;
+    const char state = thread_state(entry->d_name);
+    if (state == 'R' || state == 'D') {
+      found = true;
+      break;
+    }
+  }
+  closedir(threads);
+  return found;
+}
+
+}  // namespace
+
+bool waits_virtually(const void* caller) { return clock_is_virtual() && !lives_in_real_time(caller); }
+
+TimedWait::TimedWait(std::uint64_t deadline_ps, std::uint64_t first_slice_ns)
+    : deadline_ps_(deadline_ps),
+      began_ns_(real::now_ns(CLOCK_MONOTONIC)),
+      used_ns_(real::now_ns(CLOCK_PROCESS_CPUTIME_ID)),
+      main_(on_main_thread()),
+      pending_(deadline_ps) {
+  if (main_) observe_compute(Observation::within_gap);
+  const std::uint64_t now = instant();
+  requested_ns_ = deadline_ps > now ? (deadline_ps - now) / 1000 : 0;
+  slice_ns_ = main_ ? (__libc_single_threaded ? 0 : first_slice_ns) : shortest_slice_ns;
+  if (slice_ns_ > requested_ns_) slice_ns_ = requested_ns_;
+  if (on_served_fabric()) slice_ns_ = requested_ns_;
+  if (deadline_ps_ == wire::far_future) slice_ns_ = endless_slice_ns;
+}
+
+timespec TimedWait::slice_end(clockid_t clock) const {
+  const std::uint64_t end = real::now_ns(clock) + slice_ns_;
+  return {static_cast<time_t>(end / 1'000'000'000U), static_cast<long>(end % 1'000'000'000U)};
+}
+
+// Has it waited for real as long as asked? A thread that only lacked a processor meanwhile has its time to come.
+bool TimedWait::is_over(std::uint64_t elapsed_ns, bool another_can_run) const {
+  if (elapsed_ns < requested_ns_) return false;
+  return !another_can_run || real::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns_ >= requested_ns_;
+}
+
+bool TimedWait::go_on() {
+  if (deadline_ps_ == wire::far_future) return true;
+  if (!main_ && instant() >= deadline_ps_) return false;
+  const bool may_move = main_ || !inside_mpi();
+  const std::uint64_t elapsed = real::now_ns(CLOCK_MONOTONIC) - began_ns_;
+  if (on_served_fabric()) {
+    // Other programs, which come and go, can make it happen: it waits as long as asked, and the clock moves along.
+    const bool over = elapsed >= requested_ns_;
+    if (over) advance_to(deadline_ps_);
+    slice_ns_ = over ? 0 : requested_ns_ - elapsed;
+    return !over;
+  }
+  const bool another_can_run = another_thread_can_run();
+  const bool over = is_over(elapsed, another_can_run);
+  if (main_ ? over || (!another_can_run && pending_.is_first())
+            : may_move && !over && !another_can_run && pending_.is_first()) {
+    advance_to(deadline_ps_);
+    sched_yield();
+    return false;
+  }
+  if (over) return false;
+  slice_ns_ = slice_ns_ < shortest_slice_ns ? shortest_slice_ns : slice_ns_ * 2;
+  if (slice_ns_ > longest_slice_ns) slice_ns_ = longest_slice_ns;
+  if (elapsed < requested_ns_ && slice_ns_ > requested_ns_ - elapsed) slice_ns_ = requested_ns_ - elapsed;
+  return true;
+}
+
+}  // namespace dryfly::preload

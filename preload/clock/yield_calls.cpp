@@ -1,0 +1,88 @@
+// MPICH offers the processor after every turn of its progress loop. Natively that is
+// kind to others; here a blocking call sleeps at the gate whenever it has to wait, and the offer would hand the
+// processor to whoever else is on the box just when the network stands still for this rank. So within a blocking call
+// of a rank with one thread the MPI library's sched_yield does nothing. It changes no clock and no result.
+//
+// Several threads take the library's lock in turn, and MPICH 5 offers the processor while it has given that up. A
+// thread that sleeps for the lock takes longer to wake than the offer lasts: the one that waits for the network would
+// have the lock back first, again and again, and each time move the rank's clock on. So it pauses there, for long
+// enough.
+#include <link.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "preload/clock/ledger.hpp"
+#include "preload/export.hpp"
+#include "preload/mpi/mpi_library.hpp"
+#include "preload/rank.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+// Where the MPI library's code lies; looked up at its first yield, after MPI_Init. It is never unmapped before.
+std::atomic<std::uintptr_t> mpi_begin{0};
+std::atomic<std::uintptr_t> mpi_end{0};
+
+struct Search {
+  std::uintptr_t address;
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+int look_into(dl_phdr_info* object, std::size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& part = object->dlpi_phdr[i];
+    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    if (part.p_type != PT_LOAD || search->address < begin || search->address >= begin + part.p_memsz) continue;
+    search->begin = begin;
+    search->end = begin + part.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+bool is_mpi_library(const void* return_address) {
+  if (mpi_end.load(std::memory_order_acquire) == 0) {
+    Search search{reinterpret_cast<std::uintptr_t>(find_pmpi("Recv")), 0, 1};
+    dl_iterate_phdr(look_into, &search);
+    mpi_begin.store(search.begin, std::memory_order_relaxed);
+    mpi_end.store(search.end, std::memory_order_release);
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  return address >= mpi_begin.load(std::memory_order_relaxed) && address < mpi_end.load(std::memory_order_relaxed);
+}
+
+bool waits_at_the_gate() {
+  return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
+         dryfly_self.call_mode.load(std::memory_order_relaxed) ==
+             static_cast<std::uint32_t>(wire::CallMode::blocking) &&
+         dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0;
+}
+
+bool shares_the_library() {
+  return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
+         dryfly_self.thread_multiple.load(std::memory_order_relaxed) != 0 && threads_inside_mpi() > 1;
+}
+
+}  // namespace
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+
+DRYFLY_EXPORT int sched_yield() noexcept {
+  if (waits_at_the_gate() && is_mpi_library(__builtin_return_address(0))) return 0;
+  if (shares_the_library() && is_mpi_library(__builtin_return_address(0))) {
+    const timespec waking{.tv_sec = 0, .tv_nsec = 20'000};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &waking, nullptr);  // the system call: real time
+    return 0;
+  }
+  return static_cast<int>(syscall(SYS_sched_yield));
+}

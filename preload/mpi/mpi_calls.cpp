@@ -1,0 +1,137 @@
+#include "preload/mpi/mpi_calls.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+#include "preload/clock/compute.hpp"
+#include "preload/clock/ledger.hpp"
+#include "preload/export.hpp"
+#include "preload/memory/windows.hpp"
+#include "preload/mpi/bytes.hpp"
+#include "preload/mpi/communicator_class.hpp"
+#include "preload/mpi/mpi_library.hpp"
+#include "preload/rank.hpp"
+
+namespace dryfly::preload {
+
+__attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t Nesting::depth_ = 0;
+
+namespace {
+
+using wire::CallMode;
+using wire::GateKind;
+
+// One row of the table, as far as it is not in the code of the wrapper.
+struct Row {
+  const char* name;
+  Call call;
+  CallMode mode;
+  Shape bytes;
+  std::atomic<void*> pmpi{nullptr};
+
+  constexpr Row(const char* n, Call c, CallMode m, Shape b) : name(n), call(c), mode(m), bytes(b) {}
+};
+
+void* pmpi(Row& row) {
+  void* known = row.pmpi.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    known = find_pmpi(row.name);
+    row.pmpi.store(known, std::memory_order_relaxed);
+  }
+  return known;
+}
+
+template <std::size_t>
+using Word = long;
+
+template <std::size_t... I>
+int forward(void* function, [[maybe_unused]] const long* words, std::index_sequence<I...>) {
+  return reinterpret_cast<int (*)(Word<I>...)>(function)(words[I]...);
+}
+
+// Calls that talk to the process manager take no virtual time. Any other takes its turn among the ranks of its node, if
+// these talk through memory; the order of threads is the host's anyway.
+void begin_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::outside);
+  } else if (dryfly_self.header->nodes_share_memory != 0 &&
+             dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0) {
+    dryfly_self.gate(GateKind::baton);
+  }
+}
+
+void end_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::inside);
+  } else if (dryfly_self.header->nodes_share_memory != 0) {
+    dryfly_self.gate(GateKind::baton_back);
+  }
+}
+
+template <std::size_t count>
+int call(Row& row, const long* words) {
+  void* function = pmpi(row);
+  const Nesting nesting;
+  if (!nesting.outermost() || phase() != Phase::running) {
+    return forward(function, words, std::make_index_sequence<count>{});
+  }
+  const auto index = static_cast<std::uint32_t>(row.call);
+  observe_compute(Observation::end_of_gap);
+  const CallMode mode = mode_with_windows(row.call, row.mode);
+  const std::uint64_t entered = enter_call(index, mode);
+  settle_windows(row.call);
+  begin_call(row.mode);
+  const long freed = communicator_freed_by(row.call, words);
+  const int status = forward(function, words, std::make_index_sequence<count>{});
+  if (status == 0) note_communicator(row.call, words, freed);
+  end_call(row.mode);
+  leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
+  leave_windows();
+  begin_gap();
+  return status;
+}
+
+}  // namespace
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+
+#define DRYFLY_PARAMETERS_0
+#define DRYFLY_PARAMETERS_1 long a
+#define DRYFLY_PARAMETERS_2 DRYFLY_PARAMETERS_1, long b
+#define DRYFLY_PARAMETERS_3 DRYFLY_PARAMETERS_2, long c
+#define DRYFLY_PARAMETERS_4 DRYFLY_PARAMETERS_3, long d
+#define DRYFLY_PARAMETERS_5 DRYFLY_PARAMETERS_4, long e
+#define DRYFLY_PARAMETERS_6 DRYFLY_PARAMETERS_5, long f
+#define DRYFLY_PARAMETERS_7 DRYFLY_PARAMETERS_6, long g
+#define DRYFLY_PARAMETERS_8 DRYFLY_PARAMETERS_7, long h
+#define DRYFLY_PARAMETERS_9 DRYFLY_PARAMETERS_8, long i
+#define DRYFLY_PARAMETERS_10 DRYFLY_PARAMETERS_9, long j
+#define DRYFLY_PARAMETERS_11 DRYFLY_PARAMETERS_10, long k
+#define DRYFLY_PARAMETERS_12 DRYFLY_PARAMETERS_11, long l
+#define DRYFLY_PARAMETERS_13 DRYFLY_PARAMETERS_12, long m
+#define DRYFLY_WORDS_0
+#define DRYFLY_WORDS_1 a
+#define DRYFLY_WORDS_2 DRYFLY_WORDS_1, b
+#define DRYFLY_WORDS_3 DRYFLY_WORDS_2, c
+#define DRYFLY_WORDS_4 DRYFLY_WORDS_3, d
+#define DRYFLY_WORDS_5 DRYFLY_WORDS_4, e
+#define DRYFLY_WORDS_6 DRYFLY_WORDS_5, f
+#define DRYFLY_WORDS_7 DRYFLY_WORDS_6, g
+#define DRYFLY_WORDS_8 DRYFLY_WORDS_7, h
+#define DRYFLY_WORDS_9 DRYFLY_WORDS_8, i
+#define DRYFLY_WORDS_10 DRYFLY_WORDS_9, j
+#define DRYFLY_WORDS_11 DRYFLY_WORDS_10, k
+#define DRYFLY_WORDS_12 DRYFLY_WORDS_11, l
+#define DRYFLY_WORDS_13 DRYFLY_WORDS_12, m
+
+#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                   \
+  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {         \
+    static constinit Row row{#name, Call::name, CallMode::mode, bytes}; \
+    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};       \
+    return call<arguments>(row, words);                                 \
+  }
+#define DRYFLY_MPI_LIFE(name, arguments)
+#include "preload/mpi/mpi_calls.def"

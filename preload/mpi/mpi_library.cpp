@@ -1,0 +1,137 @@
+#include "preload/mpi/mpi_library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+#include <cstddef>
+
+namespace dryfly::preload {
+
+namespace {
+
+struct Found {
+  char path[1024];
+};
+
+int look_for_mpi(dl_phdr_info* object, std::size_t, void* data) {
+  const char* path = object->dlpi_name;
+  if (path == nullptr) return 0;
+  const char* slash = strrchr(path, '/');
+  const char* name = slash == nullptr ? path : slash + 1;
+  const bool mpi = strncmp(name, "libmpi.so", 9) == 0 || strncmp(name, "libmpi_abi.so", 13) == 0 ||
+                   strncmp(name, "libmpich.so", 11) == 0;
+  if (!mpi || strlen(path) >= sizeof(Found::path)) return 0;
+  strcpy(static_cast<Found*>(data)->path, path);
+  return 1;
+}
+
+// The handle of the library. RTLD_NEXT would miss one that was loaded with RTLD_LOCAL, as Python loads modules.
+void* library() {
+  static std::atomic<void*> handle{nullptr};
+  void* known = handle.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  Found found{};
+  if (dl_iterate_phdr(look_for_mpi, &found) == 0) return nullptr;
+  known = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
+  handle.store(known, std::memory_order_release);
+  return known;
+}
+
+template <typename Function>
+Function* pmpi_function(std::atomic<void*>& cache, const char* name) {
+  void* known = cache.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    known = find_pmpi(name);
+    cache.store(known, std::memory_order_relaxed);
+  }
+  return reinterpret_cast<Function*>(known);
+}
+
+// A program that is not position-independent has a copy of the library's variable, and then both use that.
+long address_of(const char* variable) {
+  void* found = dlsym(RTLD_DEFAULT, variable);
+  return reinterpret_cast<long>(found != nullptr ? found : dlsym(library(), variable));
+}
+
+// Asks a PMPI function of the form (handle, int* result).
+int ask(std::atomic<void*>& cache, const char* name, long handle) {
+  int answer = 0;
+  const int status = pmpi_function<int(long, int*)>(cache, name)(handle, &answer);
+  return status == 0 ? answer : 0;
+}
+
+}  // namespace
+
+bool mpi_is_mapped() {
+  Found found{};
+  return dl_iterate_phdr(look_for_mpi, &found) != 0;
+}
+
+Abi abi() {
+  static std::atomic<int> known{-1};
+  int answer = known.load(std::memory_order_relaxed);
+  if (answer < 0) {
+    Found found{};
+    dl_iterate_phdr(look_for_mpi, &found);
+    answer = static_cast<int>(Abi::mpich);
+    if (strstr(found.path, "libmpi_abi.so") != nullptr) answer = static_cast<int>(Abi::standard);
+    if (library() != nullptr && dlsym(library(), "ompi_mpi_comm_world") != nullptr) {
+      answer = static_cast<int>(Abi::open_mpi);
+    }
+    known.store(answer, std::memory_order_relaxed);
+  }
+  return static_cast<Abi>(answer);
+}
+
+void* find_pmpi(const char* name) {
+  char full[64];
+  snprintf(full, sizeof full, "PMPI_%s", name);
+  void* found = library() != nullptr ? dlsym(library(), full) : nullptr;
+  if (found == nullptr) {
+    fprintf(stderr, "dryfly: the program calls MPI_%s, which its MPI library does not have\n", name);
+    abort();
+  }
+  return found;
+}
+
+void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
+
+const Constants& constants() {
+  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3, 0x4000000, 0x1c000000};
+  static constexpr Constants standard{0x101, 1, -1, -2, 4096, 0x100, 0x130};
+  static Constants open_mpi{0, 1, -1, -1, 3, 0, 0};  // handles are addresses
+  switch (abi()) {
+    case Abi::standard:
+      return standard;
+    case Abi::open_mpi:
+      open_mpi.comm_world = address_of("ompi_mpi_comm_world");
+      open_mpi.comm_null = address_of("ompi_mpi_comm_null");
+      open_mpi.info_null = address_of("ompi_mpi_info_null");
+      return open_mpi;
+    case Abi::mpich:
+      break;
+  }
+  return mpich;
+}
+
+std::int64_t type_size(long datatype) {
+  static std::atomic<void*> function{nullptr};
+  const int size = ask(function, "Type_size", datatype);
+  return size > 0 ? size : 0;
+}
+
+std::int64_t comm_size(long communicator) {
+  static std::atomic<void*> function{nullptr};
+  return ask(function, "Comm_size", communicator);
+}
+
+bool is_intercommunicator(long communicator) {
+  static std::atomic<void*> function{nullptr};
+  return ask(function, "Comm_test_inter", communicator) != 0;
+}
+
+}  // namespace dryfly::preload

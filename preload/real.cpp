@@ -1,0 +1,59 @@
+#include "preload/real.hpp"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace dryfly::preload::real {
+
+namespace {
+
+using clock_gettime_t = int(clockid_t, timespec*);
+std::atomic<clock_gettime_t*> library_clock_gettime{nullptr};
+
+void* find(const char* name) {
+  // On x86-64 pthread_cond_timedwait exists twice, for an old and for today's memory layout. The version says that we
+  // mean today's; other names have no such version.
+  void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+  return found != nullptr ? found : dlsym(RTLD_NEXT, name);
+}
+
+}  // namespace
+
+void resolve() {
+  library_clock_gettime.store(reinterpret_cast<clock_gettime_t*>(dlsym(RTLD_NEXT, "clock_gettime")),
+                              std::memory_order_relaxed);
+}
+
+int clock_gettime(clockid_t clock, timespec* to) {
+  clock_gettime_t* function = library_clock_gettime.load(std::memory_order_relaxed);
+  return function != nullptr ? function(clock, to) : static_cast<int>(syscall(SYS_clock_gettime, clock, to));
+}
+
+std::uint64_t now_ns(clockid_t clock) {
+  timespec at{};
+  real::clock_gettime(clock, &at);
+  return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(at.tv_nsec);
+}
+
+void nap_ns(std::uint64_t ns) {
+  const timespec nap{static_cast<time_t>(ns / 1'000'000'000U), static_cast<long>(ns % 1'000'000'000U)};
+  real::nanosleep()(&nap, nullptr);
+}
+
+#define DRYFLY_DEFINE_REAL(name, result, parameters)            \
+  name##_t* name() {                                            \
+    static std::atomic<name##_t*> function{nullptr};            \
+    name##_t* known = function.load(std::memory_order_relaxed); \
+    if (known == nullptr) {                                     \
+      known = reinterpret_cast<name##_t*>(find(#name));         \
+      function.store(known, std::memory_order_relaxed);         \
+    }                                                           \
+    return known;                                               \
+  }
+DRYFLY_REAL_FUNCTIONS(DRYFLY_DEFINE_REAL)
+#undef DRYFLY_DEFINE_REAL
+
+}  // namespace dryfly::preload::real

@@ -1,0 +1,67 @@
+// The C library's own functions behind the ones that this library interposes. Nothing in preload/ calls such a function
+// by its name, which would come back here.
+#pragma once
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/types.h>
+#include <threads.h>
+#include <time.h>
+
+#include <cstdint>
+
+namespace dryfly::preload::real {
+
+// Looks the functions up; called by the constructor. Before it, clock_gettime falls back to the system call, because
+// an allocator may read a clock while the dynamic linker is at work for us.
+void resolve();
+
+int clock_gettime(clockid_t clock, timespec* to);
+
+// Nanoseconds of a real clock.
+std::uint64_t now_ns(clockid_t clock);
+
+// Naps for real, whoever calls.
+void nap_ns(std::uint64_t ns);
+
+#define DRYFLY_REAL_FUNCTIONS(X)                                                                  \
+  X(nanosleep, int, (const timespec*, timespec*))                                                 \
+  X(clock_nanosleep, int, (clockid_t, int, const timespec*, timespec*))                           \
+  X(poll, int, (pollfd*, nfds_t, int))                                                            \
+  X(ppoll, int, (pollfd*, nfds_t, const timespec*, const sigset_t*))                              \
+  X(select, int, (int, fd_set*, fd_set*, fd_set*, timeval*))                                      \
+  X(pselect, int, (int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*))             \
+  X(epoll_wait, int, (int, epoll_event*, int, int))                                               \
+  X(epoll_pwait, int, (int, epoll_event*, int, int, const sigset_t*))                             \
+  X(epoll_pwait2, int, (int, epoll_event*, int, const timespec*, const sigset_t*))                \
+  X(sem_timedwait, int, (sem_t*, const timespec*))                                                \
+  X(sem_clockwait, int, (sem_t*, clockid_t, const timespec*))                                     \
+  X(pthread_cond_timedwait, int, (pthread_cond_t*, pthread_mutex_t*, const timespec*))            \
+  X(pthread_cond_clockwait, int, (pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)) \
+  X(pthread_mutex_timedlock, int, (pthread_mutex_t*, const timespec*))                            \
+  X(pthread_mutex_clocklock, int, (pthread_mutex_t*, clockid_t, const timespec*))                 \
+  X(pthread_rwlock_timedrdlock, int, (pthread_rwlock_t*, const timespec*))                        \
+  X(pthread_rwlock_timedwrlock, int, (pthread_rwlock_t*, const timespec*))                        \
+  X(pthread_rwlock_clockrdlock, int, (pthread_rwlock_t*, clockid_t, const timespec*))             \
+  X(pthread_rwlock_clockwrlock, int, (pthread_rwlock_t*, clockid_t, const timespec*))             \
+  X(sigtimedwait, int, (const sigset_t*, siginfo_t*, const timespec*))                            \
+  X(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))            \
+  X(thrd_create, int, (thrd_t*, thrd_start_t, void*))                                             \
+  X(dlclose, int, (void*))                                                                        \
+  X(shm_open, int, (const char*, int, mode_t))                                                    \
+  X(shm_unlink, int, (const char*))                                                               \
+  X(mkstemp, int, (char*))                                                                        \
+  X(unlink, int, (const char*))
+
+// name() gives the address of the C library's function, looked up once; null where the C library has none.
+#define DRYFLY_DECLARE_REAL(name, result, parameters) \
+  using name##_t = result parameters;                 \
+  name##_t* name();
+DRYFLY_REAL_FUNCTIONS(DRYFLY_DECLARE_REAL)
+#undef DRYFLY_DECLARE_REAL
+
+}  // namespace dryfly::preload::real

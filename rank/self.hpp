@@ -1,0 +1,53 @@
+// What the preload (clock and MPI interposer) and the provider share inside one MPI process. The preload defines
+// `dryfly_self`; the provider finds it with dlsym and uses a copy of its own when the preload is absent. The
+// virtual clock of the rank lives here, so that reading it costs a load.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "rank/common_pages.hpp"
+#include "wire/wire.hpp"
+
+namespace dryfly::wire {
+
+// How the MPI call that the rank is in treats time. Set by the interposer on entry, restored on exit.
+enum class CallMode : std::uint32_t {
+  unmarked = 0,  // no interposer, or outside MPI: as blocking
+  blocking,      // Wait, Recv, collectives: a poll that finds nothing may jump to the next event
+  testing,       // Test, Iprobe: must come back with "nothing" at its own instant
+  outside,       // Init, Finalize: the rank does not hold virtual time
+};
+
+struct Self {
+  std::uint32_t version;                 // wire::version
+  std::atomic<std::uint32_t> attached;   // 1 once the provider has joined the run
+  std::atomic<std::uint64_t> now_ps;     // the rank's virtual clock
+  std::atomic<std::uint32_t> call_mode;  // CallMode
+  std::atomic<std::uint32_t> thread_multiple;
+  std::atomic<std::uint64_t> waited_ps;  // total by which waiting has moved the clock, for the interposer's split
+  std::atomic<std::uint32_t> has_acted;  // since the last wait: sent, or copied to or from memory that the node shares
+  // Filled in by the provider on attach; null before.
+  RankPage* page;
+  const SegmentHeader* header;
+  // Publishes now_ps to the conductor; cheap. To be called after moving the clock forward.
+  void (*publish)();
+  // Passes a gate: `start`, `end`, `outside`, `inside`. Returns 1 when every rank has ended, else 0.
+  int (*gate)(GateKind kind);
+  // Filled in by the preload: this process has joined a served fabric, its clock is virtual from now on.
+  void (*joined)();
+  // 1: as RankPage::watches_memory, for the provider.
+  std::atomic<std::uint32_t> watches_memory;
+  // Filled in by the preload once a communicator has a traffic class of its own (preload/mpi/communicator_class.hpp):
+  // the class of a message with this tag, or `usual`.
+  std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
+  // Filled in by the preload once it wants to know what peeks look for.
+  std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
+  // Filled in by the preload: memory of the MPI library that is the same in most ranks
+  // (preload/memory/first_requests.hpp).
+  CommonPages first_requests;
+};
+
+}  // namespace dryfly::wire
+
+extern "C" dryfly::wire::Self dryfly_self __attribute__((weak, visibility("default")));

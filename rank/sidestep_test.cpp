@@ -1,0 +1,47 @@
+#include "rank/sidestep.hpp"
+
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+namespace dryfly::wire {
+namespace {
+
+TEST_CASE("a rank steps aside after many crowded spins in a row on the conductor's processor, and may go anywhere") {
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof before, &before) != 0 || CPU_COUNT(&before) < 2) return;
+  // The scheduler may move this process as well, so each case is tried often.
+  const auto moved = [&](bool crowded, int apart, std::uint32_t spins) {
+    int moves = 0;
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      Sidestep sidestep;
+      const int here = sched_getcpu();
+      const auto conductor = static_cast<std::uint32_t>(here + 1 + apart);
+      for (std::uint32_t i = 0; i < spins; ++i) sidestep.after_spin(crowded, conductor);
+      moves += sched_getcpu() != here ? 1 : 0;
+    }
+    return moves;
+  };
+  CHECK(moved(true, 0, Sidestep::patience) >= 15);
+  CHECK(moved(true, 0, Sidestep::patience - 1) <= 5);
+  CHECK(moved(false, 0, 2 * Sidestep::patience) <= 5);
+  CHECK(moved(true, 100, 2 * Sidestep::patience) <= 5);
+  cpu_set_t after;
+  REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0);
+  CHECK(CPU_EQUAL(&before, &after));
+}
+
+TEST_CASE("a rank that is bound to the conductor's processor stays there") {
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  const int here = sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(here, &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  Sidestep::leave(here);
+  CHECK(sched_getcpu() == here);
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
+}  // namespace
+}  // namespace dryfly::wire
