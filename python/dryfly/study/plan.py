@@ -18,6 +18,7 @@ _KEYS = {
     "machine": str, "nodes": int, "ppn": int, "place": str, "seed": int, "set": list, "benchmarks": list,
     "options": str, "with": list,
 }  # fmt: skip
+_PLACE_KEYS = ("machine", "nodes", "ppn", "place", "seed")
 _WITH_KEYS = {"label": str, "mpi": str, "environment": dict, "set": list, "on-node": str, "provider": str}
 
 
@@ -40,26 +41,14 @@ class Flags:
     settings: tuple[str, ...] = ()
     benchmarks: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # pairs such as -m 1:4096
-    machine: str | None = None
-    nodes: int | None = None
-    ppn: int | None = None
-    place: str | None = None
-    seed: int | None = None
-    sets: tuple[str, ...] = ()
-    conditions: Mapping[str, Any] = field(default_factory=dict)  # fields of Place, such as faults
+    given: Mapping[str, Any] = field(default_factory=dict)  # fields of Place
 
 
 def make(flags: Flags) -> Plan:
     content = _read(flags.file) if flags.file is not None else {}
-    where = Place(
-        machine=_first(flags.machine, content.get("machine"), "testbed"),
-        nodes=_first(flags.nodes, content.get("nodes"), 2),
-        ppn=_first(flags.ppn, content.get("ppn"), 1),
-        place=_first(flags.place, content.get("place"), "packed"),
-        seed=_first(flags.seed, content.get("seed"), 1),
-        sets=(*content.get("set", ()), *flags.sets),
-        **flags.conditions,
-    )
+    of_file = {key: content[key] for key in _PLACE_KEYS if key in content}
+    sets = (*content.get("set", ()), *flags.given.get("sets", ()))
+    where = Place(**{**of_file, **flags.given, "sets": sets})
     if where.nodes * where.ppn < 2:
         raise UserError(f"-N {where.nodes} --ppn {where.ppn}: a benchmark needs at least 2 ranks")
     settings = [trial.setting(text) for text in flags.settings]
@@ -80,10 +69,6 @@ def make(flags: Flags) -> Plan:
     common = (*benchmarks.check_common(content.get("options", "")), *flags.options)
     made = tuple(dict.fromkeys(benchmarks.parse(name, common=common) for name in names))
     return Plan(where=where, settings=tuple(settings), benchmarks=made)
-
-
-def _first(*values: Any) -> Any:
-    return next(value for value in values if value is not None)
 
 
 def _read(file: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,11 @@ class Place:
                 f"--compute {self.compute}: accepted is none, replay:FILE or model: figures that are set beside each "
                 "other must be repeatable"
             )
+
+
+def place_of(case: Case, *, launcher: str) -> Place:
+    names = {each.name for each in fields(Place)} - {"launcher"}
+    return Place(launcher=launcher, **{name: getattr(case, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)

