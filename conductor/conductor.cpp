@@ -231,7 +231,7 @@ void Conductor::start_all() {
   nics_.restart();
   processed_until_ = start_;
   started_ = true;
-  translator_.start_recording(start_);
+  translator_.tally().start(start_);
   start_recording();
   if (storage_) storage_->start(start_);
   started_at_ = WallClock::now();
@@ -247,13 +247,13 @@ void Conductor::start_recording() {
   if (record_folder_.empty()) return;
   recorder_ = std::make_unique<RunRecorder>(record_folder_, topology_, start_);
   network_.observe(&recorder_->links());
-  translator_.tell(recorder_.get());
+  translator_.tally().tell(recorder_.get());
 }
 
 void Conductor::finish_recording() {
   if (!recorder_) return;
   network_.observe(nullptr);
-  translator_.tell(nullptr);
+  translator_.tally().tell(nullptr);
   if (!recorder_->finish()) status_.say("warn the recording of the network cannot be written to " + record_folder_);
   recorder_.reset();
 }
@@ -278,7 +278,7 @@ void Conductor::gate_end(Rank& rank) {
 
 void Conductor::end_all() {
   ended_ = true;
-  translator_.stop_recording();
+  translator_.tally().stop();
   finish_recording();
   write_result();
   network_.end_faults();

@@ -100,15 +100,10 @@ void Translator::reduced(Token part, int error) {
     pending.event.place_length = command.aux;
     pending.inline_payload.resize(command.aux);
     wire::finish(reduction.all, pending.inline_payload.data(), command.aux);
-    record_reduction(group->tree.members[group->tree.root], rank, command.aux);
+    tally_.reduced(group->tree.members[group->tree.root], rank, Bytes{command.aux});
   }
   if (--reduction.untold == 0) group->reductions.erase(command.data);
   emit(rank, std::move(pending));
-}
-
-void Translator::record_reduction(EndpointId root, RankId rank, std::uint64_t bytes) {
-  if (!recording_) return;
-  fingerprint_.add(Instant{engine_.now().ps - start_.ps}, RankId{wire::address_rank(root.value)}, rank, Bytes{bytes});
 }
 
 void Translator::execute_leave(std::uint32_t slot, const OpenCommand& open) {

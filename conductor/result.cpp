@@ -193,7 +193,7 @@ void write_profile(JsonWriter& json, const std::vector<Rank>& ranks) {
 void Conductor::write_result() {
   const NetworkTotals network = network_.totals();
   const NicTotals nics = nics_.totals();
-  const DeliveryTotals& deliveries = translator_.totals();
+  const Tally& tally = translator_.tally();
   std::uint64_t end_ps = start_.ps;
   for (const Rank& rank : ranks_) end_ps = std::max(end_ps, rank.end_ps);
 
@@ -202,8 +202,8 @@ void Conductor::write_result() {
   json.begin_object();
   json.member("virtual_time_ps", end_ps - start_.ps);
   json.member("start_ps", start_.ps);
-  json.member("messages", deliveries.messages);
-  json.member("bytes", deliveries.bytes);
+  json.member("messages", tally.totals().messages);
+  json.member("bytes", tally.totals().bytes);
   json.member("packets", network.packets);
   json.member("packet_hops", network.packet_hops);
   json.member("network_timeouts", network.faults.network_timeouts);
@@ -219,7 +219,7 @@ void Conductor::write_result() {
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);
   write_matching(json, nics.matching);
-  json.member("fingerprint", translator_.fingerprint().text());
+  json.member("fingerprint", tally.fingerprint().text());
   write_protocols(json, nics);
   write_nics(json, counters_of_nics(), topology_);
   write_storage(json);
@@ -232,7 +232,7 @@ void Conductor::write_result() {
   const std::chrono::nanoseconds wall = WallClock::now() - started_at_;
   json.member("wall_ns", static_cast<std::uint64_t>(wall.count()));
   json.member("events", engine_.events_run());
-  json.member("deliveries_before_start", translator_.deliveries_before_start());
+  json.member("deliveries_before_start", tally.before_start());
   json.member("cross_memory", segment_.header().cross_memory_allowed);
   json.member("arena_bytes_used", segment_.header().arena_top.load() - segment_.header().arena_offset);
   json.member("polls", gates_.polls);

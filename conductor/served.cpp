@@ -61,7 +61,7 @@ void Conductor::open_fabric() {
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count());
   started_ = true;
   started_at_ = paced_at_ = WallClock::now();
-  translator_.start_recording(start_);
+  translator_.tally().start(start_);
 }
 
 // The lowest seat, so that addresses depend on nothing but who came before. A seat that was taken once stays on its

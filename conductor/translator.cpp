@@ -37,6 +37,7 @@ Translator::Translator(Engine& engine, const Dragonfly& topology, Segment& segme
       command_latency_(command_latency),
       completion_latency_(completion_latency),
       memory_(segment, arena_),
+      tally_(engine, commands_),
       scrutiny_(segment.header(), topology),
       groups_(topology),
       known_(ranks.size() * wire::endpoint_count_max) {
@@ -298,11 +299,7 @@ void Translator::received(const Received& received) {
   event.aux = received.offset.count;
   if (received.size.count > capacity) event.error = error_truncated;
   attach_payload(pending, send, std::min(received.size.count, capacity), receive.rank);
-  record_delivery(received.source, received.at, received.size);
-  if (recorder_ != nullptr) {
-    tell_recorder(received.source, received.at, received.send, received.protocol, received.on_node,
-                  received.switch_hops);
-  }
+  tally_.received(received);
   emit(receive.rank, std::move(pending));
 
   if (!multi_receive || received.buffer_released) commands_.release(received.receive);
@@ -454,41 +451,7 @@ void Translator::rma_delivered(const RmaCommand& command, bool on_node, std::uin
   Rank& rank = rank_of(command.source);
   ++rank.messages_sent;
   rank.bytes_sent += command.size.count;
-  record_delivery(command.source, command.target, command.size);
-  if (recorder_ == nullptr) return;
-  Protocol protocol = Protocol::atomic;
-  if (command.kind == RmaKind::write) protocol = Protocol::put;
-  if (command.kind == RmaKind::read) protocol = Protocol::get;
-  tell_recorder(command.source, command.target, command.token, protocol, on_node, switch_hops);
-}
-
-void Translator::record_delivery(EndpointId source, EndpointId target, Bytes size) {
-  if (!recording_) {
-    ++deliveries_before_start_;
-    return;
-  }
-  ++totals_.messages;
-  totals_.bytes += size.count;
-  fingerprint_.add(Instant{engine_.now().ps - start_.ps}, RankId{wire::address_rank(source.value)},
-                   RankId{wire::address_rank(target.value)}, size);
-}
-
-void Translator::tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
-                               std::uint32_t switch_hops) {
-  const wire::Command& command = commands_[token].command;
-  recorder_->message({.called_ps = command.at_ps,
-                      .delivered_ps = engine_.now().ps,
-                      .bytes = command.length,
-                      .source_rank = wire::address_rank(source.value),
-                      .target_rank = wire::address_rank(target.value),
-                      .protocol = static_cast<std::uint8_t>(protocol),
-                      .switch_hops = static_cast<std::uint8_t>(switch_hops),
-                      .on_node = static_cast<std::uint8_t>(on_node ? 1 : 0)});
-}
-
-void Translator::start_recording(Instant start) {
-  start_ = start;
-  recording_ = true;
+  tally_.accessed(command, on_node, switch_hops);
 }
 
 }  // namespace dryfly

@@ -15,12 +15,11 @@
 #include "conductor/memory.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/rank.hpp"
-#include "conductor/run_recorder.hpp"
 #include "conductor/scrutiny.hpp"
 #include "conductor/segment.hpp"
+#include "conductor/tally.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
-#include "core/record/fingerprint.hpp"
 #include "core/topology/dragonfly.hpp"
 
 namespace dryfly {
@@ -36,11 +35,6 @@ class EventOutlet {
   virtual void memory_changed(RankId rank) = 0;
   // What the rank has put into its ring is no command, for this reason.
   virtual void damaged(RankId rank, const char* reason) = 0;
-};
-
-struct DeliveryTotals {
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;
 };
 
 class Translator final : public Handler, public Host {
@@ -62,14 +56,7 @@ class Translator final : public Handler, public Host {
   // Its place can be taken again when it has no commands left.
   void abandon(Rank& rank);
 
-  // Deliveries from here on are counted and enter the fingerprint, with instants relative to `start`.
-  void start_recording(Instant start);
-  void stop_recording() { recording_ = false; }
-  // Each of these deliveries is told to the recorder too; none to stop.
-  void tell(RunRecorder* recorder) { recorder_ = recorder; }
-  const Fingerprint& fingerprint() const { return fingerprint_; }
-  const DeliveryTotals& totals() const { return totals_; }
-  std::uint64_t deliveries_before_start() const { return deliveries_before_start_; }
+  Tally& tally() { return tally_; }
   // Engine events for commands that there have been, and those that are still to come.
   std::uint64_t events_scheduled() const { return events_scheduled_; }
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
@@ -127,14 +114,10 @@ class Translator final : public Handler, public Host {
   void execute_join(std::uint32_t slot, OpenCommand& open);
   void execute_contribution(std::uint32_t slot, OpenCommand& open);
   void begin_join(Token join);
-  void record_reduction(EndpointId root, RankId rank, std::uint64_t bytes);
   void execute_leave(std::uint32_t slot, const OpenCommand& open);
   void leave_group(std::uint64_t key, std::uint32_t member);
   void leave_groups(EndpointId endpoint);
   void emit(RankId rank, PendingEvent&& pending);
-  void record_delivery(EndpointId source, EndpointId target, Bytes size);
-  void tell_recorder(EndpointId source, EndpointId target, Token token, Protocol protocol, bool on_node,
-                     std::uint32_t switch_hops);
   PendingEvent event_for(const OpenCommand& open, wire::EventKind kind) const;
   void attach_payload(PendingEvent& pending, OpenCommand& send, std::uint64_t place_length, RankId receiver);
   void free_payload(OpenCommand& open);
@@ -160,6 +143,7 @@ class Translator final : public Handler, public Host {
   wire::Arena arena_;
   RankMemory memory_;
   OpenCommands commands_;
+  Tally tally_;
   Scrutiny scrutiny_;
   Fences fences_;
   Groups groups_;
@@ -167,12 +151,6 @@ class Translator final : public Handler, public Host {
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> known_;                   // end-points that have ever been opened
   std::multiset<AskedWork> asked_work_;       // of the ranks' CPUs, and not yet answered
-  Fingerprint fingerprint_;
-  DeliveryTotals totals_;
-  Instant start_{};
-  bool recording_ = false;
-  RunRecorder* recorder_ = nullptr;
-  std::uint64_t deliveries_before_start_ = 0;
   std::uint64_t events_scheduled_ = 0;
   std::uint64_t events_handled_ = 0;
 };
