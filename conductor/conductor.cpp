@@ -39,8 +39,10 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       ranks_(segment_.rank_count()),
       command_latency_{spec.number(fields::nic_command_latency_ps)},
       completion_latency_{spec.number(fields::nic_completion_latency_ps)},
-      translator_(engine_, topology_, segment_, ranks_, *this, command_latency_, completion_latency_),
-      nics_(engine_, storage_ ? static_cast<Network&>(storage_->network()) : network_, translator_, nic_spec(spec)),
+      translator_(engine_, nics_, topology_, segment_, ranks_, *this, {command_latency_, completion_latency_},
+                  nic_sockets(spec)),
+      nics_(engine_, storage_ ? static_cast<Network&>(storage_->network()) : network_, translator_.host(),
+            nic_spec(spec)),
       bounds_(segment_.rank_count()),
       batons_(ranks_, bounds_, Duration{spec.number(fields::node_local_latency_ps)},
               segment_.header().nodes_share_memory != 0),
@@ -56,8 +58,6 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
             }),
       processors_(processors_allowed()),
       stalls_(segment_.rank_count()) {
-  translator_.connect(nics_);
-  translator_.place_nics(nic_sockets(spec));
   for (std::uint32_t index = 0; index < ranks_.size(); ++index) {
     Rank& rank = ranks_[index];
     rank.id = RankId{index};

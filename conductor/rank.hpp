@@ -1,7 +1,6 @@
 // What the conductor knows of one rank, and the writing end of its event ring.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -65,14 +64,9 @@ struct Rank {
   std::uint64_t command_tail = 0;
   std::uint64_t event_head = 0;
   std::uint64_t last_event_ps = 0;
-  std::deque<std::uint32_t> commands;  // operations whose instant has not come, oldest first
-  std::deque<PendingEvent> overflow;   // events that do not fit into the ring or wait for a copy
+  std::deque<PendingEvent> overflow;  // events that do not fit into the ring or wait for a copy
   std::uint64_t copies_ordered = 0;
-  std::vector<RankId> copy_waiters;   // ranks whose oldest pending event waits for a copy by this rank
-  std::vector<std::uint32_t> claims;  // peeks that have claimed a message
-  std::uint64_t messages_sent = 0;
-  std::uint64_t bytes_sent = 0;
-  std::bitset<wire::endpoint_count_max> endpoints_open;
+  std::vector<RankId> copy_waiters;  // ranks whose oldest pending event waits for a copy by this rank
   std::string libmpi;
   std::string libfabric;
   std::string program;

@@ -137,7 +137,7 @@ void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const 
   json.end_array();
 }
 
-void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t start_ps) {
+void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, std::uint64_t start_ps) {
   json.key("ranks");
   json.begin_array();
   for (const Rank& rank : ranks) {
@@ -156,8 +156,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, std::uint64_t
     json.member("replay_mismatches", times.replay_mismatches);
     json.member("announced_work", times.announced_work);
     json.member("several_threads", times.several_threads);
-    json.member("messages_sent", rank.messages_sent);
-    json.member("bytes_sent", rank.bytes_sent);
+    json.member("messages_sent", tally.sent_by(rank.id).messages);
+    json.member("bytes_sent", tally.sent_by(rank.id).bytes);
     json.member("mpi_calls", rank.page->call_count.load());
     json.member("libmpi", rank.libmpi);
     json.member("libfabric", rank.libfabric);
@@ -224,7 +224,7 @@ void Conductor::write_result() {
   write_nics(json, counters_of_nics(), topology_);
   write_storage(json);
   write_traffic_classes(json, network, spec_);
-  write_ranks(json, ranks_, start_.ps);
+  write_ranks(json, ranks_, tally, start_.ps);
   write_profile(json, ranks_);
   json.key("simulator");
   json.begin_object();

@@ -72,7 +72,7 @@ Rank* Conductor::seat_on(NodeId node) {
   for (Rank& rank : ranks_) {
     const bool used = rank.tenancy != 0;
     if (used && rank.node == node) {
-      if (rank.state == RankState::gone && rank.commands.empty()) return &rank;
+      if (rank.state == RankState::gone && !translator_.has_commands(rank.id)) return &rank;
       ++local;
     }
     if (!used && fresh == nullptr) fresh = &rank;

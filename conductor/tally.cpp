@@ -25,6 +25,7 @@ void Tally::received(const Received& received) {
 }
 
 void Tally::accessed(const RmaCommand& access, bool on_node, std::uint32_t switch_hops) {
+  sent(rank_of(access.source), access.size);
   count(access.source, access.target, access.size);
   if (recorder_ == nullptr) return;
   tell_recorder(access.source, access.target, access.token, protocol_of(access.kind), on_node, switch_hops);

@@ -2,7 +2,9 @@
 // run. Instants in the fingerprint count from the start.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "conductor/open_command.hpp"
 #include "conductor/run_recorder.hpp"
@@ -12,15 +14,15 @@
 
 namespace dryfly {
 
-// Messages received, and accesses that have reached their target.
-struct ReceivedTotals {
+struct MessageTotals {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
 };
 
 class Tally {
  public:
-  Tally(const Engine& engine, OpenCommands& commands) : engine_(engine), commands_(commands) {}
+  Tally(const Engine& engine, OpenCommands& commands, std::size_t rank_count)
+      : engine_(engine), commands_(commands), sent_(rank_count) {}
 
   // From here on what comes is counted; before that, only how often something came.
   void start(Instant start);
@@ -28,13 +30,21 @@ class Tally {
   // Whom to tell of each message and access too; nobody: null.
   void tell(RunRecorder* recorder) { recorder_ = recorder; }
 
+  // A rank's NIC has a message to send. An access counts when it reaches its target.
+  void sent(RankId rank, Bytes size) {
+    ++sent_[rank.value].messages;
+    sent_[rank.value].bytes += size.count;
+  }
   void received(const Received& received);
   void accessed(const RmaCommand& access, bool on_node, std::uint32_t switch_hops);
   // The result of a reduction, from its tree's root.
   void reduced(EndpointId root, RankId rank, Bytes size);
 
   const Fingerprint& fingerprint() const { return fingerprint_; }
-  const ReceivedTotals& totals() const { return totals_; }
+  // Messages received, and accesses that have reached their target.
+  const MessageTotals& totals() const { return totals_; }
+  // From the beginning, not only from the start.
+  const MessageTotals& sent_by(RankId rank) const { return sent_[rank.value]; }
   std::uint64_t before_start() const { return before_start_; }
 
  private:
@@ -48,7 +58,8 @@ class Tally {
   Instant start_{};
   bool counting_ = false;
   Fingerprint fingerprint_;
-  ReceivedTotals totals_;
+  MessageTotals totals_;
+  std::vector<MessageTotals> sent_;  // by rank
   std::uint64_t before_start_ = 0;
   RunRecorder* recorder_ = nullptr;
 };

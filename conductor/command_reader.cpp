@@ -1,0 +1,82 @@
+#include "conductor/command_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dryfly {
+
+using wire::CommandKind;
+
+void CommandReader::drain(Rank& rank) {
+  if (rank.cut_off) return;
+  const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
+  if (rank.command_tail == head) return;
+  if (head - rank.command_tail > ring_bytes_) return parts_.outlet.damaged(rank.id, "place");
+  const bool was_empty = parts_.queue.is_empty(rank.id);
+  while (rank.command_tail != head) {
+    const std::uint64_t pushed = head - rank.command_tail;
+    const std::uint64_t to_end = ring_bytes_ - rank.command_tail % ring_bytes_;
+    std::uint32_t record_bytes = 0;
+    std::memcpy(&record_bytes, rank.command_ring + rank.command_tail % ring_bytes_, sizeof record_bytes);
+    const bool wraps = record_bytes == wire::wrap_record && to_end < pushed;
+    const std::uint64_t taken = wraps ? to_end : take(rank, std::min(to_end, pushed));
+    if (taken == 0) break;
+    rank.command_tail += taken;
+  }
+  rank.page->command_tail.store(rank.command_tail, std::memory_order_release);
+  if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
+}
+
+// The oldest record of the ring, which has no more than `room` bytes. How many it has, or none: it is refused.
+std::uint64_t CommandReader::take(Rank& rank, std::uint64_t room) {
+  const char* record = rank.command_ring + rank.command_tail % ring_bytes_;
+  const char* payload = record + wire::command_bytes;
+  const std::uint32_t slot = parts_.commands.allocate();
+  OpenCommand& open = parts_.commands[slot];
+  std::memcpy(&open.command, record, sizeof open.command);
+  open.rank = rank.id;
+  open.tenancy = rank.tenancy;
+  if (const char* fault = fault_of(rank, open.command, room, payload)) {
+    parts_.issuer.refuse(slot, fault);
+    return 0;
+  }
+  if ((open.command.flags & wire::command_flag::payload_inline) != 0 && open.command.length > 0) {
+    std::memcpy(parts_.commands.attach_inline(open), payload,
+                std::min<std::uint64_t>(open.command.length, wire::inline_bytes_max));
+  }
+  const std::uint64_t bytes = open.command.record_bytes;
+  if (open.command.kind == CommandKind::open_endpoint) {
+    parts_.issuer.open_endpoint(slot);
+  } else {
+    parts_.queue.push(rank.id, slot);
+  }
+  return bytes;
+}
+
+const char* CommandReader::fault_of(const Rank& rank, const wire::Command& command, std::uint64_t room,
+                                    const char* payload) const {
+  if (const char* fault = scrutiny_.fault_of(command, rank, room, payload)) return fault;
+  const bool opens = command.kind == CommandKind::open_endpoint;
+  const bool has_opened = opens || parts_.endpoints.is_known(wire::make_address(rank.id.value, command.endpoint));
+  return has_opened ? nullptr : "end-point";
+}
+
+void CommandReader::abandon(Rank& rank) {
+  drain(rank);
+  parts_.work.forget(rank.id);
+  const bool was_empty = parts_.queue.is_empty(rank.id);
+  for (std::uint32_t index = 0; index < wire::endpoint_count_max; ++index) {
+    if (!parts_.endpoints.is_open(EndpointId{wire::make_address(rank.id.value, index)})) continue;
+    const std::uint32_t slot = parts_.commands.allocate();
+    OpenCommand& open = parts_.commands[slot];
+    open.rank = rank.id;
+    open.tenancy = rank.tenancy;
+    open.command.kind = CommandKind::close_endpoint;
+    open.command.endpoint = index;
+    open.command.at_ps = rank.page->clock_ps.load();
+    parts_.queue.push(rank.id, slot);
+  }
+  if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
+}
+
+}  // namespace dryfly

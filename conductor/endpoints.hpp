@@ -1,0 +1,60 @@
+// End-points of the ranks: on which NIC each is, how its provider wants it, and what is left in the conductor when it
+// closes: nothing of it may meet whoever opens it again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "conductor/claims.hpp"
+#include "conductor/command_queue.hpp"
+#include "conductor/memory_regions.hpp"
+#include "conductor/open_command.hpp"
+#include "conductor/rank.hpp"
+#include "conductor/reductions.hpp"
+#include "core/nic/nic.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+// What hangs on an end-point beside its NIC, and ends with it.
+struct EndpointParts {
+  OpenCommands& commands;
+  CommandQueue& queue;
+  Claims& claims;
+  MemoryRegions& regions;
+  Reductions& reductions;
+};
+
+class Endpoints {
+ public:
+  // `nic_sockets`: by the NIC's number on its node. `served`: processes come and go, so nothing may pile up.
+  Endpoints(Nics& nics, const Dragonfly& topology, std::vector<Rank>& ranks, const EndpointParts& parts,
+            std::vector<std::uint32_t> nic_sockets, bool served);
+
+  bool is_open(EndpointId endpoint) const { return open_[endpoint.value]; }
+  // Whether an end-point has ever had this address; it may have closed since.
+  bool is_known(std::uint32_t address) const { return address < known_.size() && known_[address]; }
+
+  void open(const OpenCommand& open);
+  // An end-point that is opened again before the close of its first life had its turn: what is queued for that life is
+  // void.
+  void void_queued(EndpointId endpoint);
+  void close(EndpointId endpoint);
+
+ private:
+  EndpointSettings settings_of(const OpenCommand& open);
+  std::uint32_t place_on_nic(RankId rank);
+  void forget_receives(EndpointId endpoint);
+
+  Nics& nics_;
+  const Dragonfly& topology_;
+  std::vector<Rank>& ranks_;
+  EndpointParts parts_;
+  std::vector<std::uint32_t> nic_sockets_;
+  bool served_;
+  std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
+  std::vector<bool> open_;                    // by address
+  std::vector<bool> known_;
+};
+
+}  // namespace dryfly

@@ -1,0 +1,57 @@
+#include "conductor/memory_regions.hpp"
+
+#include <cerrno>
+#include <utility>
+
+namespace dryfly {
+
+using wire::CommandKind;
+using wire::EventKind;
+
+void MemoryRegions::open(const OpenCommand& open) {
+  const wire::Command& command = open.command;
+  regions_[open.endpoint().value][command.key] =
+      Region{command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0};
+}
+
+void MemoryRegions::close(const OpenCommand& open) { regions_[open.endpoint().value].erase(open.command.key); }
+
+int MemoryRegions::apply(OpenCommand& access) {
+  const wire::Command& command = access.command;
+  const auto regions = regions_.find(command.peer);
+  if (regions == regions_.end()) return EKEYREJECTED;
+  const auto found = regions->second.find(command.key);
+  if (found == regions->second.end()) return EKEYREJECTED;
+  const Region region = found->second;
+  const std::uint64_t bytes = bytes_at_target(command);
+  if (command.remote_offset > region.length || bytes > region.length - command.remote_offset) return EINVAL;
+  const int error = bytes == 0 ? 0 : move_bytes(access, region.base + command.remote_offset);
+  if (error != 0) return error;
+  if (region.tells) tell(access, EventKind::accessed);
+  if ((command.flags & wire::command_flag::has_data) != 0) tell(access, EventKind::written);
+  return 0;
+}
+
+int MemoryRegions::move_bytes(OpenCommand& access, std::uint64_t address) {
+  const RankId target{wire::address_rank(access.command.peer)};
+  const CommandKind kind = access.command.kind;
+  if (kind == CommandKind::read) return payloads_.read(access, target, address);
+  const int error =
+      kind == CommandKind::write ? payloads_.write(access, target, address) : payloads_.update(access, target, address);
+  outlet_.memory_changed(target);
+  return error;
+}
+
+void MemoryRegions::tell(const OpenCommand& access, EventKind kind) {
+  const wire::Command& command = access.command;
+  const RankId target{wire::address_rank(command.peer)};
+  PendingEvent pending = EventWriter::news_for(ranks_[target.value], EndpointId{command.peer}, kind);
+  pending.event.peer = access.endpoint().value;
+  pending.event.tag = command.key;
+  pending.event.length = bytes_at_target(command);
+  pending.event.data = command.data;
+  pending.event.aux = command.remote_offset;
+  events_.write(target, std::move(pending));
+}
+
+}  // namespace dryfly

@@ -1,0 +1,45 @@
+// Memory regions that the ranks have registered, and what accesses do to them: a write, read or atomic takes effect at
+// its instant at the target, without the target's process, which hears of it where it has asked for that.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "conductor/event_writer.hpp"
+#include "conductor/open_command.hpp"
+#include "conductor/payloads.hpp"
+#include "conductor/rank.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+class MemoryRegions {
+ public:
+  MemoryRegions(const std::vector<Rank>& ranks, Payloads& payloads, EventWriter& events, EventOutlet& outlet)
+      : ranks_(ranks), payloads_(payloads), events_(events), outlet_(outlet) {}
+
+  void open(const OpenCommand& open);
+  void close(const OpenCommand& open);
+  void close_all(EndpointId endpoint) { regions_.erase(endpoint.value); }
+  // 0, or the positive error number that the access ends with.
+  int apply(OpenCommand& access);
+
+ private:
+  struct Region {
+    std::uint64_t base;
+    std::uint64_t length;
+    bool tells;
+  };
+
+  int move_bytes(OpenCommand& access, std::uint64_t address);
+  void tell(const OpenCommand& access, wire::EventKind kind);
+
+  const std::vector<Rank>& ranks_;
+  Payloads& payloads_;
+  EventWriter& events_;
+  EventOutlet& outlet_;
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
+};
+
+}  // namespace dryfly
