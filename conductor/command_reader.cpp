@@ -15,11 +15,11 @@ void CommandReader::drain(Rank& rank) {
   const bool was_empty = parts_.queue.is_empty(rank.id);
   while (rank.command_tail != head) {
     const std::uint64_t pushed = head - rank.command_tail;
-    const std::uint64_t to_end = ring_bytes_ - rank.command_tail % ring_bytes_;
-    std::uint32_t record_bytes = 0;
-    std::memcpy(&record_bytes, rank.command_ring + rank.command_tail % ring_bytes_, sizeof record_bytes);
-    const bool wraps = record_bytes == wire::wrap_record && to_end < pushed;
-    const std::uint64_t taken = wraps ? to_end : take(rank, std::min(to_end, pushed));
+    const std::uint64_t place = rank.command_tail % ring_bytes_;
+    const std::uint64_t to_end = ring_bytes_ - place;
+    const char* record = rank.command_ring + place;
+    const bool wraps = reinterpret_cast<const wire::Command*>(record)->record_bytes == wire::wrap_record;
+    const std::uint64_t taken = wraps && to_end < pushed ? to_end : take(rank, record, std::min(to_end, pushed));
     if (taken == 0) break;
     rank.command_tail += taken;
   }
@@ -27,9 +27,7 @@ void CommandReader::drain(Rank& rank) {
   if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
 }
 
-// The oldest record of the ring, which has no more than `room` bytes. How many it has, or none: it is refused.
-std::uint64_t CommandReader::take(Rank& rank, std::uint64_t room) {
-  const char* record = rank.command_ring + rank.command_tail % ring_bytes_;
+std::uint64_t CommandReader::take(Rank& rank, const char* record, std::uint64_t room) {
   const char* payload = record + wire::command_bytes;
   const std::uint32_t slot = parts_.commands.allocate();
   OpenCommand& open = parts_.commands[slot];

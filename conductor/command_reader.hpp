@@ -36,7 +36,8 @@ class CommandReader {
   void abandon(Rank& rank);
 
  private:
-  std::uint64_t take(Rank& rank, std::uint64_t room);
+  // A record, for which there are `room` bytes. How many it has; none: it is refused.
+  std::uint64_t take(Rank& rank, const char* record, std::uint64_t room);
   const char* fault_of(const Rank& rank, const wire::Command& command, std::uint64_t room, const char* payload) const;
 
   std::uint32_t ring_bytes_;
