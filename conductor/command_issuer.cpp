@@ -120,10 +120,10 @@ void CommandIssuer::receive(std::uint32_t slot) {
                                .capacity = Bytes{command.length},
                                .token = slot,
                                .multi_receive = multi_receive,
-                               .min_free = Bytes{multi_receive ? command.key : 0}};
+                               .min_free = Bytes{multi_receive ? command.min_free : 0}};
   if (command.kind != CommandKind::receive_claimed) return nics_.receive(receive);
 
-  const std::uint32_t claim = parts_.claims.take(open.endpoint(), command.aux);
+  const std::uint32_t claim = parts_.claims.take(open.endpoint(), command.claim);
   if (claim == no_slot) return refuse(slot, "claim");
   nics_.receive_claimed(receive, claim);
   parts_.commands.release(claim);

@@ -217,7 +217,7 @@ TEST_CASE("whatever stands in a ring, the conductor lives") {
         Command command = plain(static_cast<CommandKind>(1 + random() % 18));
         command.flags = static_cast<std::uint32_t>(random() & 0xffff) & ~command_flag::payload_inline;
         command.context = random() % 4;
-        command.aux = 8 * (random() % 4);
+        command.claim = 8 * (random() % 4);
         command.length = 8 * (random() % 40);
         command.atomic_op = static_cast<std::uint8_t>(random() % 20);
         command.atomic_type = static_cast<std::uint8_t>(random() % 16);

@@ -66,7 +66,7 @@ void Endpoints::open(const OpenCommand& open) {
   const EndpointId endpoint = open.endpoint();
   DRYFLY_CHECK(!is_open(endpoint));
   Rank& rank = ranks_[open.rank.value];
-  const std::uint32_t nic = open.command.peer;
+  const std::uint32_t nic = open.command.nic;
   nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings_of(open),
                       {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
   known_[endpoint.value] = true;

@@ -64,7 +64,7 @@ Groups::Piece Groups::add_piece(EndpointId member, const wire::Command& command,
     std::memcpy(&other.value, payload + at, sizeof other.value);
     list.push_back(other);
   }
-  if (list.size() < command.key) return Piece::incomplete;
+  if (list.size() < command.member_count) return Piece::incomplete;
   const List whole = std::move(list);
   lists_.erase(member);
   const auto place = static_cast<std::size_t>(std::find(whole.begin(), whole.end(), member) - whole.begin());

@@ -47,10 +47,10 @@ void MemoryRegions::tell(const OpenCommand& access, EventKind kind) {
   const RankId target{wire::address_rank(command.peer)};
   PendingEvent pending = EventWriter::news_for(ranks_[target.value], EndpointId{command.peer}, kind);
   pending.event.peer = access.endpoint().value;
-  pending.event.tag = command.key;
+  pending.event.key = command.key;
   pending.event.length = bytes_at_target(command);
   pending.event.data = command.data;
-  pending.event.aux = command.remote_offset;
+  pending.event.offset = command.remote_offset;
   events_.write(target, std::move(pending));
 }
 

@@ -13,7 +13,7 @@ namespace command_flag = wire::command_flag;
 namespace event_flag = wire::event_flag;
 
 std::uint64_t bytes_at_target(const wire::Command& command) {
-  return command.kind == CommandKind::compare_atomic ? command.aux : command.length;
+  return command.kind == CommandKind::compare_atomic ? command.operand_bytes : command.length;
 }
 
 Payloads::Payloads(Segment& segment, std::vector<Rank>& ranks, OpenCommands& commands)

@@ -70,7 +70,7 @@ void RankHost::received(const Received& received) {
   event.data = received.envelope.data;
   event.length = received.size.count;
   event.buffer = receive.command.buffer + received.offset.count;
-  event.aux = received.offset.count;
+  event.offset = received.offset.count;
   if (received.size.count > capacity) event.error = error_truncated;
   parts_.payloads.attach(pending, send, std::min(received.size.count, capacity), receive.rank);
   parts_.tally.received(received);

@@ -44,8 +44,8 @@ void Reductions::joined(Token token, std::uint32_t member, int error) {
   const std::uint32_t slot = join.slots[member];
   const OpenCommand& open = commands_[slot];
   PendingEvent pending = EventWriter::answer_to(open, EventKind::joined);
-  pending.event.data = join.group;
-  pending.event.tag = member;
+  pending.event.new_group = join.group;
+  pending.event.member = member;
   pending.event.error = error == 0 ? join.error : error_join_other;
   const RankId rank = open.rank;
   commands_.release(slot);
@@ -56,19 +56,19 @@ void Reductions::joined(Token token, std::uint32_t member, int error) {
 const char* Reductions::contribute(std::uint32_t slot) {
   const OpenCommand& open = commands_[slot];
   const wire::Command& command = open.command;
-  Groups::Group* group = groups_.find(command.key);
+  Groups::Group* group = groups_.find(command.group);
   if (group == nullptr) {
     commands_.release(slot);
     return nullptr;
   }
-  const auto member = static_cast<std::uint32_t>(command.tag);
+  const auto member = static_cast<std::uint32_t>(command.member);
   if (!group->has(member, open.endpoint())) return "group";
-  wire::Contribution& part = groups_.reduction(*group, command.data).parts[member];
+  wire::Contribution& part = groups_.reduction(*group, command.sequence).parts[member];
   if (part.count != 0) return "contribution";
   std::memcpy(&part, commands_.inline_bytes(open), sizeof part);
   nics_.contribute({.group = group->number,
                     .member = member,
-                    .sequence = command.data,
+                    .sequence = command.sequence,
                     .token = slot,
                     .by_dma = (command.flags & wire::command_flag::by_dma) != 0});
   return nullptr;
@@ -81,16 +81,16 @@ void Reductions::reduced(Token part, int error) {
   PendingEvent pending = EventWriter::answer_to(open, EventKind::reduced);
   commands_.release(part);
   pending.event.error = error;
-  pending.event.length = command.aux;
-  pending.event.tag = command.key;
-  Groups::Group* group = groups_.find(command.key);
+  pending.event.length = command.result_bytes;
+  pending.event.group = command.group;
+  Groups::Group* group = groups_.find(command.group);
   if (group == nullptr) return;
-  Groups::Reduction& reduction = groups_.reduction(*group, command.data);
+  Groups::Reduction& reduction = groups_.reduction(*group, command.sequence);
   if (error == 0) {
-    attach_result(pending, *group, reduction, command.aux);
-    tally_.reduced(group->tree.members[group->tree.root], rank, Bytes{command.aux});
+    attach_result(pending, *group, reduction, command.result_bytes);
+    tally_.reduced(group->tree.members[group->tree.root], rank, Bytes{command.result_bytes});
   }
-  if (--reduction.untold == 0) group->reductions.erase(command.data);
+  if (--reduction.untold == 0) group->reductions.erase(command.sequence);
   events_.write(rank, std::move(pending));
 }
 
@@ -98,7 +98,7 @@ void Reductions::attach_result(PendingEvent& pending, Groups::Group& group, Grou
                                std::uint64_t bytes) {
   if (!reduction.combined) reduction.all = combine_in(group.tree, reduction.parts);
   reduction.combined = true;
-  pending.event.data = reduction.all.status;
+  pending.event.status = reduction.all.status;
   if (bytes > 0) pending.event.flags |= wire::event_flag::payload_inline;
   pending.event.place_length = bytes;
   pending.inline_payload.resize(bytes);
@@ -107,8 +107,8 @@ void Reductions::attach_result(PendingEvent& pending, Groups::Group& group, Grou
 
 const char* Reductions::leave(std::uint32_t slot) {
   const OpenCommand& open = commands_[slot];
-  const std::uint64_t key = open.command.key;
-  const auto member = static_cast<std::uint32_t>(open.command.tag);
+  const std::uint64_t key = open.command.group;
+  const auto member = static_cast<std::uint32_t>(open.command.member);
   const Groups::Group* group = groups_.find(key);
   if (group != nullptr && !group->has(member, open.endpoint())) return "group";
   commands_.release(slot);

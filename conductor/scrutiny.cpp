@@ -70,7 +70,7 @@ const char* Scrutiny::fault_of_atomic(const wire::Command& command) const {
   const std::size_t element = atomic_type_size(command.atomic_type);
   if (element == 0) return "type of data";
   const bool compares = command.kind == CommandKind::compare_atomic;
-  const std::uint64_t bytes = compares ? command.aux : command.length;
+  const std::uint64_t bytes = compares ? command.operand_bytes : command.length;
   if (bytes == 0 || bytes % element != 0 || bytes > command.length) return "operands";
   return compares && command.length - bytes < bytes ? "operands" : nullptr;
 }
@@ -79,7 +79,7 @@ const char* Scrutiny::fault_of_group(const wire::Command& command, const char* p
   if ((command.flags & command_flag::payload_inline) == 0) return "group";
   if (command.kind == CommandKind::contribute) {
     wire::Contribution part{};
-    if (command.length != sizeof part || command.aux > wire::reduction_bytes_max) return "contribution";
+    if (command.length != sizeof part || command.result_bytes > wire::reduction_bytes_max) return "contribution";
     std::memcpy(&part, payload, sizeof part);
     return part.count == 0 ? "contribution" : nullptr;
   }
@@ -91,7 +91,7 @@ const char* Scrutiny::fault_of_group(const wire::Command& command, const char* p
 }
 
 const char* Scrutiny::fault_of_opening(const wire::Command& command, const Rank& rank, const char* payload) const {
-  if (command.peer >= topology_.nics_per_node(rank.node)) return "NIC";
+  if (command.nic >= topology_.nics_per_node(rank.node)) return "NIC";
   if ((command.flags & command_flag::payload_inline) == 0) return nullptr;
   wire::EndpointSettings asked{};
   if (command.length != sizeof asked || command.record_bytes < wire::command_bytes + sizeof asked) return "settings";

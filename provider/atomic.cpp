@@ -161,7 +161,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   if (call.operation != FI_ATOMIC_READ) memcpy(payload, call.operand, bytes);
   if (call.form == Form::compare) {
     memcpy(payload + bytes, call.compare, bytes);
-    command.aux = bytes;
+    command.operand_bytes = bytes;
     length += bytes;
   }
   operation->buffer = call.result;

@@ -167,10 +167,10 @@ ssize_t contribute(const Session& session, Group& group, const Contribution& par
   command.flags |= wire::command_flag::payload_inline;
   if (session.state().environment.collective_dma) command.flags |= wire::command_flag::by_dma;
   command.context = session.state().operations.token_of(*operation);
-  command.key = group.number;
-  command.tag = group.place;
-  command.data = group.begun++;
-  command.aux = result != nullptr ? bytes : 0;
+  command.group = group.number;
+  command.member = group.place;
+  command.sequence = group.begun++;
+  command.result_bytes = result != nullptr ? bytes : 0;
   command.length = sizeof part;
   session.channel().charge(session.channel().costs().rma_ps);
   session.channel().push(command, &part);
@@ -281,7 +281,7 @@ int query_collective(fid_domain*, fi_collective_op collective, fi_collective_att
 }
 
 void set_reduction_error(const wire::Event& event, Completion& completion) {
-  const auto status = static_cast<wire::ReductionStatus>(event.data);
+  const auto status = static_cast<wire::ReductionStatus>(event.status);
   if (event.error != 0) {
     completion.provider_error = error_reduction_other;
   } else if (status == wire::ReductionStatus::integer_overflow) {

@@ -142,7 +142,7 @@ int enable(const Session& session, Endpoint& endpoint) {
   if (endpoint.enabled) return 0;
   if (endpoint.addresses == nullptr) return -FI_ENOAV;
   auto command = endpoint.command(wire::CommandKind::open_endpoint);
-  command.peer = endpoint.domain->nic;
+  command.nic = endpoint.domain->nic;
   const Environment& environment = session.state().environment;
   const CompletionQueue* queue = endpoint.receive.queue;
   wire::EndpointSettings settings =

@@ -31,8 +31,8 @@ int close_group(fid* fid) {
   auto* group = object_of<Group>(fid);
   if (session && group->joined) {
     auto command = group->endpoint->command(wire::CommandKind::leave_group);
-    command.key = group->number;
-    command.tag = group->place;
+    command.group = group->number;
+    command.member = group->place;
     session.channel().push(command, nullptr);
   }
   unlink_and_free(group);
@@ -82,8 +82,8 @@ void push_list(const Session& session, const Group& group) {
     auto command = group.endpoint->command(wire::CommandKind::join_group);
     command.flags |= wire::command_flag::payload_inline;
     command.context = reinterpret_cast<std::uint64_t>(&group);
-    command.key = set.count;
-    command.data = begin;
+    command.member_count = set.count;
+    command.list_begin = begin;
     command.length = sizeof payload.settings + count * sizeof(std::uint32_t);
     session.channel().push(command, &payload);
   }
@@ -145,8 +145,8 @@ bool accept_joined(const Session& session, const wire::Event& event) {
     unlink_and_free(group);
     return true;
   }
-  group->number = static_cast<std::uint32_t>(event.data);
-  group->place = static_cast<std::uint32_t>(event.tag);
+  group->number = static_cast<std::uint32_t>(event.new_group);
+  group->place = static_cast<std::uint32_t>(event.member);
   group->joined = true;
   *group->given_to = &group->fid;
   entry.fid = &group->fid.fid;

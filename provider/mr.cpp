@@ -23,7 +23,7 @@ const Region* region_of(const Process& state, const wire::Event& event) {
   const Endpoint* endpoint = event.endpoint < wire::endpoint_count_max ? state.endpoints[event.endpoint] : nullptr;
   if (endpoint == nullptr) return nullptr;
   const Region* region = endpoint->domain->regions;
-  while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.tag)) region = region->next;
+  while (region != nullptr && (region->endpoint != endpoint || region->fid.key != event.key)) region = region->next;
   return region;
 }
 
@@ -44,7 +44,7 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
   command.key = region.fid.key;
   command.buffer = region.start;
   command.length = region.length;
-  command.data = region.access;
+  command.access = region.access;
   if (region.counter != nullptr) command.flags |= wire::command_flag::tells;
   session.channel().push(command, nullptr);
 }
@@ -196,7 +196,7 @@ bool report_write(Process& state, const wire::Event& event, bool& delivered) {
   completion.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
   completion.length = event.length;
   completion.data = event.data;
-  completion.buffer = reinterpret_cast<void*>(region->start + event.aux);
+  completion.buffer = reinterpret_cast<void*>(region->start + event.offset);
   completion.sources = region->endpoint->addresses;
   completion.source = event.peer;
   queue->put(completion);

@@ -67,7 +67,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::receive, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   auto command = endpoint.command(CommandKind::receive_claimed);
-  command.aux = operations.token_of(claim);
+  command.claim = operations.token_of(claim);
   command.context = operations.token_of(*operation);
   operation->entry = &entry;
   if (entry.count != 0) {
@@ -106,7 +106,7 @@ int discard_tagged(Entry* entry) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->discards = true;
   auto command = claim.endpoint->command(CommandKind::receive_claimed);
-  command.aux = operations.token_of(claim);
+  command.claim = operations.token_of(claim);
   command.context = operations.token_of(*operation);
   operations.remove(claim);
   session.channel().push(command, nullptr);

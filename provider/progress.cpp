@@ -142,7 +142,7 @@ void completed(Process& state, Operation& operation, const Event& event) {
 }
 
 void reduced(Process& state, Operation& operation, const Event& event) {
-  count_reduction(*operation.endpoint, event.tag);
+  count_reduction(*operation.endpoint, event.group);
   Completion completion = completion_of(operation, event, 0);
   completion.length = 0;
   set_reduction_error(event, completion);

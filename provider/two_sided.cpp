@@ -66,7 +66,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
   operation->length = call.length;
   if (multi_receive) {
     command.flags |= command_flag::multi_receive;
-    command.key = endpoint.min_multi_receive;
+    command.min_free = endpoint.min_multi_receive;
   }
   command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   command.length = call.length;
@@ -99,7 +99,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
       begin_operation(session.state(), endpoint, OperationKind::receive, receive_completing(endpoint, call));
   if (operation == nullptr) return -FI_ENOMEM;
   auto command = endpoint.command(CommandKind::receive_claimed);
-  command.aux = operations.token_of(*claim);
+  command.claim = operations.token_of(*claim);
   operations.remove(*claim);
   operation->discards = (call.flags & FI_DISCARD) != 0;
   if (!operation->discards) {

@@ -24,10 +24,10 @@ constexpr std::uint64_t tell_again = 11;
 Completion entry_of(const wire::Event& event) {
   Completion entry{};
   entry.is_work = true;
-  entry.tag = event.tag;
-  entry.data = event.data;
-  entry.length = event.length;
-  entry.context = reinterpret_cast<void*>(event.aux);
+  entry.tag = event.work_kind;
+  entry.data = event.work_item;
+  entry.length = event.work_count;
+  entry.context = reinterpret_cast<void*>(event.work_generation);
   entry.source = event.endpoint;
   return entry;
 }
@@ -62,10 +62,10 @@ void do_work(const Session& session, const Completion& work) {
   constexpr std::uint64_t microsecond_ps = 1'000'000;
   if (work.tag == tell_again) channel.charge(session.state().environment.retry_delay_us * microsecond_ps);
   auto command = endpoint->command(wire::CommandKind::work_done);
-  command.tag = work.tag;
-  command.data = work.data;
-  command.length = work.length;
-  command.aux = reinterpret_cast<std::uint64_t>(work.context);
+  command.work_kind = work.tag;
+  command.work_item = work.data;
+  command.work_count = work.length;
+  command.work_generation = reinterpret_cast<std::uint64_t>(work.context);
   channel.push(command, nullptr);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace dryfly::wire {
@@ -179,7 +180,7 @@ struct alignas(64) RankPage {
 };
 
 enum class CommandKind : std::uint32_t {
-  open_endpoint = 1,  // endpoint; peer: NIC index on the node; inline payload: EndpointSettings
+  open_endpoint = 1,  // inline payload: EndpointSettings
   close_endpoint,
   send,  // untagged; flags
   tagged_send,
@@ -187,20 +188,19 @@ enum class CommandKind : std::uint32_t {
   tagged_receive,
   peek,  // untagged FI_PEEK; flags: claim, discard, waits
   tagged_peek,
-  receive_claimed,  // context names the claim (aux)
-  cancel,           // context of the receive, found by the conductor
+  receive_claimed,
+  cancel,  // context of the receive, found by the conductor
   write,
   read,
   atomic,  // no result
   fetch_atomic,
   compare_atomic,
-  memory_region,  // registers (key, base, length, access)
+  memory_region,  // registers `length` bytes at `buffer`
   close_memory_region,
-  work_done,    // what an event `work` asked for; the same fields
-  join_group,   // inline payload: addresses, a piece of the list of `key` members, from `data` on; see GroupSettings
-  leave_group,  // key the group, tag the member
-  contribute,   // to a reduction: key the group, tag the member, data the sequence, aux bytes wanted at `buffer`;
-                // inline payload: Contribution
+  work_done,   // what an event `work` asked for; the same fields
+  join_group,  // inline payload: GroupSettings, then addresses, a piece of the list of members
+  leave_group,
+  contribute,  // to a reduction; inline payload: Contribution
 };
 
 // In front of the addresses of a join_group.
@@ -268,30 +268,56 @@ constexpr std::uint32_t make_address(std::uint32_t rank, std::uint32_t endpoint_
 constexpr std::uint32_t address_rank(std::uint32_t address) { return address / endpoint_count_max; }
 constexpr std::uint32_t address_endpoint(std::uint32_t address) { return address % endpoint_count_max; }
 
+// A word that means something else for each kind has a name for each.
 struct Command {
   std::uint32_t record_bytes;  // with inline payload, a multiple of the granule; 0xffffffff: go on at the ring's start
   CommandKind kind;
   std::uint64_t at_ps;
   std::uint32_t endpoint;  // index of the issuing end-point within the rank
-  std::uint32_t peer;      // address of the target, or of the source of a directed receive
+  union {
+    std::uint32_t peer;  // address of the target, or of the source of a directed receive
+    std::uint32_t nic;   // open_endpoint: its number on the node
+  };
   std::uint32_t flags;
   std::uint8_t traffic_class;  // dryfly::TrafficClass
   std::uint8_t atomic_op;      // enum fi_op
   std::uint8_t atomic_type;    // enum fi_datatype
   std::uint8_t reserved;
   std::uint64_t context;  // the provider's name of the operation, comes back in the event
-  std::uint64_t tag;
-  std::uint64_t ignore;
-  std::uint64_t data;
-  std::uint64_t buffer;  // address in the issuing process: payload, receive buffer, read result
-  std::uint64_t length;  // bytes; for atomics count x size of the type
+  union {
+    std::uint64_t tag;        // tagged_send, tagged_receive, tagged_peek
+    std::uint64_t member;     // contribute, leave_group: which of the group
+    std::uint64_t work_kind;  // work_done: dryfly::WorkKind
+  };
+  std::uint64_t ignore;  // bits of the tag that need not match
+  union {
+    std::uint64_t data;        // of a send or write with command_flag::has_data
+    std::uint64_t access;      // memory_region: what it may be used for, as libfabric says it
+    std::uint64_t list_begin;  // join_group: where in the list of members this piece begins
+    std::uint64_t sequence;    // contribute: which of the group's reductions
+    std::uint64_t work_item;   // work_done
+  };
+  std::uint64_t buffer;  // address in the issuing process: payload, receive buffer, where a result is wanted
+  union {
+    std::uint64_t length;      // bytes; for atomics count x size of the type
+    std::uint64_t work_count;  // work_done
+  };
   std::uint64_t arena_offset;
-  std::uint64_t remote_offset;  // offset into the memory region `key` (or its virtual address, see flags of the region)
-  std::uint64_t key;            // memory region; multi_receive: min_free
-  std::uint64_t
-      aux;  // receive_claimed: context of the claim; compare_atomic: bytes of operand before the compare operand
+  std::uint64_t remote_offset;  // of an access into its memory region
+  union {
+    std::uint64_t key;           // memory_region, close_memory_region, and accesses
+    std::uint64_t min_free;      // of a receive with command_flag::multi_receive: less than this is too little
+    std::uint64_t member_count;  // join_group: of the whole list
+    std::uint64_t group;         // contribute, leave_group: its number
+  };
+  union {
+    std::uint64_t claim;            // receive_claimed: context of the peek
+    std::uint64_t operand_bytes;    // compare_atomic: behind them is what to compare with
+    std::uint64_t result_bytes;     // contribute: as many are wanted
+    std::uint64_t work_generation;  // work_done: of the item
+  };
 };
-static_assert(sizeof(Command) == 112);
+static_assert(sizeof(Command) == 112 && offsetof(Command, claim) == 104);
 inline constexpr std::uint32_t command_bytes = 128;  // the record without inline payload
 inline constexpr std::uint32_t wrap_record = 0xffffffffU;
 
@@ -302,12 +328,12 @@ enum class EventKind : std::uint32_t {
   cancelled,
   rma_done,         // write, read, atomic complete; a read's or fetch's payload has to be placed
   buffer_released,  // multi-receive buffer is used up (reported with the last message or alone)
-  work,             // for the provider: tag kind (dryfly::WorkKind), data item, aux its life, length count
-  accessed,  // of a region that asked (command_flag::tells): key tag, another rank has read, written or updated it
-  written,   // a write with data (command_flag::has_data) is in the region with key tag, at offset aux
-  memory_changed,  // nothing to report: a NIC has written to memory that a waiting rank may be watching
-  joined,          // a group, data, as its member tag; or not, by the error
-  reduced,         // the result of a reduction of group tag: data its status
+  work,             // for the provider
+  accessed,         // of a region that asked (command_flag::tells): another rank has read, written or updated it
+  written,          // a write with data (command_flag::has_data) is in the region
+  memory_changed,   // nothing to report: a NIC has written to memory that a waiting rank may be watching
+  joined,           // a group; or not, by the error
+  reduced,          // the result of a reduction
 };
 
 namespace event_flag {
@@ -334,18 +360,35 @@ struct Event {
   std::uint32_t flags;
   std::int32_t error;     // 0 or a positive libfabric error number
   std::uint64_t context;  // of the operation that this completes
-  std::uint64_t tag;
-  std::uint64_t data;
-  std::uint64_t length;        // of the message
+  union {
+    std::uint64_t tag;        // received, peeked
+    std::uint64_t key;        // accessed, written: of the region
+    std::uint64_t member;     // joined: which of the group this end-point is
+    std::uint64_t group;      // reduced
+    std::uint64_t work_kind;  // work: dryfly::WorkKind
+  };
+  union {
+    std::uint64_t data;       // with event_flag::has_data; written
+    std::uint64_t new_group;  // joined: its number
+    std::uint64_t status;     // reduced: ReductionStatus
+    std::uint64_t work_item;  // work
+  };
+  union {
+    std::uint64_t length;      // of the message or access
+    std::uint64_t work_count;  // work
+  };
   std::uint64_t place_length;  // bytes to place at buffer
   std::uint64_t buffer;        // where this process wants them (receive buffer plus offset)
   std::uint64_t arena_offset;
   std::uint64_t source_buffer;
   std::uint32_t source_pid;
   std::uint32_t reserved;
-  std::uint64_t aux;  // operation flags the provider gave
+  union {
+    std::uint64_t offset;           // received: into the receive's buffer; accessed, written: into the region
+    std::uint64_t work_generation;  // work: of the item
+  };
 };
-static_assert(sizeof(Event) <= 120);
+static_assert(sizeof(Event) <= 120 && offsetof(Event, offset) == 104);
 inline constexpr std::uint32_t event_bytes = 128;
 
 // Attach: the rank connects to the abstract unix socket named in DRYFLY_CHANNEL (a served fabric: DRYFLY_FABRIC) and

@@ -190,7 +190,7 @@ TEST_CASE("whoever is told to say something again waits before") {
     test::Rig rig;
     wire::Event event{};
     event.kind = wire::EventKind::work;
-    event.tag = 11;
+    event.work_kind = 11;
     rig.run.add(event);
     const std::uint64_t start = rig.run.now_ps();
     fi_cq_tagged_entry entry{};

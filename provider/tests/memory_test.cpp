@@ -25,7 +25,7 @@ TEST_CASE("a region is known to the run from fi_mr_enable to its close, under it
   CHECK(rig.last().key == 7);
   CHECK(rig.last().buffer == reinterpret_cast<std::uint64_t>(memory));
   CHECK(rig.last().length == sizeof memory);
-  CHECK(rig.last().data == FI_REMOTE_READ);
+  CHECK(rig.last().access == FI_REMOTE_READ);
 
   fid_mr* second = nullptr;
   CHECK(fi_mr_reg(rig.domain, memory, 1, 0, 0, 7, 0, &second, nullptr) == -FI_ENOKEY);
@@ -52,9 +52,9 @@ TEST_CASE("a region counts what others do to it with the counter bound to it, an
   wire::Event event{};
   event.kind = EventKind::accessed;
   event.endpoint = rig.last().endpoint;
-  event.tag = 7;
+  event.key = 7;
   rig.run.add(event);
-  event.tag = 8;  // of a region that is gone
+  event.key = 8;  // of a region that is gone
   rig.run.add(event);
   CHECK(fi_cntr_read(counter) == 1);
   CHECK(fi_cntr_read(rig.memory_counter) == 0);
@@ -140,7 +140,7 @@ TEST_CASE("a compare atomic carries its operand and then what it compares with")
   CHECK(rig.last().kind == CommandKind::compare_atomic);
   CHECK(rig.last().atomic_op == FI_CSWAP);
   CHECK(rig.last().atomic_type == FI_UINT32);
-  CHECK(rig.last().aux == 4);
+  CHECK(rig.last().operand_bytes == 4);
   CHECK(rig.run.pushed.back().payload == "\x11\x11\x11\x11\x22\x22\x22\x22");
   auto event = rig.answer(EventKind::rma_done);
   event.place_length = 4;
@@ -241,12 +241,12 @@ TEST_CASE("the target of a write with data finds it in its queue, with the regio
     fid_mr* region = nullptr;
     wire::Event event{};
     event.kind = EventKind::written;
-    event.tag = own.key_of(region, memory);
+    event.key = own.key_of(region, memory);
     event.endpoint = own.rig.last().endpoint;
     event.peer = wire::make_address(3, 0);
     event.data = 5;
     event.length = 8;
-    event.aux = 16;
+    event.offset = 16;
     own.rig.run.add(event);
     fi_cq_data_entry entry{};
     fi_addr_t source = 0;

@@ -111,7 +111,7 @@ TEST_CASE("a multi-receive buffer reports each message in place and its own end 
   message.addr = FI_ADDR_UNSPEC;
   message.context = &part;
   REQUIRE(fi_recvmsg(rig.endpoint, &message, FI_MULTI_RECV | FI_COMPLETION) == 0);
-  CHECK(rig.last().key == 100);
+  CHECK(rig.last().min_free == 100);
   CHECK(rig.last().length == 256);
   auto event = rig.answer(EventKind::received);
   event.flags = event_flag::multi_receive;
@@ -192,7 +192,7 @@ TEST_CASE("a claim is taken by the receive with its context, once, or thrown awa
     REQUIRE(fi_cq_read(rig.queue, &entry, 1) == 1);
     REQUIRE(fi_trecvmsg(rig.endpoint, &message, taking | FI_COMPLETION) == 0);
     CHECK(rig.last().kind == CommandKind::receive_claimed);
-    CHECK(rig.last().aux == claim);
+    CHECK(rig.last().claim == claim);
     CHECK(rig.last().length == (taking == FI_CLAIM ? sizeof buffer : 0));
     CHECK(fi_trecvmsg(rig.endpoint, &message, taking) == -FI_EINVAL);
     auto event = rig.answer(EventKind::received);

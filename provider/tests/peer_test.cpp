@@ -137,7 +137,7 @@ struct Linked {
   const wire::Command& last() const { return run.pushed.back().command; }
   void require_claim() const {
     CHECK(last().kind == CommandKind::receive_claimed);
-    CHECK(last().aux == run.pushed[1].command.context);
+    CHECK(last().claim == run.pushed[1].command.context);
     CHECK(last().buffer == reinterpret_cast<std::uint64_t>(buffer));
   }
   void message_is_there(int error = 0) {

@@ -11,10 +11,10 @@ namespace {
 wire::Event work(std::uint64_t kind, std::uint64_t count = 0) {
   wire::Event event{};
   event.kind = EventKind::work;
-  event.tag = kind;
-  event.data = 77;
-  event.aux = 5;
-  event.length = count;
+  event.work_kind = kind;
+  event.work_item = 77;
+  event.work_generation = 5;
+  event.work_count = count;
   return event;
 }
 
@@ -37,10 +37,10 @@ TEST_CASE("work is done when a read comes to it, costs a match for each message,
   CHECK(rig.run.now_ps() == start + 3 * costs.match_ps);
   REQUIRE(rig.run.pushed.size() == 1);
   CHECK(rig.last().kind == CommandKind::work_done);
-  CHECK(rig.last().tag == onload);
-  CHECK(rig.last().data == 77);
-  CHECK(rig.last().aux == 5);
-  CHECK(rig.last().length == 3);
+  CHECK(rig.last().work_kind == onload);
+  CHECK(rig.last().work_item == 77);
+  CHECK(rig.last().work_generation == 5);
+  CHECK(rig.last().work_count == 3);
 }
 
 TEST_CASE("acknowledging events costs nothing of its own") {
