@@ -46,7 +46,7 @@ void Conductor::write_storage(JsonWriter& json) const {
   json.begin_array();
   for (const storage::StreamTotals& totals : storage_->totals()) {
     json.begin_object();
-    json.member("operations", totals.operations);
+    json.member("operations", totals.exchanges);
     json.member("bytes", totals.bytes);
     json.member("operations_failed", totals.failed);
     json.member("latency_sum_ps", totals.latency_sum.ps);

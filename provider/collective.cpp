@@ -166,7 +166,7 @@ ssize_t contribute(const Session& session, Group& group, const Contribution& par
   auto command = endpoint.command(wire::CommandKind::contribute);
   command.flags |= wire::command_flag::payload_inline;
   if (session.state().environment.collective_dma) command.flags |= wire::command_flag::by_dma;
-  command.context = session.state().operations.token_of(*operation);
+  command.context = session.state().operations.id_of(*operation);
   command.group = group.number;
   command.member = group.place;
   command.sequence = group.begun++;

@@ -31,7 +31,7 @@ struct Completion {
   int error;                    // 0, or a libfabric error number: an error entry
   int provider_error;           // of an error entry; 0: the same number
   std::uint64_t missing_bytes;  // truncated
-  Token arrived;                // a message whose arrival this is (provider/peer.hpp); 0: a completion
+  OperationId arrived;          // a message whose arrival this is (provider/peer.hpp); 0: a completion
   bool by_software;             // its message was matched by software, which whoever takes it has to pay for
   bool is_work;                 // no completion, but work that the NIC asks for (see work.hpp)
 };

@@ -208,7 +208,7 @@ ssize_t cancel(fid_t fid, void* context) {
   const Operation* operation = operations.find_by_context(endpoint, OperationKind::receive, context);
   if (operation == nullptr) return -FI_ENOENT;
   auto command = endpoint.command(wire::CommandKind::cancel);
-  command.context = operations.token_of(*operation);
+  command.context = operations.id_of(*operation);
   session.channel().push(command, nullptr);
   return 0;
 }

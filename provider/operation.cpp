@@ -6,7 +6,7 @@
 
 namespace dryfly::provider {
 
-// A token is generation << 32 | index + 1. The index of a record is kept in `next` while it is in use.
+// An id is generation << 32 | index + 1. The index of a record is kept in `next` while it is in use.
 Operation* Operations::add(OperationKind kind) {
   if (free_ == 0 && !grow()) return nullptr;
   const std::uint32_t index = free_ - 1;
@@ -20,15 +20,15 @@ Operation* Operations::add(OperationKind kind) {
   return &operation;
 }
 
-Operation* Operations::find(Token token) {
-  const auto number = static_cast<std::uint32_t>(token);
+Operation* Operations::find(OperationId id) {
+  const auto number = static_cast<std::uint32_t>(id);
   if (number == 0 || number > slab_count_ * slab_size) return nullptr;
   Operation& operation = at(number - 1);
-  const bool alive = operation.kind != OperationKind::free && operation.generation == token >> 32;
+  const bool alive = operation.kind != OperationKind::free && operation.generation == id >> 32;
   return alive ? &operation : nullptr;
 }
 
-Token Operations::token_of(const Operation& operation) const {
+OperationId Operations::id_of(const Operation& operation) const {
   return std::uint64_t{operation.generation} << 32 | operation.next;
 }
 

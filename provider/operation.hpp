@@ -1,4 +1,4 @@
-// The record of an operation that is under way. Its token travels to the simulator as Command::context and comes
+// The record of an operation that is under way. Its id travels to the simulator as Command::context and comes
 // back in each event that belongs to it; the generation in the upper half tells an event whose record is gone (its
 // end-point was closed) from one of the record's next user.
 #pragma once
@@ -15,7 +15,7 @@ namespace peer {
 struct Entry;
 }
 
-using Token = std::uint64_t;  // 0: no operation
+using OperationId = std::uint64_t;  // 0: no operation
 
 enum class OperationKind : std::uint8_t { free = 0, transfer, receive, peek, claim };
 
@@ -43,9 +43,9 @@ class Operations {
  public:
   // A zeroed record; nullptr without memory.
   Operation* add(OperationKind kind);
-  // nullptr when the token's record is gone.
-  Operation* find(Token token);
-  Token token_of(const Operation& operation) const;
+  // nullptr when the id's record is gone.
+  Operation* find(OperationId id);
+  OperationId id_of(const Operation& operation) const;
   void remove(Operation& operation);
   void remove_all_of(const Endpoint& endpoint);
   // An operation of that kind which the user knows by `context`, or nullptr.

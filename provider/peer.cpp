@@ -49,7 +49,7 @@ int watch(const Session& session, Endpoint& endpoint) {
   auto command = endpoint.command(CommandKind::tagged_peek);
   command.flags = command_flag::any_source | command_flag::claim | command_flag::waits;
   command.ignore = ~std::uint64_t{0};
-  command.context = session.state().operations.token_of(*operation);
+  command.context = session.state().operations.id_of(*operation);
   session.channel().push(command, nullptr);
   return 0;
 }
@@ -67,8 +67,8 @@ int take(const Session& session, Operation& claim, Entry& entry) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::receive, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   auto command = endpoint.command(CommandKind::receive_claimed);
-  command.claim = operations.token_of(claim);
-  command.context = operations.token_of(*operation);
+  command.claim = operations.id_of(claim);
+  command.context = operations.id_of(*operation);
   operation->entry = &entry;
   if (entry.count != 0) {
     operation->buffer = entry.parts[0].iov_base;
@@ -106,8 +106,8 @@ int discard_tagged(Entry* entry) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->discards = true;
   auto command = claim.endpoint->command(CommandKind::receive_claimed);
-  command.claim = operations.token_of(claim);
-  command.context = operations.token_of(*operation);
+  command.claim = operations.id_of(claim);
+  command.context = operations.id_of(*operation);
   operations.remove(claim);
   session.channel().push(command, nullptr);
   return 0;
@@ -165,9 +165,9 @@ int watch_arrivals(const Session& session, Endpoint& endpoint) {
   return 0;
 }
 
-Completion arrival(const Operation& watch, const wire::Event& event, Token token) {
+Completion arrival(const Operation& watch, const wire::Event& event, OperationId id) {
   Completion completion{};
-  completion.arrived = token;
+  completion.arrived = id;
   completion.flags = watch.flags;
   if ((event.flags & wire::event_flag::has_data) != 0) {
     completion.flags |= FI_REMOTE_CQ_DATA;

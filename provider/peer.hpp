@@ -28,7 +28,7 @@ int watch_arrivals(const Session& session, Endpoint& endpoint);
 
 // The answer to a waiting peek goes to the completion queue as an arrival; it is met in the order of completions,
 // one with each read, so that what the owner sees depends on the rank's instant only.
-Completion arrival(const Operation& watch, const wire::Event& event, Token token);
+Completion arrival(const Operation& watch, const wire::Event& event, OperationId id);
 void meet(const Session& session, const Completion& arrival);
 
 // A completion goes to the owner's queue.

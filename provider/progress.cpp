@@ -95,7 +95,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
 
 void peeked(Process& state, Operation& operation, const Event& event, int error) {
   if (operation.waits) {
-    operation.queue->put(peer::arrival(operation, event, state.operations.token_of(operation)));
+    operation.queue->put(peer::arrival(operation, event, state.operations.id_of(operation)));
     state.news.delivered(operation.queue->outlet);
     operation.kind = OperationKind::claim;
     return;

@@ -72,7 +72,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
   const bool wanted = wants_event(operation, command) || operation.buffer != nullptr;
   if (wanted) {
     command.flags |= wire::command_flag::wants_completion;
-    command.context = state.operations.token_of(operation);
+    command.context = state.operations.id_of(operation);
   }
   if ((stable && fetched(state.environment, command.kind)) || needs_dma(session, operation, command)) {
     command.flags |= wire::command_flag::by_dma;

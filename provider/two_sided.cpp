@@ -48,7 +48,7 @@ Completing receive_completing(const Endpoint& endpoint, const ReceiveCall& call)
 
 void push_receive(const Session& session, Operation& operation, wire::Command& command) {
   wire::Channel& channel = session.channel();
-  command.context = session.state().operations.token_of(operation);
+  command.context = session.state().operations.id_of(operation);
   channel.charge(channel.costs().receive_ps);
   channel.push(command, nullptr);
 }
@@ -99,7 +99,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
       begin_operation(session.state(), endpoint, OperationKind::receive, receive_completing(endpoint, call));
   if (operation == nullptr) return -FI_ENOMEM;
   auto command = endpoint.command(CommandKind::receive_claimed);
-  command.claim = operations.token_of(*claim);
+  command.claim = operations.id_of(*claim);
   operations.remove(*claim);
   operation->discards = (call.flags & FI_DISCARD) != 0;
   if (!operation->discards) {

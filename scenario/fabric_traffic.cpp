@@ -186,7 +186,7 @@ class Traffic final : public Handler, public TransferSink {
 void print(const storage::StorageTraffic& traffic, std::uint64_t end_ps) {
   for (std::size_t number = 0; number < traffic.totals().size(); ++number) {
     const storage::StreamTotals& totals = traffic.totals()[number];
-    const auto operations = static_cast<double>(totals.operations);
+    const auto operations = static_cast<double>(totals.exchanges);
     const auto line = [&](const char* what, double value) { std::printf("storage%zu.%s %.3f\n", number, what, value); };
     line("gbps", static_cast<double>(totals.bytes) / (static_cast<double>(end_ps) / 1e12) / 1e9);
     line("operations", operations);

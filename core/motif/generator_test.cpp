@@ -23,8 +23,8 @@ Spec sample() {
   return machine.spec();
 }
 
-std::uint64_t latency_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count) {
-  const std::vector<std::uint64_t> times = latencies_ps(stand, operation, a, b, size, count);
+std::uint64_t latency_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count) {
+  const std::vector<std::uint64_t> times = latencies_ps(stand, verb, a, b, size, count);
   CHECK(times.size() == count);
   return std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / count;
 }
@@ -37,17 +37,17 @@ constexpr std::uint64_t frame_ps(std::uint64_t bytes) { return (bytes + 64) * 40
 TEST_CASE("a message takes what is written: command, egress, way, ingress, completion") {
   const Spec spec = sample();
   Stand stand(spec);
-  CHECK(latency_ps(stand, Operation::send, {0}, {1}, Bytes{8}, 5) ==
+  CHECK(latency_ps(stand, Verb::send, {0}, {1}, Bytes{8}, 5) ==
         100'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000);
 }
 
 TEST_CASE("a write is complete when its acknowledgement of 32 bytes is home, a read when the data is placed") {
   const Spec spec = sample();
   Stand writes(spec);
-  CHECK(latency_ps(writes, Operation::write, {0}, {1}, Bytes{8}, 3) >=
+  CHECK(latency_ps(writes, Verb::write, {0}, {1}, Bytes{8}, 3) >=
         100'000 + 200'000 + way_ps + frame_ps(8) + way_ps + 32 * 40 + 50'000);
   Stand reads(spec);
-  CHECK(latency_ps(reads, Operation::read, {0}, {1}, Bytes{8}, 3) ==
+  CHECK(latency_ps(reads, Verb::read, {0}, {1}, Bytes{8}, 3) ==
         100'000 + 200'000 + way_ps + frame_ps(0) + 300'000 + 400'000 + way_ps + frame_ps(8) + 300'000 + 50'000);
 }
 
@@ -55,11 +55,11 @@ TEST_CASE("a stream of large writes runs at the link's rate less the headers, bo
   const Spec spec = sample();
   Stand one(spec);
   // 200 x 64 KiB at 25 GB/s x 2048/2112 take 540.67 us; filling and draining the pipe some 2 us more.
-  const std::uint64_t one_way = stream_ps(one, Operation::write, {0}, {1}, Bytes{65536}, 200, 16, false);
+  const std::uint64_t one_way = stream_ps(one, Verb::write, {0}, {1}, Bytes{65536}, 200, 16, false);
   CHECK(one_way >= 540'672'000);
   CHECK(one_way <= 545'000'000);
   Stand two(spec);
-  const std::uint64_t both = stream_ps(two, Operation::write, {0}, {1}, Bytes{65536}, 200, 16, true);
+  const std::uint64_t both = stream_ps(two, Verb::write, {0}, {1}, Bytes{65536}, 200, 16, true);
   CHECK(both >= one_way);
   CHECK(both <= one_way + one_way / 10);  // acknowledgements share the links with data
 }

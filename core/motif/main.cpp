@@ -78,9 +78,9 @@ std::vector<NicId> crowd(const Dragonfly& topology, const std::string& path) {
   return nics;
 }
 
-Operation operation_named(const std::string& name) {
-  const std::map<std::string, Operation> known{
-      {"send", Operation::send}, {"write", Operation::write}, {"read", Operation::read}, {"atomic", Operation::atomic}};
+Verb verb_named(const std::string& name) {
+  const std::map<std::string, Verb> known{
+      {"send", Verb::send}, {"write", Verb::write}, {"read", Verb::read}, {"atomic", Verb::atomic}};
   const auto found = known.find(name);
   if (found == known.end()) throw SpecError("operation = `" + name + "`: accepted is send, write, read or atomic");
   return found->second;
@@ -124,15 +124,14 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   const std::uint64_t count = std::max<std::uint64_t>(arguments.number("count", 100), 1);
   const auto nic = [&](const char* name) { return nic_named(stand.topology(), arguments.text(name)); };
   if (pattern == "latency") {
-    write_times(json,
-                latencies_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
+    write_times(json, latencies_ps(stand, verb_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
   } else if (pattern == "stream") {
     const bool both_ways = arguments.number("both_ways", 0) != 0;
-    const std::uint64_t time_ps = stream_ps(stand, operation_named(arguments.text("operation")), nic("a"), nic("b"),
-                                            size, count, arguments.number("window", 64), both_ways);
-    const double operations = static_cast<double>(count) * (both_ways ? 2 : 1);
-    json.member("bytes_per_s", operations * static_cast<double>(size.count) / (static_cast<double>(time_ps) * 1e-12));
-    json.member("operations_per_s", operations / (static_cast<double>(time_ps) * 1e-12));
+    const std::uint64_t time_ps = stream_ps(stand, verb_named(arguments.text("operation")), nic("a"), nic("b"), size,
+                                            count, arguments.number("window", 64), both_ways);
+    const double commands = static_cast<double>(count) * (both_ways ? 2 : 1);
+    json.member("bytes_per_s", commands * static_cast<double>(size.count) / (static_cast<double>(time_ps) * 1e-12));
+    json.member("operations_per_s", commands / (static_cast<double>(time_ps) * 1e-12));
   } else if (pattern == "ring") {
     ring(arguments, stand, json);
   } else if (pattern == "allreduce") {

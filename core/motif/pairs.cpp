@@ -5,15 +5,15 @@
 namespace dryfly::generator {
 namespace {
 
-RmaKind kind_of(Operation operation) {
-  if (operation == Operation::write) return RmaKind::write;
-  return operation == Operation::read ? RmaKind::read : RmaKind::fetching_atomic;
+RmaKind kind_of(Verb verb) {
+  if (verb == Verb::write) return RmaKind::write;
+  return verb == Verb::read ? RmaKind::read : RmaKind::fetching_atomic;
 }
 
-// Keeps a window of operations under way from one end-point to another.
+// Keeps a window of commands under way from one end-point to another.
 struct Stream {
   Stand& stand;
-  Operation operation;
+  Verb verb;
   EndpointId from;
   EndpointId to;
   Bytes size;
@@ -29,11 +29,11 @@ struct Stream {
       last_done = stand.now();
       next();
     };
-    if (operation == Operation::send) {
+    if (verb == Verb::send) {
       stand.receive(to, size, 0, [] {});
       stand.send(from, to, size, 0, done);
     } else {
-      stand.rma(kind_of(operation), from, to, size, true, done);
+      stand.rma(kind_of(verb), from, to, size, true, done);
     }
   }
 };
@@ -59,28 +59,27 @@ struct PingPong {
 
 }  // namespace
 
-std::vector<std::uint64_t> latencies_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size,
-                                        std::uint64_t count) {
+std::vector<std::uint64_t> latencies_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count) {
   const EndpointId first = stand.open(a);
   const EndpointId second = stand.open(b);
-  if (operation == Operation::send) {
+  if (verb == Verb::send) {
     PingPong game{stand, first, second, size, count};
     game.round();
     stand.run();
     return game.times_ps;
   }
-  Stream single{stand, operation, first, second, size, count};
+  Stream single{stand, verb, first, second, size, count};
   single.next();
   stand.run();
   return single.times_ps;
 }
 
-std::uint64_t stream_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count,
+std::uint64_t stream_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count,
                         std::uint64_t window, bool both_ways) {
   const EndpointId first = stand.open(a);
   const EndpointId second = stand.open(b);
-  Stream there{stand, operation, first, second, size, count};
-  Stream back{stand, operation, second, first, size, both_ways ? count : 0};
+  Stream there{stand, verb, first, second, size, count};
+  Stream back{stand, verb, second, first, size, both_ways ? count : 0};
   for (std::uint64_t n = 0; n < window; ++n) {
     there.next();
     back.next();

@@ -8,17 +8,16 @@
 
 namespace dryfly::generator {
 
-enum class Operation { send, write, read, atomic };
+enum class Verb { send, write, read, atomic };
 
-// One operation at a time between two NICs. `send` is half a round trip, as osu_latency counts; the others are from
+// One command at a time between two NICs. `send` is half a round trip, as osu_latency counts; the others are from
 // the command to its completion, as cxi_write_lat, cxi_read_lat and cxi_atomic_lat count.
-// One entry for each operation.
-std::vector<std::uint64_t> latencies_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size,
-                                        std::uint64_t count);
+// One entry for each command.
+std::vector<std::uint64_t> latencies_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count);
 
-// `window` operations under way at once until `count` are done, from a to b or in both directions. The time from the
+// `window` commands under way at once until `count` are done, from a to b or in both directions. The time from the
 // first command to the last completion.
-std::uint64_t stream_ps(Stand& stand, Operation operation, NicId a, NicId b, Bytes size, std::uint64_t count,
+std::uint64_t stream_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count,
                         std::uint64_t window, bool both_ways);
 
 // What MPI adds to a message on the CPU of either side.

@@ -27,12 +27,12 @@ RemoteMemory::RemoteMemory(Transport& transport, Host& host, const NicSpec& spec
     : transport_(transport), host_(host), spec_(spec), totals_(totals) {}
 
 void RemoteMemory::start(const RmaCommand& command) {
-  const std::uint32_t index = operations_.acquire();
-  Operation& operation = operations_[index];
-  operation.command = command;
-  operation.on_node = transport_.on_node(command.source, command.target);
-  if (!operation.on_node) ++operation.unacknowledged;
-  if (!operation.on_node) count_command(command);
+  const std::uint32_t index = accesses_.acquire();
+  Access& access = accesses_[index];
+  access.command = command;
+  access.on_node = transport_.on_node(command.source, command.target);
+  if (!access.on_node) ++access.unacknowledged;
+  if (!access.on_node) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
                           {Step::rma_request, index}, fetched_for(command));
@@ -70,33 +70,33 @@ void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
 }
 
 Landing RemoteMemory::landing_of(Parcel parcel) const {
-  const RmaCommand& command = operations_[parcel.operation].command;
+  const RmaCommand& command = accesses_[parcel.operation].command;
   if (parcel.step == Step::rma_response) return {command.source, command.size};
   return {command.target, command.kind == RmaKind::read ? Bytes{0} : command.size};
 }
 
 void RemoteMemory::acknowledged(Parcel parcel) {
-  const RmaCommand& command = operations_[parcel.operation].command;
+  const RmaCommand& command = accesses_[parcel.operation].command;
   if (command.flush && !is_answered(command.kind)) return transport_.flush(command.target, parcel);
   flushed(parcel);
 }
 
 void RemoteMemory::flushed(Parcel parcel) {
-  --operations_[parcel.operation].unacknowledged;
+  --accesses_[parcel.operation].unacknowledged;
   complete_if_idle(parcel.operation);
 }
 
 // A request whose acknowledgements alone were lost is an error at its source too, unless its answer still comes.
 void RemoteMemory::failed(Parcel parcel, bool delivered) {
-  Operation& operation = operations_[parcel.operation];
-  --operation.unacknowledged;
-  const bool answered = is_answered(operation.command.kind);
+  Access& access = accesses_[parcel.operation];
+  --access.unacknowledged;
+  const bool answered = is_answered(access.command.kind);
   if (delivered && answered) return complete_if_idle(parcel.operation);
-  operation.error = error_unreachable;
-  if (!delivered) operation.over = true;
+  access.error = error_unreachable;
+  if (!delivered) access.over = true;
   if (!delivered && answered) {
-    const EndpointId source = operation.command.source;
-    const Token token = operation.command.token;
+    const EndpointId source = access.command.source;
+    const Token token = access.command.token;
     complete_if_idle(parcel.operation);
     return host_.rma_done(source, token, error_unreachable);
   }
@@ -104,26 +104,26 @@ void RemoteMemory::failed(Parcel parcel, bool delivered) {
 }
 
 void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
-  Operation& operation = operations_[index];
-  const RmaCommand& command = operation.command;
-  if (!operation.on_node) count_request(command);
+  Access& access = accesses_[index];
+  const RmaCommand& command = access.command;
+  if (!access.on_node) count_request(command);
   if (transport_.same_network(command.source, command.target)) {
-    count(totals_, protocol_of(command.kind), operation.on_node, switch_hops, command.size);
-    host_.rma_delivered(command, operation.on_node, switch_hops);
-    operation.error = host_.apply(command.token);
+    count(totals_, protocol_of(command.kind), access.on_node, switch_hops, command.size);
+    host_.rma_delivered(command, access.on_node, switch_hops);
+    access.error = host_.apply(command.token);
   } else {
-    operation.error = error_other_network;
+    access.error = error_other_network;
   }
   if (is_answered(command.kind)) return respond(index);
-  operation.over = true;
+  access.over = true;
   complete_if_idle(index);
 }
 
 void RemoteMemory::respond(std::uint32_t index) {
-  Operation& operation = operations_[index];
-  const RmaCommand& command = operation.command;
-  if (!operation.on_node) ++operation.unacknowledged;
-  const bool refused = operation.error != 0;
+  Access& access = accesses_[index];
+  const RmaCommand& command = access.command;
+  if (!access.on_node) ++access.unacknowledged;
+  const bool refused = access.error != 0;
   const Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
   if (command.kind == RmaKind::read && !refused) {
     transport_.fetch_and_send(back, {Step::rma_response, index});
@@ -133,22 +133,22 @@ void RemoteMemory::respond(std::uint32_t index) {
 }
 
 void RemoteMemory::response_arrived(std::uint32_t index) {
-  Operation& operation = operations_[index];
-  const EndpointId source = operation.command.source;
-  const Token token = operation.command.token;
-  const int error = operation.error;
-  operation.over = true;
+  Access& access = accesses_[index];
+  const EndpointId source = access.command.source;
+  const Token token = access.command.token;
+  const int error = access.error;
+  access.over = true;
   complete_if_idle(index);
   host_.rma_done(source, token, error);
 }
 
 // The data that a read or fetch asked for completes it at its source, everything else this does.
 void RemoteMemory::complete_if_idle(std::uint32_t index) {
-  const Operation& operation = operations_[index];
-  if (!operation.over || operation.unacknowledged > 0) return;
-  const RmaCommand command = operation.command;
-  const int error = operation.error;
-  operations_.release(index);
+  const Access& access = accesses_[index];
+  if (!access.over || access.unacknowledged > 0) return;
+  const RmaCommand command = access.command;
+  const int error = access.error;
+  accesses_.release(index);
   if (!is_answered(command.kind)) host_.rma_done(command.source, command.token, error);
 }
 

@@ -26,11 +26,11 @@ class RemoteMemory {
   void flushed(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
 
-  void restart() { operations_.restart(); }
-  bool at_rest() const { return operations_.in_use() == 0; }
+  void restart() { accesses_.restart(); }
+  bool at_rest() const { return accesses_.in_use() == 0; }
 
  private:
-  struct Operation {
+  struct Access {
     RmaCommand command;
     bool on_node = false;
     bool over = false;  // nothing follows but acknowledgements
@@ -42,16 +42,16 @@ class RemoteMemory {
   bool is_inline(const RmaCommand& command) const;
   void count_command(const RmaCommand& command);
   void count_request(const RmaCommand& command);
-  void request_arrived(std::uint32_t operation, std::uint32_t switch_hops);
-  void respond(std::uint32_t operation);
-  void response_arrived(std::uint32_t operation);
-  void complete_if_idle(std::uint32_t operation);
+  void request_arrived(std::uint32_t access, std::uint32_t switch_hops);
+  void respond(std::uint32_t access);
+  void response_arrived(std::uint32_t access);
+  void complete_if_idle(std::uint32_t access);
 
   Transport& transport_;
   Host& host_;
   const NicSpec& spec_;
   NicTotals& totals_;
-  Pool<Operation> operations_;
+  Pool<Access> accesses_;
 };
 
 }  // namespace dryfly::nic

@@ -19,7 +19,7 @@ struct Stream {
   Direction direction = Direction::write;
   std::vector<NicId> clients;
   Rate rate;       // of each client NIC, asked for
-  Bytes transfer;  // of one operation
+  Bytes transfer;  // of one exchange
   Duration from;   // since virtual time has started
   Duration until;
   Bytes amount;  // of each client NIC; 0: as long as it lasts
@@ -32,7 +32,7 @@ struct Plan {
   Rate server_rate;             // of a server's NIC: what its storage gives or takes
   Duration server_latency;      // of a request in a server
   Bytes request;                // a request, and a reply
-  std::uint32_t in_flight = 1;  // operations of one client NIC and stream
+  std::uint32_t in_flight = 1;  // exchanges of one client NIC and stream
   std::vector<Stream> streams;
 
   static bool any_in(const Spec& spec);

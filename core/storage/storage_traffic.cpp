@@ -55,13 +55,13 @@ void StorageTraffic::begin(std::uint32_t index) {
     client.waits = true;
     return;
   }
-  const std::uint32_t number = take_operation();
-  Operation& operation = operations_[number];
+  const std::uint32_t number = take_exchange();
+  Exchange& exchange = exchanges_[number];
   const RandomStream random{plan_.seed, index, Purpose::workload};
-  operation.client = index;
-  operation.server = random.below(++client.begun, static_cast<std::uint32_t>(servers_.size()));
-  operation.size = size;
-  operation.begun = engine_.now();
+  exchange.client = index;
+  exchange.server = random.below(++client.begun, static_cast<std::uint32_t>(servers_.size()));
+  exchange.size = size;
+  exchange.begun = engine_.now();
   ++client.in_flight;
   submit(number, Step::request);
   client.due = client.due + transmission_time(stream.transfer, stream.rate);
@@ -70,36 +70,36 @@ void StorageTraffic::begin(std::uint32_t index) {
 }
 
 void StorageTraffic::requested(std::uint32_t number) {
-  const Operation& operation = operations_[number];
-  Server& server = servers_[operation.server];
+  const Exchange& exchange = exchanges_[number];
+  Server& server = servers_[exchange.server];
   const Instant turn = std::max(engine_.now(), server.busy_until);
-  server.busy_until = turn + transmission_time(operation.size, plan_.server_rate);
+  server.busy_until = turn + transmission_time(exchange.size, plan_.server_rate);
   schedule(turn + plan_.server_latency, Kind::serve, number);
 }
 
 void StorageTraffic::serve(std::uint32_t number) {
-  const Direction direction = plan_.streams[clients_[operations_[number].client].stream].direction;
+  const Direction direction = plan_.streams[clients_[exchanges_[number].client].stream].direction;
   submit(number, direction == Direction::read ? Step::data : Step::get);
 }
 
 void StorageTraffic::submit(std::uint32_t number, Step step) {
-  Operation& operation = operations_[number];
-  const Client& client = clients_[operation.client];
+  Exchange& exchange = exchanges_[number];
+  const Client& client = clients_[exchange.client];
   const Stream& stream = plan_.streams[client.stream];
-  const NicId server = servers_[operation.server].nic;
+  const NicId server = servers_[exchange.server].nic;
   const bool reads = stream.direction == Direction::read;
   const bool from_client = step == Step::request || (step == Step::data && !reads);
   Transfer transfer;
   transfer.source = from_client ? client.nic : server;
   transfer.target = from_client ? server : client.nic;
   transfer.size = plan_.request;
-  if (step == Step::data) transfer.size = operation.size;
+  if (step == Step::data) transfer.size = exchange.size;
   if (step == Step::get) transfer.size = Bytes{0};
   transfer.traffic_class = stream.traffic_class;
   // Of a Get neither the request nor the answer is ordered.
   transfer.ordered = step == Step::request || step == Step::reply || (step == Step::data && reads);
   transfer.handle = number << step_bits | static_cast<std::uint32_t>(step);
-  ++operation.open;
+  ++exchange.open;
   NicCounters& source = counters_.try_emplace(transfer.source, NicCounters{.nic = transfer.source}).first->second;
   NicCounters& target = counters_.try_emplace(transfer.target, NicCounters{.nic = transfer.target}).first->second;
   count_transfer(source, target, transfer, step == Step::data && !reads, framing_);
@@ -108,7 +108,7 @@ void StorageTraffic::submit(std::uint32_t number, Step step) {
 
 void StorageTraffic::delivered(std::uint32_t handle, std::uint32_t) {
   const std::uint32_t number = handle >> step_bits;
-  const bool reads = plan_.streams[clients_[operations_[number].client].stream].direction == Direction::read;
+  const bool reads = plan_.streams[clients_[exchanges_[number].client].stream].direction == Direction::read;
   switch (static_cast<Step>(handle & ((1U << step_bits) - 1))) {
     case Step::request:
       return requested(number);
@@ -125,7 +125,7 @@ void StorageTraffic::delivered(std::uint32_t handle, std::uint32_t) {
 void StorageTraffic::acknowledged(std::uint32_t handle) {
   const std::uint32_t number = handle >> step_bits;
   const auto step = static_cast<Step>(handle & ((1U << step_bits) - 1));
-  const bool reads = plan_.streams[clients_[operations_[number].client].stream].direction == Direction::read;
+  const bool reads = plan_.streams[clients_[exchanges_[number].client].stream].direction == Direction::read;
   if (step == Step::data && reads) submit(number, Step::reply);
   let_go(number);
 }
@@ -133,44 +133,44 @@ void StorageTraffic::acknowledged(std::uint32_t handle) {
 void StorageTraffic::failed(std::uint32_t handle, bool delivered) {
   const std::uint32_t number = handle >> step_bits;
   const auto step = static_cast<Step>(handle & ((1U << step_bits) - 1));
-  const bool reads = plan_.streams[clients_[operations_[number].client].stream].direction == Direction::read;
+  const bool reads = plan_.streams[clients_[exchanges_[number].client].stream].direction == Direction::read;
   const bool goes_on = delivered && !(step == Step::data && reads);
   if (!goes_on) end(number, false);
   let_go(number);
 }
 
 void StorageTraffic::end(std::uint32_t number, bool well) {
-  Operation& operation = operations_[number];
-  if (std::exchange(operation.ended, true)) return;
-  Client& client = clients_[operation.client];
+  Exchange& exchange = exchanges_[number];
+  if (std::exchange(exchange.ended, true)) return;
+  Client& client = clients_[exchange.client];
   StreamTotals& totals = totals_[client.stream];
   if (!stopped_ && well) {
-    const Duration latency = engine_.now() - operation.begun;
-    ++totals.operations;
-    totals.bytes += operation.size.count;
+    const Duration latency = engine_.now() - exchange.begun;
+    ++totals.exchanges;
+    totals.bytes += exchange.size.count;
     totals.latency_sum = totals.latency_sum + latency;
     totals.latency_max = std::max(totals.latency_max, latency);
   }
   if (!stopped_ && !well) ++totals.failed;
   --client.in_flight;
-  if (std::exchange(client.waits, false)) schedule(engine_.now(), Kind::begin, operation.client);
+  if (std::exchange(client.waits, false)) schedule(engine_.now(), Kind::begin, exchange.client);
 }
 
 // Its number may be given anew when nothing can come back for it.
 void StorageTraffic::let_go(std::uint32_t number) {
-  Operation& operation = operations_[number];
-  if (--operation.open == 0 && operation.ended) free_.push_back(number);
+  Exchange& exchange = exchanges_[number];
+  if (--exchange.open == 0 && exchange.ended) free_.push_back(number);
 }
 
-std::uint32_t StorageTraffic::take_operation() {
+std::uint32_t StorageTraffic::take_exchange() {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(operations_.size()));
-    operations_.emplace_back();
-    DRYFLY_CHECK(operations_.size() < std::size_t{1} << (32 - step_bits - background_bits));
+    free_.push_back(static_cast<std::uint32_t>(exchanges_.size()));
+    exchanges_.emplace_back();
+    DRYFLY_CHECK(exchanges_.size() < std::size_t{1} << (32 - step_bits - background_bits));
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  operations_[number] = {};
+  exchanges_[number] = {};
   return number;
 }
 

@@ -3,13 +3,13 @@
 //
 // Models how a Lustre server moves data over kfabric, as the specification says of Slingshot: the client sends a
 // request; for a read the server puts the data in order into the client's memory, for a write it gets it from there;
-// then it replies. A client NIC begins an operation at even distances that give its rate, the first after a drawn
-// part of one, and has no more than `in_flight` under way: one that is late makes up for it. Each operation goes to a
+// then it replies. A client NIC begins an exchange at even distances that give its rate, the first after a drawn
+// part of one, and has no more than `in_flight` under way: one that is late makes up for it. Each exchange goes to a
 // server NIC drawn for it, as a file striped over all servers would spread them. A server's storage takes or gives
 // its rate and answers after its latency. What these numbers are and where they come from: data/hardware/storage.toml.
 //
-// Leaves out: metadata, locks, caches, several servers for one operation; and of the NICs the pace of commands and the
-// PCIe that the NICs of a socket share: an operation is long, and its latencies in the NICs are part of the server's.
+// Leaves out: metadata, locks, caches, several servers for one exchange; and of the NICs the pace of commands and the
+// PCIe that the NICs of a socket share: an exchange is long, and its latencies in the NICs are part of the server's.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ namespace dryfly::storage {
 
 // What a stream has done.
 struct StreamTotals {
-  std::uint64_t operations = 0;  // ended well
-  std::uint64_t bytes = 0;       // of these
-  std::uint64_t failed = 0;      // given up by a NIC
-  Duration latency_sum;          // from an operation's begin to its reply
+  std::uint64_t exchanges = 0;  // ended well
+  std::uint64_t bytes = 0;      // of these
+  std::uint64_t failed = 0;     // given up by a NIC
+  Duration latency_sum;         // from an exchange's begin to its reply
   Duration latency_max;
 };
 
@@ -41,7 +41,7 @@ class StorageTraffic final : private Handler, private TransferSink {
   SharedNetwork& network() { return network_; }
 
   void start(Instant at);
-  // No operation begins any more; those under way take their course.
+  // No exchange begins any more; those under way take their course.
   void stop() { stopped_ = true; }
 
   const Plan& plan() const { return plan_; }
@@ -57,7 +57,7 @@ class StorageTraffic final : private Handler, private TransferSink {
   struct Client {
     std::uint32_t stream = 0;
     NicId nic;
-    Instant due;  // of the next operation
+    Instant due;  // of the next exchange
     std::uint64_t begun = 0;
     std::uint32_t in_flight = 0;
     bool waits = false;  // for one under way to end
@@ -66,7 +66,7 @@ class StorageTraffic final : private Handler, private TransferSink {
     NicId nic;
     Instant busy_until;
   };
-  struct Operation {
+  struct Exchange {
     std::uint32_t client = 0;
     std::uint32_t server = 0;
     Bytes size;
@@ -84,13 +84,13 @@ class StorageTraffic final : private Handler, private TransferSink {
   void failed(std::uint32_t handle, bool delivered) override;
 
   void begin(std::uint32_t client);
-  void serve(std::uint32_t operation);
-  void requested(std::uint32_t operation);
-  void end(std::uint32_t operation, bool well);
-  void let_go(std::uint32_t operation);
+  void serve(std::uint32_t exchange);
+  void requested(std::uint32_t exchange);
+  void end(std::uint32_t exchange, bool well);
+  void let_go(std::uint32_t exchange);
   Bytes next_size(const Client& client) const;
-  void submit(std::uint32_t operation, Step step);
-  std::uint32_t take_operation();
+  void submit(std::uint32_t exchange, Step step);
+  std::uint32_t take_exchange();
   void schedule(Instant at, Kind kind, std::uint32_t index);
 
   Engine& engine_;
@@ -101,7 +101,7 @@ class StorageTraffic final : private Handler, private TransferSink {
   bool stopped_ = false;
   std::vector<Client> clients_;
   std::vector<Server> servers_;
-  std::vector<Operation> operations_;
+  std::vector<Exchange> exchanges_;
   std::vector<std::uint32_t> free_;
   std::vector<StreamTotals> totals_;
   std::map<NicId, NicCounters> counters_;

@@ -51,7 +51,7 @@ TEST_CASE("a stream with an amount writes all of it, the rest of a transfer incl
   Stand stand("storage.streams 1\n" + stream(0, "write", "0-1", "storage.stream.0.nic_amount_bytes 100000\n"));
   stand.traffic.start(Instant{0});
   stand.engine.run(never);
-  CHECK(stand.traffic.totals()[0].operations == 4);
+  CHECK(stand.traffic.totals()[0].exchanges == 4);
   CHECK(stand.traffic.totals()[0].bytes == 200'000);
   CHECK(stand.network.at_rest());
   CHECK(stand.network.credit_bytes_outstanding() == 0);
@@ -98,7 +98,7 @@ TEST_CASE("the servers' storage bounds what many clients get") {
   CHECK(stand.traffic.totals()[0].bytes > 8 * 9'000'000'000ULL / 500);
 }
 
-TEST_CASE("after stop() no operation begins, and after the end of a stream none either") {
+TEST_CASE("after stop() no exchange begins, and after the end of a stream none either") {
   Stand stopped("storage.streams 1\n" + stream(0, "write", "0-3"));
   stopped.traffic.start(Instant{0});
   stopped.engine.run(Instant{300 * us});
@@ -112,8 +112,8 @@ TEST_CASE("after stop() no operation begins, and after the end of a stream none 
   ended.engine.run(never);
   CHECK(ended.engine.now() < Instant{500 * us});
   // 2 GB/s are 64 KiB in 32.8 us: nine or ten times in 300 us, from four NICs.
-  CHECK(ended.traffic.totals()[0].operations >= 36);
-  CHECK(ended.traffic.totals()[0].operations <= 40);
+  CHECK(ended.traffic.totals()[0].exchanges >= 36);
+  CHECK(ended.traffic.totals()[0].exchanges <= 40);
 }
 
 TEST_CASE("the engine stops when the job has nothing in the network, though other traffic goes on") {
@@ -171,9 +171,9 @@ TEST_CASE("what a NIC that is down gives up is counted, and the others go on") {
   stand.network.restart(Instant{0});
   stand.traffic.start(Instant{0});
   stand.engine.run(never);
-  // Ten operations of each: those of NIC 0 fail by their requests, eight at a time. One time-out for each eight.
+  // Ten exchanges of each: those of NIC 0 fail by their requests, eight at a time. One time-out for each eight.
   CHECK(stand.traffic.totals()[0].failed == 10);
-  CHECK(stand.traffic.totals()[0].operations == 10);
+  CHECK(stand.traffic.totals()[0].exchanges == 10);
   CHECK(stand.network.at_rest());
   const auto timeouts = stand.network.timeouts_by_nic();
   CHECK(timeouts.size() == 1);

@@ -209,10 +209,10 @@ TEST_CASE("a cancelled receive is an error FI_ECANCELED; there is nothing else t
   char buffer[4];
   int context = 0;
   REQUIRE(fi_trecv(rig.endpoint, buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, 0, 0, &context) == 0);
-  const std::uint64_t token = rig.last().context;
+  const std::uint64_t id = rig.last().context;
   REQUIRE(fi_cancel(&rig.endpoint->fid, &context) == 0);
   CHECK(rig.last().kind == CommandKind::cancel);
-  CHECK(rig.last().context == token);
+  CHECK(rig.last().context == id);
   rig.run.add(rig.answer(EventKind::cancelled));
   fi_cq_tagged_entry entry{};
   REQUIRE(fi_cq_read(rig.queue, &entry, 1) == -FI_EAVAIL);
