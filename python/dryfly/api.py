@@ -18,8 +18,8 @@ from typing import Any
 
 from dryfly.base.errors import RunError, UserError
 from dryfly.case.case import Case
-from dryfly.run.run import Runner
 from dryfly.run.run import run as run_job
+from dryfly.run.runner import Runner
 
 
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:

@@ -20,3 +20,21 @@ def test_one_row_of_each_kind_is_measured(dryfly: Dryfly, tmp_path: Path) -> Non
     assert rows["latency flat up to 64 B: 64 B over 1 B"]["error"] == 0
     assert rows["loopback of one NIC"]["dryfly"] is None
     assert "predicted rows: median absolute error" in ended.stdout
+
+
+def test_a_measurement_is_made_under_other_conditions(dryfly: Dryfly, tmp_path: Path) -> None:
+    """300 ns more in each switch: a program and commands given to the NICs, one switch or more apart, both feel it."""
+    chosen = ("--only", "cxi_send_lat 8 B", "--only", "osu_latency, host buffers, 8 B", "--quiet")
+    flags = ("--set", "fabric.switch.latency=650 ns", "--seed", "1")
+    figures = []
+    for name, changed in (("as-published", ()), ("slower", flags)):
+        file = tmp_path / f"{name}.json"
+        ended = dryfly("reproduce", "fabric", *chosen, *changed, "--json", file).succeeded()
+        assert "measuring" not in ended.stderr
+        content = json.loads(file.read_text(encoding="utf-8"))
+        figures.append({row["quantity"]: row["dryfly"] for row in content["rows"]})
+    assert content["given"] == {"sets": ["fabric.switch.latency=650 ns"], "seed": 1}
+    before, after = figures
+    assert len(before) >= 2
+    for quantity, figure in before.items():
+        assert after[quantity] > figure + 0.29, quantity

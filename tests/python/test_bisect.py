@@ -108,7 +108,7 @@ def _options(folder: Path, **changes: Any) -> Options:
 
 def _slow_from(least: int) -> Callable[[Trial], str]:
     def figure(trial: Trial) -> str:
-        size = int(dict(trial.setting.environment)["SIZE"])
+        size = int(dict(trial.case.environment)["SIZE"])
         return f"# Size          Avg Latency(us)\n8         {3.5 if size >= least else 2.25:18.2f}\n"
 
     return figure

@@ -11,13 +11,16 @@ import pytest
 
 from dryfly.apps import benchmarks
 from dryfly.base.errors import UserError
+from dryfly.case.bind import library_of
+from dryfly.case.case import Case
 from dryfly.mpi import libraries as mpi
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.study import changes, trial
+from dryfly.study import changes, variant
 from dryfly.study.changes import Change
 from dryfly.study.compare import Line, Section
 from dryfly.study.plan import Flags, make
-from dryfly.study.trial import Place, Setting, Store, Trial, run_all
+from dryfly.study.trial import Store, Trial, run_all
+from dryfly.study.variant import Variant, base_case
 from dryfly.study.verdict import verdict
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -165,26 +168,29 @@ def libraries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("libraries")
 def test_a_setting_may_have_commas_in_its_values_and_fields_of_the_machine() -> None:
-    made = trial.setting("HAN off: openmpi,OMPI_MCA_coll=^sm,han,fabric.routing.algorithm=minimal,A=1")
+    base = base_case({"sets": ("fabric.link.rate=100 Gb/s",)})
+    made = variant.parse("HAN off: openmpi,OMPI_MCA_coll=^sm,han,fabric.routing.algorithm=minimal,A=1", base)
     assert made.label == "HAN off"
-    assert made.mpi == "openmpi-5.0.11"
-    assert dict(made.environment) == {"OMPI_MCA_coll": "^sm,han", "A": "1"}
-    assert made.sets == ("fabric.routing.algorithm=minimal",)
-    assert trial.setting("openmpi==5.0.8").mpi == "openmpi-5.0.8"
+    assert made.case.mpi == "openmpi-5.0.11"
+    assert dict(made.case.environment) == {"OMPI_MCA_coll": "^sm,han", "A": "1"}
+    assert made.case.sets == ("fabric.link.rate=100 Gb/s", "fabric.routing.algorithm=minimal")
+    assert made.own_sets(base) == ["fabric.routing.algorithm=minimal"]
+    assert variant.parse("openmpi==5.0.8", base).case.mpi == "openmpi-5.0.8"
 
 
 @pytest.mark.usefixtures("libraries")
 def test_a_setting_may_have_flags_of_dryfly_run(tmp_path: Path) -> None:
-    made = trial.setting("openmpi==5.0.11,--on-node=shared,A=1,--provider=linkx")
-    assert made.flags == (("--on-node", "shared"), ("--provider", "linkx"))
-    assert made.shown == "A=1, --on-node=shared, --provider=linkx"
-    line = Trial(setting=made, where=Place(), command=("x",)).line(tmp_path / "json", None)
+    base = base_case({})
+    made = variant.parse("openmpi==5.0.11,--on-node=shared,A=1,--provider=linkx", base)
+    assert made.own_flags(base) == {"--on-node": "shared", "--provider": "linkx"}
+    assert made.shown(base) == "A=1, --on-node=shared, --provider=linkx"
+    line = Trial(case=made.case).line(tmp_path / "json", None)
     assert line[line.index("--on-node") :][:4] == ["--on-node", "shared", "--provider", "linkx"]
     for text in ("mpich,--on-node=both", "mpich,--seed=2"):
         with pytest.raises(UserError, match=r"accepted is provider or shared|--on-node and --provider"):
-            trial.setting(text)
+            variant.parse(text, base)
     with pytest.raises(UserError, match="does not use it"):
-        trial.setting("mpich,--provider=linkx").check()
+        library_of(variant.parse("mpich,--provider=linkx", base).case)
 
 
 def test_those_that_change_alike_share_a_line_and_so_do_all_but_one_of_the_best() -> None:
@@ -192,7 +198,7 @@ def test_those_that_change_alike_share_a_line_and_so_do_all_but_one_of_the_best(
 
     def line(label: str, last: float, *found: Change) -> Line:
         table = {8: 1.0, 16: last}
-        return Line(setting=Setting(label=label), table=table, result={}, changes=found, ranges={})
+        return Line(variant=Variant(label=label, case=base_case({})), table=table, result={}, changes=found, ranges={})
 
     lines = (line("a", 2.0, jump), line("b", 2.0, jump), line("c", 3.0))
     section = Section(benchmark=benchmarks.parse("bcast"), ranks=4, nodes=2, lines=lines)
@@ -204,17 +210,20 @@ def test_those_that_change_alike_share_a_line_and_so_do_all_but_one_of_the_best(
 def test_flags_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(
-        'machine = "aurora"\nnodes = 8\nppn = 4\noptions = "-i 2"\nbenchmarks = ["latency", "bcast -m 1:64"]\n'
+        'machine = "aurora"\nnodes = 8\nppn = 4\nskip-numerics = true\noptions = "-i 2"\n'
+        'benchmarks = ["latency", "bcast -m 1:64"]\n'
         '[[with]]\nlabel = "one"\nmpi = "mpich==5.0.2"\n'
         '[[with]]\nlabel = "two"\nmpi = "openmpi"\nenvironment = { OMPI_MCA_coll = "^sm" }\n'
     )
     plan = make(Flags(file=str(file), given={"nodes": 4}, options=("-i", "7")))
-    assert (plan.where.machine, plan.where.nodes, plan.where.ppn) == ("aurora", 4, 4)
-    assert [setting.label for setting in plan.settings] == ["one", "two"]
+    assert (plan.base.machine, plan.base.nodes, plan.base.ppn, plan.base.skip_numerics) == ("aurora", 4, 4, True)
+    assert [each.label for each in plan.variants] == ["one", "two"]
     latency, bcast = plan.benchmarks
     assert bcast.options == ("-i", "2", "-i", "7", "-m", "1:64")  # the last one counts
-    assert plan.place_of(latency) == Place(machine="aurora", nodes=2, ppn=1)
-    assert plan.place_of(bcast).nodes == 4
+    pair, many = (plan.case_of(benchmark, plan.variants[1]) for benchmark in (latency, bcast))
+    assert (pair.nodes, pair.ppn, pair.machine, pair.mpi) == (2, 1, "aurora", "openmpi-5.0.11")
+    assert (many.nodes, many.ppn, many.environment) == (4, 4, (("OMPI_MCA_coll", "^sm"),))
+    assert many.program == bcast.command()
 
 
 @pytest.mark.usefixtures("libraries")
@@ -277,12 +286,14 @@ def _trials(monkeypatch: pytest.MonkeyPatch, folder: Path, status: int = 0) -> l
         content = (
             '{"virtual_time_s":1,"messages":1,"bytes":1,"protocols":[],"fingerprint":"","repeatable":true,"health":[]}'
         )
-        script = f"echo {self.command[0]} >> {folder}/ran; echo '{content}' > {json_file}; echo '8 2.5'; exit {status}"
+        script = (
+            f"echo {self.case.program[0]} >> {folder}/ran; echo '{content}' > {json_file}; echo '8 2.5'; exit {status}"
+        )
         return ["sh", "-c", script]
 
     monkeypatch.setattr(Trial, "line", line)
-    monkeypatch.setattr(Trial, "key", lambda self: self.command[0])
-    return [Trial(setting=Setting(label="x"), where=Place(), command=(name,)) for name in ("a", "b", "c")]
+    monkeypatch.setattr(Trial, "key", lambda self: self.case.program[0])
+    return [Trial(case=Case(program=(name,))) for name in ("a", "b", "c")]
 
 
 def _ran(folder: Path) -> list[str]:

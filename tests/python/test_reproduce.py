@@ -91,4 +91,4 @@ def test_what_is_not_there_is_said_in_one_sentence() -> None:
     with pytest.raises(UserError, match="known are fabric"):
         published.load("weather")
     with pytest.raises(UserError, match="no row has such"):
-        reproduce.reproduce("fabric", only=("zebra",), json_file=None)
+        reproduce.reproduce("fabric", reproduce.Options(only=("zebra",)))

@@ -10,9 +10,8 @@ import pytest
 
 from dryfly.base.errors import RunError
 from dryfly.base.folder import RunFolder
-from dryfly.case.placement import place
-from dryfly.case.resolve import ComputeSpec
-from dryfly.machine.machine import load
+from dryfly.case.bind import BoundCase, bind
+from dryfly.case.case import Case
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import result
 from dryfly.result.finding import Finding
@@ -20,12 +19,8 @@ from dryfly.result.finding import Finding
 MPI = MpiLibrary(name="mpich-5.0.2", family="mpich", version="5.0.2", prefix="/p", libmpi="/p/m", libfabric="/p/f")
 
 
-def inputs(compute: str = "none") -> result.RunInput:
-    machine = load("testbed")
-    return result.RunInput(
-        machine=machine, placement=place(machine, nodes=2), seed=1, compute=ComputeSpec.parse(compute), mpi=MPI,
-        program=("prog",), spec="machine testbed\n",
-    )  # fmt: skip
+def bound(compute: str = "none") -> BoundCase:
+    return bind(Case(program=("prog",), nodes=2, compute=compute))
 
 
 def rank(number: int, computing: int, waiting: int, dropped_ns: int = 0) -> dict[str, Any]:
@@ -41,7 +36,7 @@ def rank(number: int, computing: int, waiting: int, dropped_ns: int = 0) -> dict
 
 def test_the_slowest_rank_is_the_one_that_the_others_wait_for() -> None:
     counted = {"virtual_time_ps": 10**10, "ranks": [rank(0, 10**9, 8 * 10**9), rank(1, 7 * 10**9, 2 * 10**9)]}
-    built = result.build(inputs(), counted, wall_time_s=2.0, findings=[])
+    built = result.build(bound(), counted, mpi=MPI, wall_time_s=2.0, findings=[])
     assert built["time"]["slowest"]["rank"] == 1
     assert built["time"]["mean"]["computing_s"] == pytest.approx(0.004)  # (1 + 7) / 2 ms
     assert built["ranks_detail"][1]["node"] == "t1"
@@ -52,20 +47,22 @@ def test_a_warning_appears_when_more_than_two_percent_was_dropped() -> None:
     # Two ranks of 10 ms: 0.4 ms are 2 % of the job's 20 ms.
     for dropped_ns, warned in ((200_000, False), (210_000, True)):
         counted = {"virtual_time_ps": 10**10, "ranks": [rank(n, 10**9, 8 * 10**9, dropped_ns) for n in (0, 1)]}
-        built = result.build(inputs("measured"), counted, wall_time_s=2.0, findings=[])
+        built = result.build(bound("measured"), counted, mpi=MPI, wall_time_s=2.0, findings=[])
         assert any(row["name"] == "dropped_gaps" for row in built["health"]) == warned
         assert not built["repeatable"]
 
 
 def test_what_the_conductor_does_not_say_is_zero() -> None:
-    built = result.build(inputs(), {}, wall_time_s=0.0, findings=[])
+    built = result.build(bound(), {}, mpi=MPI, wall_time_s=0.0, findings=[])
     assert (built["messages"], built["virtual_time_s"], built["ranks_detail"]) == (0, 0.0, [])
     assert built["health"] == []
 
 
 def test_findings_of_one_name_are_one_row_with_their_number() -> None:
     findings = [Finding(name="spinning", text=f"rank {number} computes") for number in range(3)]
-    built = result.build(inputs(), {}, wall_time_s=1.0, findings=[*findings, Finding(name="other", text="careful")])
+    built = result.build(
+        bound(), {}, mpi=MPI, wall_time_s=1.0, findings=[*findings, Finding(name="other", text="careful")]
+    )
     assert [(row["name"], row["severity"], row["count"]) for row in built["health"]] == [
         ("spinning", "warning", 3),
         ("other", "warning", 1),
@@ -76,9 +73,11 @@ def test_findings_of_one_name_are_one_row_with_their_number() -> None:
 
 
 def test_a_rank_that_was_let_go_or_used_several_threads_makes_the_run_not_repeatable() -> None:
-    let_go = result.build(inputs(), {}, wall_time_s=1.0, findings=[Finding(name="let_go", text="rank 0 sleeps")])
+    let_go = result.build(
+        bound(), {}, mpi=MPI, wall_time_s=1.0, findings=[Finding(name="let_go", text="rank 0 sleeps")]
+    )
     threads = {"ranks": [{**rank(0, 1, 1), "several_threads": 1}, rank(1, 1, 1)]}
-    threaded = result.build(inputs(), threads, wall_time_s=1.0, findings=[])
+    threaded = result.build(bound(), threads, mpi=MPI, wall_time_s=1.0, findings=[])
     assert not let_go["repeatable"]
     assert not threaded["repeatable"]
     assert [(row["name"], row["count"]) for row in threaded["health"]] == [("several_threads", 1)]
@@ -86,7 +85,7 @@ def test_a_rank_that_was_let_go_or_used_several_threads_makes_the_run_not_repeat
 
 def test_a_recording_that_did_not_fit_is_in_the_health_table() -> None:
     counted = {"ranks": [{**rank(0, 1, 1), "replay_mismatches": 5}, rank(1, 1, 1)]}
-    built = result.build(inputs(), counted, wall_time_s=1.0, findings=[])
+    built = result.build(bound(), counted, mpi=MPI, wall_time_s=1.0, findings=[])
     assert [(row["name"], row["count"]) for row in built["health"]] == [("replay_mismatch", 1)]
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.case.bind import bind_served
+from dryfly.case.case import Case
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.compute_model import lines as compute_lines
 from dryfly.machine.machine import load, shipped_machines
 from dryfly.machine.schema import FIELDS
 from dryfly.machine.spec_fields import SPEC_FIELDS, field_of, problems
-from dryfly.run.serve import spec_text
 from dryfly.scenario.faults import load as load_faults
 from dryfly.scenario.storage import load as load_storage
 from dryfly.scenario.storage import with_servers
@@ -45,7 +46,7 @@ def test_faults_storage_and_a_model_of_computing_resolve_as_declared() -> None:
     assert "faults.0.kind" in text
     assert "compute.cpu.fp64_per_s" in text
     assert problems(text) == []
-    assert problems(spec_text(testbed, processes=4, seed=1)) == []
+    assert problems(bind_served(Case(), processes=4).spec) == []
 
 
 def test_a_line_that_is_not_as_declared_is_named() -> None:

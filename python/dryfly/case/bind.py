@@ -1,14 +1,18 @@
-"""Loads what a case names, places its ranks and resolves it: the only way from a Case to a spec."""
+"""Loads what a case names, places its ranks and resolves it: the only way from a Case to a spec or a library."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dryfly.base.errors import UserError
+from dryfly.case import environment
 from dryfly.case.case import SEED_MAX, Case
-from dryfly.case.placement import Placement, place
+from dryfly.case.placement import Placement, RankPlace, place
 from dryfly.case.resolve import ComputeSpec, OnNode, resolve
 from dryfly.machine.machine import Machine, load
+from dryfly.machine.names import NodeNames
+from dryfly.mpi import libraries, linkx
+from dryfly.mpi.libraries import MpiLibrary
 from dryfly.scenario import faults
 from dryfly.scenario import storage as storage_files
 from dryfly.scenario.storage import Storage
@@ -61,3 +65,36 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
         storage=streams,
         spec=spec,
     )
+
+
+def bind_served(case: Case, *, processes: int) -> BoundCase:
+    """A fabric that processes join later, `processes` of them at most: their places get nodes then."""
+    machine = load_machine(case)
+    names = NodeNames(machine)
+    down = faults.down_nodes(machine)
+    nodes = [node for node in range(machine.nodes_max) if node not in down]
+    places = tuple(RankPlace(rank=rank, node=nodes[0], local=rank, nic=0) for rank in range(processes))
+    placement, compute = Placement(policy="served", ranks=places), ComputeSpec(mode="none")
+    text = resolve(machine, placement, seed=case.seed, compute=compute)
+    others = "".join(f"run.node.{names.number(node)}.name {names.name(node)}\n" for node in nodes[1:])
+    return BoundCase(
+        case=case,
+        machine=machine,
+        placement=placement,
+        compute=compute,
+        on_node=OnNode.PROVIDER,
+        storage=None,
+        spec=f"{text}{others}run.served 1\n",
+    )
+
+
+def library_of(case: Case, *, needed: str = "") -> MpiLibrary:
+    """`needed`: the family that the program asks for. Raises UserError where it is not there, or does not go with the
+    case."""
+    library = libraries.select(case.mpi, needed=needed)
+    environment.check_on_node(library, OnNode.parse(case.on_node))
+    if case.provider == "linkx":
+        linkx.settings(library, provider_path="", inherited={}, seed=case.seed)
+    with environment.applied(case.environment):
+        environment.check_provider_settings()
+    return library

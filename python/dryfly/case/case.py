@@ -1,4 +1,5 @@
-"""A case: what is run. How it is run (recording, time limits, output) is a Runner's (run/run.py)."""
+"""A case: what is run, which is all that its result depends on. How it is run (recording, time limits, output) is a
+Runner's (run/runner.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ SEED_MAX = 2**63 - 1
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """By the names of the flags of `dryfly run`. `nodes`, `ppn` and `ranks` are counts; None: it follows from the
-    others. `faults` and `storage` are a file, or what one would hold."""
+    others. `faults` and `storage` are a file, or what one would hold. No flag: `environment`."""
 
     program: tuple[str, ...] = ()  # and its arguments
     machine: str = "testbed"  # a name, or a file
@@ -28,3 +29,5 @@ class Case:
     skip_numerics: bool = False
     faults: str | Mapping[str, object] | None = None
     storage: str | Mapping[str, object] | None = None
+    launcher: str = "dryfly"  # of mpi/launchers.py
+    environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from dryfly.base.errors import UserError
@@ -34,6 +35,18 @@ _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 # Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
 # where it would let the others go on (docs/decision/0005).
 _MPICH_THAT_SHARES = (4, 3)
+
+
+@contextmanager
+def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Meanwhile this process has them, and so has what it starts."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:

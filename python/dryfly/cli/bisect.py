@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from dryfly.base.errors import UserError
-from dryfly.case.case import Case
 from dryfly.cli import complete
-from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
+from dryfly.cli.options import PROGRAM_CONTEXT, given_case_options, how, option
 
 
 def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -37,10 +37,11 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
         shell_complete=complete.folders)  # fmt: skip
 @option("--build", metavar="COMMAND", help="Run in each commit's work tree.")
 @option("--prefix", metavar="FOLDER", help="Where the build installs an MPI library, within the work tree.")
-@case_options(
-    without=("mpi", "ranks"),
-    nodes={"default": 2},
-    ppn={"default": 1},
+@given_case_options(
+    without=("mpi",),
+    nodes={"help": "Number of nodes; default: 2."},
+    ppn={"help": "Ranks per node; default: 1."},
+    ranks={"help": "Number of ranks, instead."},
     compute={
         "default": "none",
         "help": "What counts between MPI calls: none, replay:FILE or model; measured is not repeatable.",
@@ -48,16 +49,17 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
 )
 @option("--state", default="dryfly-bisect.json", metavar="FILE", shell_complete=complete.files,
         help="The figures so far: the same command goes on from there.")  # fmt: skip
-@how("json_file", "launcher", "timeout_s",
+@how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the outcome there; - is standard output."},
-     timeout_s={"help": "Wall time after which a run is ended."})  # fmt: skip
+     timeout_s={"help": "Wall time after which a run is ended."},
+     quiet={"help": "Do not tell the figure of each point."})  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...")
-def command(case: Case, launcher: str, **ways: Any) -> None:
+def command(given: Mapping[str, Any], **ways: Any) -> None:
     """Find the release, value or commit from which on a benchmark or program is faster or slower.
 
     dryfly bisect --over mpich==4.3..5.0 -N 4 -- alltoall -m 4096:4096
     """
     from dryfly.study.bisect import Options, bisect
-    from dryfly.study.trial import place_of
+    from dryfly.study.variant import base_case
 
-    sys.exit(bisect(Options(where=place_of(case, launcher=launcher), **ways)))
+    sys.exit(bisect(Options(base=base_case(given), **ways)))

@@ -19,9 +19,10 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, option
 @option("--plan", "plan_file", metavar="FILE", help="A TOML file with all of this; flags win over it.",
         shell_complete=complete.files)  # fmt: skip
 @given_case_options(
-    without=("mpi", "ranks"),
-    nodes={"default": 2, "help": "Number of nodes. One pair always uses two."},
-    ppn={"default": 1},
+    without=("mpi",),
+    nodes={"help": "Number of nodes; default: 2; one pair always uses two."},
+    ppn={"help": "Ranks per node; default: 1."},
+    ranks={"help": "Number of ranks, instead."},
     compute={
         "default": "none",
         "help": "What counts between MPI calls: none, replay:FILE or model; measured is not repeatable.",
@@ -40,9 +41,10 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, option
 @option("--counts/--no-counts", default=True,
         help="Record a run of each too, and count messages by protocol and size.")  # fmt: skip
 @option("-j", "--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
-@how("json_file", "launcher", "timeout_s",
+@how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the comparison there; - is standard output."},
-     timeout_s={"help": "Wall time after which a run is ended."})  # fmt: skip
+     timeout_s={"help": "Wall time after which a run is ended."},
+     quiet={"help": "Do not tell which run has ended."})  # fmt: skip
 @click.argument("benchmarks", nargs=-1, metavar="[BENCHMARK]...", shell_complete=complete.benchmarks)
 def command(
     given: Mapping[str, Any],
@@ -59,8 +61,8 @@ def command(
     counts: bool,
     jobs: int | None,
     json_file: str | None,
-    launcher: str,
     timeout_s: float | None,
+    quiet: bool,
     benchmarks: tuple[str, ...],
 ) -> None:
     """Run microbenchmarks with several MPI libraries and settings on the same simulated nodes.
@@ -78,7 +80,7 @@ def command(
         settings=settings,
         benchmarks=benchmarks,
         options=(*(word for flag, value in sizes if value is not None for word in (flag, value)), *switched),
-        given={**given, "launcher": launcher},
+        given=given,
     )
-    options = Options(folder=folder, json_file=json_file, jobs=jobs, counts=counts, timeout_s=timeout_s)
+    options = Options(folder=folder, json_file=json_file, jobs=jobs, counts=counts, timeout_s=timeout_s, quiet=quiet)
     sys.exit(compare(make(flags), options))

@@ -59,6 +59,9 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "shell_complete": complete.words("none", "measured", "replay:", "model")}),
     "skip_numerics": (["--skip-numerics"], {
         "is_flag": True, "help": "With model: programs that can leave out their kernels do so."}),
+    "launcher": (["--launcher"], {
+        "type": click.Choice(["dryfly", "hydra", "prterun", "slurm"]),
+        "help": "What starts the ranks: docs/guide/launchers.md."}),
 }  # fmt: skip
 
 
@@ -81,9 +84,6 @@ def _seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 HOW: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "json_file": (["--json"], {
         "metavar": "FILE", "help": "Write the result there; - is standard output.", "shell_complete": complete.files}),
-    "launcher": (["--launcher"], {
-        "type": click.Choice(["dryfly", "hydra", "prterun", "slurm"]), "default": "dryfly", "show_default": True,
-        "help": "What starts the ranks: docs/guide/launchers.md."}),
     "timeout_s": (["--timeout"], {
         "metavar": "TIME", "callback": _seconds,
         "help": 'End the job after so much wall time: seconds, or "5 min".'}),

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from dryfly.cli import complete
-from dryfly.cli.options import CONTEXT, how, option
+from dryfly.cli.options import CONTEXT, given_case_options, how, option
 
 
 @click.command("reproduce", context_settings=CONTEXT)
 @click.argument("subject", metavar="SUBJECT", shell_complete=complete.subjects)
 @option("--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words.")
-@how("json_file", json_file={"help": "Write the rows there; - is standard output."})
-def command(subject: str, only: tuple[str, ...], json_file: str | None) -> None:
-    """Measure what was published and print both side by side. SUBJECT: fabric."""
-    from dryfly.evidence.reproduce import reproduce
+@given_case_options(
+    without=("nodes", "ppn", "ranks", "place"),
+    machine={"default": None, "help": "Instead of the machine of each measurement."},
+    sets={"help": "A field of the machine, for all measurements."},
+    faults={"help": "Faults for measurements that have none of their own: a TOML file."},
+    compute={"default": "none", "help": "What counts between MPI calls: none, measured[:FACTOR] or model."},
+)
+@how("json_file", "timeout_s", "quiet",
+     json_file={"help": "Write the rows there; - is standard output."},
+     timeout_s={"help": "Wall time after which a measurement is ended."},
+     quiet={"help": "Do not tell what is being measured."})  # fmt: skip
+def command(given: Mapping[str, Any], subject: str, **ways: Any) -> None:
+    """Measure what was published and print both side by side. SUBJECT: fabric.
 
-    sys.exit(reproduce(subject, only=only, json_file=json_file))
+    With other conditions than those of the publication, such as --set, the errors say what these change.
+    """
+    from dryfly.evidence.reproduce import Options, reproduce
+
+    sys.exit(reproduce(subject, Options(given=given, **ways)))

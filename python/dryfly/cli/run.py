@@ -14,7 +14,7 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 
 @click.command("run", context_settings=PROGRAM_CONTEXT)
 @case_options()
-@how("json_file", "launcher", "timeout_s", "quiet")
+@how("json_file", "timeout_s", "quiet")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
 @option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.",
         shell_complete=complete.files)  # fmt: skip
@@ -27,6 +27,7 @@ def command(case: Case, json_file: str | None, **ways: Any) -> None:
 
     PROGRAM is a program linked against MPICH, a script, a .py file, or a .c/.cpp file, which is compiled first.
     """
-    from dryfly.run.run import Runner, run
+    from dryfly.run.run import run
+    from dryfly.run.runner import Runner
 
     sys.exit(run(case, Runner(json=json_file, **ways)))

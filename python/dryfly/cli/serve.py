@@ -19,7 +19,4 @@ def command(case: Case, name: str, processes: int, quiet: bool) -> None:
     """Keep a simulated fabric up for any program that uses libfabric: see dryfly env."""
     from dryfly.run.serve import ServeOptions, serve
 
-    options = ServeOptions(
-        machine=case.machine, name=name, processes=processes, seed=case.seed, sets=case.sets, quiet=quiet
-    )
-    sys.exit(serve(options))
+    sys.exit(serve(ServeOptions(case=case, name=name, processes=processes, quiet=quiet)))

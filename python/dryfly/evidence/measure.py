@@ -4,47 +4,54 @@ the NICs by dryfly-generator. Each gives figures by key."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dryfly.base.errors import RunError
 from dryfly.base.paths import GENERATOR, native, programs_folder
 from dryfly.case.bind import bind
 from dryfly.case.case import Case
-from dryfly.case.flags import flags_of
 from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.run.runner import Runner, command_line, environment_of
 
 _TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
-_SEED = 1
 
 Figures = dict[str, float]
 
 
-def measure(measurement: Measurement) -> Figures:
-    return _run_program(measurement) if measurement.program else _run_pattern(measurement)
+def measure(measurement: Measurement, *, given: Mapping[str, Any], timeout_s: float | None = None) -> Figures:
+    """`given`: fields of Case that differ from the measurement's own; sets are added to them."""
+    of_measurement = {
+        "machine": measurement.machine,
+        "compute": "none",
+        "nodes": measurement.nodes,
+        "ppn": measurement.ppn,
+        "environment": tuple(measurement.environment.items()),
+    }
+    case = Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
+    run = _run_program if measurement.program else _run_pattern
+    return run(measurement, case, timeout_s)
 
 
-def _run_program(measurement: Measurement) -> Figures:
-    case = Case(
-        machine=measurement.machine, sets=measurement.sets, nodes=measurement.nodes, ppn=measurement.ppn, seed=_SEED,
-        compute="none",
-    )  # fmt: skip
-    command = [sys.executable, "-m", "dryfly", "run", "--quiet", *flags_of(case)]
+def _run_program(measurement: Measurement, case: Case, timeout_s: float | None) -> Figures:
+    program = str(programs_folder() / "micro" / f"{measurement.program}.c")
+    case = replace(case, program=(program, *measurement.arguments))
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         if measurement.faults:
             file = Path(folder) / "faults.toml"
             flaps = ("".join(f'{key} = "{value}"\n' for key, value in flap.items()) for flap in measurement.faults)
             file.write_text("".join(f"[[flap]]\n{flap}" for flap in flaps), encoding="utf-8")
-            command += ["--faults", str(file)]
-        command += ["--", str(programs_folder() / "micro" / f"{measurement.program}.c"), *measurement.arguments]
-        output = _output_of(command, measurement.name, measurement.environment)
+            case = replace(case, faults=str(file))
+        command = command_line(case, Runner(quiet=True, timeout_s=timeout_s))
+        output = _output_of(command, measurement.name, environment_of(case))
     figures: Figures = {}
     for size, first, second in _TABLE_ROW.findall(output):
         figures[size] = float(first)
@@ -53,20 +60,19 @@ def _run_program(measurement: Measurement) -> Figures:
     return figures
 
 
-def _run_pattern(measurement: Measurement) -> Figures:
-    case = Case(machine=measurement.machine, sets=measurement.sets, nodes=2, seed=_SEED, compute="none")
+def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) -> Figures:
+    """Without processes: of the case its spec counts."""
     bound = bind(case)
-    machine = bound.machine
     figures: Figures = {}
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         spec = Path(folder) / "spec"
         spec.write_text(bound.spec, encoding="utf-8")
-        arguments = [*measurement.arguments, *_where(measurement, machine, Path(folder))]
+        arguments = [*measurement.arguments, *_where(measurement, bound.machine, Path(folder))]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")
         for size in measurement.sizes:
             command = [str(native(GENERATOR)), str(spec), measurement.pattern, f"bytes={size}", *arguments]
-            answer = json.loads(_output_of(command, measurement.name))
+            answer = json.loads(_output_of(command, measurement.name, environment_of(case), timeout_s))
             figures |= {f"{size}.{key}": float(value) for key, value in answer.items()}
             main = answer["mean_ps"] * 1e-6 if "mean_ps" in answer else answer["bytes_per_s"] * 1e-6
             figures[str(size)] = main  # us, or MB/s
@@ -90,15 +96,14 @@ def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str
     return [f"ranks={file}"]
 
 
-def _output_of(command: list[str], name: str, environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(environment or {})},
-    )
+def _output_of(command: list[str], name: str, environment: Mapping[str, str], timeout_s: float | None = None) -> str:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment,
+            timeout=timeout_s,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise RunError(f"measurement {name} has not ended after {timeout_s:g} s", exit_status=1) from None
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         raise RunError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,17 @@ from dryfly.result import result
 _SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
 
 
-def reproduce(subject: str, *, only: tuple[str, ...], json_file: str | None) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    only: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)  # fields of Case, for every measurement
+    json_file: str | None = None
+    timeout_s: float | None = None
+    quiet: bool = False
+
+
+def reproduce(subject: str, options: Options) -> int:
+    only, json_file = options.only, options.json_file
     registry = load(subject)
     chosen = [row for row in registry.rows if _wanted(row, only)]
     if not chosen:
@@ -26,15 +37,20 @@ def reproduce(subject: str, *, only: tuple[str, ...], json_file: str | None) -> 
     figures: dict[str, Figures] = {}
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
     for number, name in enumerate(needed, 1):
-        console.print(f"dryfly: measuring {name} ({number} of {len(needed)})", markup=False)
-        figures[name] = measure(registry.measurements[name])
+        if not options.quiet:
+            console.print(f"dryfly: measuring {name} ({number} of {len(needed)})", markup=False)
+        figures[name] = measure(registry.measurements[name], given=options.given, timeout_s=options.timeout_s)
     rows = [_result(registry, row, figures) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
-        result.write({"subject": subject, "summary": summary, "rows": rows}, json_file)
+        result.write({"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}, json_file)
     if json_file != "-":
         _show(rows, summary)
     return 0
+
+
+def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def _wanted(row: Row, only: tuple[str, ...]) -> bool:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
-from dryfly.case.placement import Placement
-from dryfly.case.resolve import ComputeSpec
-from dryfly.machine.machine import Machine
+from dryfly.case.bind import BoundCase
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result.counters import TIMEOUTS
 from dryfly.result.finding import LET_GO, Finding
-from dryfly.scenario.storage import Storage
 from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
@@ -29,21 +25,9 @@ _NS_PER_S = 10**9
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunInput:
-    """What was asked for."""
-
-    machine: Machine
-    placement: Placement
-    seed: int
-    compute: ComputeSpec
-    mpi: MpiLibrary
-    program: tuple[str, ...]
-    spec: str
-    storage: Storage | None = None
-
-
-def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, findings: Sequence[Finding]) -> Json:
+def build(
+    run: BoundCase, counted: Mapping[str, Any], *, mpi: MpiLibrary, wall_time_s: float, findings: Sequence[Finding]
+) -> Json:
     names = NodeNames(run.machine)
     ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
     messages = int(counted.get("messages", 0))
@@ -57,7 +41,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "nodes": len(run.placement.nodes),
         "ranks": len(run.placement.ranks),
         "placement": {"policy": run.placement.policy, "nodes": [names.name(node) for node in run.placement.nodes]},
-        "program": list(run.program),
+        "program": list(run.case.program),
         "virtual_time_s": _seconds(counted.get("virtual_time_ps", 0)),
         "wall_time_s": round(wall_time_s, 3),
         "messages": messages,
@@ -69,13 +53,13 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
         "faults": _faults(run, names, counted.get("faults", {})),
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
-        "seed": run.seed,
+        "seed": run.case.seed,
         "fingerprint": counted.get("fingerprint", ""),
         "repeatable": run.compute.mode in ("none", "replay", "model") and not spoiled,
         "compute": compute,
         "mpi": {
-            "name": run.mpi.name,
-            "version": run.mpi.version,
+            "name": mpi.name,
+            "version": mpi.version,
             "libmpi": sorted({row["libmpi"] for row in ranks if row["libmpi"]}),
             "libfabric": sorted({row["libfabric"] for row in ranks if row["libfabric"]}),
         },
@@ -102,7 +86,7 @@ def build(run: RunInput, counted: Mapping[str, Any], *, wall_time_s: float, find
     }
 
 
-def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
+def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any]) -> Json:
     rank = int(row.get("rank", 0))
     return {
         "rank": rank,
@@ -124,7 +108,7 @@ def _rank(run: RunInput, names: NodeNames, row: Mapping[str, Any]) -> Json:
     }
 
 
-def _nics(run: RunInput, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+def _nics(run: BoundCase, names: NodeNames, rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     name_of = {names.number(node): names.name(node) for node in run.placement.nodes}
     return [
         {
@@ -143,7 +127,7 @@ def _mac(address: int | None) -> str | None:
     return None if address is None else f"02:00:00:{address >> 16:02x}:{address >> 8 & 255:02x}:{address & 255:02x}"
 
 
-def _faults(run: RunInput, names: NodeNames, counted: Mapping[str, Any]) -> Json:
+def _faults(run: BoundCase, names: NodeNames, counted: Mapping[str, Any]) -> Json:
     rows = counted.get("links", [])
     name_of = {names.number(node): names.name(node) for node in range(run.machine.nodes_max)} if rows else {}
     return {**counted, "links": [_link(name_of, row) for row in rows]}
@@ -173,7 +157,7 @@ def _split(ranks: Sequence[Json]) -> Json:
     }
 
 
-def _compute(run: RunInput, counted: Mapping[str, Any], ranks: Sequence[Json]) -> Json:
+def _compute(run: BoundCase, counted: Mapping[str, Any], ranks: Sequence[Json]) -> Json:
     factor_ppm = run.compute.factor_ppm or run.machine.number("host.compute_factor")
     dropped = sum(row["dropped_s"] for row in ranks)
     job = len(ranks) * _seconds(counted.get("virtual_time_ps", 0))

@@ -12,11 +12,13 @@ from rich.console import Console
 
 from dryfly.base.grid import Grid
 from dryfly.base.units import size_text, time_text
+from dryfly.case.bind import BoundCase
 from dryfly.case.memory import MemoryNeed
 from dryfly.case.program import Program
 from dryfly.machine.names import NodeNames
 from dryfly.machine.topology import summarise
-from dryfly.result.result import Json, RunInput
+from dryfly.mpi.libraries import MpiLibrary
+from dryfly.result.result import Json
 from dryfly.scenario.storage import summary_line as storage_line
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Printer:
             self._console.print(text, markup=False)
 
 
-def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed) -> None:
+def before(printer: Printer, run: BoundCase, mpi: MpiLibrary, program: Program, memory: MemoryNeed) -> None:
     machine, placement = run.machine, run.placement
     counts = summarise(machine)
     printer.line(f"dryfly: {machine.name}: {machine.title}")
@@ -61,9 +63,11 @@ def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed
         f"  network   {counts.groups} groups, {counts.switches:,} switches, {counts.nics:,} NICs, "
         f"{counts.local_links + counts.global_links:,} cables between switches"
     )
-    printer.line(f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.seed}")
-    printer.line(f"  program   {shlex.join(run.program)} ({program.kind})")
-    printer.line(f"  mpi       {run.mpi.name}; compute {_compute_text(run)}")
+    printer.line(
+        f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.case.seed}"
+    )
+    printer.line(f"  program   {shlex.join(run.case.program)} ({program.kind})")
+    printer.line(f"  mpi       {mpi.name}; compute {_compute_text(run)}")
     there = "unknown" if memory.available is None else size_text(memory.available)
     printer.line(
         f"  memory    about {size_text(memory.needed)} for MPI and the simulator, besides the program's own data; "
@@ -71,14 +75,14 @@ def before(printer: Printer, run: RunInput, program: Program, memory: MemoryNeed
     )
 
 
-def _nodes_text(run: RunInput) -> str:
+def _nodes_text(run: BoundCase) -> str:
     names = NodeNames(run.machine)
     nodes = [names.name(node) for node in run.placement.nodes]
     shown = ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]}, {nodes[1]}, ... {nodes[-1]}"
     return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''} ({shown})"
 
 
-def _compute_text(run: RunInput) -> str:
+def _compute_text(run: BoundCase) -> str:
     if run.compute.mode == "measured":
         factor = (run.compute.factor_ppm or run.machine.number("host.compute_factor")) / 10**6
         return f"measured x {factor:g} (not repeatable)"
@@ -89,7 +93,7 @@ def _compute_text(run: RunInput) -> str:
     return run.compute.mode
 
 
-def after(printer: Printer, run: RunInput, result: Json) -> None:
+def after(printer: Printer, run: BoundCase, result: Json) -> None:
     printer.line("")
     printer.line(
         f"dryfly: {result['machine']}: {result['ranks']} ranks on {_nodes_text(run)}, {run.placement.policy}; "

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from dryfly.apps import solver
@@ -14,35 +13,26 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
-from dryfly.case.bind import bind
+from dryfly.case.bind import BoundCase, bind, library_of
 from dryfly.case.case import Case
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers
-from dryfly.mpi import libraries as mpi
+from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import capture, counters, result, summary
 from dryfly.result import compute_recording as recording
-from dryfly.result.result import RunInput
 from dryfly.run import processes as job
+from dryfly.run.runner import Runner
 
 DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
 
 
-@dataclass(frozen=True, kw_only=True)
-class Runner:
-    """How a case is run: none of this changes what the simulation finds."""
-
-    json: str | None = None
-    compute_record: str | None = None
-    trace: str | None = None
-    record: str | None = None
-    timeout_s: float | None = None
-    debug: str | None = None
-    quiet: bool = False
-    launcher: str = launchers.OWN
-
-
 def run(case: Case, runner: Runner) -> int:
     """The exit status of the job; raises UserError for what is wrong before the start."""
+    with environment.applied(case.environment):
+        return _run(case, runner)
+
+
+def _run(case: Case, runner: Runner) -> int:
     bound = bind(case, compute_record=runner.compute_record)
     machine, placement, compute, on_node = bound.machine, bound.placement, bound.compute, bound.on_node
     nics.check(os.environ, machine, placement)
@@ -59,14 +49,12 @@ def run(case: Case, runner: Runner) -> int:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = mpi.select(case.mpi, needed=program.family(case.program[0]))
-    environment.check_provider_settings()
-    environment.check_on_node(library, on_node)
+    library = library_of(case, needed=program.family(case.program[0]))
     names = NodeNames(machine)
     node_names = tuple(names.name(each.node) for each in placement.ranks)
-    if debug_rank is not None and runner.launcher != launchers.OWN:
+    if debug_rank is not None and case.launcher != launchers.OWN:
         raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
-    starter = launchers.prepare(runner.launcher, library, node_of_rank=node_names)
+    starter = launchers.prepare(case.launcher, library, node_of_rank=node_names)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
@@ -77,18 +65,8 @@ def run(case: Case, runner: Runner) -> int:
             recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
         printer = summary.Printer(quiet=runner.quiet)
-        inputs = RunInput(
-            machine=machine,
-            placement=placement,
-            seed=case.seed,
-            compute=compute,
-            mpi=library,
-            program=case.program,
-            spec=bound.spec,
-            storage=bound.storage,
-        )
         need = memory.estimate(machine, ranks=len(placement.ranks))
-        summary.before(printer, inputs, prepared, need)
+        summary.before(printer, bound, library, prepared, need)
         if class_warning is not None:
             printer.say(f"warning: {class_warning}")
         if not need.is_there:
@@ -120,7 +98,7 @@ def run(case: Case, runner: Runner) -> int:
                 ),
                 program=prepared.command,
                 node_names=node_names,
-                launcher=runner.launcher,
+                launcher=case.launcher,
                 result_file=folder.path / "result.json",
                 record_folder=record_folder,
                 timeout_s=runner.timeout_s,
@@ -130,16 +108,16 @@ def run(case: Case, runner: Runner) -> int:
             ),
             say=printer.say,
         )
-        return _report(printer, inputs, outcome, folder.path, case, runner, counter_options)
+        return _report(printer, bound, library, outcome, folder.path, runner, counter_options)
 
 
 def _report(
-    printer: summary.Printer, inputs: RunInput, outcome: job.Outcome, folder: Path, case: Case, runner: Runner,
-    counter_options: counters.CounterOptions,
+    printer: summary.Printer, bound: BoundCase, library: MpiLibrary, outcome: job.Outcome, folder: Path,
+    runner: Runner, counter_options: counters.CounterOptions,
 ) -> int:  # fmt: skip
     target = runner.json
     # The solvers' own end without numerics: the times are what the run was for, and are reported.
-    unsolved = case.skip_numerics and outcome.has_result and outcome.exit_status == solver.NOT_SOLVED
+    unsolved = bound.case.skip_numerics and outcome.has_result and outcome.exit_status == solver.NOT_SOLVED
     if outcome.failure and not unsolved:
         printer.say(outcome.failure)
         for line in outcome.details[:DETAILS_SHOWN]:
@@ -153,23 +131,23 @@ def _report(
             "(is the program linked against MPI, and does it call MPI_Init?)"
         )
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
-    final = result.build(inputs, counted, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
+    final = result.build(bound, counted, mpi=library, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
     if outcome.attached:
         output = sys.stderr if target == "-" else sys.stdout
         counters.report(
             counter_options, final["nics"], timeouts=final["network_timeouts"], seconds=final["virtual_time_s"],
             say=lambda line: print(line, file=output, flush=True),
         )  # fmt: skip
-        summary.after(printer, inputs, final)
+        summary.after(printer, bound, final)
     if target is not None:
         result.write(final, target)
     if outcome.has_result and (runner.trace or runner.record):
-        _write_recording(inputs, final, folder / "record", runner)
+        _write_recording(bound, final, folder / "record", runner)
     if unsolved:
         printer.say(f"not solved: the numerics were skipped; exit status {solver.NOT_SOLVED}")
-    if inputs.compute.record_file is not None:
-        about = recording.About(ranks=len(inputs.placement.ranks), program=inputs.program)
-        recording.pack(folder / "compute", inputs.compute.record_file, about)
+    if bound.compute.record_file is not None:
+        about = recording.About(ranks=len(bound.placement.ranks), program=bound.case.program)
+        recording.pack(folder / "compute", bound.compute.record_file, about)
     return outcome.exit_status
 
 
@@ -182,9 +160,9 @@ def _check_recording(runner: Runner) -> None:
         tables.check_target(runner.record)
 
 
-def _write_recording(inputs: RunInput, final: result.Json, folder: Path, runner: Runner) -> None:
-    names = NodeNames(inputs.machine)
-    recorded = capture.load(folder, {names.number(node): names.name(node) for node in inputs.placement.nodes})
+def _write_recording(bound: BoundCase, final: result.Json, folder: Path, runner: Runner) -> None:
+    names = NodeNames(bound.machine)
+    recorded = capture.load(folder, {names.number(node): names.name(node) for node in bound.placement.nodes})
     if runner.trace is not None:
         from dryfly.result import trace
 

@@ -17,15 +17,11 @@ from pathlib import Path
 from dryfly.base import signals
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import CONDUCTOR, PRELOAD, PROVIDER, native
-from dryfly.case.bind import load_machine
+from dryfly.case.bind import BoundCase, bind_served
 from dryfly.case.case import Case
-from dryfly.case.placement import RANKS_MAX, Placement, RankPlace
-from dryfly.case.resolve import ComputeSpec, resolve
-from dryfly.machine.machine import Machine
-from dryfly.machine.names import NodeNames
+from dryfly.case.placement import RANKS_MAX
 from dryfly.run import fabrics
 from dryfly.run import processes as job
-from dryfly.scenario.faults import down_nodes
 
 PROCESSES_DEFAULT = 512
 _OWN_DESCRIPTORS = 32  # of the simulator itself, at most
@@ -33,25 +29,23 @@ _OWN_DESCRIPTORS = 32  # of the simulator itself, at most
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    machine: str = "testbed"
+    case: Case = field(default_factory=Case)  # its machine, its sets and its seed
     name: str = fabrics.DEFAULT_NAME
     processes: int = PROCESSES_DEFAULT
-    seed: int = 1
-    sets: tuple[str, ...] = ()
     quiet: bool = False
 
 
 def serve(options: ServeOptions) -> int:
     """Until it is interrupted. Raises UserError for what is wrong before the start."""
-    machine = load_machine(Case(machine=options.machine, sets=options.sets, seed=options.seed))
     fabrics.check_name(options.name)
     if not 1 <= options.processes <= RANKS_MAX:
         raise UserError(f"--processes {options.processes}: accepted is 1 to {RANKS_MAX}")
     _check_descriptors(options.processes)
+    bound = bind_served(options.case, processes=options.processes)
     for part in (CONDUCTOR, PROVIDER, PRELOAD):
         native(part)
     with fabrics.open_door(options.name) as door:
-        return _Server(options, machine, door).run()
+        return _Server(options, bound, door).run()
 
 
 def _check_descriptors(processes: int) -> None:
@@ -64,19 +58,6 @@ def _check_descriptors(processes: int) -> None:
         )
 
 
-def spec_text(machine: Machine, *, processes: int, seed: int) -> str:
-    """The resolved spec of a served fabric: its places are given to nodes when processes join."""
-    names = NodeNames(machine)
-    down = down_nodes(machine)
-    nodes = [node for node in range(machine.nodes_max) if node not in down]
-    places = tuple(RankPlace(rank=rank, node=nodes[0], local=rank, nic=0) for rank in range(processes))
-    text = resolve(
-        machine, Placement(policy="served", ranks=places), seed=seed, compute=ComputeSpec(mode="none"), scenario=None
-    )
-    others = "".join(f"run.node.{names.number(node)}.name {names.name(node)}\n" for node in nodes[1:])
-    return f"{text}{others}run.served 1\n"
-
-
 @dataclass(kw_only=True)
 class _Members:
     """The processes on the fabric, by place."""
@@ -86,14 +67,16 @@ class _Members:
 
 
 class _Server:
-    def __init__(self, options: ServeOptions, machine: Machine, door: socket.socket) -> None:
+    def __init__(self, options: ServeOptions, bound: BoundCase, door: socket.socket) -> None:
         self._options = options
-        self._machine = machine
+        self._machine = bound.machine
+        self._spec = bound.spec
         self._door = door
-        machine_file = Path(options.machine)
-        machine_name = str(machine_file.resolve()) if machine_file.is_file() else options.machine
+        case = options.case
+        machine_file = Path(case.machine)
+        machine_name = str(machine_file.resolve()) if machine_file.is_file() else case.machine
         self._fabric = fabrics.Fabric(
-            name=options.name, pid=os.getpid(), channel=job.new_channel(), machine=machine_name, sets=options.sets
+            name=options.name, pid=os.getpid(), channel=job.new_channel(), machine=machine_name, sets=case.sets
         )
         self._members = _Members()
         self._selector = selectors.DefaultSelector()
@@ -102,9 +85,7 @@ class _Server:
 
     def run(self) -> int:
         restore = signals.watch(self._selector, self._on_signal)
-        spec_file = job.memory_file(
-            "dryfly-spec", spec_text(self._machine, processes=self._options.processes, seed=self._options.seed)
-        )
+        spec_file = job.memory_file("dryfly-spec", self._spec)
         lifetime_read, lifetime_write = os.pipe()
         status_read, status_write = os.pipe()
         command = [str(native(CONDUCTOR)), "--spec", f"/proc/self/fd/{spec_file}", "--channel", self._fabric.channel]

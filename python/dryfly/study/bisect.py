@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.grid import Grid
 from dryfly.case import program
+from dryfly.case.bind import bind
+from dryfly.case.case import Case
 from dryfly.result import result
 from dryfly.result.capture import check_target
-from dryfly.study import series
+from dryfly.study import series, variant
 from dryfly.study.changepoint import Ends, Found, ends, search
 from dryfly.study.series import Series, UntestableError
-from dryfly.study.trial import Place, Result, Store, Trial, program_hashes, run_all
+from dryfly.study.trial import Result, Store, Trial, program_hashes, run_all
 
 FORMAT = 1
 SAME = 1e-9  # relative: ends closer than this are the same
@@ -37,7 +39,7 @@ SAME = 1e-9  # relative: ends closer than this are the same
 class Options:
     over: str
     fixed: str | None = None
-    where: Place = field(default_factory=Place)
+    base: Case = field(default_factory=lambda: variant.base_case({}))
     command: tuple[str, ...] = ()
     figure: str | None = None
     threshold: float | None = None
@@ -47,6 +49,7 @@ class Options:
     state: str = "dryfly-bisect.json"
     json_file: str | None = None
     timeout_s: float | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +132,13 @@ def bisect(options: Options) -> int:
         raise UserError(f"--state {path}: the folder {path.absolute().parent} does not exist")
     if options.json_file not in (None, "-"):
         check_target("--json", str(options.json_file), folder=False)
-    fixed = series.check_fixed(options.fixed)
+    fixed = variant.parse(options.fixed, options.base).case if options.fixed is not None else options.base
     work = path.with_name(f"{path.name}.worktree")
     points = series.parse(
         options.over, repository=options.repository, build=options.build, prefix=options.prefix, work=work
     )
-    base = Trial(setting=fixed, where=options.where, command=command, sources=sources, timeout_s=options.timeout_s)
-    base.check_place()
+    base = Trial(case=replace(fixed, program=command), sources=sources, timeout_s=options.timeout_s)
+    bind(base.case)
     points.check(base)
     state = State(path, _question(options, points.names))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -198,12 +201,11 @@ def _size(benchmark: Benchmark, text: str | None) -> int:
 
 
 def _question(options: Options, names: Sequence[str]) -> dict[str, Any]:
-    where = options.where
     return {
         "over": options.over,
         "points": [names[0], names[-1], len(names)],
         "with": options.fixed,
-        "where": [where.machine, where.nodes, where.ppn, where.place, where.seed, *where.sets, *where.conditions],
+        "case": asdict(options.base),
         "command": list(options.command),
         "figure": options.figure,
         "build": options.build,
@@ -223,7 +225,8 @@ def _find(
             state.put(_measure(points, place, base, figure))
             shown = state.points[name]
             text = _text(shown.figure, figure) if shown.figure is not None else f"cannot be tested: {shown.why}"
-            console.print(f"dryfly: {name}: {text}", markup=False)
+            if not options.quiet or shown.figure is None:
+                console.print(f"dryfly: {name}: {text}", markup=False)
         return state.points[name].figure
 
     between = ends(len(names), measure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark, Ranges, Table
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
+from dryfly.case.bind import bind
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes
 from dryfly.study.changes import Change
 from dryfly.study.plan import Plan
-from dryfly.study.trial import Result, Setting, Store, Trial, run_all
+from dryfly.study.trial import Result, Store, Trial, run_all
+from dryfly.study.variant import Variant
 from dryfly.study.verdict import Verdict, verdicts
 
 FORMAT = 1
@@ -35,13 +37,14 @@ class Options:
     jobs: int | None = None
     counts: bool = True
     timeout_s: float | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One setting in one benchmark."""
+    """One variant in one benchmark."""
 
-    setting: Setting
+    variant: Variant
     table: Table
     result: Result
     changes: tuple[Change, ...]
@@ -58,7 +61,7 @@ class Section:
 
     @property
     def tables(self) -> dict[str, Table]:
-        return {line.setting.label: line.table for line in self.lines if line.table}
+        return {line.variant.label: line.table for line in self.lines if line.table}
 
     @property
     def shown(self) -> str:
@@ -73,14 +76,14 @@ class Section:
         labels: dict[Change, list[str]] = {}
         for line in self.lines:
             for change in line.changes:
-                labels.setdefault(change, []).append(line.setting.label)
+                labels.setdefault(change, []).append(line.variant.label)
         texts = sorted(labels, key=lambda change: (change.at, change.what, change.text))
         everyone = len(self.tables)
         return [change_text("all" if len(labels[c]) == everyone > 1 else ", ".join(labels[c]), c) for c in texts]
 
     @property
     def ranges(self) -> dict[str, Ranges]:
-        return {line.setting.label: line.ranges for line in self.lines if line.ranges}
+        return {line.variant.label: line.ranges for line in self.lines if line.ranges}
 
     def cell(self, label: str, size: int) -> str:
         """A figure, and with -f those of the fastest and the slowest rank."""
@@ -102,24 +105,31 @@ def compare(plan: Plan, options: Options) -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
     store = Store(folder / "runs")
-    pairs = [(benchmark, setting) for benchmark in plan.benchmarks for setting in plan.settings]
+    pairs = [(benchmark, variant) for benchmark in plan.benchmarks for variant in plan.variants]
     trials = {pair: _trial(plan, *pair, options) for pair in pairs}
-    measured = run_all(trials.values(), store, jobs=jobs, done=_progress(console, len(trials), "measured"))
+    measured = run_all(
+        trials.values(), store, jobs=jobs, done=_progress(console, options, len(set(trials.values())), "measured")
+    )
     counted: dict[Trial, Result] = {}
-    recorded: dict[tuple[Benchmark, Setting], Trial] = {}
+    recorded: dict[tuple[Benchmark, Variant], Trial] = {}
     if options.counts:
         for pair, trial in trials.items():
             table = benchmarks.read(measured[trial].get("output", ""))
             if len(table) > 1:
                 recorded[pair] = _counting(plan, *pair, sorted(table), options)
-        counted = run_all(recorded.values(), store, jobs=jobs, done=_progress(console, len(recorded), "counted"))
+        counted = run_all(
+            recorded.values(),
+            store,
+            jobs=jobs,
+            done=_progress(console, options, len(set(recorded.values())), "counted"),
+        )
     lines = {
         pair: _line(*pair, measured[trial], counted.get(recorded.get(pair, trial))) for pair, trial in trials.items()
     }
     sections = [_section(plan, benchmark, lines) for benchmark in plan.benchmarks]
     content = _content(plan, sections)
     result.write(content, str(folder / "compare.json"))
-    _write_page(folder, plan, sections, console)
+    _write_page(folder, plan, sections, console, quiet=options.quiet)
     if options.json_file is not None:
         result.write(content, options.json_file)
     if options.json_file != "-":
@@ -152,11 +162,10 @@ def _check(folder: Path, options: Options) -> None:
             ) from None
 
 
-def _trial(plan: Plan, benchmark: Benchmark, setting: Setting, options: Options) -> Trial:
+def _trial(plan: Plan, benchmark: Benchmark, variant: Variant, options: Options) -> Trial:
     return Trial(
-        setting=setting,
-        where=plan.place_of(benchmark),
-        command=benchmark.command(),
+        case=plan.case_of(benchmark, variant),
+        label=variant.label,
         sources=_sources(benchmark),
         timeout_s=options.timeout_s,
     )
@@ -166,15 +175,15 @@ def _sources(benchmark: Benchmark) -> tuple[Path, ...]:
     return (benchmark.source, *sorted(benchmark.source.parent.glob("*.h")))
 
 
-def _counting(plan: Plan, benchmark: Benchmark, setting: Setting, sizes: list[int], options: Options) -> Trial:
+def _counting(plan: Plan, benchmark: Benchmark, variant: Variant, sizes: list[int], options: Options) -> Trial:
     """One timed repetition a size, recorded. Collectives get one before it, in which a library may set itself up."""
     kind = benchmark.kind
     warmup, barriers = ("1", 2) if kind.collective else ("0", 1)
+    case = plan.case_of(benchmark, variant)
     digest = partial(_digest, calls=kind.calls, sizes=sizes, barriers=barriers, last=kind.collective)
     return Trial(
-        setting=setting,
-        where=plan.place_of(benchmark),
-        command=benchmark.command("-i", "1", "-x", warmup),
+        case=replace(case, program=benchmark.command("-i", "1", "-x", warmup)),
+        label=variant.label,
         sources=_sources(benchmark),
         recorded=True,
         digest=digest,
@@ -187,24 +196,26 @@ def _digest(folder: Path, *, calls: frozenset[str], sizes: list[int], barriers: 
     return {str(size): row for size, row in counted.items()}
 
 
-def _progress(console: Console, of: int, what: str) -> Callable[[Trial, Result, bool], None]:
+def _progress(console: Console, options: Options, of: int, what: str) -> Callable[[Trial, Result, bool], None]:
     number = 0
 
     def say(trial: Trial, outcome: Result, kept: bool) -> None:
         nonlocal number
         number += 1
-        name = Path(trial.command[0]).stem
+        name = Path(trial.case.program[0]).stem
         how = "kept from before" if kept else f"{outcome['wall_time_s']:.1f} s"
         if outcome["failure"]:
             how = f"failed: {outcome['failure']}"
-        console.print(f"dryfly: {what} {number} of {of}: {name} with {trial.setting.label}: {how}", markup=False)
+        if options.quiet and not outcome["failure"]:
+            return
+        console.print(f"dryfly: {what} {number} of {of}: {name} with {trial.label}: {how}", markup=False)
         for line in outcome.get("said", ()):
             console.print(f"  {line}", markup=False)
 
     return say
 
 
-def _line(benchmark: Benchmark, setting: Setting, measured: Result, counted: Result | None) -> Line:
+def _line(benchmark: Benchmark, variant: Variant, measured: Result, counted: Result | None) -> Line:
     table = benchmarks.read(measured["output"]) if not measured["failure"] else {}
     failure = measured["failure"]
     if not failure and not table:
@@ -217,13 +228,13 @@ def _line(benchmark: Benchmark, setting: Setting, measured: Result, counted: Res
         found = sorted([*certain, *(c for c in found if c.at not in places)], key=lambda change: change.at)
     kept = {**measured, "counts": counts}
     ranges = benchmarks.read_ranges(measured["output"]) if table and "-f" in benchmark.options else {}
-    return Line(setting=setting, table=table, result=kept, changes=tuple(found), ranges=ranges, failure=failure)
+    return Line(variant=variant, table=table, result=kept, changes=tuple(found), ranges=ranges, failure=failure)
 
 
-def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Setting], Line]) -> Section:
-    where = plan.place_of(benchmark)
-    mine = tuple(lines[benchmark, setting] for setting in plan.settings)
-    return Section(benchmark=benchmark, ranks=where.nodes * where.ppn, nodes=where.nodes, lines=mine)
+def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Variant], Line]) -> Section:
+    placement = bind(plan.case_of(benchmark, plan.variants[0])).placement
+    mine = tuple(lines[benchmark, variant] for variant in plan.variants)
+    return Section(benchmark=benchmark, ranks=len(placement.ranks), nodes=len(placement.nodes), lines=mine)
 
 
 def size_text(size: int) -> str:
@@ -269,7 +280,7 @@ def show(sections: list[Section]) -> None:
             console.print(Grid(heads=heads, rows=lines, left=best, prose=best, boxed=True), soft_wrap=True)
         for line in section.lines:
             if line.failure:
-                console.print(f"{line.setting.label}: failed: {line.failure}", markup=False)
+                console.print(f"{line.variant.label}: failed: {line.failure}", markup=False)
         for text in section.changes:
             console.print(f"  {text}", markup=False, soft_wrap=True)
         console.print()
@@ -281,24 +292,26 @@ def change_text(label: str, change: Change) -> str:
 
 
 def _content(plan: Plan, sections: list[Section]) -> dict[str, Any]:
-    where = plan.where
+    base = plan.base
+    placement = bind(base).placement
     return {
         "format": FORMAT,
-        "machine": where.machine,
-        "nodes": where.nodes,
-        "ppn": where.ppn,
-        "place": where.place,
-        "seed": where.seed,
-        "set": list(where.sets),
+        "machine": base.machine,
+        "nodes": len(placement.nodes),
+        "ppn": base.ppn,
+        "ranks": len(placement.ranks),
+        "place": base.place,
+        "seed": base.seed,
+        "set": list(base.sets),
         "settings": [
             {
-                "label": s.label,
-                "mpi": s.mpi,
-                "environment": dict(s.environment),
-                "set": list(s.sets),
-                "flags": dict(s.flags),
+                "label": variant.label,
+                "mpi": variant.case.mpi,
+                "environment": dict(variant.case.environment),
+                "set": variant.own_sets(base),
+                "flags": variant.own_flags(base),
             }
-            for s in plan.settings
+            for variant in plan.variants
         ],
         "benchmarks": [_section_content(section) for section in sections],
     }
@@ -316,7 +329,7 @@ def _section_content(section: Section) -> dict[str, Any]:
         "best": {str(size): {"labels": list(v.best), "ahead": v.ahead} for size, v in section.verdicts.items()},
         "lines": [
             {
-                "label": line.setting.label,
+                "label": line.variant.label,
                 "failure": line.failure,
                 "figures": {str(size): value for size, value in line.table.items()},
                 "ranges": {str(size): list(values) for size, values in line.ranges.items()},
@@ -331,7 +344,7 @@ def _section_content(section: Section) -> dict[str, Any]:
     }
 
 
-def _write_page(folder: Path, plan: Plan, sections: list[Section], console: Console) -> None:
+def _write_page(folder: Path, plan: Plan, sections: list[Section], console: Console, *, quiet: bool) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -340,4 +353,5 @@ def _write_page(folder: Path, plan: Plan, sections: list[Section], console: Cons
     from dryfly.study import compare_page
 
     compare_page.write(folder / "compare.html", plan, sections)
-    console.print(f"dryfly: {folder / 'compare.html'} has the plots, each is a .svg beside it", markup=False)
+    if not quiet:
+        console.print(f"dryfly: {folder / 'compare.html'} has the plots, each is a .svg beside it", markup=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
+from dryfly.case.bind import bind
 from dryfly.report import pictures
 from dryfly.study.compare import Section, size_text
 from dryfly.study.plan import Plan
@@ -23,15 +24,16 @@ svg { max-width: 100%; height: auto; }
 
 
 def write(target: Path, plan: Plan, sections: Sequence[Section]) -> None:
-    where = plan.where
+    base = plan.base
+    placement = bind(base).placement
     settings = "".join(
-        f"<tr><td class=name>{escape(s.label)}</td><td class=name>{escape(s.mpi or '')}</td><td class=name>"
-        f"{escape(s.shown)}</td></tr>"
-        for s in plan.settings
+        f"<tr><td class=name>{escape(v.label)}</td><td class=name>{escape(v.case.mpi or '')}</td><td class=name>"
+        f"{escape(v.shown(base))}</td></tr>"
+        for v in plan.variants
     )
     head = (
-        f"<h1>MPI libraries on {escape(where.machine)}</h1><p>{where.nodes * where.ppn:,} ranks on "
-        f"{where.nodes:,} nodes, {escape(where.place)}, seed {where.seed}; computing takes no time. "
+        f"<h1>MPI libraries on {escape(base.machine)}</h1><p>{len(placement.ranks):,} ranks on "
+        f"{len(placement.nodes):,} nodes, {escape(base.place)}, seed {base.seed}; computing takes no time. "
         f"Latency and bandwidth of one pair: two ranks on two nodes.</p><table>{settings}</table>"
     )
     names = [section.benchmark.name for section in sections]
@@ -58,7 +60,7 @@ def _section(section: Section, folder: Path, name: str) -> str:
     ranks = f"{section.ranks} ranks on {section.nodes} nodes"
     parts.append(f"<p><code>{escape(section.benchmark.shown)}</code>, {ranks}; {kind.unit}</p>")
     if any(len(table) > 1 for table in section.tables.values()):
-        marks = {line.setting.label: {change.at for change in line.changes} for line in section.lines}
+        marks = {line.variant.label: {change.at for change in line.changes} for line in section.lines}
         picture = pictures.curves(section.tables, marks, unit=kind.unit)
         _put(folder / f"{name}.svg", picture)
         parts.append(picture)
@@ -68,7 +70,7 @@ def _section(section: Section, folder: Path, name: str) -> str:
     parts.append(f"<ul>{said}</ul>" if said else "")
     for line in section.lines:
         if line.failure:
-            parts.append(f"<p class=failed>{escape(line.setting.label)}: failed: {escape(line.failure)}</p>")
+            parts.append(f"<p class=failed>{escape(line.variant.label)}: failed: {escape(line.failure)}</p>")
     return "\n".join(parts)
 
 

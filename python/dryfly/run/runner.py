@@ -1,0 +1,73 @@
+"""How a case is run, and the command that runs one in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dryfly.case.case import Case
+
+_CASE_FLAGS = {
+    "machine": "--machine",
+    "nodes": "-N",
+    "ppn": "--ppn",
+    "ranks": "-n",
+    "place": "--place",
+    "seed": "--seed",
+    "mpi": "--mpi",
+    "on_node": "--on-node",
+    "provider": "--provider",
+    "compute": "--compute",
+    "faults": "--faults",
+    "storage": "--storage",
+    "launcher": "--launcher",
+}
+_RUNNER_FLAGS = {
+    "json": "--json",
+    "compute_record": "--compute-record",
+    "trace": "--trace",
+    "record": "--record",
+    "timeout_s": "--timeout",
+    "debug": "--debug",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """None of this changes what the simulation finds."""
+
+    json: str | None = None
+    compute_record: str | None = None
+    trace: str | None = None
+    record: str | None = None
+    timeout_s: float | None = None
+    debug: str | None = None
+    quiet: bool = False
+
+
+def case_words(case: Case) -> list[str]:
+    """All but the program and the environment. `faults` and `storage` must be files."""
+    words = _words(case, _CASE_FLAGS)
+    words += [word for item in case.sets for word in ("--set", item)]
+    return [*words, *(["--skip-numerics"] if case.skip_numerics else [])]
+
+
+def command_line(case: Case, runner: Runner) -> list[str]:
+    """It needs `environment_of` too."""
+    ways = [*_words(runner, _RUNNER_FLAGS), *(["--quiet"] if runner.quiet else [])]
+    return [sys.executable, "-m", "dryfly", "run", *ways, *case_words(case), "--", *case.program]
+
+
+def environment_of(case: Case) -> dict[str, str]:
+    return {**os.environ, **dict(case.environment)}
+
+
+def _words(of: Case | Runner, flags: Mapping[str, str]) -> list[str]:
+    values = ((flag, getattr(of, name)) for name, flag in flags.items())
+    return [word for flag, value in values if value is not None for word in (flag, _text(value))]
+
+
+def _text(value: object) -> str:
+    return f"{value:.6f}" if isinstance(value, float) else str(value)
