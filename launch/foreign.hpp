@@ -1,7 +1,7 @@
 // Ranks that another launcher starts (hydra, prterun, Slurm's srun): where their shims (launch/shim.hpp) come to. A
 // shim says which rank it is, gets the rank's environment and program, and tells how the process ended; the rank's own
-// process says when it is inside MPI and when it aborts (preload/launcher_line.hpp). All of it goes through one abstract
-// socket, since a shim need not be a descendant of dryfly-launch: Slurm's daemon starts those of Slurm.
+// process says when it is inside MPI and when it aborts (preload/launcher_line.hpp). All of it goes through one
+// abstract socket, since a shim need not be a descendant of dryfly-launch: Slurm's daemon starts those of Slurm.
 //
 // A shim's connection stays open until release(), and its end means the end of the rank in both directions. The wire is
 // text, one line each; R is the rank and P its process:
