@@ -47,7 +47,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       batons_(ranks_, bounds_, Duration{spec.number(fields::node_local_latency_ps)},
               segment_.header().nodes_share_memory != 0),
       spec_(spec),
-      result_path_(result_path),
+      report_(spec, result_path,
+              {engine_, topology_, network_, nics_, storage_.get(), segment_, ranks_, translator_.tally()}),
       record_folder_(record_folder),
       status_(status),
       attach_line_(attach_line),
@@ -234,7 +235,7 @@ void Conductor::start_all() {
   translator_.tally().start(start_);
   start_recording();
   if (storage_) storage_->start(start_);
-  started_at_ = WallClock::now();
+  report_.start(start_);
   status_.say("started");
   for (Rank& rank : ranks_) {
     flush(rank);
@@ -280,7 +281,7 @@ void Conductor::end_all() {
   ended_ = true;
   translator_.tally().stop();
   finish_recording();
-  write_result();
+  if (const std::string trouble = report_.write(gates_); !trouble.empty()) status_.say("fatal " + trouble);
   network_.end_faults();
   if (storage_) storage_->stop();
   status_.say("ended");

@@ -20,6 +20,7 @@
 #include "conductor/bound_heap.hpp"
 #include "conductor/door.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/report.hpp"
 #include "conductor/run_recorder.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/status.hpp"
@@ -33,18 +34,6 @@
 #include "wire/spinner.hpp"
 
 namespace dryfly {
-
-// How often the conductor did what; for the health table and the benches.
-struct GateTotals {
-  std::uint64_t polls = 0;
-  std::uint64_t waits = 0;
-  std::uint64_t wakes = 0;        // futex wake-ups of ranks
-  std::uint64_t sleeps = 0;       // of the conductor
-  std::uint64_t standstills = 0;  // everybody waited and nothing was in flight: all got another turn
-  std::uint64_t let_go = 0;       // ranks that slept outside the provider while everything else stood still
-};
-
-class JsonWriter;
 
 class Conductor final : private EventOutlet {
  public:
@@ -106,15 +95,12 @@ class Conductor final : private EventOutlet {
   void report_deadlock();
   void start_recording();
   void finish_recording();
-  void write_result();
 
   // Traffic beside the job: storage.cpp.
   std::unique_ptr<storage::StorageTraffic> storage_of(const Spec& spec);
   bool nothing_under_way();
   std::uint64_t events_of_job() const;
   Instant limit_of_waiting();
-  void write_storage(JsonWriter& json) const;
-  std::vector<NicCounters> counters_of_nics() const;
 
   // A served fabric: served.cpp.
   bool served() const { return segment_.header().served != 0; }
@@ -148,7 +134,7 @@ class Conductor final : private EventOutlet {
   std::vector<RankId> ready_;                              // have an event and are still waiting to be released
 
   Spec spec_;
-  std::string result_path_;
+  Report report_;
   std::string record_folder_;  // empty: nothing is recorded
   std::unique_ptr<RunRecorder> recorder_;
   StatusLine status_;
@@ -171,9 +157,7 @@ class Conductor final : private EventOutlet {
   std::uint64_t writes_at_last_round_ = 0;
   std::uint32_t fruitless_rounds_ = 0;
   GateTotals gates_;
-  std::vector<std::string> health_;
 
-  WallClock::time_point started_at_{};
   // Wall time in which the conductor could look. One that was stopped or starved for a while, with the ranks or without
   // them, has learnt nothing of them in that while.
   WallClock::duration watched_{};

@@ -60,7 +60,7 @@ void Conductor::open_fabric() {
   header.epoch_ps =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count());
   started_ = true;
-  started_at_ = paced_at_ = WallClock::now();
+  paced_at_ = WallClock::now();
   translator_.tally().start(start_);
 }
 

@@ -5,7 +5,6 @@
 
 #include "conductor/conductor.hpp"
 #include "core/nic/nic_spec.hpp"
-#include "core/record/json_writer.hpp"
 
 namespace dryfly {
 
@@ -38,43 +37,6 @@ Instant Conductor::limit_of_waiting() {
   if (storage_->network().job_transfers() == 0) return engine_.next() + Duration{1};
   storage_->network().stop_without_job(true);
   return never;
-}
-
-void Conductor::write_storage(JsonWriter& json) const {
-  if (!storage_) return;
-  json.key("storage");
-  json.begin_array();
-  for (const storage::StreamTotals& totals : storage_->totals()) {
-    json.begin_object();
-    json.member("operations", totals.exchanges);
-    json.member("bytes", totals.bytes);
-    json.member("operations_failed", totals.failed);
-    json.member("latency_sum_ps", totals.latency_sum.ps);
-    json.member("latency_max_ps", totals.latency_max.ps);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-// Of the job's NICs, which count time-outs, and what goes to storage as the hardware does, whoever it is for.
-std::vector<NicCounters> Conductor::counters_of_nics() const {
-  std::vector<NicCounters> nics = nics_.counters();
-  const std::map<NicId, NicTimeouts> timeouts = network_.timeouts_by_nic();
-  for (NicCounters& counters : nics) {
-    if (const auto found = timeouts.find(counters.nic); found != timeouts.end()) {
-      for (const Counter counter : {Counter::pct_sct_timeouts, Counter::rh_sct_timeouts}) {
-        counters.add(counter, found->second.ordered);
-      }
-      for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts}) {
-        counters.add(counter, found->second.unordered);
-      }
-    }
-    if (!storage_) continue;
-    const auto also = storage_->counters().find(counters.nic);
-    if (also == storage_->counters().end()) continue;
-    for (std::size_t place = 0; place < counter_count; ++place) counters.values[place] += also->second.values[place];
-  }
-  return nics;
 }
 
 }  // namespace dryfly

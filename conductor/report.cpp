@@ -1,9 +1,11 @@
-// The result of a run as JSON, written in one piece: a file of another name is renamed into place, so that a reader
-// sees all of it or nothing.
+#include "conductor/report.hpp"
+
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <utility>
 
-#include "conductor/conductor.hpp"
 #include "conductor/link_ends.hpp"
 #include "core/network/packet/link_faults.hpp"
 #include "core/record/json_writer.hpp"
@@ -188,76 +190,131 @@ void write_profile(JsonWriter& json, const std::vector<Rank>& ranks) {
   json.end_array();
 }
 
+void write_storage(JsonWriter& json, const storage::StorageTraffic& storage) {
+  json.key("storage");
+  json.begin_array();
+  for (const storage::StreamTotals& totals : storage.totals()) {
+    json.begin_object();
+    json.member("operations", totals.exchanges);
+    json.member("bytes", totals.bytes);
+    json.member("operations_failed", totals.failed);
+    json.member("latency_sum_ps", totals.latency_sum.ps);
+    json.member("latency_max_ps", totals.latency_max.ps);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
-void Conductor::write_result() {
-  const NetworkTotals network = network_.totals();
-  const NicTotals nics = nics_.totals();
-  const Tally& tally = translator_.tally();
-  std::uint64_t end_ps = start_.ps;
-  for (const Rank& rank : ranks_) end_ps = std::max(end_ps, rank.end_ps);
+Report::Report(Spec spec, std::string path, const Sources& sources)
+    : spec_(std::move(spec)), path_(std::move(path)), of_(sources) {}
 
+void Report::start(Instant at) {
+  start_ = at;
+  started_at_ = std::chrono::steady_clock::now();
+}
+
+std::string Report::write(const GateTotals& gates) const {
+  const std::string unfinished = path_ + ".part";
+  {
+    std::ofstream file(unfinished, std::ios::binary);
+    file << text(gates) << '\n';
+    file.flush();
+    if (!file) {
+      std::remove(unfinished.c_str());
+      return "the result cannot be written to " + path_;
+    }
+  }
+  if (std::rename(unfinished.c_str(), path_.c_str()) != 0) return "the result cannot be renamed to " + path_;
+  return {};
+}
+
+std::string Report::text(const GateTotals& gates) const {
+  const NetworkTotals network = of_.network.totals();
+  const NicTotals nics = of_.nics.totals();
   std::string text;
   JsonWriter json(text);
   json.begin_object();
-  json.member("virtual_time_ps", end_ps - start_.ps);
+  json.member("virtual_time_ps", end().ps - start_.ps);
   json.member("start_ps", start_.ps);
-  json.member("messages", tally.totals().messages);
-  json.member("bytes", tally.totals().bytes);
-  json.member("packets", network.packets);
-  json.member("packet_hops", network.packet_hops);
-  json.member("network_timeouts", network.faults.network_timeouts);
-  json.key("faults");
-  json.begin_object();
-  json.member("packets_lost", network.faults.packets_lost);
-  json.member("packets_refused", network.faults.packets_refused);
-  json.member("packets_sent_again", network.faults.packets_sent_again);
-  json.member("transfers_failed", network.faults.transfers_failed);
-  json.member("link_replays", network.faults.link_replays);
-  write_link_health(json, network_.link_health(Instant{end_ps}), topology_);
-  json.end_object();
+  json.member("messages", of_.tally.totals().messages);
+  json.member("bytes", of_.tally.totals().bytes);
+  write_network(json, network, end());
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);
   write_matching(json, nics.matching);
-  json.member("fingerprint", tally.fingerprint().text());
+  json.member("fingerprint", of_.tally.fingerprint().text());
   write_protocols(json, nics);
-  write_nics(json, counters_of_nics(), topology_);
-  write_storage(json);
+  write_nics(json, counters(), of_.topology);
+  if (of_.storage != nullptr) write_storage(json, *of_.storage);
   write_traffic_classes(json, network, spec_);
-  write_ranks(json, ranks_, tally, start_.ps);
-  write_profile(json, ranks_);
+  write_ranks(json, of_.ranks, of_.tally, start_.ps);
+  write_profile(json, of_.ranks);
+  write_simulator(json, gates);
+  json.end_object();
+  return text;
+}
+
+void Report::write_network(JsonWriter& json, const NetworkTotals& totals, Instant end) const {
+  json.member("packets", totals.packets);
+  json.member("packet_hops", totals.packet_hops);
+  json.member("network_timeouts", totals.faults.network_timeouts);
+  json.key("faults");
+  json.begin_object();
+  json.member("packets_lost", totals.faults.packets_lost);
+  json.member("packets_refused", totals.faults.packets_refused);
+  json.member("packets_sent_again", totals.faults.packets_sent_again);
+  json.member("transfers_failed", totals.faults.transfers_failed);
+  json.member("link_replays", totals.faults.link_replays);
+  write_link_health(json, of_.network.link_health(end), of_.topology);
+  json.end_object();
+}
+
+void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
   json.key("simulator");
   json.begin_object();
   // Between the last MPI_Init and the last MPI_Finalize; it tells how fast the simulator is and enters no result.
-  const std::chrono::nanoseconds wall = WallClock::now() - started_at_;
+  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - started_at_;
+  const wire::SegmentHeader& header = of_.segment.header();
   json.member("wall_ns", static_cast<std::uint64_t>(wall.count()));
-  json.member("events", engine_.events_run());
-  json.member("deliveries_before_start", tally.before_start());
-  json.member("cross_memory", segment_.header().cross_memory_allowed);
-  json.member("arena_bytes_used", segment_.header().arena_top.load() - segment_.header().arena_offset);
-  json.member("polls", gates_.polls);
-  json.member("waits", gates_.waits);
-  json.member("wakes", gates_.wakes);
-  json.member("sleeps", gates_.sleeps);
-  json.member("standstills", gates_.standstills);
-  json.member("let_go", gates_.let_go);
+  json.member("events", of_.engine.events_run());
+  json.member("deliveries_before_start", of_.tally.before_start());
+  json.member("cross_memory", header.cross_memory_allowed);
+  json.member("arena_bytes_used", header.arena_top.load() - header.arena_offset);
+  json.member("polls", gates.polls);
+  json.member("waits", gates.waits);
+  json.member("wakes", gates.wakes);
+  json.member("sleeps", gates.sleeps);
+  json.member("standstills", gates.standstills);
+  json.member("let_go", gates.let_go);
   json.end_object();
-  json.end_object();
+}
 
-  const std::string unfinished = result_path_ + ".part";
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    file << text << '\n';
-    file.flush();
-    if (!file) {
-      status_.say("fatal the result cannot be written to " + result_path_);
-      std::remove(unfinished.c_str());
-      return;
+std::vector<NicCounters> Report::counters() const {
+  std::vector<NicCounters> nics = of_.nics.counters();
+  const std::map<NicId, NicTimeouts> timeouts = of_.network.timeouts_by_nic();
+  for (NicCounters& counters : nics) {
+    if (const auto found = timeouts.find(counters.nic); found != timeouts.end()) {
+      for (const Counter counter : {Counter::pct_sct_timeouts, Counter::rh_sct_timeouts}) {
+        counters.add(counter, found->second.ordered);
+      }
+      for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts}) {
+        counters.add(counter, found->second.unordered);
+      }
     }
+    if (of_.storage == nullptr) continue;
+    const auto also = of_.storage->counters().find(counters.nic);
+    if (also == of_.storage->counters().end()) continue;
+    for (std::size_t place = 0; place < counter_count; ++place) counters.values[place] += also->second.values[place];
   }
-  if (std::rename(unfinished.c_str(), result_path_.c_str()) != 0) {
-    status_.say("fatal the result cannot be renamed to " + result_path_);
-  }
+  return nics;
+}
+
+Instant Report::end() const {
+  Instant end = start_;
+  for (const Rank& rank : of_.ranks) end = std::max(end, Instant{rank.end_ps});
+  return end;
 }
 
 }  // namespace dryfly

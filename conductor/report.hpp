@@ -1,0 +1,69 @@
+// The result of a run as JSON, written in one piece: a file of another name is renamed into place, so that a reader
+// sees all of it or nothing. The keys: docs/reference/result-json.md.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "conductor/rank.hpp"
+#include "conductor/segment.hpp"
+#include "conductor/tally.hpp"
+#include "core/engine/engine.hpp"
+#include "core/network/packet/packet_network.hpp"
+#include "core/nic/nic.hpp"
+#include "core/spec/spec.hpp"
+#include "core/storage/storage_traffic.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly {
+
+class JsonWriter;
+
+// How often the conductor did what; for the health table and the benches.
+struct GateTotals {
+  std::uint64_t polls = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t wakes = 0;        // futex wake-ups of ranks
+  std::uint64_t sleeps = 0;       // of the conductor
+  std::uint64_t standstills = 0;  // everybody waited and nothing was in flight: all got another turn
+  std::uint64_t let_go = 0;       // ranks that slept outside the provider while everything else stood still
+};
+
+class Report {
+ public:
+  // What is reported of.
+  struct Sources {
+    const Engine& engine;
+    const Dragonfly& topology;
+    const PacketNetwork& network;
+    const Nics& nics;
+    const storage::StorageTraffic* storage;  // null: the job has the network for itself
+    const Segment& segment;
+    const std::vector<Rank>& ranks;
+    const Tally& tally;
+  };
+
+  Report(Spec spec, std::string path, const Sources& sources);
+
+  // Virtual time begins.
+  void start(Instant at);
+  // Every rank is at the end. What went wrong with the file, in a sentence; empty if nothing did.
+  std::string write(const GateTotals& gates) const;
+
+ private:
+  std::string text(const GateTotals& gates) const;
+  void write_network(JsonWriter& json, const NetworkTotals& totals, Instant end) const;
+  void write_simulator(JsonWriter& json, const GateTotals& gates) const;
+  // Of the job's NICs, which count time-outs, and what goes to storage as the hardware does, whoever it is for.
+  std::vector<NicCounters> counters() const;
+  Instant end() const;
+
+  Spec spec_;
+  std::string path_;
+  Sources of_;
+  Instant start_{};
+  std::chrono::steady_clock::time_point started_at_{};
+};
+
+}  // namespace dryfly
