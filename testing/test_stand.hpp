@@ -31,27 +31,35 @@ class FakeNetwork final : public Network, public Handler {
     const std::uint64_t index = submitted.size() - 1;
     const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1000 * ns};
     engine_.schedule(engine_.now() + flight, index << 1);
+    submitted.back().fate = fate ? fate(transfer) : Fate::arrives;
     engine_.schedule(engine_.now() + flight + acknowledgement_time, index << 1 | 1);
     in_flight += 2;
   }
   void handle(Event event) override {
     --in_flight;
-    const std::uint32_t handle = submitted[event.key >> 1].transfer.handle;
+    const Submission& submission = submitted[event.key >> 1];
+    const std::uint32_t handle = submission.transfer.handle;
+    const Fate its_fate = submission.fate;
     if ((event.key & 1) == 0) {
-      sink_->delivered(handle, 3);
-    } else {
+      if (its_fate != Fate::lost) sink_->delivered(handle, 3);
+    } else if (its_fate == Fate::arrives) {
       sink_->acknowledged(handle);
+    } else {
+      sink_->failed(handle, its_fate == Fate::unanswered);
     }
   }
   NetworkTotals totals() const override { return {}; }
   bool at_rest() const override { return in_flight == 0; }
 
+  enum class Fate : std::uint8_t { arrives, unanswered, lost };
   struct Submission {
     Instant at;
     Transfer transfer;
+    Fate fate = Fate::arrives;
   };
   std::vector<Submission> submitted;
   std::function<Duration(std::uint64_t)> unordered_flight;
+  std::function<Fate(const Transfer&)> fate;  // the source hears of a failure when it would have heard of success
   Duration acknowledgement_time{700 * ns};
   std::uint64_t in_flight = 0;
 

@@ -9,18 +9,17 @@ namespace dryfly::nic {
 void Completion::acknowledged(Parcel parcel) {
   if (is_control(parcel.step)) return;
   Message& message = messages_[parcel.operation];
-  --message.unacknowledged;
+  messages_.acknowledge(parcel.operation);
   if (parcel.step == Step::message) {
-    message.answered = true;
+    message.note_answered();
     flow_control_.settle_request(parcel.operation);
-    if (message.refused || message.paused) return;
-    if (message.foreign) return message.arrived ? turned_away(parcel.operation) : void();
+    if (message.state.is_one_of(any_of(MessageState::refused, MessageState::paused))) return;
+    if (message.foreign) return told_of_turning_away(parcel.operation);
   }
-  if (parcel.step == Step::done && message.holds_credit) return done_acknowledged(parcel.operation);
+  if (parcel.step == Step::done && message.state == MessageState::told) return done_acknowledged(parcel.operation);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
-  const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && !message.source_told;
-  if (is_sent) message.source_told = true;
+  const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && message.note_told_once();
   messages_.retire_if_idle(parcel.operation);
   if (is_sent) host_.sent(source, token);
 }
@@ -28,12 +27,12 @@ void Completion::acknowledged(Parcel parcel) {
 void Completion::placed(std::uint32_t index) {
   const Message& message = messages_[index];
   if (!inboxes_.hears_of(message)) return drop(index);
-  if (message.notifies_done && message.holds_credit) return software_gets_.tell_done(index);
-  deliver(index);
+  if (message.notifies_done && message.holds_credit()) return software_gets_.tell_done(index);
+  report(index);
 }
 
-void Completion::deliver(std::uint32_t index) {
-  Message& message = messages_[index];
+void Completion::report(std::uint32_t index) {
+  const Message& message = messages_[index];
   software_gets_.return_credit(message);
   Received received = report_of(message);
   received.buffer_released = inboxes_.settle(message.receive);
@@ -54,7 +53,7 @@ Received Completion::report_of(const Message& message) const {
           .protocol = message.protocol,
           .on_node = message.on_node,
           .switch_hops = message.switch_hops,
-          .matched_in_software = message.in_software && message.protocol != Protocol::rendezvous};
+          .matched_in_software = message.in_software() && !message.rendezvous()};
 }
 
 void Completion::drop(std::uint32_t index) {
@@ -71,12 +70,13 @@ void Completion::drop(std::uint32_t index) {
 
 bool Completion::finish(std::uint32_t index) {
   Message& message = messages_[index];
-  if (message.protocol == Protocol::rendezvous && !message.on_node && !message.told_done) {
-    ++message.unacknowledged;
+  if (message.rendezvous() && !message.on_node && message.state != MessageState::told) {
+    message.state.move_to(MessageState::closing);
+    messages_.expect_acknowledgement(index);
     transport_.send(to_source(message), {Step::done, index});
     return false;
   }
-  const bool tell_source = message.on_node && !message.source_told;
+  const bool tell_source = message.on_node && message.note_told_once();
   messages_.end(index);
   return tell_source;
 }
@@ -85,12 +85,11 @@ void Completion::done_acknowledged(std::uint32_t index) {
   Message& message = messages_[index];
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
-  message.told_done = true;
+  message.note_told();
   if (inboxes_.hears_of(message)) {
-    deliver(index);
+    report(index);
   } else {
     inboxes_.settle(message.receive);
-    message.holds_credit = false;
     messages_.end(index);
     host_.dropped(token);
   }
@@ -99,23 +98,22 @@ void Completion::done_acknowledged(std::uint32_t index) {
 
 // An acknowledgement can be quicker than the ingress stage, and says whether the message was expected.
 bool Completion::complete_by_acknowledgement(const Message& message) const {
-  if (message.protocol == Protocol::rendezvous) return false;
+  if (message.rendezvous()) return false;
   if (message.command.complete_when == Completeness::transmitted) return true;
-  return message.arrived && (message.command.complete_when == Completeness::delivered || !message.unexpected);
+  return message.decided() && (message.command.complete_when == Completeness::delivered || !message.came_unexpected);
 }
 
 void Completion::tell_source_once(std::uint32_t index) {
   Message& message = messages_[index];
-  if (std::exchange(message.source_told, true)) return;
-  host_.sent(message.command.source, message.command.token);
+  if (message.note_told_once()) host_.sent(message.command.source, message.command.token);
 }
 
 void Completion::owe_notice(std::uint32_t index) {
   Message& message = messages_[index];
-  const bool owed = message.command.complete_when == Completeness::matched && !message.source_told &&
-                    !message.on_node && message.protocol != Protocol::rendezvous;
+  const bool owed = message.command.complete_when == Completeness::matched && !message.source_told() &&
+                    !message.on_node && !message.rendezvous();
   if (!owed) return;
-  ++message.unacknowledged;
+  messages_.expect_acknowledgement(index);
   inboxes_.ask_processor(message.command.target,
                          {.kind = WorkKind::tell_match, .item = index, .life = message.life, .count = 1});
 }
@@ -124,10 +122,9 @@ void Completion::notice_lost(std::uint32_t index) {
   Message& message = messages_[index];
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
-  --message.unacknowledged;
-  message.source_told = true;
+  const bool is_news = message.note_told_once();
   messages_.retire_if_idle(index);
-  host_.send_failed(source, token, error_unreachable);
+  if (is_news) host_.send_failed(source, token, error_unreachable);
 }
 
 // What was delivered takes its course, although its source does not know it. A request that was not is an error at
@@ -138,28 +135,30 @@ void Completion::failed(Parcel parcel, bool delivered) {
     return;
   }
   Message& message = messages_[parcel.operation];
-  --message.unacknowledged;
+  messages_.acknowledge(parcel.operation);
   if (parcel.step == Step::matched && !delivered) return notice_lost(parcel.operation);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool to_target = parcel.step == Step::message;
-  if (to_target) message.answered = true;
+  if (to_target) message.note_answered();
   if (to_target && delivered) flow_control_.settle_request(parcel.operation);
-  if (to_target && message.foreign && delivered) return message.arrived ? turned_away(parcel.operation) : void();
-  if (parcel.step == Step::done && message.holds_credit) {
+  if (to_target && message.foreign && delivered) return told_of_turning_away(parcel.operation);
+  if (parcel.step == Step::done && message.state == MessageState::told) {
     return delivered ? done_acknowledged(parcel.operation) : break_off(parcel.operation);
   }
-  if (to_target && message.refused) return;  // its answer was lost, but it was refused: it waits for the target
+  if (to_target && message.state == MessageState::refused)
+    return;  // its answer was lost, but it was refused: it waits for the target
   if (delivered) {
-    const bool is_sent = to_target && message.protocol != Protocol::rendezvous;
-    if (is_sent) message.source_told = true;
+    const bool ends = to_target && !message.rendezvous() && message.note_told_once();
     messages_.retire_if_idle(parcel.operation);
-    if (is_sent) host_.send_failed(source, token, error_unreachable);
+    if (ends) host_.send_failed(source, token, error_unreachable);
   } else if (to_target) {
+    const bool is_news = message.note_told_once();
     messages_.end(parcel.operation);
     host_.dropped(token);
-    host_.send_failed(source, token, error_unreachable);
+    if (is_news) host_.send_failed(source, token, error_unreachable);
   } else if (parcel.step == Step::done) {
+    message.note_told();
     messages_.end(parcel.operation);
     host_.send_failed(source, token, error_unreachable);
   } else {
@@ -173,6 +172,7 @@ void Completion::break_off(std::uint32_t index) {
   software_gets_.return_credit(message);
   Received received = report_of(message);
   received.buffer_released = inboxes_.settle(message.receive);
+  message.note_told();
   messages_.end(index);
   if (heard) host_.receive_failed(received, error_unreachable);
   host_.dropped(received.send);
@@ -182,16 +182,22 @@ void Completion::break_off(std::uint32_t index) {
 void Completion::turned_away(std::uint32_t index) {
   const EndpointId source = messages_[index].command.source;
   const Token token = messages_[index].command.token;
+  messages_[index].note_told();
   messages_.end(index);
   host_.dropped(token);
   host_.send_failed(source, token, error_other_network);
 }
 
-// A Get by software was restricted if the message holds a credit still: both ends then hear with the acknowledgement.
+void Completion::told_of_turning_away(std::uint32_t index) {
+  if (messages_[index].state == MessageState::turned_away) turned_away(index);
+}
+
+// What software says of a restricted Get both ends hear with its acknowledgement.
 void Completion::done_arrived(std::uint32_t index) {
-  if (messages_[index].holds_credit) return;
+  if (messages_[index].state == MessageState::told) return;
   const EndpointId source = messages_[index].command.source;
   const Token token = messages_[index].command.token;
+  messages_[index].note_told();
   messages_.end(index);
   host_.sent(source, token);
 }

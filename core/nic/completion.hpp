@@ -43,8 +43,10 @@ class Completion {
   void turned_away(std::uint32_t message);
 
  private:
+  // The answer to a message for another network is back; its target may not have come to it yet.
+  void told_of_turning_away(std::uint32_t message);
   void notice_lost(std::uint32_t message);
-  void deliver(std::uint32_t message);
+  void report(std::uint32_t message);
   void done_acknowledged(std::uint32_t message);
   Received report_of(const Message& message) const;
   // Nothing more will come: the target's receive, if it has matched, and the source are told so.

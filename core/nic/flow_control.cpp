@@ -8,7 +8,7 @@ namespace dryfly::nic {
 void FlowControl::refuse(std::uint32_t index) {
   Message& message = messages_[index];
   Inbox& target = inboxes_.inbox(message.command.target);
-  message.refused = true;
+  message.state.move_to(MessageState::refused);
   target.portal.dropped();
   ++totals_.matching.messages_refused;
   inboxes_.ask_processor(message.command.target);
@@ -22,8 +22,8 @@ void FlowControl::onload(EndpointId endpoint) {
   std::uint32_t headers = 0;
   const auto take = [&](std::uint32_t index) {
     Message& message = messages_[index];
-    if (!std::exchange(message.holds_entry, false)) return;
-    message.onloaded = true;
+    if (message.header != HeaderAt::entry) return;
+    message.header = HeaderAt::host;
     at.portal.give_back();
     ++headers;
   };
@@ -57,8 +57,12 @@ void FlowControl::enable(EndpointId endpoint) {
 }
 
 void FlowControl::resume(std::uint32_t index) {
-  Peer& peer = peers_[index];
-  peer.resumed = true;
+  peers_[index].state.move_to(PeerState::resumed);
+  say_resume(index);
+}
+
+void FlowControl::say_resume(std::uint32_t index) {
+  const Peer& peer = peers_[index];
   transport_.send_command({.from = peer.target, .to = peer.source}, {Step::resume, index}, Fetched::nothing);
 }
 
@@ -77,7 +81,9 @@ bool FlowControl::takes_control(EndpointId endpoint, std::uint32_t index) {
   return false;
 }
 
-void FlowControl::tell_again(std::uint32_t index) { return peers_[index].resumed ? resume(index) : notice(index); }
+void FlowControl::tell_again(std::uint32_t index) {
+  return peers_[index].state == PeerState::resumed ? say_resume(index) : say_notice(index);
+}
 
 std::uint32_t FlowControl::new_peer(const Message& message) {
   const std::uint32_t index = peers_.acquire();
@@ -88,92 +94,97 @@ std::uint32_t FlowControl::new_peer(const Message& message) {
   for (std::uint32_t other = 0; other < messages_.size(); ++other) {
     const Message& candidate = messages_[other];
     const bool same = candidate.command.source == peer.source && candidate.command.target == peer.target;
-    if (candidate.under_way && same) ++peer.under_way;
+    if (same && candidate.under_way()) ++peer.under_way;
   }
   return index;
 }
 
 void FlowControl::settle_request(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (!message.under_way || !message.arrived || !message.answered) return;
-  message.under_way = false;
-  if (!message.refused && peer_of_.empty()) return;
+  const Message& message = messages_[index];
+  if (!message.answered() || !message.decided()) return;
+  const bool refused = message.state == MessageState::refused;
+  if (!refused && peer_of_.empty()) return;
   const std::pair key{message.command.source.value, message.command.target.value};
   const auto found = peer_of_.find(key);
-  if (!message.refused && found == peer_of_.end()) return;
   if (found == peer_of_.end()) {
-    peer_of_[key] = new_peer(message);
-  } else {
-    --peers_[found->second].under_way;
+    if (!refused) return;
+    const std::uint32_t peer = peer_of_[key] = new_peer(message);
+    peers_[peer].refused.push_back(index);
+    return ask_to_withhold(peer);
   }
-  const std::uint32_t peer = peer_of_[key];
-  if (message.refused) peers_[peer].refused.push_back(index);
-  if (!peers_[peer].holding || peers_[peer].under_way == 0) ask_to_hold(peer);
+  Peer& peer = peers_[found->second];
+  DRYFLY_CHECK(peer.under_way > 0);
+  --peer.under_way;
+  if (refused) peer.refused.push_back(index);
+  if (peer.state == PeerState::withholding && peer.under_way == 0) {
+    peer.state.move_to(PeerState::settled);
+    ask_to_withhold(found->second);
+  }
 }
 
-void FlowControl::ask_to_hold(std::uint32_t index) {
-  Peer& peer = peers_[index];
-  if (std::exchange(peer.asked, true)) return;
+void FlowControl::ask_to_withhold(std::uint32_t index) {
+  const Peer& peer = peers_[index];
   inboxes_.ask_processor(peer.source, {.kind = WorkKind::hold, .item = index, .life = peer.life, .count = 1});
 }
 
-void FlowControl::hold(std::uint32_t index) {
+void FlowControl::withhold(std::uint32_t index) {
   Peer& peer = peers_[index];
-  peer.asked = false;
-  peer.holding = true;
-  if (peer.under_way > 0 || std::exchange(peer.noticed, true)) return;
-  notice(index);
+  if (peer.under_way > 0) return peer.state.move_to(PeerState::withholding);
+  peer.state.move_to(PeerState::noticed);
+  say_notice(index);
 }
 
-void FlowControl::notice(std::uint32_t index) {
+void FlowControl::say_notice(std::uint32_t index) {
   const Peer& peer = peers_[index];
   transport_.send_command({.from = peer.source, .to = peer.target}, {Step::drop_notice, index}, Fetched::nothing);
 }
 
-bool FlowControl::held_back(std::uint32_t index) {
+bool FlowControl::withholds(std::uint32_t index) {
   if (peer_of_.empty()) return false;
   const SendCommand& command = messages_[index].command;
   const auto found = peer_of_.find({command.source.value, command.target.value});
   if (found == peer_of_.end()) return false;
   Peer& peer = peers_[found->second];
-  if (peer.holding) {
-    peer.held.push_back(index);
-  } else {
+  if (peer.state == PeerState::dropped) {
     ++peer.under_way;
+    return false;
   }
-  return peer.holding;
+  peer.withheld.push_back(index);
+  return true;
 }
 
 void FlowControl::replay(std::uint32_t index) {
   std::vector<std::uint32_t> refused = std::move(peers_[index].refused);
-  const std::vector<std::uint32_t> held = std::move(peers_[index].held);
+  const std::vector<std::uint32_t> withheld = std::move(peers_[index].withheld);
   forget(index);
   std::sort(refused.begin(), refused.end(),
             [&](std::uint32_t a, std::uint32_t b) { return messages_[a].number < messages_[b].number; });
   totals_.matching.messages_replayed += refused.size();
   for (const std::uint32_t message : refused) {
-    messages_[message].refused = messages_[message].arrived = messages_[message].answered = false;
+    messages_[message].state.move_to(MessageState::coming);
     outbox_.launch(message);
   }
-  for (const std::uint32_t message : held) outbox_.launch(message);
+  for (const std::uint32_t message : withheld) outbox_.launch(message);
 }
 
 void FlowControl::forget(std::uint32_t index) {
   Peer& peer = peers_[index];
   peer_of_.erase({peer.source.value, peer.target.value});
+  peer.state.move_to(PeerState::over);
   peer.life = 0;
   peers_.release(index);
 }
 
 void FlowControl::peer_lost(std::uint32_t index) {
   std::vector<std::uint32_t> waiting = std::move(peers_[index].refused);
-  waiting.insert(waiting.end(), peers_[index].held.begin(), peers_[index].held.end());
+  waiting.insert(waiting.end(), peers_[index].withheld.begin(), peers_[index].withheld.end());
   forget(index);
   for (const std::uint32_t message : waiting) {
     const SendCommand command = messages_[message].command;
+    const bool is_news = messages_[message].note_told_once();
     messages_.end(message);
     host_.dropped(command.token);
-    host_.send_failed(command.source, command.token, error_unreachable);
+    if (is_news) host_.send_failed(command.source, command.token, error_unreachable);
   }
 }
 
@@ -191,12 +202,12 @@ void FlowControl::arrived(Parcel parcel) {
   }
   if (parcel.step == Step::resume) {
     if (!takes_control(peer.source, index)) return;
-    const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.held.size());
+    const auto again = static_cast<std::uint32_t>(peer.refused.size() + peer.withheld.size());
     return inboxes_.ask_processor(peer.source,
                                   {.kind = WorkKind::replay, .item = index, .life = peer.life, .count = again});
   }
   DRYFLY_CHECK(parcel.step == Step::no_room);
-  const EndpointId sender = peer.resumed ? peer.target : peer.source;
+  const EndpointId sender = peer.state == PeerState::resumed ? peer.target : peer.source;
   if (!inboxes_.inbox(sender).open) return tell_again(index);
   inboxes_.ask_processor(sender, {.kind = WorkKind::tell_again, .item = index, .life = peer.life});
 }
@@ -208,7 +219,7 @@ void FlowControl::worked(EndpointId endpoint, const Work& work) {
   if (peers_[work.item].life != work.life) return;
   switch (work.kind) {
     case WorkKind::hold:
-      return hold(work.item);
+      return withhold(work.item);
     case WorkKind::count_drops:
       at.portal.drops_told(static_cast<std::uint32_t>(peers_[work.item].refused.size()));
       at.told_drops.push_back(work.item);

@@ -1,5 +1,5 @@
 // Flow control between the two ends. A disabled portal drops what comes; each answer tells its source so. The source's
-// CPU keeps back what it would send next. When nothing of it is under way to that target any more, it tells the target
+// CPU withholds what it would send next. When nothing of it is under way to that target any more, it tells the target
 // how much was dropped. Meanwhile the target's CPU has taken the unexpected headers into the host's memory (onload).
 // When the drops of all sources add up to what the portal has dropped, it enables the portal and tells the sources,
 // and they send again in order.
@@ -24,7 +24,7 @@ class FlowControl {
       : transport_(transport), host_(host), totals_(totals), messages_(messages), inboxes_(inboxes), outbox_(outbox) {}
 
   // At the source: true if the new message waits behind refused ones.
-  bool held_back(std::uint32_t message);
+  bool withholds(std::uint32_t message);
   // Told of each message whose fate is decided at the target and known at its source.
   void settle_request(std::uint32_t message);
   // At the target: the portal takes no message.
@@ -50,22 +50,20 @@ class FlowControl {
     EndpointId source;
     EndpointId target;
     std::uint32_t life = 0;
-    bool asked = false;    // its CPU knows, or will
-    bool holding = false;  // new messages wait behind the refused ones
-    bool noticed = false;  // the target has been told how many
-    bool resumed = false;  // and has told the source to go on
+    StateMachine<PeerState, peer_states> state;
     std::uint32_t under_way = 0;
-    std::vector<std::uint32_t> refused;  // messages
-    std::vector<std::uint32_t> held;
+    std::vector<std::uint32_t> refused;   // messages
+    std::vector<std::uint32_t> withheld;  // those that wait behind them
   };
 
   void enable(EndpointId endpoint);
-  void notice(std::uint32_t peer);
+  void say_notice(std::uint32_t peer);
   void resume(std::uint32_t peer);
+  void say_resume(std::uint32_t peer);
   bool takes_control(EndpointId endpoint, std::uint32_t peer);
   void tell_again(std::uint32_t peer);
-  void ask_to_hold(std::uint32_t peer);
-  void hold(std::uint32_t peer);
+  void ask_to_withhold(std::uint32_t peer);
+  void withhold(std::uint32_t peer);
   void replay(std::uint32_t peer);
   void forget(std::uint32_t peer);
   std::uint32_t new_peer(const Message& message);

@@ -84,10 +84,15 @@ void Inboxes::append(Inbox& at, std::uint32_t index) {
 }
 
 void Inboxes::leave_list(Message& message) {
-  if (!std::exchange(message.listed, false)) return;
+  if (!message.is_unexpected()) return;
   Inbox& target = inbox(message.command.target);
-  if (message.in_software) --target.in_software;
-  if (std::exchange(message.holds_entry, false)) {
+  if (message.in_software()) {
+    DRYFLY_CHECK(target.in_software > 0);
+    --target.in_software;
+  }
+  if (message.header == HeaderAt::entry) {
+    message.header = HeaderAt::nowhere;
+    DRYFLY_CHECK(target.unexpected_entries > 0);
     --target.unexpected_entries;
     target.portal.give_back();
     target.portal.event();  // the header's second event, with the receive that has taken it

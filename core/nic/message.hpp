@@ -1,46 +1,83 @@
 // A message on its way from its send command to its completion, a receive that takes messages, and the table of all
-// messages. The parts of core/nic that handle messages share these records; each says which fields it writes.
+// messages. The parts of core/nic that handle messages share these records; states.hpp has the states of a message.
 #pragma once
 
 #include <cstdint>
 
 #include "core/nic/nic.hpp"
+#include "core/nic/states.hpp"
 #include "core/unit/pool.hpp"
 
 namespace dryfly::nic {
 
 inline constexpr std::uint32_t none = UINT32_MAX;
 
+// Where the header of a message is that its target's NIC has taken.
+enum class HeaderAt : std::uint8_t {
+  nowhere,       // matched on arrival, or by now; or it came over the node's link
+  entry,         // it has a list entry of the hardware
+  host,          // it had one, until it was onloaded
+  request_list,  // software matches it, and did from the start
+};
+
 struct Message {
   SendCommand command;
   Protocol protocol = Protocol::eager;
+  StateMachine<MessageState, message_states> state;
+  StateMachine<SourceState, source_states> at_source;
+  HeaderAt header = HeaderAt::nowhere;
+  // Four facts.
   bool on_node = false;
-  bool over = false;              // nothing follows but acknowledgements
-  bool source_told = false;       // on-node: sent() has been reported
-  bool holds_entry = false;       // an unexpected header on the hardware's list
-  bool in_software = false;       // came by the request list
-  bool onloaded = false;          // its header was taken to the host
-  bool awaits_processor = false;  // a rendezvous request that the target's CPU has not seen yet
-  bool unexpected = false;        // had to wait for its receive
-  bool listed = false;            // among the unexpected ones, and counted there
-  bool refused = false;           // dropped by a disabled portal
-  bool under_way = false;         // its source does not know yet whether it was taken or refused:
-  bool arrived = false;           // that is decided
-  bool answered = false;          // and the answer is back
-  bool paused = false;            // waits for a buffer of its target, or behind one that does
-  bool foreign = false;           // its target is on another virtual network
-  bool notifies_done = false;     // a rendezvous whose Get by software is a restricted one
-  bool holds_credit = false;      // one of its target's Gets by software
-  bool told_done = false;         // and the target's CPU has said that it is done
+  bool foreign = false;                                   // its target is on another virtual network
+  bool notifies_done = false;                             // a rendezvous whose Get by software is a restricted one
+  bool came_unexpected = false;                           // it had to wait for its receive
+  TrafficClass answer_class = TrafficClass::best_effort;  // of its Get, and what that brings
   std::uint32_t unacknowledged = 0;
   std::uint32_t switch_hops = 0;
-  std::uint32_t receive = none;                           // once matched
-  std::uint32_t life = 0;                                 // which message it is that has this place
-  std::uint64_t number = 0;                               // in the order of sending
-  TrafficClass answer_class = TrafficClass::best_effort;  // of its Get, and what that brings
-  Bytes head;                                             // of a rendezvous: what travels with the request
-  Bytes offset;                                           // in the buffer of that receive
+  std::uint32_t receive = none;  // once matched
+  std::uint32_t life = 0;        // which message it is that has this place
+  std::uint64_t number = 0;      // in the order of sending
+  Bytes head;                    // of a rendezvous: what travels with the request
+  Bytes offset;                  // in the buffer of that receive
+
+  bool rendezvous() const { return protocol == Protocol::rendezvous; }
+  bool in_software() const { return header == HeaderAt::request_list; }
+  bool matched_by_software() const { return in_software() || header == HeaderAt::host; }
+
+  // Its target's NIC has decided what becomes of it.
+  bool decided() const { return !state.is_one_of(any_of(MessageState::coming, MessageState::paused)); }
+  bool is_unexpected() const {
+    return state.is_one_of(any_of(MessageState::unexpected, MessageState::unexpected_asked));
+  }
+  bool awaits_processor() const {
+    return state.is_one_of(
+        any_of(MessageState::unexpected_asked, MessageState::asked, MessageState::granted, MessageState::telling));
+  }
+  // One of those that limit how many Gets by software its target has under way.
+  bool holds_credit() const {
+    return state.is_one_of(
+        any_of(MessageState::granted, MessageState::getting_by_software, MessageState::telling, MessageState::told));
+  }
+
+  bool source_told() const { return at_source.is_one_of(any_of(SourceState::told_early, SourceState::told)); }
+  bool answered() const { return !on_node && at_source.is_one_of(any_of(SourceState::answered, SourceState::told)); }
+  // Sent, and what has become of it is not both decided and known at its source.
+  bool under_way() const {
+    return at_source.is_one_of(any_of(SourceState::sent, SourceState::told_early)) || (answered() && !decided());
+  }
+  void note_sent() {
+    at_source.move_to(on_node ? SourceState::on_link : source_told() ? SourceState::told_early : SourceState::sent);
+  }
+  void note_answered() { at_source.move_to(source_told() ? SourceState::told : SourceState::answered); }
+  void note_told() { at_source.move_to(at_source == SourceState::sent ? SourceState::told_early : SourceState::told); }
+  // False: the host knows already how the send ended.
+  bool note_told_once() {
+    if (source_told()) return false;
+    note_told();
+    return true;
+  }
 };
+static_assert(sizeof(Message) <= 112);  // there are as many as there are unexpected messages
 
 // A posted receive, or one that has matched and whose messages are still being placed.
 struct Receive {
@@ -61,7 +98,7 @@ class MessageTable {
   std::uint32_t acquire() { return messages_.acquire(); }
   Message& operator[](std::uint32_t index) { return messages_[index]; }
   const Message& operator[](std::uint32_t index) const { return messages_[index]; }
-  void fetch(std::uint32_t index) const { messages_.fetch(index); }
+  void prefetch(std::uint32_t index) const { messages_.fetch(index); }
   std::size_t size() const { return messages_.size(); }
   std::size_t in_use() const { return messages_.in_use(); }
   void restart() { messages_.restart(); }
@@ -70,12 +107,16 @@ class MessageTable {
 
   // Nothing follows but acknowledgements; with the last of them the message leaves the table.
   void end(std::uint32_t index) {
-    messages_[index].over = true;
-    messages_[index].awaits_processor = false;
+    messages_[index].state.move_to(MessageState::over);
     retire_if_idle(index);
   }
   void retire_if_idle(std::uint32_t index) {
-    if (messages_[index].over && messages_[index].unacknowledged == 0) messages_.release(index);
+    if (messages_[index].state == MessageState::over && messages_[index].unacknowledged == 0) messages_.release(index);
+  }
+  void expect_acknowledgement(std::uint32_t index) { ++messages_[index].unacknowledged; }
+  void acknowledge(std::uint32_t index) {
+    DRYFLY_CHECK(messages_[index].unacknowledged > 0);
+    --messages_[index].unacknowledged;
   }
 
  private:

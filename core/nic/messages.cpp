@@ -78,11 +78,11 @@ void Messages::send(const SendCommand& command) {
   message.protocol = fits && !command.by_dma                    ? Protocol::inlined
                      : fits || command.size <= source.eager_max ? Protocol::eager
                                                                 : Protocol::rendezvous;
-  message.head = message.protocol == Protocol::rendezvous ? source.rendezvous_head : command.size;
+  message.head = message.rendezvous() ? source.rendezvous_head : command.size;
   message.foreign = !transport_.same_network(command.source, command.target);
-  message.notifies_done = source.notifies_done && message.protocol == Protocol::rendezvous && !message.on_node;
+  message.notifies_done = source.notifies_done && message.rendezvous() && !message.on_node;
   message.answer_class = command.traffic_class;
-  if (!message.on_node && flow_control_.held_back(index)) return;
+  if (!message.on_node && flow_control_.withholds(index)) return;
   outbox_.launch(index);
 }
 
@@ -196,7 +196,7 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
     case Step::no_room:
       return flow_control_.arrived(parcel);
     case Step::matched:
-      --messages_[parcel.operation].unacknowledged;
+      messages_.acknowledge(parcel.operation);
       completion_.tell_source_once(parcel.operation);
       return messages_.retire_if_idle(parcel.operation);
     case Step::done:
@@ -215,10 +215,11 @@ Landing Messages::landing_of(Parcel parcel) const {
 void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Message& message = messages_[index];
   message.switch_hops = switch_hops;
-  message.arrived = true;
+  message.state.move_to(MessageState::arrived);
   if (message.foreign) {
     flow_control_.settle_request(index);
-    return message.on_node || message.answered ? completion_.turned_away(index) : void();
+    if (message.on_node || message.answered()) return completion_.turned_away(index);
+    return message.state.move_to(MessageState::turned_away);
   }
   Inbox& target = inboxes_.inbox(message.command.target);
   if (pauses_.waits_in_line(index)) return;
@@ -233,40 +234,44 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     if (admission == Portal::Admission::refused) return flow_control_.refuse(index);
     if (admission == Portal::Admission::paused) return pauses_.pause(index);
     flow_control_.settle_request(index);
-    message.holds_entry = admission == Portal::Admission::unexpected;
-    message.in_software = admission == Portal::Admission::software;
+    if (admission == Portal::Admission::unexpected) message.header = HeaderAt::entry;
+    if (admission == Portal::Admission::software) message.header = HeaderAt::request_list;
     count_match(message, by_entry);
     inboxes_.ask_processor(message.command.target);
   }
-  const bool rendezvous = message.protocol == Protocol::rendezvous;
-  message.unexpected = slot == no_match;
-  if (message.answered && completion_.complete_by_acknowledgement(message)) completion_.tell_source_once(index);
-  if (slot == no_match) {
-    add_unexpected(target, index);
-  } else {
-    match(target, target.posted.value(slot), index);
-    if (!rendezvous) return completion_.placed(index);
-    if (!software_gets_.got_by_processor(message)) return outbox_.get(index);
-  }
-  // Software looks at every request that comes to it, the CPU of a NIC that matches at those that have their receive.
-  if (rendezvous && (message.in_software || (slot != no_match && software_gets_.got_by_processor(message))))
+  message.came_unexpected = slot == no_match;
+  if (message.answered() && completion_.complete_by_acknowledgement(message)) completion_.tell_source_once(index);
+  if (slot != no_match) return match_expected(target, target.posted.value(slot), index);
+  add_unexpected(target, index);
+  // Software looks at every request that comes to it.
+  if (message.rendezvous() && message.in_software()) software_gets_.ask_to_look(index);
+  answer_waiting(target);
+}
+
+void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t index) {
+  match(at, receive, index);
+  Message& message = messages_[index];
+  if (!message.rendezvous()) {
+    message.state.move_to(MessageState::placing);
+    completion_.placed(index);
+  } else if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
-  if (slot == no_match) answer_waiting(target);
+  } else {
+    outbox_.get(index);
+  }
 }
 
 void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
   Message& message = messages_[index];
   target.unexpected.add(label_of(message.command), index);
   ++totals_.unexpected_messages;
-  message.listed = true;
-  if (message.holds_entry) ++target.unexpected_entries;
-  if (message.in_software) ++target.in_software;
-  if (!message.on_node) target.portal.waiting(message.in_software ? target.in_software : target.unexpected_entries);
+  message.state.move_to(MessageState::unexpected);
+  if (message.header == HeaderAt::entry) ++target.unexpected_entries;
+  if (message.in_software()) ++target.in_software;
+  if (!message.on_node) target.portal.waiting(message.in_software() ? target.in_software : target.unexpected_entries);
   inboxes_.note_list_entries(target);
-  if (message.on_node && message.protocol != Protocol::rendezvous &&
-      message.command.complete_when != Completeness::matched) {
-    message.source_told = true;
-    host_.sent(message.command.source, message.command.token);
+  if (message.on_node && !message.rendezvous() && message.command.complete_when != Completeness::matched) {
+    completion_.tell_source_once(index);
   }
 }
 
@@ -289,32 +294,32 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
 void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message_index) {
   match(at, receive, message_index);
   completion_.owe_notice(message_index);
-  const Message& message = messages_[message_index];
-  const bool by_software = message.in_software || message.onloaded;
-  if (message.protocol != Protocol::rendezvous) {
+  Message& message = messages_[message_index];
+  if (!message.rendezvous()) {
+    message.state.move_to(MessageState::placing);
     // What software has matched lies in the host's memory already.
-    transport_.place({Step::placement, message_index}, message.on_node || by_software);
+    transport_.place({Step::placement, message_index}, message.on_node || message.matched_by_software());
   } else if (!software_gets_.got_by_processor(message)) {
     outbox_.get(message_index);
-  } else if (!by_software) {
-    software_gets_.ask_for_get(message_index);
-  } else if (!message.awaits_processor) {
+  } else if (message.matched_by_software() && message.state == MessageState::unexpected) {
     software_gets_.software_get(message_index);
+  } else {
+    software_gets_.ask_for_get(message_index);
   }
 }
 
 void Messages::count_match(const Message& message, bool expected) {
   NicCounters& counters = transport_.counters_of(message.command.target);
   counters.add(Counter::lpe_net_match_requests);
-  counters.add(message.in_software ? Counter::lpe_net_match_request
-               : expected          ? Counter::lpe_net_match_priority
-                                   : Counter::lpe_net_match_overflow);
-  if (message.protocol == Protocol::rendezvous) counters.add(Counter::lpe_rndzv_puts);
+  counters.add(message.in_software() ? Counter::lpe_net_match_request
+               : expected            ? Counter::lpe_net_match_priority
+                                     : Counter::lpe_net_match_overflow);
+  if (message.rendezvous()) counters.add(Counter::lpe_rndzv_puts);
 }
 
 void Messages::soon(Parcel parcel, unsigned stage) const {
   if (is_control(parcel.step)) return;
-  if (stage == 0) return messages_.fetch(parcel.operation);
+  if (stage == 0) return messages_.prefetch(parcel.operation);
   const Message& message = messages_[parcel.operation];
   const EndpointId target = message.command.target;
   const Inbox* const found = inboxes_.find(target);
@@ -331,10 +336,7 @@ void Messages::soon(Parcel parcel, unsigned stage) const {
 
 void Messages::go_on(NicId nic) {
   const std::vector<std::uint32_t> again = pauses_.end_of(nic);
-  for (const std::uint32_t index : again) {
-    messages_[index].paused = false;
-    request_arrived(index, messages_[index].switch_hops);
-  }
+  for (const std::uint32_t index : again) request_arrived(index, messages_[index].switch_hops);
 }
 
 void Messages::worked(EndpointId endpoint, const Work& work) {
@@ -350,7 +352,7 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
       at.portal.replenish();
       return go_on(at.nic);
     case WorkKind::tell_match:
-      ++messages_[work.item].unacknowledged;
+      messages_.expect_acknowledgement(work.item);
       messages_[work.item].answer_class = at.software_class;
       return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, Fetched::nothing);
     case WorkKind::software_get:

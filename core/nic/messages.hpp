@@ -50,6 +50,7 @@ class Messages {
   void request_arrived(std::uint32_t message, std::uint32_t switch_hops);
   void add_unexpected(Inbox& target, std::uint32_t message);
   void match(Inbox& at, std::uint32_t receive, std::uint32_t message);
+  void match_expected(Inbox& at, std::uint32_t receive, std::uint32_t message);
   // The same for a message that had to wait.
   void match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t message);
   // Tells a peek that waits of a message that nobody has matched.

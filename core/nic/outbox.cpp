@@ -4,9 +4,9 @@ namespace dryfly::nic {
 
 void Outbox::launch(std::uint32_t index) {
   Message& message = messages_[index];
+  message.note_sent();
   if (!message.on_node) {
-    ++message.unacknowledged;
-    message.under_way = true;
+    messages_.expect_acknowledgement(index);
     transport_.counters_of(message.command.source)
         .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
   }
@@ -19,15 +19,16 @@ void Outbox::launch(std::uint32_t index) {
 // On-node there is no NIC to ask: the local link copies the rest.
 void Outbox::get(std::uint32_t index) {
   Message& message = messages_[index];
+  message.state.move_to(MessageState::getting);
   if (message.on_node) return answer_get(index);
-  ++message.unacknowledged;
+  messages_.expect_acknowledgement(index);
   transport_.counters_of(message.command.target).add(Counter::lpe_rndzv_puts_offloaded);
   transport_.send(to_source(message), {Step::get_request, index});
 }
 
 void Outbox::answer_get(std::uint32_t index) {
-  Message& message = messages_[index];
-  if (!message.on_node) ++message.unacknowledged;
+  const Message& message = messages_[index];
+  if (!message.on_node) messages_.expect_acknowledgement(index);
   Journey answer = to_target(message, message.command.size - message.head, false);
   answer.traffic_class = message.answer_class;
   transport_.fetch_and_send(answer, {Step::get_data, index});

@@ -4,8 +4,7 @@ namespace dryfly::nic {
 
 void Pauses::pause(std::uint32_t index) {
   Message& message = messages_[index];
-  message.paused = true;
-  message.arrived = false;
+  message.state.move_to(MessageState::paused);
   ++totals_.matching.messages_paused;
   paused_[{inboxes_.inbox(message.command.target).nic.value, message.command.traffic_class}].push_back(index);
   inboxes_.ask_processor(message.command.target);

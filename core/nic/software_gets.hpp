@@ -20,9 +20,11 @@ class SoftwareGets {
       : transport_(transport), spec_(spec), messages_(messages), inboxes_(inboxes) {}
 
   bool got_by_processor(const Message& message) const;
+  // Of a request without a receive that has come to software.
+  void ask_to_look(std::uint32_t message);
   void ask_for_get(std::uint32_t message);
   void software_get(std::uint32_t message);
-  void return_credit(Message& message);
+  void return_credit(const Message& message);
   void tell_done(std::uint32_t message);
   // The CPU has done what ask_for_get() or tell_done() asked for.
   void worked(const Work& work);
@@ -30,6 +32,8 @@ class SoftwareGets {
   std::vector<std::uint32_t> abandoned_at(EndpointId closed);
 
  private:
+  void ask(std::uint32_t message);
+
   Transport& transport_;
   const NicSpec& spec_;
   MessageTable& messages_;
