@@ -11,7 +11,8 @@ from dryfly.base.errors import UserError
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.listing import description
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
 from dryfly.scenario import faults
 
 _DOC = Path(__file__).parents[2] / "docs" / "guide" / "cabling.md"

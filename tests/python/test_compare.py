@@ -17,7 +17,7 @@ from dryfly.mpi import libraries as mpi
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.study import changes, variant
 from dryfly.study.changes import Change
-from dryfly.study.compare import Line, Section
+from dryfly.study.comparison import Line, Section
 from dryfly.study.plan import Flags, make
 from dryfly.study.trial import Store, Trial, run_all
 from dryfly.study.variant import Variant, base_case

@@ -19,7 +19,8 @@ from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
 from dryfly.result import compute_recording as recording
 from dryfly.scenario import faults
 

@@ -13,7 +13,7 @@ from test_fuzz import anything, mutated, quantities, repeatable
 
 from dryfly.base.errors import DryflyError, UserError
 from dryfly.machine import cabling
-from dryfly.machine.machine import load
+from dryfly.machine.load import load
 from dryfly.result import result
 from dryfly.scenario import storage
 

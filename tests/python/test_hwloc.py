@@ -12,7 +12,7 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.case import hwloc
-from dryfly.machine.machine import load, shipped_machines
+from dryfly.machine.load import load, shipped_machines
 
 CORE, PACKAGE, NUMA, PCI = 2, 1, 13, 15  # hwloc_obj_type_t of hwloc 2
 KEEP_ALL = 0

@@ -9,7 +9,8 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 from dryfly.machine.listing import description, source_keys
-from dryfly.machine.machine import Machine, load, shipped_machines
+from dryfly.machine.load import load, shipped_machines
+from dryfly.machine.machine import Machine
 from dryfly.machine.topology import ports_needed, summarise
 
 CERTAINTIES = {"H", "M+", "M", "L", "D", "calibrated", "assumed"}

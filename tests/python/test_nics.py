@@ -10,7 +10,8 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.case import hwloc, nics
 from dryfly.case.placement import place
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
 
 _MACHINE = """
 include = ["testbed"]

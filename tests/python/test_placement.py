@@ -7,7 +7,7 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.case.placement import Placement, place
-from dryfly.machine.machine import load
+from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
 
 

@@ -7,7 +7,7 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
-from dryfly.machine.machine import load
+from dryfly.machine.load import load
 
 GOLDEN = Path(__file__).with_name("testbed.spec")
 

@@ -13,7 +13,7 @@ from dryfly.case.case import Case
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.compute_model import lines as compute_lines
-from dryfly.machine.machine import load, shipped_machines
+from dryfly.machine.load import load, shipped_machines
 from dryfly.machine.schema import FIELDS
 from dryfly.machine.spec_fields import SPEC_FIELDS, field_of, problems
 from dryfly.scenario.faults import load as load_faults

@@ -10,7 +10,8 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
 from dryfly.scenario import storage
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "example"

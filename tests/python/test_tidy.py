@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tool"))
 
 from tidy_checks import (  # noqa: E402
+    circles,
     citations,
     classes,
     cpp,
@@ -80,6 +81,20 @@ def test_an_exception_of_an_import_is_known_and_found_when_it_is_no_longer_neede
 def test_a_package_that_the_table_lacks_is_found(tmp_path: Path) -> None:
     bad = tree(tmp_path, {"python/dryfly/odd/a.py": "from dryfly.base import b\n", "python/dryfly/base/b.py": ""})
     assert "package odd is not in the table" in imports.check(bad, PACKAGES)[0]
+
+
+def test_modules_that_import_each_other_are_found_once_however_far_apart(tmp_path: Path) -> None:
+    files = {
+        "python/dryfly/__init__.py": "from dryfly.base import units\n",
+        "python/dryfly/base/units.py": "import dryfly\nfrom dryfly.base.files import write\n",
+        "python/dryfly/base/files.py": "def late():\n    from dryfly.base import folder\n",
+        "python/dryfly/base/folder.py": "if TYPE_CHECKING:\n    from dryfly.base.units import parse\n",
+        "python/dryfly/base/above.py": "from dryfly.base import files, folder, units\n",
+    }
+    circle = "dryfly.base.files -> dryfly.base.folder -> dryfly.base.units -> dryfly.base.files"
+    assert circles.check(tree(tmp_path, files), {}) == [f"{circle}: these modules import each other"]
+    files["python/dryfly/base/folder.py"] = ""
+    assert circles.check(tree(tmp_path, files), {}) == []
 
 
 def test_other_folders_import_only_what_they_may(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def check(tree: Tree, rules: Rules) -> list[str]:
     findings: list[str] = []
     used: set[str] = set()
     for path in tree.having(".py"):
-        for line, module in _modules(tree.text(path)):
+        for line, module in modules_named(tree.text(path)):
             if module.split(".")[0] != "dryfly":
                 continue
             finding = (
@@ -39,7 +39,7 @@ def check(tree: Tree, rules: Rules) -> list[str]:
     return findings
 
 
-def _modules(text: str) -> Iterator[tuple[int, str]]:
+def modules_named(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)

@@ -9,7 +9,8 @@ from dryfly.case import environment
 from dryfly.case.case import SEED_MAX, Case
 from dryfly.case.placement import Placement, RankPlace, place
 from dryfly.case.resolve import ComputeSpec, OnNode, resolve
-from dryfly.machine.machine import Machine, load
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary

@@ -43,7 +43,7 @@ def folders(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comp
 
 
 def machines(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dryfly.machine.machine import shipped_machines
+    from dryfly.machine.load import shipped_machines
 
     return _matching(shipped_machines(), incomplete) or _from_shell(incomplete, _FILE)
 

@@ -8,7 +8,8 @@ from functools import cache
 
 from dryfly.base.paths import data_folder
 from dryfly.base.units import rate_text
-from dryfly.machine.machine import Machine, load, shipped_machines
+from dryfly.machine.load import load, shipped_machines
+from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.machine.topology import summarise
 

@@ -13,20 +13,11 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
 from dryfly.report import solver_report
+from dryfly.report.page import document, section
 from dryfly.result import tables
 from dryfly.result.capture import check_target
 
 _PS_PER_S = 10**12
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1000px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin-top: 2em; }
-p.note { color: #666; margin: .2em 0 .6em; max-width: 70ch; } code { font-size: .95em; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
-th { text-align: right; font-weight: 600; border-bottom: 1px solid #bbb; padding: .2em .9em .2em 0; }
-td { text-align: right; padding: .12em .9em .12em 0; } th:first-child, td:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; } .warning { color: #a33; }
-"""
 
 
 def report(run: str, target: str) -> int:
@@ -88,17 +79,6 @@ def _page(folder: Path, result: Mapping[str, Any]) -> str:
         note = "From the instant at which a frame's head could leave a switch until it did."
         parts.append(section("Waiting at switches", pictures.waits(tables.read(folder, "waits")), note))
     return document(f"dryfly: {shlex.join(result['program'])}", parts)
-
-
-def document(title: str, parts: Sequence[str]) -> str:
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
-    )
-
-
-def section(title: str, content: str, note: str = "") -> str:
-    return f"<h2>{escape(title)}</h2>\n" + (f'<p class="note">{escape(note)}</p>\n' if note else "") + content
 
 
 def _head(result: Mapping[str, Any]) -> str:

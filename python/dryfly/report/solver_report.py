@@ -154,7 +154,7 @@ def page(content: Mapping[str, Any]) -> str:
     import io
     from html import escape
 
-    from dryfly.report.report import document, section
+    from dryfly.report.page import document, section
 
     parts = [f"<h1><code>{escape(content['program'])}</code></h1>"]
     parts.append(f'<p class="note">{content["ranks"]} ranks; {escape(content.get("blas") or content["kernel"])}</p>')

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import PRELOAD, PROVIDER, native
-from dryfly.machine.machine import load
+from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

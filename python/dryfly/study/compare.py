@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,18 +14,17 @@ from rich.console import Console
 from rich.text import Text
 
 from dryfly.apps import benchmarks
-from dryfly.apps.benchmarks import Benchmark, Ranges, Table
+from dryfly.apps.benchmarks import Benchmark
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
 from dryfly.case.bind import bind
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes
-from dryfly.study.changes import Change
+from dryfly.study.comparison import Line, Section, size_text
 from dryfly.study.plan import Plan
 from dryfly.study.trial import Result, Store, Trial, run_all
 from dryfly.study.variant import Variant
-from dryfly.study.verdict import Verdict, verdicts
 
 FORMAT = 1
 
@@ -38,64 +37,6 @@ class Options:
     counts: bool = True
     timeout_s: float | None = None
     quiet: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One variant in one benchmark."""
-
-    variant: Variant
-    table: Table
-    result: Result
-    changes: tuple[Change, ...]
-    ranges: Ranges
-    failure: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    benchmark: Benchmark
-    ranks: int
-    nodes: int
-    lines: tuple[Line, ...]
-
-    @property
-    def tables(self) -> dict[str, Table]:
-        return {line.variant.label: line.table for line in self.lines if line.table}
-
-    @property
-    def shown(self) -> str:
-        return f"{self.benchmark.shown}, {self.ranks} ranks on {self.nodes} nodes"
-
-    def best_text(self, size: int) -> str:
-        return best_text(self.verdicts[size], (label for label, table in self.tables.items() if size in table))
-
-    @property
-    def changes(self) -> list[str]:
-        """A line for each change, with all that change in that way."""
-        labels: dict[Change, list[str]] = {}
-        for line in self.lines:
-            for change in line.changes:
-                labels.setdefault(change, []).append(line.variant.label)
-        texts = sorted(labels, key=lambda change: (change.at, change.what, change.text))
-        everyone = len(self.tables)
-        return [change_text("all" if len(labels[c]) == everyone > 1 else ", ".join(labels[c]), c) for c in texts]
-
-    @property
-    def ranges(self) -> dict[str, Ranges]:
-        return {line.variant.label: line.ranges for line in self.lines if line.ranges}
-
-    def cell(self, label: str, size: int) -> str:
-        """A figure, and with -f those of the fastest and the slowest rank."""
-        text = figure_text(self.tables[label].get(size))
-        if size not in self.ranges.get(label, {}):
-            return text
-        least, most = self.ranges[label][size]
-        return f"{text} ({figure_text(least)}..{figure_text(most)})"
-
-    @property
-    def verdicts(self) -> dict[int, Verdict]:
-        return verdicts(self.tables, more_is_better=self.benchmark.kind.more_is_better)
 
 
 def compare(plan: Plan, options: Options) -> int:
@@ -237,29 +178,6 @@ def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Vari
     return Section(benchmark=benchmark, ranks=len(placement.ranks), nodes=len(placement.nodes), lines=mine)
 
 
-def size_text(size: int) -> str:
-    if size == 0:
-        return "-"
-    for unit, scale in (("Mi", 2**20), ("Ki", 2**10)):
-        if size >= scale and size % scale == 0:
-            return f"{size // scale} {unit}"
-    return str(size)
-
-
-def figure_text(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:,.1f}" if value >= 1000 else f"{value:.2f}"
-
-
-def best_text(verdict: Verdict, labels: Iterable[str]) -> str:
-    """`labels`: of those that have a figure."""
-    rest = [label for label in labels if label not in verdict.best]
-    if len(verdict.best) > 1 and len(rest) < 2:
-        return f"all but {rest[0]}" if rest else "equal"
-    return " = ".join(verdict.best)
-
-
 def show(sections: list[Section]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     for section in sections:
@@ -284,11 +202,6 @@ def show(sections: list[Section]) -> None:
         for text in section.changes:
             console.print(f"  {text}", markup=False, soft_wrap=True)
         console.print()
-
-
-def change_text(label: str, change: Change) -> str:
-    sizes = f"{size_text(change.after)} -> {size_text(change.at)}"
-    return f"{label}, {sizes}: {change.what}: {change.text} (seen in {change.seen_in})"
 
 
 def _content(plan: Plan, sections: list[Section]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case.bind import bind
 from dryfly.report import pictures
-from dryfly.study.compare import Section, size_text
+from dryfly.study.comparison import Section, size_text
 from dryfly.study.plan import Plan
 
 _STYLE = """
