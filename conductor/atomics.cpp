@@ -77,8 +77,9 @@ T wrapping(T a, T b, F f) {
   }
 }
 
+// What is defined for every type.
 template <class T>
-bool combine(Op op, T& target, const T& operand, const T& compare) {
+bool combine_any(Op op, T& target, const T& operand, const T& compare) {
   switch (op) {
     case Op::sum:
       target = wrapping(target, operand, [](auto a, auto b) { return a + b; });
@@ -110,50 +111,65 @@ bool combine(Op op, T& target, const T& operand, const T& compare) {
       if (compare != target) target = operand;
       return true;
     default:
-      break;
+      return false;
   }
+}
+
+// What needs an order: not complex numbers.
+template <class T>
+bool combine_ordered(Op op, T& target, const T& operand, const T& compare) {
+  switch (op) {
+    case Op::min:
+      if (operand < target) target = operand;
+      return true;
+    case Op::max:
+      if (operand > target) target = operand;
+      return true;
+    case Op::cswap_le:
+      if (compare <= target) target = operand;
+      return true;
+    case Op::cswap_lt:
+      if (compare < target) target = operand;
+      return true;
+    case Op::cswap_ge:
+      if (compare >= target) target = operand;
+      return true;
+    case Op::cswap_gt:
+      if (compare > target) target = operand;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What needs bits: integers.
+template <class T>
+bool combine_bits(Op op, T& target, const T& operand, const T& compare) {
+  switch (op) {
+    case Op::bor:
+      target = static_cast<T>(target | operand);
+      return true;
+    case Op::band:
+      target = static_cast<T>(target & operand);
+      return true;
+    case Op::bxor:
+      target = static_cast<T>(target ^ operand);
+      return true;
+    case Op::mswap:
+      target = static_cast<T>((operand & compare) | (target & ~compare));
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class T>
+bool combine(Op op, T& target, const T& operand, const T& compare) {
+  if (combine_any(op, target, operand, compare)) return true;
   if constexpr (!is_complex<T>) {
-    switch (op) {
-      case Op::min:
-        if (operand < target) target = operand;
-        return true;
-      case Op::max:
-        if (operand > target) target = operand;
-        return true;
-      case Op::cswap_le:
-        if (compare <= target) target = operand;
-        return true;
-      case Op::cswap_lt:
-        if (compare < target) target = operand;
-        return true;
-      case Op::cswap_ge:
-        if (compare >= target) target = operand;
-        return true;
-      case Op::cswap_gt:
-        if (compare > target) target = operand;
-        return true;
-      default:
-        break;
-    }
+    if (combine_ordered(op, target, operand, compare)) return true;
   }
-  if constexpr (is_integer<T>) {
-    switch (op) {
-      case Op::bor:
-        target = static_cast<T>(target | operand);
-        return true;
-      case Op::band:
-        target = static_cast<T>(target & operand);
-        return true;
-      case Op::bxor:
-        target = static_cast<T>(target ^ operand);
-        return true;
-      case Op::mswap:
-        target = static_cast<T>((operand & compare) | (target & ~compare));
-        return true;
-      default:
-        break;
-    }
-  }
+  if constexpr (is_integer<T>) return combine_bits(op, target, operand, compare);
   return false;
 }
 

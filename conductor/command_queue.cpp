@@ -29,6 +29,7 @@ bool CommandQueue::contains(RankId rank, std::uint32_t slot) const {
 }
 
 void CommandQueue::schedule_oldest(RankId rank) {
+  DRYFLY_CHECK(!is_empty(rank));
   ++events_scheduled_;
   engine_.schedule(std::max(at_nic(queues_[rank.value].front()), engine_.now()), host_class | rank.value);
 }

@@ -69,7 +69,10 @@ class CommandQueue {
   // Engine events for commands that there have been, and those that are still to come.
   std::uint64_t events_scheduled() const { return events_scheduled_; }
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
-  void event_handled() { ++events_handled_; }
+  void event_handled() {
+    DRYFLY_CHECK(events_handled_ < events_scheduled_);
+    ++events_handled_;
+  }
 
  private:
   Instant at_nic(std::uint32_t slot) const { return Instant{commands_[slot].command.at_ps} + command_latency_; }

@@ -17,7 +17,7 @@ class Fences {
   // Whether any end-point has asked; nearly none does, and then a message costs nothing here.
   bool in_use() const { return !queues_.empty(); }
   void open(EndpointId endpoint) { queues_[endpoint.value] = {}; }
-  // The commands that were still held back; they are not any more.
+  // The commands that still waited; they do not any more.
   std::vector<std::uint32_t> close(EndpointId endpoint) {
     const auto found = queues_.find(endpoint.value);
     if (found == queues_.end()) return {};
@@ -25,7 +25,7 @@ class Fences {
     queues_.erase(found);
     return held;
   }
-  // False: the command is held back.
+  // False: the command waits.
   bool starts(EndpointId endpoint, std::uint32_t slot, bool fenced) {
     const auto found = queues_.find(endpoint.value);
     if (found == queues_.end()) return true;

@@ -97,7 +97,8 @@ void Groups::plant(Forming& join, const std::vector<NicId>& nics) {
 }
 
 std::uint32_t Groups::add_group(const GroupTree& tree, std::uint32_t number) {
-  roots_.insert(tree.members[tree.root]);
+  const bool is_new_root = roots_.insert(tree.members[tree.root]).second;
+  DRYFLY_CHECK(is_new_root);
   Group& group = groups_[++last_group_];
   group.tree = tree;
   group.number = number;
@@ -120,6 +121,7 @@ Groups::Reduction& Groups::reduction(Group& group, std::uint64_t sequence) {
 }
 
 bool Groups::leave(Group& group, std::uint32_t member) {
+  DRYFLY_CHECK(member < group.left.size() && !group.left[member]);
   group.left[member] = true;
   if (member == group.tree.root) roots_.erase(group.tree.members[member]);
   return std::find(group.left.begin(), group.left.end(), false) == group.left.end();

@@ -39,7 +39,10 @@ class OpenCommands {
   std::uint32_t allocate() { return commands_.acquire_as_left(); }
   OpenCommand& operator[](std::uint64_t token) { return commands_[static_cast<std::uint32_t>(token)]; }
   void fetch(std::uint32_t slot) const { commands_.fetch(slot); }
-  std::byte* inline_bytes(const OpenCommand& open) { return payloads_[open.inline_slot].bytes.data(); }
+  std::byte* inline_bytes(const OpenCommand& open) {
+    DRYFLY_CHECK(open.inline_slot != no_slot);
+    return payloads_[open.inline_slot].bytes.data();
+  }
   std::byte* attach_inline(OpenCommand& open) {
     if (open.inline_slot == no_slot) open.inline_slot = payloads_.acquire_as_left();
     return inline_bytes(open);

@@ -55,6 +55,7 @@ std::byte* Payloads::bytes_of(OpenCommand& open) {
 }
 
 std::byte* Payloads::make_result(OpenCommand& open, std::uint64_t bytes) {
+  DRYFLY_CHECK(open.result_offset == 0);  // an access takes effect once
   open.result_bytes = bytes;
   open.result_offset = arena_.allocate(std::max<std::uint64_t>(bytes, 1));
   if (open.result_offset == 0) return nullptr;

@@ -24,13 +24,20 @@ std::uint32_t flags_of(const Envelope& envelope) {
 
 }  // namespace
 
+// A NIC answers what is open: a slot that nobody uses has no kind.
+OpenCommand& RankHost::answered(Token token) {
+  OpenCommand& open = parts_.commands[token];
+  DRYFLY_CHECK(open.command.kind != wire::CommandKind{});
+  return open;
+}
+
 // A send is over when its source knows of its end and nobody needs its payload any more.
 void RankHost::release_if_over(Token token, const OpenCommand& send) {
   if (send.sent && send.payload_gone) parts_.commands.release(token);
 }
 
 void RankHost::sent(EndpointId source, Token token) {
-  OpenCommand& send = parts_.commands[token];
+  OpenCommand& send = answered(token);
   DRYFLY_CHECK(!send.sent);
   send.sent = true;
   if ((send.command.flags & command_flag::wants_completion) != 0) {
@@ -45,7 +52,7 @@ void RankHost::sent(EndpointId source, Token token) {
 }
 
 void RankHost::dropped(Token token) {
-  OpenCommand& send = parts_.commands[token];
+  OpenCommand& send = answered(token);
   DRYFLY_CHECK(!send.payload_gone);
   parts_.payloads.free(send);
   send.payload_gone = true;
@@ -53,8 +60,8 @@ void RankHost::dropped(Token token) {
 }
 
 void RankHost::received(const Received& received) {
-  OpenCommand& receive = parts_.commands[received.receive];
-  OpenCommand& send = parts_.commands[received.send];
+  OpenCommand& receive = answered(received.receive);
+  OpenCommand& send = answered(received.send);
   DRYFLY_CHECK(!send.payload_gone);
   const std::uint64_t capacity = receive.command.length - std::min(receive.command.length, received.offset.count);
   const bool multi_receive = is_multi_receive(receive);
@@ -83,7 +90,7 @@ void RankHost::received(const Received& received) {
 
 // The event goes out even if the rank wanted none: of an injected message the provider learns only so that it is lost.
 void RankHost::send_failed(EndpointId source, Token token, int error) {
-  OpenCommand& send = parts_.commands[token];
+  OpenCommand& send = answered(token);
   DRYFLY_CHECK(!send.sent);
   send.sent = true;
   PendingEvent pending = EventWriter::answer_to(send, EventKind::sent);
@@ -98,7 +105,7 @@ void RankHost::send_failed(EndpointId source, Token token, int error) {
 }
 
 void RankHost::receive_failed(const Received& received, int error) {
-  const OpenCommand& receive = parts_.commands[received.receive];
+  const OpenCommand& receive = answered(received.receive);
   const RankId rank = receive.rank;
   const bool multi_receive = is_multi_receive(receive);
   PendingEvent pending = EventWriter::answer_to(receive, EventKind::received);
@@ -113,7 +120,7 @@ void RankHost::receive_failed(const Received& received, int error) {
 }
 
 void RankHost::peeked(const Peeked& peeked) {
-  const OpenCommand& peek = parts_.commands[peeked.peek];
+  const OpenCommand& peek = answered(peeked.peek);
   PendingEvent pending = EventWriter::answer_to(peek, EventKind::peeked);
   if (peeked.found) {
     pending.event.flags |= event_flag::found | flags_of(peeked.envelope);
@@ -134,7 +141,7 @@ void RankHost::peeked(const Peeked& peeked) {
 }
 
 void RankHost::cancelled(EndpointId, Token token) {
-  const OpenCommand& receive = parts_.commands[token];
+  const OpenCommand& receive = answered(token);
   const RankId rank = receive.rank;
   PendingEvent pending = EventWriter::answer_to(receive, EventKind::cancelled);
   parts_.commands.release(token);
@@ -142,7 +149,7 @@ void RankHost::cancelled(EndpointId, Token token) {
 }
 
 void RankHost::rma_done(EndpointId source, Token token, int error) {
-  OpenCommand& access = parts_.commands[token];
+  OpenCommand& access = answered(token);
   parts_.payloads.free(access);
   PendingEvent pending = EventWriter::answer_to(access, EventKind::rma_done);
   pending.event.error = error;

@@ -42,7 +42,7 @@ class RankHost final : public Host {
   void peeked(const Peeked& peeked) override;
   void cancelled(EndpointId at, Token receive) override;
   void dropped(Token send) override;
-  int apply(Token access) override { return parts_.regions.apply(parts_.commands[access]); }
+  int apply(Token access) override { return parts_.regions.apply(answered(access)); }
   void rma_done(EndpointId source, Token access, int error) override;
   void needs_processor(EndpointId at, const Work& work) override { parts_.work.ask(at, work); }
   void rma_delivered(const RmaCommand& access, bool on_node, std::uint32_t switch_hops) override;
@@ -50,6 +50,7 @@ class RankHost final : public Host {
   void reduced(Token part, int error) override { parts_.reductions.reduced(part, error); }
 
  private:
+  OpenCommand& answered(Token token);
   void release_if_over(Token token, const OpenCommand& send);
 
   HostParts parts_;

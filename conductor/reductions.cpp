@@ -90,6 +90,7 @@ void Reductions::reduced(Token part, int error) {
     attach_result(pending, *group, reduction, command.result_bytes);
     tally_.reduced(group->tree.members[group->tree.root], rank, Bytes{command.result_bytes});
   }
+  DRYFLY_CHECK(reduction.untold > 0);
   if (--reduction.untold == 0) group->reductions.erase(command.sequence);
   events_.write(rank, std::move(pending));
 }
