@@ -16,7 +16,7 @@
 
 #include "launch/plan.hpp"
 #include "launch/pmi.hpp"
-#include "launch/pmix_abi.hpp"
+#include "launch/pmix_host.hpp"
 
 namespace dryfly::launch {
 

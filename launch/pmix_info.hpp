@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/unit/check.hpp"
-#include "launch/pmix_abi.hpp"
+#include "preload/pmix/pmix_abi.hpp"
 
-namespace dryfly::launch::pmix {
+namespace dryfly::pmix {
 
 class InfoList {
  public:
@@ -48,4 +48,4 @@ class InfoList {
   std::deque<Array> arrays_;
 };
 
-}  // namespace dryfly::launch::pmix
+}  // namespace dryfly::pmix

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "preload/export.hpp"
+#include "preload/pmix/modex_calls.hpp"
 #include "preload/rank.hpp"
 #include "rank/self.hpp"
 
@@ -87,12 +88,12 @@ const Value* find(const Info* infos, std::size_t count, const char* key) {
 
 bool write_local_id(const Info* wishes, std::size_t count, std::uint64_t context_id) {
   const Value* shared = find(wishes, count, shared_with_group_key);
-  if (shared == nullptr || shared->type != pmix::array_type || shared->array == nullptr) return true;
+  if (shared == nullptr || shared->type != pmix::Type::array || shared->array == nullptr) return true;
   const Value* local = find(static_cast<const Info*>(shared->array->elements), shared->array->size, local_id_key);
-  if (local == nullptr || local->type != pmix::size_type) return true;
+  if (local == nullptr || local->type != pmix::Type::size) return true;
   const char* rank = getenv("PMIX_RANK");
   if (rank == nullptr || file_name() == nullptr) return false;
-  const LocalId record{context_id, strtoul(rank, nullptr, 10), local->number};
+  const LocalId record{context_id, strtoul(rank, nullptr, 10), local->size};
   // One write, at the end of the file as it then is: records of several ranks do not mix.
   const int file = open(file_name(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   const bool written = file >= 0 && write(file, &record, sizeof record) == sizeof record;
@@ -103,8 +104,8 @@ bool write_local_id(const Info* wishes, std::size_t count, std::uint64_t context
 Value* number_value(std::uint64_t number) {
   auto* value = static_cast<Value*>(calloc(1, sizeof(Value)));
   if (value == nullptr) return nullptr;
-  value->type = pmix::size_type;
-  value->number = number;
+  value->type = pmix::Type::size;
+  value->size = number;
   return value;
 }
 
@@ -119,13 +120,13 @@ void meet(std::uint64_t meeting, std::size_t count) {
 Value* look_up_in_group(const Process* process, const char* key, const Info* wishes, std::size_t count) {
   if (!belongs_to_run() || process == nullptr || key == nullptr || strcmp(key, local_id_key) != 0) return nullptr;
   const Value* context_id = find(wishes, count, context_id_key);
-  if (context_id == nullptr || !pmix::own_name_space(*process) || file_name() == nullptr) return nullptr;
+  if (context_id == nullptr || !in_own_name_space(*process) || file_name() == nullptr) return nullptr;
   const int file = open(file_name(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
   Value* value = nullptr;
   LocalId record{};
   while (value == nullptr && read(file, &record, sizeof record) == sizeof record) {
-    if (record.context_id == context_id->number && record.rank == process->rank) value = number_value(record.local_id);
+    if (record.context_id == context_id->size && record.rank == process->rank) value = number_value(record.local_id);
   }
   close(file);
   return value;
@@ -134,20 +135,21 @@ Value* look_up_in_group(const Process* process, const char* key, const Info* wis
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
+namespace pmix = dryfly::pmix;
 
 DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const pmix::Process* members, std::size_t count,
                                        const pmix::Info* wishes, std::size_t wish_count, pmix::Info** results,
                                        std::size_t* result_count) {
   using Construct = int (*)(const char*, const pmix::Process*, std::size_t, const pmix::Info*, std::size_t,
                             pmix::Info**, std::size_t*);
-  static const auto real = reinterpret_cast<Construct>(pmix::next("PMIx_Group_construct"));
+  static const auto real = reinterpret_cast<Construct>(next_pmix_function("PMIx_Group_construct"));
   if (!belongs_to_run()) return real(name, members, count, wishes, wish_count, results, result_count);
   if (dryfly_self.attached.load(std::memory_order_acquire) == 0 || name == nullptr) return pmix::not_supported;
 
   // The two sides of an intercommunicator name the members in different orders.
   std::uint64_t sum_of_members = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!pmix::own_name_space(members[i])) return pmix::not_supported;
+    if (!in_own_name_space(members[i])) return pmix::not_supported;
     Hash member;
     member.add(&members[i].rank, sizeof members[i].rank);
     sum_of_members += member.value;
@@ -168,8 +170,8 @@ DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const pmix::Process* me
   }
   meet(hash.value, count);
   strcpy(result->key, context_id_key);
-  result->value.type = pmix::size_type;
-  result->value.number = hash.value;
+  result->value.type = pmix::Type::size;
+  result->value.size = hash.value;
   *results = result;
   *result_count = 1;
   return pmix::success;
@@ -178,6 +180,6 @@ DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const pmix::Process* me
 // Nothing is kept of a group, and nobody waits for the others to leave it.
 DRYFLY_EXPORT int PMIx_Group_destruct(const char* name, const pmix::Info* wishes, std::size_t count) {
   using Destruct = int (*)(const char*, const pmix::Info*, std::size_t);
-  static const auto real = reinterpret_cast<Destruct>(pmix::next("PMIx_Group_destruct"));
+  static const auto real = reinterpret_cast<Destruct>(next_pmix_function("PMIx_Group_destruct"));
   return belongs_to_run() ? pmix::success : real(name, wishes, count);
 }

@@ -1,7 +1,7 @@
 // What the members of a PMIx group have told each other (group_calls.cpp).
 #pragma once
 
-#include "preload/pmix/pmix_types.hpp"
+#include "preload/pmix/pmix_abi.hpp"
 
 namespace dryfly::preload {
 

@@ -3,6 +3,8 @@
 // 256 ranks. So a rank also writes what it puts to a file of the run (DRYFLY_MODEX), and finds there what its peers
 // have put; the fence in MPI_Init, which every rank passes between the two, makes the file complete. What is not in it
 // is asked of the server as ever.
+#include "preload/pmix/modex_calls.hpp"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -70,14 +72,14 @@ bool fits(const char* key) { return key != nullptr && strlen(key) < key_bytes &&
 
 void write_card(const char* key, const Value& value) {
   const char* rank = getenv("PMIX_RANK");
-  if (file_name() == nullptr || rank == nullptr || !fits(key) || value.type != pmix::byte_object) return;
-  const std::size_t bytes = sizeof(Card) + (value.object.size + 7) / 8 * 8;
+  if (file_name() == nullptr || rank == nullptr || !fits(key) || value.type != pmix::Type::bytes) return;
+  const std::size_t bytes = sizeof(Card) + (value.bytes.size + 7) / 8 * 8;
   auto* card = static_cast<Card*>(calloc(1, bytes));
   if (card == nullptr) return;
   strcpy(card->key, key);
   card->rank = static_cast<std::uint32_t>(strtoul(rank, nullptr, 10));
-  card->size = static_cast<std::uint32_t>(value.object.size);
-  memcpy(card + 1, value.object.bytes, value.object.size);
+  card->size = static_cast<std::uint32_t>(value.bytes.size);
+  memcpy(card + 1, value.bytes.first, value.bytes.size);
   // One write each, at the end of the file as it then is: records of several ranks do not mix.
   const int file = open(file_name(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file >= 0) {
@@ -147,14 +149,14 @@ Value* value_of(const Card& card) {
     return nullptr;
   }
   memcpy(bytes, &card + 1, card.size);
-  value->type = pmix::byte_object;
-  value->object.bytes = bytes;
-  value->object.size = card.size;
+  value->type = pmix::Type::bytes;
+  value->bytes.first = bytes;
+  value->bytes.size = card.size;
   return value;
 }
 
 Value* look_up(const Process* process, const char* key) {
-  if (file_name() == nullptr || process == nullptr || !fits(key) || !pmix::own_name_space(*process)) return nullptr;
+  if (file_name() == nullptr || process == nullptr || !fits(key) || !in_own_name_space(*process)) return nullptr;
   const Locked locked;
   const Card* card = find_card(key, process->rank);
   if (card == nullptr) {
@@ -166,12 +168,12 @@ Value* look_up(const Process* process, const char* key) {
 
 }  // namespace
 
-void* pmix::next(const char* name) {
+void* next_pmix_function(const char* name) {
   void* found = find_in_library(name);
   return found != nullptr ? found : dlsym(RTLD_NEXT, name);
 }
 
-bool pmix::own_name_space(const Process& process) {
+bool in_own_name_space(const Process& process) {
   static const char* const own = getenv("PMIX_NAMESPACE");
   return own != nullptr && strcmp(process.name_space, own) == 0;
 }
@@ -179,9 +181,11 @@ bool pmix::own_name_space(const Process& process) {
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
+namespace pmix = dryfly::pmix;
 
 DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, pmix::Value* value) {
-  static const auto real = reinterpret_cast<int (*)(std::uint8_t, const char*, pmix::Value*)>(pmix::next("PMIx_Put"));
+  static const auto real =
+      reinterpret_cast<int (*)(std::uint8_t, const char*, pmix::Value*)>(next_pmix_function("PMIx_Put"));
   write_card(key, *value);
   return real(scope, key, value);
 }
@@ -189,7 +193,7 @@ DRYFLY_EXPORT int PMIx_Put(std::uint8_t scope, const char* key, pmix::Value* val
 DRYFLY_EXPORT int PMIx_Get(const pmix::Process* process, const char* key, const pmix::Info* infos, std::size_t count,
                            pmix::Value** value) {
   using Get = int (*)(const pmix::Process*, const char*, const pmix::Info*, std::size_t, pmix::Value**);
-  static const auto real = reinterpret_cast<Get>(pmix::next("PMIx_Get"));
+  static const auto real = reinterpret_cast<Get>(next_pmix_function("PMIx_Get"));
   *value = look_up(process, key);
   if (*value == nullptr) *value = look_up_in_group(process, key, infos, count);
   return *value != nullptr ? 0 : real(process, key, infos, count, value);
