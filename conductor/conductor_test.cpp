@@ -21,7 +21,7 @@
 
 // As the preload's: the provider's side of the wire then looks here.
 extern "C" {
-dryfly::wire::Self dryfly_self{};
+dryfly::rank::Self dryfly_self{};
 }
 
 namespace {
@@ -42,7 +42,7 @@ std::string read_all(int descriptor) {
 }
 
 // Runs `program(channel)` in one child per rank; a child that returns false makes the test fail.
-Outcome run_ranks(const std::string& spec, const std::function<bool(wire::Channel&, std::uint32_t)>& program) {
+Outcome run_ranks(const std::string& spec, const std::function<bool(rank::Channel&, std::uint32_t)>& program) {
   static int run_number = 0;
   const std::string name = "dryfly-test-" + std::to_string(getpid()) + "-" + std::to_string(run_number++);
   const std::string result = "/tmp/" + name + ".json";
@@ -62,7 +62,7 @@ Outcome run_ranks(const std::string& spec, const std::function<bool(wire::Channe
     [[maybe_unused]] const auto got = read(go[0], &byte, 1);
     setenv("DRYFLY_CHANNEL", name.c_str(), 1);
     setenv("DRYFLY_RANK", std::to_string(rank).c_str(), 1);
-    wire::Channel* channel = wire::Channel::attach();
+    rank::Channel* channel = rank::Channel::attach();
     if (channel == nullptr) _exit(2);
     channel->gate(wire::GateKind::start);
     const bool good = program(*channel, rank);
@@ -98,13 +98,13 @@ Outcome run_ranks(const std::string& spec, const std::function<bool(wire::Channe
   return outcome;
 }
 
-void open_endpoint(wire::Channel& channel) {
+void open_endpoint(rank::Channel& channel) {
   wire::Command command{};
   command.kind = wire::CommandKind::open_endpoint;
   channel.push(command, nullptr);
 }
 
-void post_receive(wire::Channel& channel, void* buffer, std::uint64_t bytes, std::uint64_t context) {
+void post_receive(rank::Channel& channel, void* buffer, std::uint64_t bytes, std::uint64_t context) {
   channel.charge(channel.costs().receive_ps);
   wire::Command command{};
   command.kind = wire::CommandKind::tagged_receive;
@@ -116,7 +116,7 @@ void post_receive(wire::Channel& channel, void* buffer, std::uint64_t bytes, std
   channel.push(command, nullptr);
 }
 
-void send(wire::Channel& channel, std::uint32_t peer, const void* payload, std::uint64_t bytes, bool completion) {
+void send(rank::Channel& channel, std::uint32_t peer, const void* payload, std::uint64_t bytes, bool completion) {
   channel.charge(channel.costs().send_ps);
   wire::Command command{};
   command.kind = wire::CommandKind::tagged_send;
@@ -126,10 +126,10 @@ void send(wire::Channel& channel, std::uint32_t peer, const void* payload, std::
   channel.push_with_payload(command, payload, bytes, completion);
 }
 
-wire::EventKind next_event(wire::Channel& channel) {
+wire::EventKind next_event(rank::Channel& channel) {
   while (channel.peek() == nullptr) {
     channel.charge(channel.costs().poll_ps);
-    channel.idle();
+    channel.polls().idle();
   }
   const wire::Event* event = channel.peek();
   channel.charge(channel.costs().completion_ps);
@@ -139,7 +139,7 @@ wire::EventKind next_event(wire::Channel& channel) {
   return kind;
 }
 
-bool ping_pong(wire::Channel& channel, std::uint32_t rank, int rounds, std::size_t bytes) {
+bool ping_pong(rank::Channel& channel, std::uint32_t rank, int rounds, std::size_t bytes) {
   std::vector<char> outgoing(bytes);
   std::vector<char> incoming(bytes);
   open_endpoint(channel);
@@ -175,7 +175,7 @@ TEST_CASE("two ranks exchange messages of every protocol and find each other's b
   for (const std::size_t bytes : {0, 8, 192, 193, 4096, 18433, 18434, 1 << 20}) {
     CAPTURE(bytes);
     const auto outcome = run_ranks(
-        spec_text(), [&](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 5, bytes); });
+        spec_text(), [&](rank::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 5, bytes); });
     CHECK(field(outcome.result, "messages") == "10");
     CHECK(field(outcome.result, "bytes") == std::to_string(10 * bytes));
   }
@@ -183,13 +183,13 @@ TEST_CASE("two ranks exchange messages of every protocol and find each other's b
 
 TEST_CASE("large payloads arrive also where cross-memory attach is forbidden") {
   run_ranks(spec_text("run.cross_memory 0\n"),
-            [](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 3, 1 << 20); });
+            [](rank::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 3, 1 << 20); });
 }
 
 TEST_CASE("the same run has the same fingerprint and the same virtual time") {
   const auto once = [] {
     return run_ranks(spec_text(),
-                     [](wire::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 200, 8); });
+                     [](rank::Channel& channel, std::uint32_t rank) { return ping_pong(channel, rank, 200, 8); });
   };
   const auto first = once();
   const auto second = once();
@@ -203,15 +203,16 @@ TEST_CASE("a rank that polls finds a completion at its instant however long the 
   const std::string latency = "nic.command_latency_ps 300000";
   spec.replace(spec.find(latency), latency.size(), "nic.command_latency_ps 3000000");
   const auto run_with = [&](useconds_t copy_delay_us) {
-    return run_ranks(spec, [&](wire::Channel& channel, std::uint32_t rank) {
+    return run_ranks(spec, [&](rank::Channel& channel, std::uint32_t rank) {
       static char buffer[1 << 20];
       open_endpoint(channel);
       if (rank == 0) {
         send(channel, 1, buffer, sizeof buffer, true);
-        for (channel.settle(); channel.peek() == nullptr; channel.settle()) channel.charge(channel.costs().poll_ps);
+        for (channel.polls().settle(); channel.peek() == nullptr; channel.polls().settle())
+          channel.charge(channel.costs().poll_ps);
       } else {
         post_receive(channel, buffer, sizeof buffer, 1);
-        while (channel.peek() == nullptr) channel.idle();
+        while (channel.peek() == nullptr) channel.polls().idle();
         usleep(copy_delay_us);
       }
       return next_event(channel) == (rank == 0 ? wire::EventKind::sent : wire::EventKind::received);
@@ -224,7 +225,7 @@ TEST_CASE("a rank that polls finds a completion at its instant however long the 
 
 // Rank 1 shows a word and asks for it to change twice. The first time it waits, and learns how long that takes. The
 // second time it stops just before, closer than commands take to a NIC: the network may not have run ahead of it.
-bool watch_a_word(wire::Channel& channel) {
+bool watch_a_word(rank::Channel& channel) {
   static std::int64_t word = 0;
   wire::Command region{};
   region.kind = wire::CommandKind::memory_region;
@@ -238,7 +239,7 @@ bool watch_a_word(wire::Channel& channel) {
 
   const std::uint64_t first_asked = channel.now();
   send(channel, 0, nullptr, 0, false);
-  while (channel.peek() == nullptr) channel.idle();
+  while (channel.peek() == nullptr) channel.polls().idle();
   const wire::Event change = *channel.peek();
   channel.pop();
   if (change.kind != wire::EventKind::memory_changed || word != 1) return false;
@@ -256,7 +257,7 @@ bool watch_a_word(wire::Channel& channel) {
 }
 
 TEST_CASE("memory that a rank watches changes at its instant: not before, and a waiting rank wakes") {
-  run_ranks(spec_text(), [](wire::Channel& channel, std::uint32_t rank) {
+  run_ranks(spec_text(), [](rank::Channel& channel, std::uint32_t rank) {
     open_endpoint(channel);
     if (rank == 1) return watch_a_word(channel);
     for (std::int64_t value = 1; value <= 2; ++value) {
@@ -273,7 +274,7 @@ TEST_CASE("memory that a rank watches changes at its instant: not before, and a 
 }
 
 // What the conductor says of two ranks that wait for ever; the run ends when their parent kills them.
-std::string said_of_deadlock(const std::function<void(wire::Channel&, std::uint32_t)>& wait) {
+std::string said_of_deadlock(const std::function<void(rank::Channel&, std::uint32_t)>& wait) {
   const std::string spec = spec_text();
   const std::string name = "dryfly-test-deadlock-" + std::to_string(getpid());
   int status[2];
@@ -288,7 +289,7 @@ std::string said_of_deadlock(const std::function<void(wire::Channel&, std::uint3
     usleep(100'000);
     setenv("DRYFLY_CHANNEL", name.c_str(), 1);
     setenv("DRYFLY_RANK", std::to_string(rank).c_str(), 1);
-    wire::Channel* channel = wire::Channel::attach();
+    rank::Channel* channel = rank::Channel::attach();
     if (channel == nullptr) _exit(2);
     channel->gate(wire::GateKind::start);
     wait(*channel, rank);
@@ -315,14 +316,14 @@ std::string said_of_deadlock(const std::function<void(wire::Channel&, std::uint3
   return said;
 }
 
-void meet_the_others(wire::Channel& channel, std::uint64_t meeting) {
+void meet_the_others(rank::Channel& channel, std::uint64_t meeting) {
   dryfly_self.page->meeting = meeting;
   dryfly_self.page->meeting_size = 2;
   channel.gate(wire::GateKind::meet);
 }
 
 TEST_CASE("ranks that all wait while nothing is in flight are reported as a deadlock") {
-  const std::string said = said_of_deadlock([](wire::Channel& channel, std::uint32_t) {
+  const std::string said = said_of_deadlock([](rank::Channel& channel, std::uint32_t) {
     open_endpoint(channel);
     static char buffer[8];
     post_receive(channel, buffer, sizeof buffer, 1);  // of a message that nobody sends
@@ -334,7 +335,7 @@ TEST_CASE("ranks that all wait while nothing is in flight are reported as a dead
 
 TEST_CASE("ranks at different meetings are reported as a deadlock") {
   const std::string said =
-      said_of_deadlock([](wire::Channel& channel, std::uint32_t rank) { meet_the_others(channel, rank); });
+      said_of_deadlock([](rank::Channel& channel, std::uint32_t rank) { meet_the_others(channel, rank); });
   CHECK(said.find("deadlock-rank 0") != std::string::npos);
   CHECK(said.find("deadlock-rank 1") != std::string::npos);
 }
@@ -342,7 +343,7 @@ TEST_CASE("ranks at different meetings are reported as a deadlock") {
 TEST_CASE("ranks that meet go on at one instant, which the last of them decides") {
   // Rank 0 comes at 1 us, rank 1 at 5 us; then 300 ns to the NIC and 300 ns back, as for a command.
   constexpr std::uint64_t us = 1'000'000;
-  run_ranks(spec_text(), [](wire::Channel& channel, std::uint32_t rank) {
+  run_ranks(spec_text(), [](rank::Channel& channel, std::uint32_t rank) {
     const std::uint64_t begin = channel.now();
     for (std::uint64_t round = 1; round <= 3; ++round) {
       channel.charge(rank == 0 ? us : 5 * us);

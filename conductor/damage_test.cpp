@@ -15,7 +15,7 @@
 #include "testing/test_machine.hpp"
 #include "wire/futex.hpp"
 
-extern "C" dryfly::wire::Self dryfly_self;
+extern "C" dryfly::rank::Self dryfly_self;
 
 namespace {
 
@@ -64,7 +64,7 @@ class Scribbler {
   std::uint32_t rank_ = 0;
 };
 
-using Deed = std::function<void(Scribbler&, wire::Channel&)>;
+using Deed = std::function<void(Scribbler&, rank::Channel&)>;
 
 // A fabric on which processes do things, one after the other; afterwards one more joins that does nothing wrong.
 class Fabric {
@@ -100,7 +100,7 @@ class Fabric {
   [[noreturn]] void join_and(const Deed& deed) {
     setenv("DRYFLY_FABRIC", name_.c_str(), 1);
     setenv("DRYFLY_NODE", "0", 1);
-    wire::Channel* channel = wire::Channel::attach();
+    rank::Channel* channel = rank::Channel::attach();
     if (channel == nullptr) _exit(2);
     Command open{};
     open.kind = CommandKind::open_endpoint;
@@ -153,13 +153,13 @@ std::string reason_in(const std::string& said) {
 TEST_CASE("what cannot be a command is named, and the fabric stays up") {
   Fabric fabric;
   const auto reason = [&](CommandKind kind, const std::function<void(Command&)>& change) {
-    const std::string said = fabric.after([&](Scribbler& scribbler, wire::Channel&) {
+    const std::string said = fabric.after([&](Scribbler& scribbler, rank::Channel&) {
       Command command = plain(kind);
       change(command);
       scribbler.write(command);
     });
     // What is seen only when the command reaches the NIC may be said after the process has gone.
-    return reason_in(said + fabric.after([](Scribbler&, wire::Channel&) {}));
+    return reason_in(said + fabric.after([](Scribbler&, rank::Channel&) {}));
   };
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.record_bytes = 0; }) == "length");
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.record_bytes = 192; }) == "length");
@@ -187,13 +187,13 @@ TEST_CASE("what cannot be a command is named, and the fabric stays up") {
   CHECK(reason(CommandKind::receive_claimed, [](Command&) {}) == "claim");
   CHECK(reason(CommandKind::work_done, [](Command& c) { c.data = 1ULL << 31; }) == "work");
   CHECK(reason(CommandKind::tagged_receive, [](Command&) {}) == "none");
-  const auto far = fabric.after([](Scribbler& scribbler, wire::Channel&) { scribbler.skip(1 << 20); });
+  const auto far = fabric.after([](Scribbler& scribbler, rank::Channel&) { scribbler.skip(1 << 20); });
   CHECK(reason_in(far) == "place");
 }
 
 TEST_CASE("a receive from an address that nobody has had waits, and harms nobody") {
   Fabric fabric;
-  const auto said = fabric.after([](Scribbler& scribbler, wire::Channel&) {
+  const auto said = fabric.after([](Scribbler& scribbler, rank::Channel&) {
     Command receive = plain(CommandKind::tagged_receive);
     receive.peer = wire::make_address(9, 3);
     scribbler.write(receive);
@@ -207,7 +207,7 @@ TEST_CASE("whatever stands in a ring, the conductor lives") {
   constexpr int processes = 500;
   for (int seed = 0; seed < processes; ++seed) {
     CAPTURE(seed);
-    const auto said = fabric.after([&](Scribbler& scribbler, wire::Channel& channel) {
+    const auto said = fabric.after([&](Scribbler& scribbler, rank::Channel& channel) {
       std::mt19937_64 random(static_cast<std::uint64_t>(seed));
       const auto odd = [&] {
         constexpr std::uint64_t some[] = {0, 1, 2, 64, 127, 192, 1 << 14, 1ULL << 31, 1ULL << 47, 1ULL << 63, ~0ULL};

@@ -13,7 +13,7 @@
 #include "preload/real.hpp"
 
 extern "C" {
-__attribute__((visibility("default"))) constinit dryfly::wire::Self dryfly_self{
+__attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{
     dryfly::wire::version, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, {}};
 }
 

@@ -22,13 +22,13 @@ std::uint64_t read(fid_cntr* fid) {
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.value;
-  session.channel().settle();  // the value must not depend on how far the simulator happens to be
+  session.channel().polls().settle();  // the value must not depend on how far the simulator happens to be
   const bool delivered = progress(session);
   session.state().news.seen(counter.outlet, 0);
   const bool polls = counter.value == counter.last_read && counter.outstanding != 0;
-  if (polls && !session.channel().take_turn()) empty_poll(session, delivered);
+  if (polls && !session.channel().polls().take_free_poll()) empty_poll(session, delivered);
   session.state().news.seen(counter.outlet, 0);
-  if (counter.value != counter.last_read) session.channel().begin_turns();
+  if (counter.value != counter.last_read) session.channel().polls().begin_free_polls();
   counter.last_read = counter.value;
   return counter.value;
 }
@@ -37,7 +37,7 @@ std::uint64_t read_errors(fid_cntr* fid) {
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.errors;
-  session.channel().settle();
+  session.channel().polls().settle();
   progress(session);
   session.state().news.seen(counter.outlet, 0);
   return counter.errors;

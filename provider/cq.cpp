@@ -66,7 +66,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
   take_one(queue);
-  session.channel().begin_turns();
+  session.channel().polls().begin_free_polls();
   const wire::HostCosts& costs = session.channel().costs();
   session.channel().charge(costs.completion_ps + (by_software ? costs.match_ps : 0));
   return 1;
@@ -81,7 +81,7 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
     do_work(session, completion);
     return -FI_EAGAIN;
   }
-  session.channel().begin_turns();
+  session.channel().polls().begin_free_polls();
   session.channel().charge(session.channel().costs().completion_ps);
   if (completion.arrived != 0) {
     peer::meet(session, completion);
@@ -97,7 +97,7 @@ ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sourc
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
   if (queue.one != &queue) return -FI_EAGAIN;
-  if (session.channel().take_turn()) return -FI_EAGAIN;
+  if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
   const bool delivered = progress(session);
   if (queue.size() == 0) empty_poll(session, delivered);
   if (queue.owner != nullptr) return pass_on_one(session, queue);
@@ -125,7 +125,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->prov_errno = completion.provider_error != 0 ? completion.provider_error : completion.error;
   entry->err_data_size = 0;
   take_one(queue);
-  session.channel().begin_turns();
+  session.channel().polls().begin_free_polls();
   session.channel().charge(session.channel().costs().completion_ps);
   return 1;
 }

@@ -24,7 +24,9 @@ class Deadline {
     if (timeout_ms_ < 0) return false;
     return session.channel().now() >= at(session);
   }
-  void wait(const Session& session) { session.channel().idle_until(timeout_ms_ < 0 ? wire::far_future : at(session)); }
+  void wait(const Session& session) {
+    session.channel().polls().idle_until(timeout_ms_ < 0 ? wire::far_future : at(session));
+  }
 
  private:
   std::uint64_t at(const Session& session) {

@@ -70,7 +70,7 @@ ssize_t read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length
   auto& queue = *object_of<EventQueue>(fid);
   if (queue.users == 0 || !session) return take(queue, event, buffer, length, flags);
   // Reports of end-points come in here.
-  if (session.channel().take_turn()) return -FI_EAGAIN;
+  if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
   const bool delivered = progress(session);
   if (queue.first == nullptr) empty_poll(session, delivered);
   const ssize_t got = take(queue, event, buffer, length, flags);

@@ -167,7 +167,7 @@ NicName name_of(std::uint32_t nic) {
   return name;
 }
 
-fi_info* make_info(const Face& face, const wire::Channel& channel, std::uint32_t nic, const fi_info* hints) {
+fi_info* make_info(const Face& face, const rank::Channel& channel, std::uint32_t nic, const fi_info* hints) {
   auto* info = allocate_growable<fi_info>();
   if (info == nullptr) return nullptr;
   info->tx_attr = allocate_growable<fi_tx_attr>();
@@ -212,7 +212,7 @@ bool settings_accepted() {
 }
 
 // The NIC that the caller names, by domain or, with FI_SOURCE, as the node; false when the name is unknown.
-bool wanted_nic(const wire::Channel& channel, const char* node, std::uint64_t flags, const fi_info* hints, bool& any,
+bool wanted_nic(const rank::Channel& channel, const char* node, std::uint64_t flags, const fi_info* hints, bool& any,
                 std::uint32_t& nic) {
   any = true;
   const char* name = nullptr;
@@ -244,7 +244,7 @@ bool node_and_service_accepted(const char* node, const char* service, std::uint6
 
 // Whom the caller wants to reach: an end-point of this process at a NIC of its node, by the NIC's name, or the address
 // in the hints. Other names are for whoever exchanges addresses out of band. False without memory.
-bool fill_destination(fi_info& info, const wire::Channel& channel, const char* node, std::uint32_t endpoint,
+bool fill_destination(fi_info& info, const rank::Channel& channel, const char* node, std::uint32_t endpoint,
                       const fi_info* hints) {
   std::uint32_t nic = 0;
   Address named{};
@@ -277,7 +277,7 @@ bool nic_index_of(const char* domain_name, std::uint32_t& index) {
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints,
              fi_info** infos) {
-  const wire::Channel* channel = attach();
+  const rank::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
   if (!settings_accepted()) return -FI_EINVAL;
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
@@ -324,7 +324,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
 
 int get_node_info(std::uint32_t version, const char*, const char*, std::uint64_t, const fi_info* hints,
                   fi_info** infos) {
-  const wire::Channel* channel = attach();
+  const rank::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
   if (!settings_accepted()) return -FI_EINVAL;
   if (hints != nullptr && !hints_accepted(node_face, version, *hints, channel->header().inline_max)) {

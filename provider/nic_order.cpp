@@ -14,7 +14,7 @@ namespace dryfly::provider {
 namespace {
 
 // In one write, as the other ranks say things too.
-void say_nics(const wire::Channel& channel, const wire::NodeNics& node) {
+void say_nics(const rank::Channel& channel, const rank::NodeNics& node) {
   char line[4096];
   const auto room = static_cast<int>(sizeof line);
   int end = snprintf(line, sizeof line, "PE %u: MPICH/OFI: %u NICs on %s:", channel.rank(), node.nics,
@@ -27,14 +27,14 @@ void say_nics(const wire::Channel& channel, const wire::NodeNics& node) {
   dprintf(STDERR_FILENO, "%s\n", line);
 }
 
-void say_choice(const wire::Channel& channel, const wire::NodeNics& node, const wire::NicSettings& settings,
+void say_choice(const rank::Channel& channel, const rank::NodeNics& node, const rank::NicSettings& settings,
                 std::uint32_t nic) {
   const char* policy = settings.policy != nullptr && *settings.policy != 0 ? settings.policy : "BLOCK";
   dprintf(STDERR_FILENO, "PE %u: MPICH/OFI: local rank %u on %s uses %s%u (policy %s)\n", channel.rank(),
           node.local_rank, channel.welcome().node_name, domain_prefix, nic, policy);
 }
 
-void say(const wire::Channel& channel, const wire::NodeNics& node, const wire::NicSettings& settings,
+void say(const rank::Channel& channel, const rank::NodeNics& node, const rank::NicSettings& settings,
          std::uint32_t nic) {
   static bool said = false;
   const char* level = getenv("MPICH_OFI_NIC_VERBOSE");
@@ -47,16 +47,16 @@ void say(const wire::Channel& channel, const wire::NodeNics& node, const wire::N
 
 }  // namespace
 
-int first_nic(const wire::Channel& channel, std::uint32_t& nic) {
+int first_nic(const rank::Channel& channel, std::uint32_t& nic) {
   nic = channel.welcome().nic_index;
-  wire::NodeNics node;
+  rank::NodeNics node;
   // Who has joined the run without having been placed by it knows nothing of its node.
-  if (!wire::read_node_nics(getenv("DRYFLY_NODE"), node) || node.nics != channel.welcome().nics_per_node) return 0;
-  const wire::NicSettings settings = wire::nic_settings_of_environment();
-  const wire::NicChoice choice = wire::choose_nic(node, settings, nic);
-  if (choice != wire::NicChoice::chosen) {
+  if (!rank::read_node_nics(getenv("DRYFLY_NODE"), node) || node.nics != channel.welcome().nics_per_node) return 0;
+  const rank::NicSettings settings = rank::nic_settings_of_environment();
+  const rank::NicChoice choice = rank::choose_nic(node, settings, nic);
+  if (choice != rank::NicChoice::chosen) {
     dprintf(STDERR_FILENO, "dryfly: rank %u (local rank %u): %s\n", channel.rank(), node.local_rank,
-            wire::reason_of(choice));
+            rank::reason_of(choice));
     return -FI_EINVAL;
   }
   say(channel, node, settings, nic);

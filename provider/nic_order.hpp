@@ -10,6 +10,6 @@
 namespace dryfly::provider {
 
 // 0, or a negative libfabric error when the settings name no NIC for this rank; why is said on stderr.
-int first_nic(const wire::Channel& channel, std::uint32_t& nic);
+int first_nic(const rank::Channel& channel, std::uint32_t& nic);
 
 }  // namespace dryfly::provider

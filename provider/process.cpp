@@ -17,10 +17,10 @@ void after_fork_in_child() {
 
 Process& process() { return the_process; }
 
-wire::Channel* attach() {
+rank::Channel* attach() {
   static bool watching_forks = false;
   the_process.lock.acquire();
-  wire::Channel* channel = the_process.detached ? nullptr : wire::Channel::attach();
+  rank::Channel* channel = the_process.detached ? nullptr : rank::Channel::attach();
   if (channel != nullptr && !watching_forks) {
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     watching_forks = true;

@@ -27,13 +27,13 @@ struct Process {
 Process& process();
 
 // The run's channel, attached on the first call; nullptr outside a run.
-wire::Channel* attach();
+rank::Channel* attach();
 
 class Session {
  public:
   Session() : process_(process()) {
     const bool alone = process_.lock.acquire();
-    channel_ = process_.detached ? nullptr : wire::Channel::get();
+    channel_ = process_.detached ? nullptr : rank::Channel::get();
     if (channel_ != nullptr) channel_->enter(alone);
   }
   ~Session() { process_.lock.release(); }
@@ -41,12 +41,12 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   explicit operator bool() const { return channel_ != nullptr; }
-  wire::Channel& channel() const { return *channel_; }
+  rank::Channel& channel() const { return *channel_; }
   Process& state() const { return process_; }
 
  private:
   Process& process_;
-  wire::Channel* channel_;
+  rank::Channel* channel_;
 };
 
 }  // namespace dryfly::provider

@@ -28,7 +28,7 @@ bool has_payload(const Event& event) {
 }
 
 // Releases the payload of an event that nobody wants any more: its end-point was closed, or it says so itself.
-void discard_payload(wire::Channel& channel, const Event& event) {
+void discard_payload(rank::Channel& channel, const Event& event) {
   Event nothing = event;
   nothing.place_length = 0;
   if ((event.flags & wire::event_flag::dropped_free) != 0) nothing.flags = wire::event_flag::payload_arena;
@@ -202,7 +202,7 @@ void failed_unseen(Process& state, const Event& event) {
 }  // namespace
 
 bool progress(const Session& session) {
-  wire::Channel& channel = session.channel();
+  rank::Channel& channel = session.channel();
   bool delivered = false;
   channel.renew_baton();
   while (const Event* event = channel.peek()) {
@@ -217,7 +217,7 @@ bool progress(const Session& session) {
       if (!report_write(session.state(), *event, delivered)) break;
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
-      if (event->kind == EventKind::memory_changed) channel.begin_turns();
+      if (event->kind == EventKind::memory_changed) channel.polls().begin_free_polls();
       if (operation == nullptr && event->kind == EventKind::sent && event->error != 0) {
         failed_unseen(session.state(), *event);
         delivered = true;
@@ -235,14 +235,14 @@ bool progress(const Session& session) {
 }
 
 void empty_poll(const Session& session, bool delivered) {
-  wire::Channel& channel = session.channel();
-  if (channel.must_not_wait()) {
+  rank::Channel& channel = session.channel();
+  if (channel.polls().must_not_wait()) {
     // What the program is told now must not depend on how far the simulator happens to be.
-    channel.settle();
+    channel.polls().settle();
     if (progress(session)) return;
   }
   if (delivered || !session.state().news.may_wait() || work_is_due(session.state())) return;
-  if (channel.idle()) progress(session);
+  if (channel.polls().idle()) progress(session);
 }
 
 }  // namespace dryfly::provider

@@ -49,7 +49,7 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
     log("RMA: flags 0x%llx are not offered", static_cast<unsigned long long>(call.flags & ~known));
     return -FI_EBADFLAGS;
   }
-  wire::Channel& channel = session.channel();
+  rank::Channel& channel = session.channel();
   const bool inject = call.inject || (!call.is_read && (call.flags & FI_INJECT) != 0);
   if (call.length > (inject ? channel.header().inline_max : message_bytes_max)) return -FI_EMSGSIZE;
 

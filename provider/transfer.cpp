@@ -24,7 +24,7 @@ bool wants_event(const Operation& operation, const wire::Command& command) {
   return operation.reported || !two_sided;
 }
 
-bool try_push(wire::Channel& channel, wire::Command& command, const void* payload, std::size_t length, bool stable) {
+bool try_push(rank::Channel& channel, wire::Command& command, const void* payload, std::size_t length, bool stable) {
   if (command.kind != wire::CommandKind::read) return channel.push_with_payload(command, payload, length, stable);
   command.length = length;
   channel.push(command, nullptr);

@@ -47,7 +47,7 @@ Completing receive_completing(const Endpoint& endpoint, const ReceiveCall& call)
 }
 
 void push_receive(const Session& session, Operation& operation, wire::Command& command) {
-  wire::Channel& channel = session.channel();
+  rank::Channel& channel = session.channel();
   command.context = session.state().operations.id_of(operation);
   channel.charge(channel.costs().receive_ps);
   channel.push(command, nullptr);
@@ -118,7 +118,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
   if ((call.flags & ~known_send_flags) != 0) return bad_flags("send", call.flags & ~known_send_flags);
-  wire::Channel& channel = session.channel();
+  rank::Channel& channel = session.channel();
   const bool inject = call.inject || (call.flags & FI_INJECT) != 0;
   if (call.length > (inject ? channel.header().inline_max : message_bytes_max)) return -FI_EMSGSIZE;
   if ((call.tag & ~tag_mask) != 0) return -FI_EINVAL;

@@ -83,7 +83,7 @@ int try_wait(fid_fabric*, fid** objects, int count) {
   for (int i = 0; i < count; ++i) {
     if (const int error = quiet(objects[i]); error != 0) return error;
   }
-  return session.channel().may_sleep() ? 0 : -FI_EAGAIN;
+  return session.channel().polls().may_sleep() ? 0 : -FI_EAGAIN;
 }
 
 }  // namespace dryfly::provider

@@ -49,7 +49,7 @@ bool accept_work(const Session& session, const wire::Event& event) {
 }
 
 void do_work(const Session& session, const Completion& work) {
-  wire::Channel& channel = session.channel();
+  rank::Channel& channel = session.channel();
   Endpoint* endpoint = session.state().endpoints[work.source];
   if (work.tag == fatal_entries) {
     give_up(session, work.source,

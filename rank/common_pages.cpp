@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 namespace {
 
@@ -61,9 +61,9 @@ struct Copy {
   std::uint64_t pages_offset;  // in the segment
 };
 
-Copy copy_in(char* base, const CommonCopies& room, std::uint32_t number, std::uint64_t pages) {
+Copy copy_in(char* base, const wire::CommonCopies& room, std::uint32_t number, std::uint64_t pages) {
   const std::uint64_t ahead = (pages + page_bytes - 1) / page_bytes * page_bytes;
-  const std::uint64_t start = room.offset + number * (room.bytes / common_copies);
+  const std::uint64_t start = room.offset + number * (room.bytes / wire::common_copies);
   return {reinterpret_cast<std::uint8_t*>(base + start), base + start + ahead, start + ahead};
 }
 
@@ -80,7 +80,7 @@ struct Plan {
   std::uint32_t own_count = 0;
 
   // False: no room.
-  bool add(std::uint64_t page, const bool (&fits_copy)[common_copies]) {
+  bool add(std::uint64_t page, const bool (&fits_copy)[wire::common_copies]) {
     if (run_count == 0) runs[run_count++] = {0, 0, fits_copy[0] ? 0U : 1U};
     Run* last = &runs[run_count - 1];
     if (!fits_copy[0] && !fits_copy[1]) {
@@ -98,14 +98,14 @@ struct Plan {
 
 bool is_zero(const char* page) { return page[0] == 0 && memcmp(page, page + 1, page_bytes - 1) == 0; }
 
-bool make_plan(const Copy (&copies)[common_copies], const char* own, std::uint64_t pages, Plan& plan) {
+bool make_plan(const Copy (&copies)[wire::common_copies], const char* own, std::uint64_t pages, Plan& plan) {
   Presence presence(own);
   for (std::uint64_t page = 0; page < pages; ++page) {
     bool there = false;
     if (!presence.look(page, there)) return false;
     const std::uint64_t at = page * page_bytes;
-    bool fits_copy[common_copies];
-    for (std::uint32_t number = 0; number < common_copies; ++number) {
+    bool fits_copy[wire::common_copies];
+    for (std::uint32_t number = 0; number < wire::common_copies; ++number) {
       const Copy& copy = copies[number];
       const bool there_too = copy.is_there[page] != 0;
       fits_copy[number] = !there      ? !there_too
@@ -144,13 +144,14 @@ bool allocator_is_libcs() {
 
 }  // namespace
 
-bool CommonPages::may_be_shared(const SegmentHeader& header, const CommonCopies& room) const {
+bool CommonPages::may_be_shared(const wire::SegmentHeader& header, const wire::CommonCopies& room) const {
   return count > 0 && header.rank_count >= least_ranks &&
-         (count / page_bytes + 2) * page_bytes + count * page_bytes <= room.bytes / common_copies &&
+         (count / page_bytes + 2) * page_bytes + count * page_bytes <= room.bytes / wire::common_copies &&
          threads_of_this_process() == 1 && allocator_is_libcs();
 }
 
-void CommonPages::leave_copy(std::uint32_t rank, char* base, const SegmentHeader& header, CommonCopies& room) const {
+void CommonPages::leave_copy(std::uint32_t rank, char* base, const wire::SegmentHeader& header,
+                             wire::CommonCopies& room) const {
   if ((rank != 0 && rank != header.rank_count - 1) || !may_be_shared(header, room)) return;
   const std::uint32_t number = rank == 0 ? 0 : 1;
   const Copy copy = copy_in(base, room, number, count);
@@ -165,12 +166,13 @@ void CommonPages::leave_copy(std::uint32_t rank, char* base, const SegmentHeader
   room.pages[number].store(count, std::memory_order_release);
 }
 
-void CommonPages::share(char* base, const SegmentHeader& header, const CommonCopies& room, int descriptor) const {
+void CommonPages::share(char* base, const wire::SegmentHeader& header, const wire::CommonCopies& room,
+                        int descriptor) const {
   if (!may_be_shared(header, room)) return;
   for (const auto& copied : room.pages) {
     if (copied.load(std::memory_order_acquire) != count) return;
   }
-  const Copy copies[common_copies] = {copy_in(base, room, 0, count), copy_in(base, room, 1, count)};
+  const Copy copies[wire::common_copies] = {copy_in(base, room, 0, count), copy_in(base, room, 1, count)};
   Plan plan;
   if (!make_plan(copies, first, count, plan)) return;
   for (std::uint32_t i = 0; i < plan.run_count; ++i) {
@@ -178,4 +180,4 @@ void CommonPages::share(char* base, const SegmentHeader& header, const CommonCop
   }
 }
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

@@ -9,7 +9,7 @@
 
 #include "wire/wire.hpp"
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 struct CommonPages {
   // Below, the memory is not worth the time.
@@ -19,12 +19,12 @@ struct CommonPages {
   std::uint64_t count = 0;
 
   // Before the gate that all ranks pass at the end of MPI_Init.
-  void leave_copy(std::uint32_t rank, char* base, const SegmentHeader& header, CommonCopies& room) const;
+  void leave_copy(std::uint32_t rank, char* base, const wire::SegmentHeader& header, wire::CommonCopies& room) const;
   // Behind it. `descriptor` is the segment's.
-  void share(char* base, const SegmentHeader& header, const CommonCopies& room, int descriptor) const;
+  void share(char* base, const wire::SegmentHeader& header, const wire::CommonCopies& room, int descriptor) const;
 
  private:
-  bool may_be_shared(const SegmentHeader& header, const CommonCopies& room) const;
+  bool may_be_shared(const wire::SegmentHeader& header, const wire::CommonCopies& room) const;
 };
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

@@ -9,7 +9,8 @@
 #include <new>
 #include <vector>
 
-using namespace dryfly::wire;
+using namespace dryfly::rank;
+namespace wire = dryfly::wire;
 
 namespace {
 
@@ -21,11 +22,11 @@ constexpr std::size_t page = 4096;
 class Segment {
  public:
   Segment() : descriptor_(memfd_create("common-pages-test", MFD_CLOEXEC)) {
-    const std::uint64_t table_bytes = std::uint64_t{ranks} * common_copies * 2 * stride;
+    const std::uint64_t table_bytes = std::uint64_t{ranks} * wire::common_copies * 2 * stride;
     bytes_ = 4 * page + table_bytes;
     REQUIRE(ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0);
     base = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0));
-    header = new (base) SegmentHeader{};
+    header = new (base) wire::SegmentHeader{};
     header->rank_count = ranks;
     header->segment_bytes = bytes_;
     header->table.offset = 4 * page;
@@ -38,7 +39,7 @@ class Segment {
   int descriptor() const { return descriptor_; }
 
   char* base;
-  SegmentHeader* header;
+  wire::SegmentHeader* header;
 
  private:
   int descriptor_;

@@ -12,7 +12,7 @@
 
 #include "rank/common_pages.hpp"
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 class CommonTable {
  public:
@@ -42,4 +42,4 @@ class CommonTable {
   std::uint64_t entries_ = 0;
 };
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

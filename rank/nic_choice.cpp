@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 namespace {
 
@@ -187,4 +187,4 @@ const char* reason_of(NicChoice choice) {
   return "";
 }
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

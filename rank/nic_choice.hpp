@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 inline constexpr std::uint32_t node_nics_max = 64;
 
@@ -44,4 +44,4 @@ NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uin
 // What is wrong, for a sentence that begins with the variable's name and value.
 const char* reason_of(NicChoice choice);
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-using namespace dryfly::wire;
+using namespace dryfly::rank;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "rank/common_pages.hpp"
 #include "wire/wire.hpp"
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 // How the MPI call that the rank is in treats time. Set by the interposer on entry, restored on exit.
 enum class CallMode : std::uint32_t {
@@ -28,12 +28,12 @@ struct Self {
   std::atomic<std::uint64_t> waited_ps;  // total by which waiting has moved the clock, for the interposer's split
   std::atomic<std::uint32_t> has_acted;  // since the last wait: sent, or copied to or from memory that the node shares
   // Filled in by the provider on attach; null before.
-  RankPage* page;
-  const SegmentHeader* header;
+  wire::RankPage* page;
+  const wire::SegmentHeader* header;
   // Publishes now_ps to the conductor; cheap. To be called after moving the clock forward.
   void (*publish)();
   // Passes a gate: `start`, `end`, `outside`, `inside`. Returns 1 when every rank has ended, else 0.
-  int (*gate)(GateKind kind);
+  int (*gate)(wire::GateKind kind);
   // Filled in by the preload: this process has joined a served fabric, its clock is virtual from now on.
   void (*joined)();
   // 1: as RankPage::watches_memory, for the provider.
@@ -46,8 +46,15 @@ struct Self {
   // Filled in by the preload: memory of the MPI library that is the same in most ranks
   // (preload/memory/first_requests.hpp).
   CommonPages first_requests;
+
+  std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
+  void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }
+  CallMode mode() const { return static_cast<CallMode>(call_mode.load(std::memory_order_relaxed)); }
+  bool has_threads() const { return thread_multiple.load(std::memory_order_relaxed) != 0; }
+  bool watches() const { return watches_memory.load(std::memory_order_relaxed) != 0; }
+  void count_waiting(std::uint64_t ps) { waited_ps.fetch_add(ps, std::memory_order_relaxed); }
 };
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank
 
-extern "C" dryfly::wire::Self dryfly_self __attribute__((weak, visibility("default")));
+extern "C" dryfly::rank::Self dryfly_self __attribute__((weak, visibility("default")));

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 class Sidestep {
  public:
@@ -38,4 +38,4 @@ class Sidestep {
   std::uint32_t crowded_spins_ = 0;  // in a row
 };
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

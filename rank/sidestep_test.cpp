@@ -3,7 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 namespace {
 
 TEST_CASE("a rank steps aside after many crowded spins in a row on the conductor's processor, and may go anywhere") {
@@ -44,4 +44,4 @@ TEST_CASE("a rank that is bound to the conductor's processor stays there") {
 }
 
 }  // namespace
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

@@ -15,7 +15,7 @@ static_assert(call_name_count <= wire::call_profile_count);
 
 namespace {
 
-using wire::CallMode;
+using rank::CallMode;
 
 struct Ledger {
   std::atomic<bool> locked{false};

@@ -18,8 +18,8 @@ namespace dryfly::preload {
 void open_ledger(bool concurrent_calls_allowed);
 
 // Enters call `index` of mpi_calls.def; returns the instant.
-std::uint64_t enter_call(std::uint32_t index, wire::CallMode mode);
-void leave_call(std::uint32_t index, wire::CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes);
+std::uint64_t enter_call(std::uint32_t index, rank::CallMode mode);
+void leave_call(std::uint32_t index, rank::CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes);
 
 // Adds a call to the profile that took no virtual time (MPI_Init, before the run).
 void note_call(std::uint32_t index);

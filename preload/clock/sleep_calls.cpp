@@ -46,7 +46,7 @@ long rank_count() {
 timespec patient(const timespec& duration, const void* caller) {
   constexpr long longest_us = 1000;
   const long us = duration.tv_nsec / 1000;
-  const auto outside = static_cast<std::uint32_t>(wire::CallMode::outside);
+  const auto outside = static_cast<std::uint32_t>(rank::CallMode::outside);
   if (dryfly_self.call_mode.load(std::memory_order_relaxed) != outside || duration.tv_sec != 0 || us > longest_us ||
       !lives_in_real_time(caller)) {
     return duration;

@@ -62,7 +62,7 @@ bool is_mpi_library(const void* return_address) {
 bool waits_at_the_gate() {
   return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
          dryfly_self.call_mode.load(std::memory_order_relaxed) ==
-             static_cast<std::uint32_t>(wire::CallMode::blocking) &&
+             static_cast<std::uint32_t>(rank::CallMode::blocking) &&
          dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0;
 }
 

@@ -109,7 +109,7 @@ int pmpi(const char* name, Words... words) {
 
 }  // namespace
 
-wire::CommonPages make_first_requests() {
+rank::CommonPages make_first_requests() {
   Mappings before, after;
   if (find_in_library("PMPI_Grequest_start") == nullptr || !before.read()) return {};
   long requests[requests_at_most] = {};  // an int or a pointer, by the ABI

@@ -12,6 +12,6 @@
 namespace dryfly::preload {
 
 // The new block; none if there is none, or if something else was mapped meanwhile.
-wire::CommonPages make_first_requests();
+rank::CommonPages make_first_requests();
 
 }  // namespace dryfly::preload

@@ -8,7 +8,7 @@ namespace dryfly::preload {
 
 namespace {
 
-using wire::CallMode;
+using rank::CallMode;
 using wire::GateKind;
 
 std::uint64_t left_ps = 0;  // when the last MPI call came back

@@ -19,7 +19,7 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t 
 
 namespace {
 
-using wire::CallMode;
+using rank::CallMode;
 using wire::GateKind;
 
 // One row of the table, as far as it is not in the code of the wrapper.

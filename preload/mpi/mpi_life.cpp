@@ -23,7 +23,7 @@ namespace dryfly::preload {
 
 namespace {
 
-using wire::CallMode;
+using rank::CallMode;
 using wire::GateKind;
 
 std::atomic<std::uint32_t> sessions{0};

@@ -20,10 +20,10 @@ void wish_for_nic() {
   for (const char* name : other_names) {
     if (getenv(name) != nullptr) return;
   }
-  wire::NodeNics node;
+  rank::NodeNics node;
   std::uint32_t nic = 0;
-  if (!wire::read_node_nics(getenv("DRYFLY_NODE"), node) || node.nics < 2 || node.nics > nics_in_name_order) return;
-  if (wire::choose_nic(node, wire::nic_settings_of_environment(), nic) != wire::NicChoice::chosen) return;
+  if (!rank::read_node_nics(getenv("DRYFLY_NODE"), node) || node.nics < 2 || node.nics > nics_in_name_order) return;
+  if (rank::choose_nic(node, rank::nic_settings_of_environment(), nic) != rank::NicChoice::chosen) return;
   char value[16];
   snprintf(value, sizeof value, "%u", nic);
   setenv(setting, value, 0);

@@ -15,7 +15,7 @@
 #include "preload/mpi/call_names.hpp"
 #include "preload/test/fake_mpi.hpp"
 
-using dryfly::wire::CallMode;
+using dryfly::rank::CallMode;
 using dryfly::wire::ComputeMode;
 using dryfly::wire::GateKind;
 

@@ -30,7 +30,7 @@ int pass_gate(GateKind kind) {
 }
 
 int join() {
-  auto* self = static_cast<dryfly::wire::Self*>(dlsym(RTLD_DEFAULT, "dryfly_self"));
+  auto* self = static_cast<dryfly::rank::Self*>(dlsym(RTLD_DEFAULT, "dryfly_self"));
   fake_mpi.self = self;
   if (self == nullptr) return 0;
   self->page = &fake_page;

@@ -7,7 +7,7 @@
 #include "rank/self.hpp"
 
 struct FakeMpi {
-  dryfly::wire::Self* self;
+  dryfly::rank::Self* self;
   dryfly::wire::RankPage* page;
   dryfly::wire::SegmentHeader* header;
   long words[16];            // arguments of the last forwarded call

@@ -8,8 +8,10 @@ FakeRun& fake_run() {
   static FakeRun run = [] {
     FakeRun made;
     made.header = new wire::SegmentHeader{};
+    made.page = new wire::RankPage{};
     made.header->costs = costs;
     made.header->inline_max = 192;
+    made.welcome.rank = 1;
     made.welcome.rank_count = 4;
     made.welcome.nics_per_node = 4;
     made.welcome.nic_index = 2;
@@ -19,7 +21,7 @@ FakeRun& fake_run() {
   return run;
 }
 
-std::uint64_t FakeRun::now_ps() const { return wire::Channel::get()->now(); }
+std::uint64_t FakeRun::now_ps() const { return rank::Channel::get()->now(); }
 
 void FakeRun::add(wire::Event event, std::uint64_t after_ps, const std::string& payload) {
   event.at_ps = now_ps() + after_ps;
@@ -31,31 +33,32 @@ void FakeRun::add(wire::Event event, std::uint64_t after_ps, const std::string& 
 
 }  // namespace dryfly::test
 
-namespace dryfly::wire {
+namespace dryfly::rank {
 
 using test::fake_run;
 
 Channel* Channel::attach() {
-  static Channel channel;
   if (!fake_run().present) return nullptr;
-  channel.welcome_ = fake_run().welcome;
-  channel.header_ = fake_run().header;
-  channel.self_ = &channel.own_self_;
-  channel.rank_ = 1;
-  channel.socket_ = fake_run().wake_descriptor;
+  Attachment attachment;
+  attachment.welcome = fake_run().welcome;
+  attachment.socket = fake_run().wake_descriptor;
+  attachment.header = fake_run().header;
+  attachment.page = fake_run().page;
+  static Channel channel(attachment, nullptr);
+  channel.attachment_ = attachment;  // a test may have changed the run since
   return &channel;
 }
 
 Channel* Channel::get() { return attach(); }
 
-void Channel::push(Command& command, const void* payload) {
+void Channel::push(wire::Command& command, const void* payload) {
   command.at_ps = now();
   test::PushedCommand pushed{command, {}};
   if (payload != nullptr) pushed.payload.assign(static_cast<const char*>(payload), command.length);
   fake_run().pushed.push_back(pushed);
 }
 
-bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {
+bool Channel::push_with_payload(wire::Command& command, const void* payload, std::uint64_t length, bool stable) {
   if (fake_run().pushes_to_refuse > 0) {
     --fake_run().pushes_to_refuse;
     return false;
@@ -66,7 +69,7 @@ bool Channel::push_with_payload(Command& command, const void* payload, std::uint
   return true;
 }
 
-const Event* Channel::peek() {
+const wire::Event* Channel::peek() {
   const auto& events = fake_run().events;
   return !events.empty() && events.front().at_ps <= now() ? &events.front() : nullptr;
 }
@@ -76,38 +79,44 @@ void Channel::pop() {
   fake_run().payloads.pop_front();
 }
 
-int Channel::place(const Event& event, void* to) {
+int Channel::place(const wire::Event& event, void* to) {
   std::memcpy(to, fake_run().payloads.front().data(), event.place_length);
   return 0;
 }
 
-int Channel::gate(GateKind) { return 0; }
+int Channel::gate(wire::GateKind) { return 0; }
 
-bool Channel::may_sleep() { return fake_run().events.empty(); }
+void Gate::publish() {}
+
+void Baton::ask_again() {}
+
+bool Polls::may_sleep() { return fake_run().events.empty(); }
 
 // The events of a test are all there from the beginning.
-void Channel::settle() { ++fake_run().settle_calls; }
+void Polls::settle() { ++fake_run().settle_calls; }
 
 // Which polls find nothing is the channel's own affair.
-bool Channel::take_turn() { return false; }
-void Channel::renew_baton() {}
+bool Polls::take_free_poll() { return false; }
 
 // As in a blocking call: an empty poll, and then time goes to the next event.
-bool Channel::idle() {
+bool Polls::idle() {
+  Channel& channel = *Channel::get();
   ++fake_run().idle_calls;
-  if (peek() != nullptr) return true;
+  if (channel.peek() != nullptr) return true;
   if (fake_run().events.empty()) return false;
-  charge(costs().poll_ps);
-  if (fake_run().events.front().at_ps > now()) charge(fake_run().events.front().at_ps - now());
+  channel.charge(channel.costs().poll_ps);
+  const std::uint64_t next_ps = fake_run().events.front().at_ps;
+  if (next_ps > channel.now()) channel.charge(next_ps - channel.now());
   return true;
 }
 
-bool Channel::idle_until(std::uint64_t deadline_ps) {
+bool Polls::idle_until(std::uint64_t deadline_ps) {
+  Channel& channel = *Channel::get();
   const auto& events = fake_run().events;
   if (!events.empty() && events.front().at_ps <= deadline_ps) return idle();
-  charge(costs().poll_ps);
-  if (deadline_ps > now()) charge(deadline_ps - now());
+  channel.charge(channel.costs().poll_ps);
+  if (deadline_ps > channel.now()) channel.charge(deadline_ps - channel.now());
   return false;
 }
 
-}  // namespace dryfly::wire
+}  // namespace dryfly::rank

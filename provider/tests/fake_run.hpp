@@ -1,5 +1,5 @@
-// A run without a conductor: stands in for rank/channel.cpp in the provider's tests. Keeps the commands that the
-// provider pushes and hands it the events that a test puts in; virtual time is a variable.
+// A run without a conductor: stands in for rank/channel.cpp and rank/polls.cpp in the provider's tests. Keeps the
+// commands that the provider pushes and hands it the events that a test puts in; virtual time is a variable.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct FakeRun {
   bool present = true;  // false: this process belongs to no run
   wire::Welcome welcome{};
   wire::SegmentHeader* header = nullptr;
+  wire::RankPage* page = nullptr;
   std::vector<PushedCommand> pushed;
   std::deque<wire::Event> events;
   std::deque<std::string> payloads;  // of the events

@@ -1,0 +1,84 @@
+// The rank's policy of time: what a poll that finds nothing does. The library polls as often as it likes, and how often
+// that is depends on the computer; so the rank's clock moves by rules that do not count polls of wall time. A blocking
+// call waits for the next event, a test comes back at its own instant, and before each event the library gets a few
+// free polls. A process of a served fabric (dryfly serve) waits in steps, because others may come at any time.
+#pragma once
+
+#include <cstdint>
+
+#include "rank/attachment.hpp"
+#include "rank/baton.hpp"
+#include "rank/event_ring.hpp"
+#include "rank/gate.hpp"
+#include "rank/self.hpp"
+#include "wire/wire.hpp"
+
+namespace dryfly::rank {
+
+class Polls {
+ public:
+  Polls(const Attachment& attachment, Self* self, EventRing& events, Gate& gate, Baton& baton)
+      : header_(attachment.header),
+        page_(attachment.page),
+        socket_(attachment.socket),
+        self_(self),
+        events_(events),
+        gate_(gate),
+        baton_(baton) {}
+
+  // In a blocking MPI call each event, and each wait, is preceded by a few polls that find nothing and cost nothing:
+  // the library does work of its own in between (schedules of nonblocking collectives, messages to itself), and that
+  // must not depend on whether the simulator happens to be ahead. True: this poll is one of them.
+  bool take_free_poll();
+  // The library has taken an event, or has acted: it gets its free polls again.
+  void begin_free_polls() { free_ = 0; }
+  // A poll has found nothing in the ring. Comes back when it is certain that nothing is visible at this instant, which
+  // costs one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if
+  // an event is now visible.
+  bool idle();
+  // As idle(), but waits until an event or until the clock has reached `deadline_ps` whatever the call mode. On a
+  // served fabric it may come back sooner, with neither.
+  bool idle_until(std::uint64_t deadline_ps);
+  // Comes back when every event visible at this instant is in the ring.
+  void settle();
+  // The call must come back with "nothing" rather than wait (MPI_Test and its like).
+  bool must_not_wait() const { return self_->mode() == CallMode::testing; }
+  // The process is about to sleep until its socket can be read. False: something has come, look first.
+  bool may_sleep();
+
+  // An event has been taken.
+  void found() { empty_ = 0; }
+  // A command has been given.
+  void acted() {
+    empty_ = 0;
+    begin_free_polls();
+  }
+  // Several threads have met in the provider.
+  void crowd() { crowded_ = true; }
+  // Waits for the oldest event, if there is one.
+  bool jump_to_event();
+
+ private:
+  bool poll_exactly();
+  bool wait_until(wire::GateKind kind, std::uint64_t deadline_ps);
+  bool wait_with_node(wire::GateKind kind, std::uint64_t deadline_ps);
+  bool wait_outside();
+  bool wait_beside_threads();
+  void move_clock_to(std::uint64_t at_ps);
+  void charge_poll() { self_->set_clock(self_->now() + header_->costs.poll_ps); }
+  std::uint64_t served_step_ps() const;
+
+  const wire::SegmentHeader* header_;
+  wire::RankPage* page_;
+  int socket_;
+  Self* self_;
+  EventRing& events_;
+  Gate& gate_;
+  Baton& baton_;
+  std::uint64_t calls_seen_ = 0;  // of all threads, when one of several last waited
+  std::uint32_t free_ = 0;        // free polls taken since the last event or command
+  std::uint32_t empty_ = 0;       // polls in a row, without an event or a command between
+  bool crowded_ = false;
+};
+
+}  // namespace dryfly::rank
