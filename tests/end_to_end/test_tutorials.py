@@ -1,0 +1,68 @@
+"""What docs/tutorial shows is what happens: each page's files are written, its commands run, its output compared."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TUTORIALS = Path(__file__).resolve().parents[2] / "docs" / "tutorial"
+PAGES = sorted(page.name for page in TUTORIALS.glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE_NAME = re.compile(r"^(?://|#) ([\w.-]+\.\w+)$")
+
+
+def steps(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it prints."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def matches(shown: list[str], printed: str) -> bool:
+    """As in doctest: a line of three dots stands for any lines, three dots in a line for any text."""
+    pattern = ""
+    for line in shown:
+        pattern += r"(?:.*\n)*?" if line == "..." else ".*".join(re.escape(part) for part in line.split("...")) + r"\n"
+    lines = [line.rstrip() for line in printed.splitlines()]
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+
+
+def test_dots_stand_for_anything_and_all_else_for_itself() -> None:
+    assert matches(["a", "...", "b ... d"], "a\nx\ny\nb c d\n")
+    assert not matches(["a", "b"], "a\nx\nb\n")
+    assert not matches(["a."], "ab\n")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_tutorial_shows_what_happens(name: str, tmp_path: Path) -> None:
+    text = (TUTORIALS / name).read_text(encoding="utf-8")
+    commands = 0
+    for language, block in BLOCK.findall(text):
+        file_name = FILE_NAME.match(block.split("\n", 1)[0])
+        if file_name:
+            (tmp_path / file_name[1]).write_text(block)
+        if language != "console":
+            continue
+        for command, shown in steps(block):
+            ran = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+            commands += 1
+            assert matches(shown, ran.stdout), f"{name}: $ {command}\n{ran.stdout}\ninstead of\n" + "\n".join(shown)
+    assert commands > 0
+    shutil.rmtree(tmp_path)
