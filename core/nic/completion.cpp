@@ -118,6 +118,13 @@ void Completion::owe_notice(std::uint32_t index) {
                          {.kind = WorkKind::tell_match, .item = index, .life = message.life, .count = 1});
 }
 
+void Completion::give_notice(std::uint32_t index) {
+  Message& message = messages_[index];
+  messages_.expect_acknowledgement(index);
+  message.answer_class = software_gets_.class_of(message.command.target);
+  transport_.send_command(to_source(message), {Step::matched, index}, Fetched::nothing);
+}
+
 void Completion::notice_lost(std::uint32_t index) {
   Message& message = messages_[index];
   const EndpointId source = message.command.source;

@@ -32,6 +32,8 @@ class Completion {
   // A receive has taken a message that was unexpected: who asked for match completion waits for a notice of the
   // target's CPU.
   void owe_notice(std::uint32_t message);
+  // The target's CPU has come to it.
+  void give_notice(std::uint32_t message);
   void acknowledged(Parcel parcel);
   void failed(Parcel parcel, bool delivered);
   // The payload is where its receive wants it.

@@ -5,6 +5,16 @@
 
 namespace dryfly::nic {
 
+void FlowControl::open(EndpointId endpoint, const EndpointSettings& settings) {
+  if (endpoint.value >= control_.size()) control_.resize(endpoint.value + std::size_t{1});
+  Control& opened = control_[endpoint.value];
+  DRYFLY_CHECK(opened.told_drops.empty());
+  opened.slots = settings.control_slots;
+  opened.used = 0;
+}
+
+void FlowControl::close(EndpointId endpoint) { resume_all(endpoint); }
+
 void FlowControl::refuse(std::uint32_t index) {
   Message& message = messages_[index];
   Inbox& target = inboxes_.inbox(message.command.target);
@@ -49,11 +59,12 @@ void FlowControl::onload(EndpointId endpoint) {
 }
 
 void FlowControl::enable(EndpointId endpoint) {
-  Inbox& at = inboxes_.inbox(endpoint);
-  if (at.portal.enable()) {
-    for (const std::uint32_t peer : std::exchange(at.told_drops, {})) resume(peer);
-  }
+  if (inboxes_.inbox(endpoint).portal.enable()) resume_all(endpoint);
   inboxes_.ask_processor(endpoint);
+}
+
+void FlowControl::resume_all(EndpointId endpoint) {
+  for (const std::uint32_t peer : std::exchange(control_[endpoint.value].told_drops, {})) resume(peer);
 }
 
 void FlowControl::resume(std::uint32_t index) {
@@ -69,10 +80,10 @@ void FlowControl::say_resume(std::uint32_t index) {
 // What a provider is told goes through an event queue of its own; when that is full the NIC answers so
 // (C_RC_ENTRY_NOT_FOUND), and whoever has sent it waits and says it again.
 bool FlowControl::takes_control(EndpointId endpoint, std::uint32_t index) {
-  Inbox& at = inboxes_.inbox(endpoint);
+  Control& control = control_[endpoint.value];
   const Peer& peer = peers_[index];
-  if (at.control_used < at.control_slots) {
-    ++at.control_used;
+  if (control.used < control.slots) {
+    ++control.used;
     return true;
   }
   ++totals_.matching.notices_repeated;
@@ -188,10 +199,6 @@ void FlowControl::peer_lost(std::uint32_t index) {
   }
 }
 
-void FlowControl::release_told(Inbox& closed) {
-  for (const std::uint32_t peer : std::exchange(closed.told_drops, {})) resume(peer);
-}
-
 void FlowControl::arrived(Parcel parcel) {
   const std::uint32_t index = parcel.operation;
   const Peer& peer = peers_[index];
@@ -213,16 +220,16 @@ void FlowControl::arrived(Parcel parcel) {
 }
 
 void FlowControl::worked(EndpointId endpoint, const Work& work) {
-  Inbox& at = inboxes_.inbox(endpoint);
+  Control& control = control_[endpoint.value];
   const bool by_control = work.kind == WorkKind::count_drops || work.kind == WorkKind::replay;
-  if (by_control && at.control_used > 0) --at.control_used;
+  if (by_control && control.used > 0) --control.used;
   if (peers_[work.item].life != work.life) return;
   switch (work.kind) {
     case WorkKind::hold:
       return withhold(work.item);
     case WorkKind::count_drops:
-      at.portal.drops_told(static_cast<std::uint32_t>(peers_[work.item].refused.size()));
-      at.told_drops.push_back(work.item);
+      inboxes_.inbox(endpoint).portal.drops_told(static_cast<std::uint32_t>(peers_[work.item].refused.size()));
+      control.told_drops.push_back(work.item);
       return enable(endpoint);
     case WorkKind::replay:
       return replay(work.item);

@@ -23,6 +23,8 @@ class FlowControl {
               Outbox& outbox)
       : transport_(transport), host_(host), totals_(totals), messages_(messages), inboxes_(inboxes), outbox_(outbox) {}
 
+  void open(EndpointId endpoint, const EndpointSettings& settings);
+
   // At the source: true if the new message waits behind refused ones.
   bool withholds(std::uint32_t message);
   // Told of each message whose fate is decided at the target and known at its source.
@@ -31,7 +33,7 @@ class FlowControl {
   void refuse(std::uint32_t message);
   void onload(EndpointId endpoint);
   // The end-point has closed: whoever waits for its portal may go on.
-  void release_told(Inbox& closed);
+  void close(EndpointId endpoint);
 
   static bool has(WorkKind kind) {
     return kind == WorkKind::count_drops || kind == WorkKind::replay || kind == WorkKind::hold ||
@@ -56,7 +58,15 @@ class FlowControl {
     std::vector<std::uint32_t> withheld;  // those that wait behind them
   };
 
+  // What an end-point's provider hears of flow control.
+  struct Control {
+    std::uint32_t slots = 0;  // of its event queue
+    std::uint32_t used = 0;
+    std::vector<std::uint32_t> told_drops;  // peers that wait for the portal
+  };
+
   void enable(EndpointId endpoint);
+  void resume_all(EndpointId endpoint);
   void say_notice(std::uint32_t peer);
   void resume(std::uint32_t peer);
   void say_resume(std::uint32_t peer);
@@ -76,6 +86,7 @@ class FlowControl {
   Outbox& outbox_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer_of_;  // by source and target
   Pool<Peer> peers_;
+  std::vector<Control> control_;  // by end-point
 };
 
 }  // namespace dryfly::nic

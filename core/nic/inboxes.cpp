@@ -14,17 +14,10 @@ void Inboxes::open(EndpointId endpoint, NicId nic, const EndpointSettings& setti
   opened->open = true;
   ++opened->life;
   opened->nic = nic;
-  opened->eager_max = settings.eager_max.value_or(spec_.eager_max);
-  opened->rendezvous_head = settings.rendezvous_head.value_or(spec_.rendezvous_head);
   opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
-  opened->software_class = settings.software_class;
-  opened->notifies_done = settings.notifies_done;
-  opened->gets_max = settings.software_gets;
-  opened->control_slots = settings.control_slots;
-  opened->gets_under_way = opened->control_used = 0;
   const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
   if (is_new) pool->second.open(spec_.list_entries);
-  opened->portal.open(settings, opened->eager_max, spec_.framing.header, pool->second, totals_.matching);
+  opened->portal.open(settings, settings.eager_max.value_or(spec_.eager_max), spec_.framing.header, pool->second, totals_.matching);
 }
 
 void Inboxes::restart() {

@@ -22,19 +22,9 @@ struct Inbox {
   std::uint32_t life = 0;  // how many times it has been opened
   NicId nic;
   Portal portal;
-  Bytes eager_max;
-  Bytes rendezvous_head;
   std::uint32_t posted_entries = 0;
   std::uint32_t unexpected_entries = 0;
   std::uint32_t in_software = 0;  // unexpected ones of the request list
-  TrafficClass software_class = TrafficClass::best_effort;
-  bool notifies_done = false;
-  std::uint32_t gets_max = 0;
-  std::uint32_t gets_under_way = 0;  // by software
-  std::deque<std::uint32_t> gets_waiting;
-  std::uint32_t control_slots = 0;
-  std::uint32_t control_used = 0;
-  std::vector<std::uint32_t> told_drops;  // peers that wait for the portal
   PostedReceives posted;
   UnexpectedMessages unexpected;
   std::map<Token, std::uint32_t> claimed;

@@ -27,7 +27,6 @@ bool full(const ReceiveCommand& command, Bytes used) {
 Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTotals& totals)
     : transport_(transport),
       host_(host),
-      spec_(spec),
       totals_(totals),
       inboxes_(transport, host, spec, totals),
       outbox_(transport, messages_, spec),
@@ -38,6 +37,9 @@ Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTot
 
 void Messages::open(EndpointId endpoint, NicId nic, const EndpointSettings& settings) {
   inboxes_.open(endpoint, nic, settings);
+  outbox_.open(endpoint, settings);
+  flow_control_.open(endpoint, settings);
+  software_gets_.open(endpoint, settings);
 }
 
 void Messages::restart() {
@@ -63,24 +65,18 @@ void Messages::close(EndpointId endpoint) {
   for (const std::uint32_t message : software_gets_.abandoned_at(endpoint)) completion_.drop(message);
   closed.portal.close();
   go_on(closed.nic);
-  flow_control_.release_told(closed);
+  flow_control_.close(endpoint);
 }
 
 void Messages::send(const SendCommand& command) {
   const std::uint32_t index = messages_.acquire();
-  const Inbox& source = inboxes_.inbox(command.source);
   Message& message = messages_[index];
   message.command = command;
   message.life = messages_.new_life();
   message.number = ++sends_;
   message.on_node = transport_.on_node(command.source, command.target);
-  const bool fits = command.size <= spec_.inline_max;
-  message.protocol = fits && !command.by_dma                    ? Protocol::inlined
-                     : fits || command.size <= source.eager_max ? Protocol::eager
-                                                                : Protocol::rendezvous;
-  message.head = message.rendezvous() ? source.rendezvous_head : command.size;
+  outbox_.choose_protocol(message);
   message.foreign = !transport_.same_network(command.source, command.target);
-  message.notifies_done = source.notifies_done && message.rendezvous() && !message.on_node;
   message.answer_class = command.traffic_class;
   if (!message.on_node && flow_control_.withholds(index)) return;
   outbox_.launch(index);
@@ -352,9 +348,7 @@ void Messages::worked(EndpointId endpoint, const Work& work) {
       at.portal.replenish();
       return go_on(at.nic);
     case WorkKind::tell_match:
-      messages_.expect_acknowledgement(work.item);
-      messages_[work.item].answer_class = at.software_class;
-      return transport_.send_command(to_source(messages_[work.item]), {Step::matched, work.item}, Fetched::nothing);
+      return completion_.give_notice(work.item);
     case WorkKind::software_get:
     case WorkKind::tell_done:
       return software_gets_.worked(work);

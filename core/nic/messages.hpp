@@ -62,7 +62,6 @@ class Messages {
 
   Transport& transport_;
   Host& host_;
-  const NicSpec& spec_;
   NicTotals& totals_;
   std::uint64_t sends_ = 0;
   MessageTable messages_;

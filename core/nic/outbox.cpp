@@ -2,6 +2,24 @@
 
 namespace dryfly::nic {
 
+void Outbox::open(EndpointId endpoint, const EndpointSettings& settings) {
+  if (endpoint.value >= limits_.size()) limits_.resize(endpoint.value + std::size_t{1});
+  limits_[endpoint.value] = {.eager_max = settings.eager_max.value_or(spec_.eager_max),
+                             .rendezvous_head = settings.rendezvous_head.value_or(spec_.rendezvous_head),
+                             .notifies_done = settings.notifies_done};
+}
+
+void Outbox::choose_protocol(Message& message) const {
+  const SendCommand& command = message.command;
+  const Limits& source = limits_[command.source.value];
+  const bool fits = command.size <= spec_.inline_max;
+  message.protocol = fits && !command.by_dma                    ? Protocol::inlined
+                     : fits || command.size <= source.eager_max ? Protocol::eager
+                                                                : Protocol::rendezvous;
+  message.head = message.rendezvous() ? source.rendezvous_head : command.size;
+  message.notifies_done = source.notifies_done && message.rendezvous() && !message.on_node;
+}
+
 void Outbox::launch(std::uint32_t index) {
   Message& message = messages_[index];
   message.note_sent();

@@ -1,8 +1,9 @@
-// Puts the payload of a message on its way: the message itself from its source, the Get of the rest of a rendezvous
-// from its target, and what answers that Get. Keeps nothing of its own.
+// Chooses the protocol of a message and puts its payload on its way: the message itself from its source, the Get of
+// the rest of a rendezvous from its target, and what answers that Get. Keeps what each end-point has set of it.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/nic/message.hpp"
 #include "core/nic/transport.hpp"
@@ -21,15 +22,26 @@ class Outbox {
   Outbox(Transport& transport, MessageTable& messages, const NicSpec& spec)
       : transport_(transport), messages_(messages), spec_(spec) {}
 
+  void open(EndpointId endpoint, const EndpointSettings& settings);
+  // What the message will be: its protocol, and how much of it travels first.
+  void choose_protocol(Message& message) const;
   void launch(std::uint32_t message);
   // The target's NIC asks for the rest of a rendezvous.
   void get(std::uint32_t message);
   void answer_get(std::uint32_t message);
 
  private:
+  // What an end-point sends by which protocol.
+  struct Limits {
+    Bytes eager_max;
+    Bytes rendezvous_head;
+    bool notifies_done = false;
+  };
+
   Transport& transport_;
   MessageTable& messages_;
   const NicSpec& spec_;
+  std::vector<Limits> limits_;  // by end-point
 };
 
 }  // namespace dryfly::nic

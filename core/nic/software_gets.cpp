@@ -4,6 +4,15 @@
 
 namespace dryfly::nic {
 
+void SoftwareGets::open(EndpointId endpoint, const EndpointSettings& settings) {
+  if (endpoint.value >= gets_.size()) gets_.resize(endpoint.value + std::size_t{1});
+  Gets& opened = gets_[endpoint.value];
+  DRYFLY_CHECK(opened.waiting.empty());
+  opened.traffic_class = settings.software_class;
+  opened.most = settings.software_gets;
+  opened.under_way = 0;
+}
+
 bool SoftwareGets::got_by_processor(const Message& message) const {
   return !message.on_node && (message.matched_by_software() || !spec_.gets_by_nic);
 }
@@ -30,16 +39,16 @@ void SoftwareGets::ask(std::uint32_t index) {
 
 void SoftwareGets::software_get(std::uint32_t index) {
   Message& message = messages_[index];
-  Inbox& at = inboxes_.inbox(message.command.target);
+  Gets& gets = gets_[message.command.target.value];
   if (!message.holds_credit()) {
-    if (at.gets_under_way >= at.gets_max) {
+    if (gets.under_way >= gets.most) {
       message.state.move_to(MessageState::queued);
-      return at.gets_waiting.push_back(index);
+      return gets.waiting.push_back(index);
     }
-    ++at.gets_under_way;
+    ++gets.under_way;
   }
   message.state.move_to(MessageState::getting_by_software);
-  message.answer_class = at.software_class;
+  message.answer_class = gets.traffic_class;
   messages_.expect_acknowledgement(index);
   transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
   transport_.send_command(to_source(message), {Step::get_request, index}, Fetched::nothing);
@@ -48,14 +57,14 @@ void SoftwareGets::software_get(std::uint32_t index) {
 // The next that waits for a credit has it from now on; the CPU issues its Get when it gets to it.
 void SoftwareGets::return_credit(const Message& message) {
   if (!message.holds_credit() || !inboxes_.hears_of(message)) return;
-  Inbox& at = inboxes_.inbox(message.command.target);
-  if (at.gets_waiting.empty()) {
-    DRYFLY_CHECK(at.gets_under_way > 0);
-    --at.gets_under_way;
+  Gets& gets = gets_[message.command.target.value];
+  DRYFLY_CHECK(gets.under_way > 0);
+  if (gets.waiting.empty()) {
+    --gets.under_way;
     return;
   }
-  const std::uint32_t next = at.gets_waiting.front();
-  at.gets_waiting.pop_front();
+  const std::uint32_t next = gets.waiting.front();
+  gets.waiting.pop_front();
   messages_[next].state.move_to(MessageState::granted);
   ask(next);
 }
@@ -78,7 +87,7 @@ void SoftwareGets::worked(const Work& work) {
 }
 
 std::vector<std::uint32_t> SoftwareGets::abandoned_at(EndpointId closed) {
-  const std::deque<std::uint32_t> waiting = std::exchange(inboxes_.inbox(closed).gets_waiting, {});
+  const std::deque<std::uint32_t> waiting = std::exchange(gets_[closed.value].waiting, {});
   std::vector<std::uint32_t> abandoned(waiting.begin(), waiting.end());
   for (std::uint32_t index = 0; index < messages_.size(); ++index) {
     const Message& message = messages_[index];

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "core/nic/inboxes.hpp"
@@ -19,6 +20,10 @@ class SoftwareGets {
   SoftwareGets(Transport& transport, const NicSpec& spec, MessageTable& messages, Inboxes& inboxes)
       : transport_(transport), spec_(spec), messages_(messages), inboxes_(inboxes) {}
 
+  void open(EndpointId endpoint, const EndpointSettings& settings);
+  // In which what this end-point's software sends travels.
+  TrafficClass class_of(EndpointId endpoint) const { return gets_[endpoint.value].traffic_class; }
+
   bool got_by_processor(const Message& message) const;
   // Of a request without a receive that has come to software.
   void ask_to_look(std::uint32_t message);
@@ -32,12 +37,21 @@ class SoftwareGets {
   std::vector<std::uint32_t> abandoned_at(EndpointId closed);
 
  private:
+  // Of one end-point.
+  struct Gets {
+    TrafficClass traffic_class = TrafficClass::best_effort;
+    std::uint32_t most = 0;
+    std::uint32_t under_way = 0;
+    std::deque<std::uint32_t> waiting;  // for a credit
+  };
+
   void ask(std::uint32_t message);
 
   Transport& transport_;
   const NicSpec& spec_;
   MessageTable& messages_;
   Inboxes& inboxes_;
+  std::vector<Gets> gets_;  // by end-point
 };
 
 }  // namespace dryfly::nic
