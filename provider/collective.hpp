@@ -1,4 +1,4 @@
-// Barrier, broadcast, reduce and allreduce of a group, carried out by the fabric (core/nic/collectives.hpp): payloads
+// Barrier, broadcast, reduce and allreduce of a group, carried out by the fabric (core/nic/reductions.hpp): payloads
 // of at most 32 bytes, eight at a time, with the operations and types that libfabric's cxi provider has (cxip_coll.c)
 // and its answers to all others. All of them synchronise: a broadcast is an or, with zeros from all but the root.
 // FI_MORE adds to an accumulator in the process's memory, FI_CXI_PRE_REDUCED (FI_SOURCE) gives one away.

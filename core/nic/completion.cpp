@@ -8,19 +8,19 @@ namespace dryfly::nic {
 
 void Completion::acknowledged(Parcel parcel) {
   if (is_control(parcel.step)) return;
-  Message& message = messages_[parcel.operation];
-  messages_.acknowledge(parcel.operation);
+  Message& message = messages_[parcel.item];
+  messages_.acknowledge(parcel.item);
   if (parcel.step == Step::message) {
     message.note_answered();
-    flow_control_.settle_request(parcel.operation);
+    flow_control_.settle_request(parcel.item);
     if (message.state.is_one_of(any_of(MessageState::refused, MessageState::paused))) return;
-    if (message.foreign) return told_of_turning_away(parcel.operation);
+    if (message.foreign) return told_of_turning_away(parcel.item);
   }
-  if (parcel.step == Step::done && message.state == MessageState::told) return done_acknowledged(parcel.operation);
+  if (parcel.step == Step::done && message.state == MessageState::told) return done_acknowledged(parcel.item);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool is_sent = parcel.step == Step::message && complete_by_acknowledgement(message) && message.note_told_once();
-  messages_.retire_if_idle(parcel.operation);
+  messages_.retire_if_idle(parcel.item);
   if (is_sent) host_.sent(source, token);
 }
 
@@ -138,38 +138,38 @@ void Completion::notice_lost(std::uint32_t index) {
 // the source; an eager one also when only its acknowledgements were lost, since the source cannot tell.
 void Completion::failed(Parcel parcel, bool delivered) {
   if (is_control(parcel.step)) {
-    if (!delivered) flow_control_.peer_lost(parcel.operation);
+    if (!delivered) flow_control_.peer_lost(parcel.item);
     return;
   }
-  Message& message = messages_[parcel.operation];
-  messages_.acknowledge(parcel.operation);
-  if (parcel.step == Step::matched && !delivered) return notice_lost(parcel.operation);
+  Message& message = messages_[parcel.item];
+  messages_.acknowledge(parcel.item);
+  if (parcel.step == Step::matched && !delivered) return notice_lost(parcel.item);
   const EndpointId source = message.command.source;
   const Token token = message.command.token;
   const bool to_target = parcel.step == Step::message;
   if (to_target) message.note_answered();
-  if (to_target && delivered) flow_control_.settle_request(parcel.operation);
-  if (to_target && message.foreign && delivered) return told_of_turning_away(parcel.operation);
+  if (to_target && delivered) flow_control_.settle_request(parcel.item);
+  if (to_target && message.foreign && delivered) return told_of_turning_away(parcel.item);
   if (parcel.step == Step::done && message.state == MessageState::told) {
-    return delivered ? done_acknowledged(parcel.operation) : break_off(parcel.operation);
+    return delivered ? done_acknowledged(parcel.item) : break_off(parcel.item);
   }
   if (to_target && message.state == MessageState::refused)
     return;  // its answer was lost, but it was refused: it waits for the target
   if (delivered) {
     const bool ends = to_target && !message.rendezvous() && message.note_told_once();
-    messages_.retire_if_idle(parcel.operation);
+    messages_.retire_if_idle(parcel.item);
     if (ends) host_.send_failed(source, token, error_unreachable);
   } else if (to_target) {
     const bool is_news = message.note_told_once();
-    messages_.end(parcel.operation);
+    messages_.end(parcel.item);
     host_.dropped(token);
     if (is_news) host_.send_failed(source, token, error_unreachable);
   } else if (parcel.step == Step::done) {
     message.note_told();
-    messages_.end(parcel.operation);
+    messages_.end(parcel.item);
     host_.send_failed(source, token, error_unreachable);
   } else {
-    break_off(parcel.operation);
+    break_off(parcel.item);
   }
 }
 

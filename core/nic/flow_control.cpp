@@ -200,7 +200,7 @@ void FlowControl::peer_lost(std::uint32_t index) {
 }
 
 void FlowControl::arrived(Parcel parcel) {
-  const std::uint32_t index = parcel.operation;
+  const std::uint32_t index = parcel.item;
   const Peer& peer = peers_[index];
   if (parcel.step == Step::drop_notice) {
     if (!inboxes_.inbox(peer.target).open) return resume(index);
@@ -241,7 +241,7 @@ void FlowControl::worked(EndpointId endpoint, const Work& work) {
 }
 
 Landing FlowControl::landing_of(Parcel parcel) const {
-  const Peer& peer = peers_[parcel.operation];
+  const Peer& peer = peers_[parcel.item];
   return {parcel.step == Step::drop_notice ? peer.target : peer.source, Bytes{0}};
 }
 

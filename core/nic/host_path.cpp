@@ -31,14 +31,14 @@ Duration HostPaths::time_of(const Lane& lane, Direction way, Instant at, Bytes s
 
 bool HostPaths::queue(std::uint32_t lane, const Transfer& fetch, Instant now) {
   lanes_[lane].fetches.push(fetch);
-  return has_turn(lane, now);
+  return has_slot(lane, now);
 }
 
-bool HostPaths::has_turn(std::uint32_t lane, Instant now) const {
+bool HostPaths::has_slot(std::uint32_t lane, Instant now) const {
   return !lanes_[lane].fetches.empty() && lanes_[lane].busy_until[from_memory] <= now;
 }
 
-HostPaths::Turn HostPaths::take(std::uint32_t number, Instant now) {
+HostPaths::Slot HostPaths::take(std::uint32_t number, Instant now) {
   Lane& lane = lanes_[number];
   const Transfer fetch = lane.fetches.pop();
   lane.busy_until[from_memory] = now + time_of(lane, from_memory, now, fetch.size);

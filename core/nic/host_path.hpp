@@ -35,14 +35,14 @@ class HostPaths {
   Place place(NicId nic, NodeId node, const HostPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
 
-  // A fetch waits for its turn. True: it is the turn of the next one, which is to be taken.
+  // A fetch waits for a slot of the bus. True: the bus is free for the next one, which is to be taken.
   bool queue(std::uint32_t lane, const Transfer& fetch, Instant now);
-  bool has_turn(std::uint32_t lane, Instant now) const;
-  struct Turn {
+  bool has_slot(std::uint32_t lane, Instant now) const;
+  struct Slot {
     Transfer fetch;
-    Instant until;  // then the next one may have its turn
+    Instant until;  // then the bus is free for the next one
   };
-  Turn take(std::uint32_t lane, Instant now);
+  Slot take(std::uint32_t lane, Instant now);
 
   // By how much a payload whose last byte came off the link now is late in memory.
   Duration arrival_lag(std::uint32_t lane, Instant now, Bytes size);

@@ -28,11 +28,11 @@ TEST_CASE("one NIC is not slowed by the bus: it fetches at the rate of its link"
   REQUIRE(paths.queue(place.lane, fetch(1), Instant{0}));
   CHECK(paths.take(place.lane, Instant{0}).until == Instant{4000 * ns});
   CHECK_FALSE(paths.queue(place.lane, fetch(2), Instant{0}));
-  CHECK_FALSE(paths.has_turn(place.lane, Instant{3999 * ns}));
-  REQUIRE(paths.has_turn(place.lane, Instant{4000 * ns}));
-  const auto turn = paths.take(place.lane, Instant{4000 * ns});
-  CHECK(turn.fetch.handle == 2);
-  CHECK(turn.until == Instant{8000 * ns});
+  CHECK_FALSE(paths.has_slot(place.lane, Instant{3999 * ns}));
+  REQUIRE(paths.has_slot(place.lane, Instant{4000 * ns}));
+  const auto slot = paths.take(place.lane, Instant{4000 * ns});
+  CHECK(slot.fetch.handle == 2);
+  CHECK(slot.until == Instant{8000 * ns});
 }
 
 TEST_CASE("two NICs at work on one bus get half of it each") {

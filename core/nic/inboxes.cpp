@@ -17,7 +17,8 @@ void Inboxes::open(EndpointId endpoint, NicId nic, const EndpointSettings& setti
   opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
   const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
   if (is_new) pool->second.open(spec_.list_entries);
-  opened->portal.open(settings, settings.eager_max.value_or(spec_.eager_max), spec_.framing.header, pool->second, totals_.matching);
+  opened->portal.open(settings, settings.eager_max.value_or(spec_.eager_max), spec_.framing.header, pool->second,
+                      totals_.matching);
 }
 
 void Inboxes::restart() {

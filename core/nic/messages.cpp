@@ -179,24 +179,24 @@ void Messages::cancel(EndpointId endpoint, Token token) {
 void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
   switch (parcel.step) {
     case Step::message:
-      return request_arrived(parcel.operation, switch_hops);
+      return request_arrived(parcel.item, switch_hops);
     case Step::get_request:
-      return outbox_.answer_get(parcel.operation);
+      return outbox_.answer_get(parcel.item);
     case Step::get_data:
-      messages_[parcel.operation].switch_hops = switch_hops;
-      return completion_.placed(parcel.operation);
+      messages_[parcel.item].switch_hops = switch_hops;
+      return completion_.placed(parcel.item);
     case Step::placement:
-      return completion_.placed(parcel.operation);
+      return completion_.placed(parcel.item);
     case Step::drop_notice:
     case Step::resume:
     case Step::no_room:
       return flow_control_.arrived(parcel);
     case Step::matched:
-      messages_.acknowledge(parcel.operation);
-      completion_.tell_source_once(parcel.operation);
-      return messages_.retire_if_idle(parcel.operation);
+      messages_.acknowledge(parcel.item);
+      completion_.tell_source_once(parcel.item);
+      return messages_.retire_if_idle(parcel.item);
     case Step::done:
-      return completion_.done_arrived(parcel.operation);
+      return completion_.done_arrived(parcel.item);
     default:
       DRYFLY_UNREACHABLE("a step of messages");
   }
@@ -204,7 +204,7 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
 
 Landing Messages::landing_of(Parcel parcel) const {
   if (is_control(parcel.step)) return flow_control_.landing_of(parcel);
-  const Message& message = messages_[parcel.operation];
+  const Message& message = messages_[parcel.item];
   return {message.command.target, parcel.step == Step::get_data ? message.command.size - message.head : message.head};
 }
 
@@ -315,8 +315,8 @@ void Messages::count_match(const Message& message, bool expected) {
 
 void Messages::soon(Parcel parcel, unsigned stage) const {
   if (is_control(parcel.step)) return;
-  if (stage == 0) return messages_.prefetch(parcel.operation);
-  const Message& message = messages_[parcel.operation];
+  if (stage == 0) return messages_.prefetch(parcel.item);
+  const Message& message = messages_[parcel.item];
   const EndpointId target = message.command.target;
   const Inbox* const found = inboxes_.find(target);
   if (found == nullptr) return;

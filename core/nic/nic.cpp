@@ -1,7 +1,7 @@
 #include "core/nic/nic.hpp"
 
-#include "core/nic/collectives.hpp"
 #include "core/nic/messages.hpp"
+#include "core/nic/reductions.hpp"
 #include "core/nic/remote_memory.hpp"
 #include "core/nic/transport.hpp"
 
@@ -13,7 +13,7 @@ struct Nics::Implementation final : nic::Recipient {
         transport(engine, network, spec, *this),
         messages(transport, host, spec, totals),
         remote_memory(transport, host, spec, totals),
-        collectives(engine, transport, host, spec) {
+        reductions(engine, transport, host, spec) {
     DRYFLY_CHECK(spec.inline_max <= spec.eager_max);
     DRYFLY_CHECK(spec.rendezvous_head <= spec.eager_max);  // so that a rendezvous always has something left to get
   }
@@ -24,7 +24,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   void arrived(nic::Parcel parcel, std::uint32_t switch_hops) override {
     if (is_one_sided(parcel)) return remote_memory.arrived(parcel, switch_hops);
-    if (parcel.step == nic::Step::collective) return collectives.arrived(parcel);
+    if (parcel.step == nic::Step::collective) return reductions.arrived(parcel);
     messages.arrived(parcel, switch_hops);
   }
 
@@ -38,7 +38,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   void acknowledged(nic::Parcel parcel) override {
     if (is_one_sided(parcel)) return remote_memory.acknowledged(parcel);
-    if (parcel.step == nic::Step::collective) return collectives.acknowledged(parcel);
+    if (parcel.step == nic::Step::collective) return reductions.acknowledged(parcel);
     messages.acknowledged(parcel);
   }
 
@@ -47,7 +47,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   void failed(nic::Parcel parcel, bool delivered) override {
     if (is_one_sided(parcel)) return remote_memory.failed(parcel, delivered);
-    if (parcel.step == nic::Step::collective) return collectives.failed(parcel, delivered);
+    if (parcel.step == nic::Step::collective) return reductions.failed(parcel, delivered);
     messages.failed(parcel, delivered);
   }
 
@@ -56,7 +56,7 @@ struct Nics::Implementation final : nic::Recipient {
   nic::Transport transport;
   nic::Messages messages;
   nic::RemoteMemory remote_memory;
-  nic::Collectives collectives;
+  nic::Reductions reductions;
 };
 
 Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
@@ -78,18 +78,18 @@ void Nics::receive_claimed(const ReceiveCommand& command, Token claim) {
 }
 void Nics::cancel(EndpointId at, Token receive) { implementation_->messages.cancel(at, receive); }
 void Nics::worked(EndpointId at, const Work& work) {
-  if (work.kind == WorkKind::collective) return implementation_->collectives.worked(at, work);
+  if (work.kind == WorkKind::collective) return implementation_->reductions.worked(at, work);
   implementation_->messages.worked(at, work);
 }
 void Nics::rma(const RmaCommand& command) { implementation_->remote_memory.start(command); }
 
-std::uint32_t Nics::open_group(const GroupTree& tree) { return implementation_->collectives.open(tree); }
-void Nics::close_group(std::uint32_t group) { implementation_->collectives.close(group); }
-void Nics::join(const JoinCommand& command) { implementation_->collectives.join(command); }
-void Nics::contribute(const ContributeCommand& command) { implementation_->collectives.contribute(command); }
+std::uint32_t Nics::open_group(const GroupTree& tree) { return implementation_->reductions.open(tree); }
+void Nics::close_group(std::uint32_t group) { implementation_->reductions.close(group); }
+void Nics::join(const JoinCommand& command) { implementation_->reductions.join(command); }
+void Nics::contribute(const ContributeCommand& command) { implementation_->reductions.contribute(command); }
 const NicSpec& Nics::spec() const { return implementation_->spec; }
 NicId Nics::nic_of(EndpointId endpoint) const { return implementation_->transport.nic_of(endpoint); }
-CollectiveTotals Nics::collective_totals() const { return implementation_->collectives.totals(); }
+CollectiveTotals Nics::collective_totals() const { return implementation_->reductions.totals(); }
 
 void Nics::restart() {
   DRYFLY_CHECK(at_rest());
@@ -97,7 +97,7 @@ void Nics::restart() {
   implementation_->transport.restart_counters();
   implementation_->messages.restart();
   implementation_->remote_memory.restart();
-  implementation_->collectives.restart();
+  implementation_->reductions.restart();
 }
 
 NicTotals Nics::totals() const { return implementation_->totals; }
@@ -106,7 +106,7 @@ std::uint64_t Nics::events_scheduled() const { return implementation_->transport
 std::uint64_t Nics::events_pending() const { return implementation_->transport.events_pending(); }
 bool Nics::at_rest() const {
   return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest() &&
-         implementation_->collectives.at_rest();
+         implementation_->reductions.at_rest();
 }
 
 }  // namespace dryfly

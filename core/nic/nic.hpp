@@ -247,7 +247,7 @@ class Nics final {
   // The CPU has done what needs_processor() asked for, and its commands are at the NIC now.
   void worked(EndpointId at, const Work& work);
 
-  // Groups for reductions (collectives.hpp): the tree of one, which can be used from then on, and the time it takes to
+  // Groups for reductions (reductions.hpp): the tree of one, which can be used from then on, and the time it takes to
   // form it.
   std::uint32_t open_group(const GroupTree& tree);
   void close_group(std::uint32_t group);

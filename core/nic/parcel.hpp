@@ -20,7 +20,7 @@ enum class Step : std::uint8_t {
   drop_notice,   // to the target: how many of the source's messages it has dropped while it was disabled
   resume,        // to the source: the target takes messages again
   matched,       // to the source: a receive has taken the message that was unexpected
-  collective,    // between places of a tree, and their NIC's own stages
+  collective,    // reductions and joins: between places of a tree, and their NIC's own stages
   no_room,       // to whom has sent a drop notice or a resume: the queue for such things was full
   count
 };
@@ -30,17 +30,17 @@ inline bool is_control(Step step) { return step == Step::drop_notice || step == 
 
 struct Parcel {
   Step step = Step::message;
-  std::uint32_t operation = 0;  // index of the message, or of the RMA operation
+  std::uint32_t item = 0;  // the index of its message, peer, access or leg
 
   static constexpr unsigned step_bits = 4;
-  static constexpr std::uint32_t operation_limit = 1U << (32 - step_bits);
+  static constexpr std::uint32_t item_limit = 1U << (32 - step_bits);
 
   static Parcel of_handle(std::uint32_t handle) {
     return {static_cast<Step>(handle & ((1U << step_bits) - 1)), handle >> step_bits};
   }
   std::uint32_t handle() const {
-    DRYFLY_CHECK(operation < operation_limit);
-    return operation << step_bits | static_cast<std::uint32_t>(step);
+    DRYFLY_CHECK(item < item_limit);
+    return item << step_bits | static_cast<std::uint32_t>(step);
   }
 };
 static_assert(static_cast<unsigned>(Step::count) <= 1U << Parcel::step_bits);
@@ -67,8 +67,8 @@ class Recipient {
   virtual void arrived(Parcel parcel, std::uint32_t switch_hops) = 0;
   // Asked only of parcels that end in memory.
   virtual Landing landing_of(Parcel parcel) const = 0;
-  // It will be arrived() or acknowledged() soon, and sooner with each stage (0 to 2): what that needs may be fetched
-  // into the cache. Changes nothing.
+  // It will be arrived() or acknowledged() soon, and sooner with each stage (0 to 2): what that needs may be
+  // prefetched into the cache. Changes nothing.
   virtual void soon(Parcel parcel, unsigned stage) const = 0;
   // Once for each parcel that went through the network, some time after the network had delivered it; not
   // necessarily after arrived(). On-node parcels have no acknowledgement.

@@ -64,43 +64,43 @@ void RemoteMemory::count_request(const RmaCommand& command) {
 }
 
 void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
-  if (parcel.step == Step::rma_request) return request_arrived(parcel.operation, switch_hops);
+  if (parcel.step == Step::rma_request) return request_arrived(parcel.item, switch_hops);
   DRYFLY_CHECK(parcel.step == Step::rma_response);
-  response_arrived(parcel.operation);
+  response_arrived(parcel.item);
 }
 
 Landing RemoteMemory::landing_of(Parcel parcel) const {
-  const RmaCommand& command = accesses_[parcel.operation].command;
+  const RmaCommand& command = accesses_[parcel.item].command;
   if (parcel.step == Step::rma_response) return {command.source, command.size};
   return {command.target, command.kind == RmaKind::read ? Bytes{0} : command.size};
 }
 
 void RemoteMemory::acknowledged(Parcel parcel) {
-  const RmaCommand& command = accesses_[parcel.operation].command;
+  const RmaCommand& command = accesses_[parcel.item].command;
   if (command.flush && !is_answered(command.kind)) return transport_.flush(command.target, parcel);
   flushed(parcel);
 }
 
 void RemoteMemory::flushed(Parcel parcel) {
-  --accesses_[parcel.operation].unacknowledged;
-  complete_if_idle(parcel.operation);
+  --accesses_[parcel.item].unacknowledged;
+  complete_if_idle(parcel.item);
 }
 
 // A request whose acknowledgements alone were lost is an error at its source too, unless its answer still comes.
 void RemoteMemory::failed(Parcel parcel, bool delivered) {
-  Access& access = accesses_[parcel.operation];
+  Access& access = accesses_[parcel.item];
   --access.unacknowledged;
   const bool answered = is_answered(access.command.kind);
-  if (delivered && answered) return complete_if_idle(parcel.operation);
+  if (delivered && answered) return complete_if_idle(parcel.item);
   access.error = error_unreachable;
   if (!delivered) access.over = true;
   if (!delivered && answered) {
     const EndpointId source = access.command.source;
     const Token token = access.command.token;
-    complete_if_idle(parcel.operation);
+    complete_if_idle(parcel.item);
     return host_.rma_done(source, token, error_unreachable);
   }
-  complete_if_idle(parcel.operation);
+  complete_if_idle(parcel.item);
 }
 
 void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {

@@ -1,10 +1,10 @@
-// One-sided operations: writes, reads and atomics, executed at the target at their instant without its CPU. A read
-// answers with data fetched from the target's memory, a fetching atomic with the value its unit has just read. A
-// write or plain atomic is complete at its source when the network has acknowledged it and it has been applied; the
-// acknowledgement may be quicker than the ingress stage. With `flush` the target's NIC reads from memory before it
-// acknowledges, which pushes what it has written there (on-node there is nothing to push). Models ordered and
-// unordered operations (docs/model/nic-protocols.md#rma-order, docs/model/nic-protocols.md#completion-levels); left
-// out are acknowledgements made by the switch (high-rate put) and the limits of the atomic unit.
+// Accesses to the memory of another end-point: writes, reads and atomics, executed at the target at their instant
+// without its CPU. A read answers with data fetched from the target's memory, a fetching atomic with the value its unit
+// has just read. A write or plain atomic is complete at its source when the network has acknowledged it and it has been
+// applied; the acknowledgement may be quicker than the ingress stage. With `flush` the target's NIC reads from memory
+// before it acknowledges, which pushes what it has written there (on-node there is nothing to push). Models ordered and
+// unordered accesses (docs/model/nic-protocols.md#rma-order, docs/model/nic-protocols.md#completion-levels); left out
+// are acknowledgements made by the switch (high-rate put) and the limits of the atomic unit.
 #pragma once
 
 #include <cstdint>

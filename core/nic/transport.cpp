@@ -152,9 +152,9 @@ void Transport::fetch_by_own_way(Port& source) {
 
 // The NIC sends while it fetches.
 void Transport::take_bus(std::uint32_t lane) {
-  const HostPaths::Turn turn = paths_.take(lane, engine_.now());
-  schedule(turn.until, Stage::bus, EndpointId{lane});
-  submit(turn.fetch);
+  const HostPaths::Slot slot = paths_.take(lane, engine_.now());
+  schedule(slot.until, Stage::bus, EndpointId{lane});
+  submit(slot.fetch);
 }
 
 // In the order in which they came off the link.
@@ -200,7 +200,7 @@ void Transport::handle(Event event) {
     case Stage::own_fetch:
       return fetch_by_own_way(port(endpoint));
     case Stage::bus:  // the lane's number stands in for an end-point's
-      return paths_.has_turn(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
+      return paths_.has_slot(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
     case Stage::settled:
       look_ahead(settled_);
       return recipient_.acknowledged(settled_.pop());

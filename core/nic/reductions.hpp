@@ -1,4 +1,4 @@
-// Reductions and barriers that the fabric carries out for a group of end-points, and the forming of such groups.
+// Reductions and barriers that the fabric carries out for a group of end-points. joins.hpp forms such groups.
 //
 // Models docs/model/reductions.md#what-the-fabric-reduces and docs/model/reductions.md#arming: each member gives the
 // NIC one packet, reduction engines on the way to the root combine what comes in and send one packet on, the CPU at
@@ -12,9 +12,6 @@
 // tree is longer by the way to that NIC and back (its edge link twice and its switch once more, some 370 ns). An engine
 // works through its packets at once; each takes `reduction_latency`.
 //
-// Groups are formed by software, in a tree of a radix that the user chooses (zbcoll): passes up and down the tree, each
-// step of them a packet and what it costs the CPUs, which are not asked for it.
-//
 // Left out: engines that time out and send on what they have (the last part passes a level as quickly, since a level
 // waits for nothing else), the root's timer that asks for everything again (a packet that is lost is sent again by the
 // retry handler of its NIC), and the leaf's that reads the result from the root.
@@ -25,58 +22,37 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
+#include "core/nic/joins.hpp"
+#include "core/nic/legs.hpp"
 #include "core/nic/nic.hpp"
 #include "core/nic/transport.hpp"
 #include "core/unit/pool.hpp"
 
 namespace dryfly::nic {
 
-class Collectives {
+class Reductions {
  public:
-  Collectives(Engine& engine, Transport& transport, Host& host, const NicSpec& spec)
-      : engine_(engine), transport_(transport), host_(host), spec_(spec) {}
+  Reductions(Engine& engine, Transport& transport, Host& host, const NicSpec& spec)
+      : engine_(engine), transport_(transport), host_(host), spec_(spec), legs_(transport), joins_(legs_, host) {}
 
   // The number of the group. Reductions may begin at once.
   std::uint32_t open(const GroupTree& tree);
   // No reduction of it is under way, and none comes.
   void close(std::uint32_t group);
-  void join(const JoinCommand& command);
+  void join(const JoinCommand& command) { joins_.begin(command); }
   void contribute(const ContributeCommand& command);
 
   void arrived(Parcel parcel);
-  void acknowledged(Parcel parcel) { legs_.release(parcel.operation); }
+  void acknowledged(Parcel parcel) { legs_.acknowledged(parcel); }
   void failed(Parcel parcel, bool delivered);
   void worked(EndpointId at, const Work& work);
 
   void restart();
   // Nothing between two places; a reduction may still wait for members.
-  bool at_rest() const { return legs_.in_use() == 0; }
-  const CollectiveTotals& totals() const { return totals_; }
+  bool at_rest() const { return legs_.at_rest(); }
+  CollectiveTotals totals() const;
 
  private:
-  // What a parcel stands for; it ends at a place, the number of a member.
-  enum class LegKind : std::uint8_t {
-    part,        // of a reduction, to the parent
-    combined,    // the engine has taken one in
-    launch_arm,  // the root's NIC is ready to send down
-    launch_result,
-    arm,     // down
-    result,  // down
-    armed,   // an arming packet is in a member's memory
-    landed,  // a result is
-    join_up,
-    join_down,
-    join_up_read,  // software has taken in what came
-    join_down_read,
-  };
-  struct Leg {
-    LegKind kind = LegKind::part;
-    bool acknowledged_later = false;
-    std::uint32_t owner = 0;  // the reduction, or the join
-    std::uint32_t life = 0;   // of the owner
-    std::uint32_t place = 0;
-  };
-
   struct Place {
     std::uint32_t missing = 0;  // parts that have not come, its own among them
     Token token = 0;
@@ -102,16 +78,6 @@ class Collectives {
     std::vector<std::uint64_t> told;                   // by member: reductions
     bool broken = false;                               // a part was lost for good
   };
-  struct Join {
-    JoinCommand command;
-    std::uint32_t life = 0;
-    std::uint32_t unfinished = 0;
-    struct Place {
-      std::uint32_t missing = 0;
-      std::uint32_t passes_left = 0;
-    };
-    std::vector<Place> places;
-  };
 
   std::uint32_t begin(std::uint32_t group, std::uint64_t sequence);
   void give_part(std::uint32_t reduction, std::uint32_t place);
@@ -124,20 +90,9 @@ class Collectives {
   void fail(std::uint32_t reduction);
   void go_on(const Leg& leg);
 
-  std::uint32_t children_in(const Join& join, std::uint32_t place) const;
-  void begin_pass(std::uint32_t join, std::uint32_t place);
-  void all_parts_read(std::uint32_t join, std::uint32_t place);
-  void read_down(std::uint32_t join, std::uint32_t place);
-  void fail_join(std::uint32_t join);
-  void go_on_joining(const Leg& leg);
-
-  static bool of_join(LegKind kind) { return kind >= LegKind::join_up; }
-  bool alive(const Leg& leg) const;
-  std::uint32_t life_of(LegKind kind, std::uint32_t owner) const;
-  Parcel make_leg(LegKind kind, std::uint32_t owner, std::uint32_t place, bool acknowledged_later = false);
-  void hold(LegKind kind, std::uint32_t owner, std::uint32_t place, Duration time);
-  void send(LegKind kind, std::uint32_t owner, std::uint32_t from, std::uint32_t to);
-  Journey journey(EndpointId from, EndpointId to) const;
+  Leg leg(LegKind kind, std::uint32_t reduction, std::uint32_t place) const;
+  void hold(LegKind kind, std::uint32_t reduction, std::uint32_t place, Duration time);
+  void send(LegKind kind, std::uint32_t reduction, std::uint32_t from, std::uint32_t to);
 
   Engine& engine_;
   Transport& transport_;
@@ -145,8 +100,8 @@ class Collectives {
   const NicSpec& spec_;
   std::vector<Group> groups_;
   Pool<Reduction> reductions_;
-  Pool<Join> joins_;
-  Pool<Leg> legs_;
+  Legs legs_;
+  Joins joins_;
   std::uint32_t lives_ = 0;
   CollectiveTotals totals_;
 };

@@ -1,4 +1,4 @@
-#include "core/nic/collectives.hpp"
+#include "core/nic/reductions.hpp"
 
 #include <algorithm>
 #include <tuple>
