@@ -43,6 +43,7 @@ void Completion::report(std::uint32_t index) {
 }
 
 Received Completion::report_of(const Message& message) const {
+  DRYFLY_CHECK(message.receive != none);
   return {.at = message.command.target,
           .source = message.command.source,
           .receive = inboxes_.receive(message.receive).command.token,

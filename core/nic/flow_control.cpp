@@ -170,6 +170,9 @@ void FlowControl::replay(std::uint32_t index) {
   forget(index);
   std::sort(refused.begin(), refused.end(),
             [&](std::uint32_t a, std::uint32_t b) { return messages_[a].number < messages_[b].number; });
+  // What was refused was sent before anything was withheld.
+  DRYFLY_CHECK(refused.empty() || withheld.empty() ||
+               messages_[refused.back()].number < messages_[withheld.front()].number);
   totals_.matching.messages_replayed += refused.size();
   for (const std::uint32_t message : refused) {
     messages_[message].state.move_to(MessageState::coming);

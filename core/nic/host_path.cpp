@@ -39,6 +39,7 @@ bool HostPaths::has_slot(std::uint32_t lane, Instant now) const {
 }
 
 HostPaths::Slot HostPaths::take(std::uint32_t number, Instant now) {
+  DRYFLY_CHECK(has_slot(number, now));
   Lane& lane = lanes_[number];
   const Transfer fetch = lane.fetches.pop();
   lane.busy_until[from_memory] = now + time_of(lane, from_memory, now, fetch.size);

@@ -36,9 +36,11 @@ std::uint32_t Inboxes::new_receive(const ReceiveCommand& command, const Inbox& a
 
 void Inboxes::unpost(Inbox& at, std::uint32_t index) {
   Receive& receive = receives_[index];
+  DRYFLY_CHECK(receive.posted);
   at.posted.remove(receive.slot);
   receive.posted = receive.waits = false;
   if (std::exchange(receive.holds_entry, false)) {
+    DRYFLY_CHECK(at.posted_entries > 0);
     --at.posted_entries;
     at.portal.give_back();
   }
@@ -56,6 +58,7 @@ bool Inboxes::settle(std::uint32_t index) {
 }
 
 bool Inboxes::hears_of(const Message& message) {
+  DRYFLY_CHECK(message.receive != none);
   const Inbox& target = inbox(message.command.target);
   return target.open && target.life == receives_[message.receive].life;
 }

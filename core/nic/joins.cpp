@@ -12,6 +12,7 @@ constexpr std::uint32_t join_passes = 3;
 }  // namespace
 
 void Joins::begin(const JoinCommand& command) {
+  DRYFLY_CHECK(command.radix > 0 && !command.members.empty());
   const std::uint32_t index = joins_.acquire();
   Join& join = joins_[index];
   join.command = command;

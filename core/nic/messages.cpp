@@ -275,6 +275,7 @@ void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
 void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t message_index) {
   Receive& receive = inboxes_.receive(receive_index);
   Message& message = messages_[message_index];
+  DRYFLY_CHECK(message.receive == none && receive.used <= receive.command.capacity);
   message.receive = receive_index;
   inboxes_.leave_list(message);
   message.offset = receive.used;

@@ -94,14 +94,14 @@ CollectiveTotals Nics::collective_totals() const { return implementation_->reduc
 void Nics::restart() {
   DRYFLY_CHECK(at_rest());
   implementation_->totals = {};
-  implementation_->transport.restart_counters();
+  implementation_->transport.counters().restart();
   implementation_->messages.restart();
   implementation_->remote_memory.restart();
   implementation_->reductions.restart();
 }
 
 NicTotals Nics::totals() const { return implementation_->totals; }
-std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters(); }
+std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters().sorted(); }
 std::uint64_t Nics::events_scheduled() const { return implementation_->transport.events_scheduled(); }
 std::uint64_t Nics::events_pending() const { return implementation_->transport.events_pending(); }
 bool Nics::at_rest() const {

@@ -11,12 +11,14 @@ void Outbox::open(EndpointId endpoint, const EndpointSettings& settings) {
 
 void Outbox::choose_protocol(Message& message) const {
   const SendCommand& command = message.command;
+  DRYFLY_CHECK(command.source.value < limits_.size());
   const Limits& source = limits_[command.source.value];
   const bool fits = command.size <= spec_.inline_max;
   message.protocol = fits && !command.by_dma                    ? Protocol::inlined
                      : fits || command.size <= source.eager_max ? Protocol::eager
                                                                 : Protocol::rendezvous;
   message.head = message.rendezvous() ? source.rendezvous_head : command.size;
+  DRYFLY_CHECK(message.head < command.size || !message.rendezvous());  // there is always something left to get
   message.notifies_done = source.notifies_done && message.rendezvous() && !message.on_node;
 }
 

@@ -12,10 +12,12 @@ constexpr std::uint32_t concurrent = 8;
 }  // namespace
 
 std::uint32_t Reductions::open(const GroupTree& tree) {
+  DRYFLY_CHECK(tree.root < tree.members.size() && tree.parents.size() == tree.members.size());
   Group group;
   group.tree = tree;
   group.children.resize(tree.members.size());
   for (std::uint32_t place = 0; place < tree.members.size(); ++place) {
+    DRYFLY_CHECK((place == tree.root) == (tree.parents[place] == place));
     if (place != tree.root) group.children[tree.parents[place]].push_back(place);
   }
   group.armed_until.resize(concurrent);
@@ -112,7 +114,9 @@ std::uint32_t Reductions::begin(std::uint32_t group_index, std::uint64_t sequenc
 
 void Reductions::contribute(const ContributeCommand& command) {
   Group& group = groups_[command.group];
+  DRYFLY_CHECK(command.member < group.tree.members.size());
   if (group.broken) return host_.reduced(command.token, error_unreachable);
+  DRYFLY_CHECK(command.sequence >= group.told[command.member]);
   const std::uint32_t index = begin(command.group, command.sequence);
   Reduction& reduction = reductions_[index];
   Place& place = reduction.places[command.member];
@@ -190,6 +194,7 @@ void Reductions::landed(std::uint32_t index, std::uint32_t place) {
     const auto next = group.under_way.find(group.told[place]);
     if (next == group.under_way.end() || !reductions_[next->second].places[place].landed) return;
     Reduction& over = reductions_[next->second];
+    DRYFLY_CHECK(over.places[place].contributed && over.unfinished > 0);
     ++group.told[place];
     const Token token = over.places[place].token;
     if (--over.unfinished == 0) {

@@ -82,6 +82,7 @@ void RemoteMemory::acknowledged(Parcel parcel) {
 }
 
 void RemoteMemory::flushed(Parcel parcel) {
+  DRYFLY_CHECK(accesses_[parcel.item].unacknowledged > 0);
   --accesses_[parcel.item].unacknowledged;
   complete_if_idle(parcel.item);
 }
@@ -89,6 +90,7 @@ void RemoteMemory::flushed(Parcel parcel) {
 // A request whose acknowledgements alone were lost is an error at its source too, unless its answer still comes.
 void RemoteMemory::failed(Parcel parcel, bool delivered) {
   Access& access = accesses_[parcel.item];
+  DRYFLY_CHECK(access.unacknowledged > 0);
   --access.unacknowledged;
   const bool answered = is_answered(access.command.kind);
   if (delivered && answered) return complete_if_idle(parcel.item);
@@ -137,6 +139,7 @@ void RemoteMemory::response_arrived(std::uint32_t index) {
   const EndpointId source = access.command.source;
   const Token token = access.command.token;
   const int error = access.error;
+  DRYFLY_CHECK(is_answered(access.command.kind) && !access.over);
   access.over = true;
   complete_if_idle(index);
   host_.rma_done(source, token, error);

@@ -16,6 +16,18 @@ bool ends_in_memory(Step step) {
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
 
+// What will be needed soon is prefetched: the records of a large run are far larger than any cache, and waiting for
+// them is most of what a message costs. Nothing of it changes a result. How many others come before what is prefetched,
+// by the stage of Recipient::soon:
+constexpr std::size_t others_before[] = {8, 4, 2};
+
+template <class Arrivals>
+void look_ahead(const Arrivals& arrivals, const Recipient& recipient) {
+  for (unsigned stage = 0; stage < std::size(others_before); ++stage) {
+    if (const auto* next = arrivals.ahead(others_before[stage])) recipient.soon(next->parcel, stage);
+  }
+}
+
 }  // namespace
 
 Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient)
@@ -36,37 +48,15 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlac
   opened.node = node;
   opened.network = settings.network;
   opened.writes_commands = settings.writes_commands;
-  opened.counters = place_of_counters(nic);
+  opened.counters = counters_.open(nic);
   opened.place = paths_.place(nic, node, place);
   paths_differ_ |= !opened.place.plain;
-}
-
-std::uint32_t Transport::place_of_counters(NicId nic) {
-  if (nic.value >= counters_of_nic_.size()) counters_of_nic_.resize(nic.value + std::size_t{1}, no_counters);
-  std::uint32_t& place = counters_of_nic_[nic.value];
-  if (place == no_counters) {
-    place = static_cast<std::uint32_t>(counters_.size());
-    counters_.push_back({.nic = nic});
-  }
-  return place;
-}
-
-std::vector<NicCounters> Transport::counters() const {
-  std::vector<NicCounters> sorted;
-  for (const std::uint32_t place : counters_of_nic_) {
-    if (place != no_counters) sorted.push_back(counters_[place]);
-  }
-  return sorted;
-}
-
-void Transport::restart_counters() {
-  for (NicCounters& counters : counters_) counters.values = {};
 }
 
 void Transport::submit(const Transfer& transfer) {
   const Step step = Parcel::of_handle(transfer.handle).step;
   const bool answer = step == Step::get_data || step == Step::rma_response || step == Step::done;
-  count_transfer(counters_of(transfer.source), counters_of(transfer.target), transfer, answer, spec_.framing);
+  count_transfer(counters_.of(transfer.source), counters_.of(transfer.target), transfer, answer, spec_.framing);
   network_.submit(transfer);
 }
 
@@ -187,7 +177,7 @@ void Transport::handle(Event event) {
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
   switch (stage) {
     case Stage::ingress:
-      look_ahead(ingress_);
+      look_ahead(ingress_, recipient_);
       return arrive(ingress_.pop());
     case Stage::handover:
       return arrive({handover_.pop(), 0});
@@ -202,7 +192,7 @@ void Transport::handle(Event event) {
     case Stage::bus:  // the lane's number stands in for an end-point's
       return paths_.has_slot(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
     case Stage::settled:
-      look_ahead(settled_);
+      if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
       return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
       return arrive(port(endpoint).own_ingress.pop());
@@ -211,16 +201,6 @@ void Transport::handle(Event event) {
     case Stage::flush:
       return recipient_.flushed(port(endpoint).flushes.pop());
   }
-}
-
-const Transport::Port& Transport::port(EndpointId endpoint) const {
-  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
-  return *ports_[endpoint.value];
-}
-
-Transport::Port& Transport::port(EndpointId endpoint) {
-  DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
-  return *ports_[endpoint.value];
 }
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {
@@ -232,25 +212,6 @@ void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {
   constexpr auto component = static_cast<std::uint64_t>(ComponentClass::nic) << component_class_shift;
   ++events_scheduled_;
   engine_.schedule(at, component | static_cast<std::uint64_t>(stage) << stage_shift | endpoint.value);
-}
-
-// What will be needed soon is fetched into the cache: the records of a large run are far larger than any cache, and
-// waiting for them is most of what a message costs. Nothing here changes a result.
-namespace {
-
-// How many others come before it, by the stage of Recipient::soon.
-constexpr std::size_t others_before[] = {8, 4, 2};
-
-}  // namespace
-
-void Transport::look_ahead(const Fifo<Arrival>& arrivals) const {
-  for (unsigned stage = 0; stage < std::size(others_before); ++stage) {
-    if (const Arrival* next = arrivals.ahead(others_before[stage])) recipient_.soon(next->parcel, stage);
-  }
-}
-
-void Transport::look_ahead(const Fifo<Parcel>& parcels) const {
-  if (const Parcel* next = parcels.ahead(others_before[0])) recipient_.soon(*next, 0);
 }
 
 // Of the stages with a queue for each end-point; the others look ahead in theirs.

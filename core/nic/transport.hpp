@@ -18,7 +18,7 @@
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
-#include "core/nic/counters.hpp"
+#include "core/nic/counter_bank.hpp"
 #include "core/nic/fifo.hpp"
 #include "core/nic/host_path.hpp"
 #include "core/nic/nic.hpp"
@@ -37,8 +37,8 @@ class Transport final : public Handler, public TransferSink {
   void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {},
             const EndpointSettings& settings = {});
   NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
-  // `a` must have been opened; it does not matter whether it is open still. Nobody is on the node of an address that
-  // nobody has had, from which a receive may be wanted.
+  // `a` must have been opened; it does not matter whether it is open still. An address never opened is on no node; a
+  // receive may still name it.
   bool on_node(EndpointId a, EndpointId b) const {
     return b.value < ports_.size() && ports_[b.value] && port(a).node == ports_[b.value]->node;
   }
@@ -51,8 +51,8 @@ class Transport final : public Handler, public TransferSink {
   void send(const Journey& journey, Parcel parcel);
   // By the NIC itself, after fetching the payload from host memory.
   void fetch_and_send(const Journey& journey, Parcel parcel);
-  // An acknowledgement is here that the target's NIC had to hold back until it had placed the payload and read from
-  // the memory behind it, as delivery completion asks: flushed() comes as much later.
+  // An acknowledgement is here that the target's NIC could give only when it had placed the payload and read from the
+  // memory behind it, as delivery completion asks: flushed() comes as much later.
   void flush(EndpointId target, Parcel parcel);
   // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
   void place(Parcel parcel, bool on_node);
@@ -61,9 +61,8 @@ class Transport final : public Handler, public TransferSink {
   void hold(Parcel parcel, Duration time);
 
   // Of the NIC that the end-point is on.
-  NicCounters& counters_of(EndpointId endpoint) { return counters_[port(endpoint).counters]; }
-  std::vector<NicCounters> counters() const;
-  void restart_counters();
+  NicCounters& counters_of(EndpointId endpoint) { return counters_.at(port(endpoint).counters); }
+  CounterBank& counters() { return counters_; }
   // Events of these stages that there have been, and those that are still to come.
   std::uint64_t events_scheduled() const { return events_scheduled_; }
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
@@ -117,22 +116,17 @@ class Transport final : public Handler, public TransferSink {
     Instant own_ingress_until;
   };
 
-  const Port& port(EndpointId endpoint) const;
-  Port& port(EndpointId endpoint);
+  Port& port(EndpointId endpoint) const {
+    DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
+    return *ports_[endpoint.value];
+  }
   Transfer transfer(const Journey& journey, Parcel parcel) const;
-  static constexpr std::uint32_t no_counters = UINT32_MAX;
-
-  std::uint32_t place_of_counters(NicId nic);
   void submit(const Transfer& transfer);
-  NicCounters& counters_of(NicId nic) { return counters_[counters_of_nic_.at(nic.value)]; }
   void fetch_by_own_way(Port& source);
   void take_bus(std::uint32_t lane);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
-  // What waits behind the head will be needed soon.
-  void look_ahead(const Fifo<Arrival>& arrivals) const;
-  void look_ahead(const Fifo<Parcel>& parcels) const;
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
   Engine& engine_;
@@ -140,13 +134,12 @@ class Transport final : public Handler, public TransferSink {
   NicSpec spec_;
   Recipient& recipient_;
   HostPaths paths_;
-  bool paths_differ_ = false;                   // some end-point's way is not the plain one
-  std::vector<std::unique_ptr<Port>> ports_;    // by end-point
-  std::vector<NicCounters> counters_;           // of NICs that have had an end-point
-  std::vector<std::uint32_t> counters_of_nic_;  // by NIC: where its are
-  std::vector<Instant> next_command_;           // by NIC: when it may take another
-  Fifo<Arrival> ingress_;                       // these four have one latency each, so one queue serves all NICs
-  Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
+  bool paths_differ_ = false;                 // some end-point's way is not the plain one
+  std::vector<std::unique_ptr<Port>> ports_;  // by end-point
+  CounterBank counters_;
+  std::vector<Instant> next_command_;  // by NIC: when it may take another
+  Fifo<Arrival> ingress_;              // these four have one latency each, so one queue serves all NICs
+  Fifo<Parcel> settled_;               // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
   std::uint64_t events_scheduled_ = 0;
