@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from dryfly.case.placement import place  # noqa: E402
 from dryfly.case.resolve import ComputeSpec, resolve  # noqa: E402
-from dryfly.machine.machine import load, shipped_machines  # noqa: E402
+from dryfly.machine.load import load, shipped_machines  # noqa: E402
 from dryfly.scenario import storage  # noqa: E402
 
 
