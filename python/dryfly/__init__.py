@@ -1,7 +1,7 @@
 """dryfly: runs unmodified MPI programs over a simulated Slingshot dragonfly in virtual time.
 
 From Python: `run_case` runs a `Case` and gives a `Result`, `sweep` runs several, `simulate` is `dryfly run` with the
-raw result. What cannot be used raises UserError, a job that fails RunError.
+raw result. What cannot be used raises UserError, a job that fails RunFailed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dryfly.api import Result, run_case, sweep
-    from dryfly.base.errors import DryflyError, RunError, UserError
+    from dryfly.api import run_case, sweep
+    from dryfly.base.errors import DryflyError, RunError, RunFailed, UserError
     from dryfly.case.case import Case
+    from dryfly.result.details import Result
 
 __version__ = "0.1.0"
-__all__ = ["Case", "DryflyError", "Result", "RunError", "UserError", "run_case", "simulate", "sweep"]
+__all__ = ["Case", "DryflyError", "Result", "RunError", "RunFailed", "UserError", "run_case", "simulate", "sweep"]
 
-_PLACES = {"Case": "dryfly.case.case", "Result": "dryfly.api", "run_case": "dryfly.api", "sweep": "dryfly.api"}
-_PLACES |= dict.fromkeys(("DryflyError", "RunError", "UserError"), "dryfly.base.errors")
+_PLACES = {
+    "Case": "dryfly.case.case",
+    "Result": "dryfly.result.details",
+    "run_case": "dryfly.api",
+    "sweep": "dryfly.api",
+}
+_PLACES |= dict.fromkeys(("DryflyError", "RunError", "RunFailed", "UserError"), "dryfly.base.errors")
 
 
 def __getattr__(name: str) -> Any:

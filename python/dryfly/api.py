@@ -1,105 +1,99 @@
-"""dryfly from Python: what `dryfly run` does, with the result in hand.
+"""dryfly from Python: what `dryfly run` does, with the result in hand. docs/reference/python.md is its page.
 
 import dryfly
 
-result = dryfly.simulate(["./solver"], machine="aurora", nodes=4, ppn=6, compute="none",
-                         faults={"flap": [{"node": "x4102c0s0b0n0", "at": "2 s"}]})
-print(result["virtual_time_s"], result["network_timeouts"])
+case = dryfly.Case(program=("./solver",), machine="aurora", nodes=4, ppn=6, compute="none",
+                   faults={"flap": [{"node": "x4102c0s0b0n0", "at": "2 s"}]})
+result = dryfly.run_case(case)
+print(result.virtual_time_s, result.network_timeouts)
+
+Only the main thread of a process may run cases.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dryfly.base.errors import RunError, UserError
+from dryfly.apps import solver
+from dryfly.base.errors import RunFailed, UserError
+from dryfly.base.paths import programs_folder
+from dryfly.case import program as programs
 from dryfly.case.case import Case
-from dryfly.run.run import run as run_job
+from dryfly.result.details import Result
+from dryfly.run.run import execute
 from dryfly.run.runner import Runner
-
-
-def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
-    """Runs a program and returns its result, with the keys of docs/reference/result-json.md.
-
-    `program`: the program and its arguments. `options`: those of `dryfly run`, by the names of the fields of
-    `Case` and `Runner`; `faults` and `storage` take a file, or a dict of the same form. Only warnings and errors
-    are printed, unless `quiet=False`; the program's own output goes where it always goes. Only the main thread of a
-    process may call this.
-
-    Raises UserError for input that cannot be used, before anything starts, and RunError if the job fails, with its
-    `exit_status`; the reason has been printed.
-    """
-    with tempfile.TemporaryDirectory(prefix="dryfly-") as folder:
-        target = Path(folder) / "result.json"
-        names = {each.name for each in fields(Case)} - {"program"}
-        ways = {each.name for each in fields(Runner)} - {"json"}
-        if unknown := options.keys() - names - ways:
-            accepted = ", ".join(sorted(names | ways))
-            raise UserError(f"dryfly.simulate: {', '.join(sorted(unknown))}: accepted are {accepted}")
-        case = Case(program=tuple(program), **{name: options[name] for name in options.keys() & names})
-        how = {"quiet": True, **{name: options[name] for name in options.keys() & ways}}
-        status = run_job(case, Runner(json=str(target), **how))
-        if status != 0 or not target.is_file():
-            raise RunError(f"the job ended with exit status {status}", exit_status=status)
-        result: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
-        return result
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What a run has found; `raw` is all of it, with the keys of docs/reference/result-json.md."""
-
-    case: Case
-    raw: Mapping[str, Any]
-
-    @property
-    def virtual_time_s(self) -> float:
-        """The job's time on the simulated machine, in seconds."""
-        return float(self.raw["virtual_time_s"])
-
-    @property
-    def messages(self) -> int:
-        return int(self.raw["messages"])
-
-    @property
-    def bytes(self) -> int:
-        """Of all messages."""
-        return int(self.raw["bytes"])
-
-    @property
-    def ranks(self) -> int:
-        return int(self.raw["ranks"])
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for equal runs, where `repeatable`."""
-        return str(self.raw["fingerprint"])
-
-    @property
-    def repeatable(self) -> bool:
-        return bool(self.raw["repeatable"])
+from dryfly.study.trial import Store, Trial, run_all
 
 
 def run_case(case: Case, **how: Any) -> Result:
-    """Runs a case; `how`: fields of Runner but `json`, such as timeout_s=60. Raises what `simulate` raises.
+    """Runs a case; `how`: fields of Runner, such as timeout_s=60 or record="folder". Only warnings and errors are
+    printed, unless quiet=False; the program's own output goes where it always goes.
 
-    run_case(Case(program=("./solver",), machine="aurora", nodes=4, compute="none")).virtual_time_s
+    Raises UserError for input that cannot be used, before anything starts, and RunFailed if the job fails.
     """
-    options = {each.name: getattr(case, each.name) for each in fields(Case) if each.name != "program"}
-    clash = sorted(how.keys() & options.keys())
-    if clash:
-        raise UserError(f"dryfly.run_case: {', '.join(clash)}: these are fields of the case")
-    return Result(case=case, raw=simulate(case.program, **options, **how))
+    names = {each.name for each in fields(Runner)}
+    if unknown := how.keys() - names:
+        accepted = ", ".join(sorted(names))
+        raise UserError(f"dryfly.run_case: {', '.join(sorted(unknown))}: accepted are {accepted}")
+    ended = execute(case, Runner(**{"quiet": True, **how}))
+    if ended.result is None:
+        raise RunFailed(ended.failure, exit_status=ended.exit_status, details=ended.details)
+    if ended.exit_status != 0 and not case.skip_numerics:
+        raise RunFailed(f"the job ended with exit status {ended.exit_status}", exit_status=ended.exit_status)
+    return Result(case=case, raw=ended.result)
 
 
-def sweep(cases: Iterable[Case], **how: Any) -> list[Result]:
-    """One after the other, in their order; a case that is there twice is run once. The first failure ends it."""
-    results: list[tuple[Case, Result]] = []
-    for case in cases:
-        known = next((result for other, result in results if other == case), None)
-        results.append((case, known if known is not None else run_case(case, **how)))
-    return [result for _, result in results]
+def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
+    """As run_case, with the fields of Case and of Runner together, and the raw result."""
+    names = {each.name for each in fields(Case)} - {"program"}
+    ways = {each.name for each in fields(Runner)}
+    if unknown := options.keys() - names - ways:
+        accepted = ", ".join(sorted(names | ways))
+        raise UserError(f"dryfly.simulate: {', '.join(sorted(unknown))}: accepted are {accepted}")
+    case = Case(program=tuple(program), **{name: options[name] for name in options.keys() & names})
+    return dict(run_case(case, **{name: options[name] for name in options.keys() & ways}).raw)
+
+
+def sweep(
+    cases: Iterable[Case], *, parallel: int = 1, cache: str | Path | None = None, timeout_s: float | None = None
+) -> list[Result]:
+    """The result of each, in their order; a case that is there twice is run once.
+
+    Each is run in a process of its own, `parallel` of them at a time; what the programs print is in the results.
+    `cache`: a folder with results, from which a case is taken that has been run before with the same program, machine,
+    MPI library and dryfly. Files that the program reads are not looked at.
+
+    The first run that fails ends it with RunFailed; what has been run by then is in the cache. Raises UserError.
+    """
+    trials = [_trial(case, timeout_s) for case in cases]
+    if parallel < 1:
+        raise UserError(f"dryfly.sweep: parallel={parallel}: accepted is 1 or more")
+    for trial in trials:
+        if cache is not None and trial.case.compute.partition(":")[0] == "measured":
+            raise UserError('dryfly.sweep: cache: a case with compute="measured" is not repeatable, and is not kept')
+    found = run_all(trials, Store(None if cache is None else Path(cache)), jobs=parallel, done=_must_be_well)
+    outcomes = [found[trial] for trial in trials]
+    return [
+        Result(case=trial.case, raw=outcome["result"], output=outcome["output"])
+        for trial, outcome in zip(trials, outcomes, strict=True)
+    ]
+
+
+def _trial(case: Case, timeout_s: float | None) -> Trial:
+    if not case.program:
+        raise UserError("dryfly.sweep: a case has no program")
+    if case.program[0] in solver.NAMES:
+        folders = (programs_folder() / name for name in ("hpl", "mxp"))
+        sources = tuple(sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()))
+    else:
+        sources = (programs.find(case.program[0]),)
+    return Trial(case=case, sources=sources, whole=True, timeout_s=timeout_s)
+
+
+def _must_be_well(trial: Trial, outcome: Mapping[str, Any], _: bool) -> None:
+    if outcome["failure"]:
+        name = " ".join(trial.case.program)
+        raise RunFailed(f"{name}: {outcome['failure']}", exit_status=outcome["status"], details=tuple(outcome["said"]))

@@ -4,7 +4,7 @@ Runner's (run/runner.py)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SEED_MAX = 2**63 - 1
 
@@ -27,7 +27,7 @@ class Case:
     on_node: str = "provider"
     compute: str = "measured"
     skip_numerics: bool = False
-    faults: str | Mapping[str, object] | None = None
-    storage: str | Mapping[str, object] | None = None
+    faults: str | Mapping[str, object] | None = field(default=None, hash=False)
+    storage: str | Mapping[str, object] | None = field(default=None, hash=False)
     launcher: str = "dryfly"  # of mpi/launchers.py
     environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's

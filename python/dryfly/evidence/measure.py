@@ -20,7 +20,7 @@ from dryfly.case.case import Case
 from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.run.runner import Runner, command_line, environment_of
+from dryfly.run.runner import Runner, command_line, environment_of, with_files
 
 _TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
 
@@ -46,10 +46,7 @@ def _run_program(measurement: Measurement, case: Case, timeout_s: float | None) 
     case = replace(case, program=(program, *measurement.arguments))
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         if measurement.faults:
-            file = Path(folder) / "faults.toml"
-            flaps = ("".join(f'{key} = "{value}"\n' for key, value in flap.items()) for flap in measurement.faults)
-            file.write_text("".join(f"[[flap]]\n{flap}" for flap in flaps), encoding="utf-8")
-            case = replace(case, faults=str(file))
+            case = with_files(replace(case, faults={"flap": measurement.faults}), Path(folder))
         command = command_line(case, Runner(quiet=True, timeout_s=timeout_s))
         output = _output_of(command, measurement.name, environment_of(case))
     figures: Figures = {}

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from dryfly.apps import solver
@@ -26,13 +27,26 @@ from dryfly.run.runner import Runner
 DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    exit_status: int
+    failure: str = ""  # one sentence, which has been printed; empty: the run has a result
+    details: tuple[str, ...] = ()
+    result: result.Json | None = None
+
+
 def run(case: Case, runner: Runner) -> int:
     """The exit status of the job; raises UserError for what is wrong before the start."""
+    return execute(case, runner).exit_status
+
+
+def execute(case: Case, runner: Runner) -> Ended:
+    """Raises UserError for what is wrong before the start."""
     with environment.applied(case.environment):
-        return _run(case, runner)
+        return _execute(case, runner)
 
 
-def _run(case: Case, runner: Runner) -> int:
+def _execute(case: Case, runner: Runner) -> Ended:
     bound = bind(case, compute_record=runner.compute_record)
     machine, placement, compute, on_node = bound.machine, bound.placement, bound.compute, bound.on_node
     nics.check(os.environ, machine, placement)
@@ -114,7 +128,7 @@ def _run(case: Case, runner: Runner) -> int:
 def _report(
     printer: summary.Printer, bound: BoundCase, library: MpiLibrary, outcome: job.Outcome, folder: Path,
     runner: Runner, counter_options: counters.CounterOptions,
-) -> int:  # fmt: skip
+) -> Ended:  # fmt: skip
     target = runner.json
     # The solvers' own end without numerics: the times are what the run was for, and are reported.
     unsolved = bound.case.skip_numerics and outcome.has_result and outcome.exit_status == solver.NOT_SOLVED
@@ -124,7 +138,7 @@ def _report(
             printer.line_always(f"  {line}")
         if len(outcome.details) > DETAILS_SHOWN:
             printer.line_always(f"  and {len(outcome.details) - DETAILS_SHOWN} more")
-        return outcome.exit_status
+        return Ended(exit_status=outcome.exit_status, failure=outcome.failure, details=tuple(outcome.details))
     if not outcome.attached:
         printer.say(
             "no rank has used MPI over the simulated network: there is nothing to report "
@@ -148,7 +162,7 @@ def _report(
     if bound.compute.record_file is not None:
         about = recording.About(ranks=len(bound.placement.ranks), program=bound.case.program)
         recording.pack(folder / "compute", bound.compute.record_file, about)
-    return outcome.exit_status
+    return Ended(exit_status=outcome.exit_status, result=final)
 
 
 def _check_recording(runner: Runner) -> None:

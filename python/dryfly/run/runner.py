@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from dryfly.base import toml
 from dryfly.case.case import Case
 
 _CASE_FLAGS = {
@@ -52,6 +54,16 @@ def case_words(case: Case) -> list[str]:
     words = _words(case, _CASE_FLAGS)
     words += [word for item in case.sets for word in ("--set", item)]
     return [*words, *(["--skip-numerics"] if case.skip_numerics else [])]
+
+
+def with_files(case: Case, folder: Path) -> Case:
+    """Content that is no file yet becomes one in the folder."""
+    files = {}
+    for name, content in (("faults", case.faults), ("storage", case.storage)):
+        if isinstance(content, Mapping):
+            files[name] = str(folder / f"{name}.toml")
+            (folder / f"{name}.toml").write_text(toml.text(content), encoding="utf-8")
+    return replace(case, faults=files.get("faults", case.faults), storage=files.get("storage", case.storage))
 
 
 def command_line(case: Case, runner: Runner) -> list[str]:

@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
+from dryfly.apps import solver
 from dryfly.base.files import write_whole
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
+from dryfly.case import program
 from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
-from dryfly.run.runner import Runner, command_line, environment_of
+from dryfly.run.runner import Runner, command_line, environment_of, with_files
 
 Result = dict[str, Any]
 
@@ -46,6 +48,7 @@ class Trial:
     label: str = field(default="", compare=False)  # for people
     sources: tuple[Path, ...] = ()  # files whose content counts for the key
     recorded: bool = False  # with a recording, of which `digest` keeps something
+    whole: bool = False  # all of the result is kept, under "result"
     digest: Callable[[Path], Result] | None = field(default=None, compare=False)
     timeout_s: float | None = None
     folder: Path | None = None  # where it runs; None: here
@@ -53,7 +56,9 @@ class Trial:
     def key(self) -> str:
         """Of the result. Raises UserError for a machine, a place on it or a library that is not there."""
         case = self.case
-        library = library_of(case)
+        # A commit may have to build the program first, and its work tree is not here.
+        needed = program.family(case.program[0]) if self.folder is None else ""
+        library = library_of(case, needed=needed)
         about = Path(library.libmpi).stat()
         content = {
             "spec": bind(case).spec,
@@ -62,7 +67,7 @@ class Trial:
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
             "flags": [case.provider, case.launcher],
             "sources": [_file_hash(path) for path in self.sources],
-            "recorded": self.recorded,
+            "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
         if case.compute.startswith("replay:"):
@@ -72,7 +77,7 @@ class Trial:
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
         record = None if record_folder is None else str(record_folder)
         runner = Runner(json=str(json_file), record=record, timeout_s=self.timeout_s, quiet=True)
-        return command_line(self.case, runner)
+        return command_line(with_files(self.case, json_file.parent), runner)
 
 
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
@@ -152,6 +157,8 @@ class _Run:
     def result(self) -> Result:
         """After the end. `failure` is one sentence, empty when all went well."""
         status = self.process.wait()
+        if self.trial.case.skip_numerics and status == solver.NOT_SOLVED and self._json.is_file():
+            status = 0  # without numerics nothing is solved; the times are what the run was for
         base = Path(self._folder.name)
         output, said = ((base / name).read_text(errors="replace") for name in ("stdout", "stderr"))
         result: Result = {"status": status, "output": output, "wall_time_s": round(time.monotonic() - self._started, 2)}
@@ -161,6 +168,8 @@ class _Run:
             content = json.loads(self._json.read_text(encoding="utf-8"))
             names = ("virtual_time_s", "messages", "bytes", "protocols", "fingerprint", "repeatable", "health")
             result |= {name: content[name] for name in names}
+            if self.trial.whole:
+                result["result"] = content
             if self._record is not None and self.trial.digest is not None:
                 result["digest"] = self.trial.digest(self._record)
         return result

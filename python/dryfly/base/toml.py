@@ -1,0 +1,43 @@
+"""Writes TOML, for content that came as a dict and is needed as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+
+def text(content: Mapping[str, object]) -> str:
+    """What tomllib reads back as the same: texts, numbers, truth values, and lists and tables of these."""
+    return "".join(f"{line}\n" for line in _lines(content, ()))
+
+
+def _lines(table: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
+    inner: list[tuple[str, Mapping[str, object], bool]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            inner.append((key, value, False))
+        elif isinstance(value, Sequence) and value and all(isinstance(item, Mapping) for item in value):
+            inner += [(key, item, True) for item in value]
+        else:
+            yield f"{_quoted(key)} = {_value(value)}"
+    for key, value, listed in inner:
+        name = ".".join(map(_quoted, (*path, key)))
+        yield f"[[{name}]]" if listed else f"[{name}]"
+        yield from _lines(value, (*path, key))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_value, value))}]"
+    raise TypeError(f"{value!r} is no value of TOML")
+
+
+def _quoted(value: str) -> str:
+    """JSON's text is TOML's, but for one character; its pairs of surrogates are not."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
