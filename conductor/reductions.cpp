@@ -11,13 +11,13 @@ using wire::EventKind;
 void Reductions::join(std::uint32_t slot) {
   const OpenCommand& open = commands_[slot];
   switch (groups_.add_piece(open.endpoint(), open.command, commands_.inline_bytes(open), slot)) {
-    case Groups::Piece::incomplete:
+    case CollectiveGroups::Piece::incomplete:
       return commands_.release(slot);
-    case Groups::Piece::waits:
+    case CollectiveGroups::Piece::waits:
       return;
-    case Groups::Piece::complete:
+    case CollectiveGroups::Piece::complete:
       return begin(groups_.last_join());
-    case Groups::Piece::refused:
+    case CollectiveGroups::Piece::refused:
       PendingEvent pending = EventWriter::answer_to(open, EventKind::joined);
       pending.event.error = error_join_other;
       const RankId rank = open.rank;
@@ -27,7 +27,7 @@ void Reductions::join(std::uint32_t slot) {
 }
 
 void Reductions::begin(Token token) {
-  Groups::Forming& join = groups_.forming(token);
+  CollectiveGroups::Forming& join = groups_.forming(token);
   std::vector<NicId> nics;
   for (const EndpointId member : join.members) nics.push_back(nics_.nic_of(member));
   groups_.plant(join, nics);
@@ -39,7 +39,7 @@ void Reductions::begin(Token token) {
 }
 
 void Reductions::joined(Token token, std::uint32_t member, int error) {
-  Groups::Forming& join = groups_.forming(token);
+  CollectiveGroups::Forming& join = groups_.forming(token);
   DRYFLY_CHECK(member < join.slots.size() && join.untold > 0);
   const std::uint32_t slot = join.slots[member];
   const OpenCommand& open = commands_[slot];
@@ -56,7 +56,7 @@ void Reductions::joined(Token token, std::uint32_t member, int error) {
 const char* Reductions::contribute(std::uint32_t slot) {
   const OpenCommand& open = commands_[slot];
   const wire::Command& command = open.command;
-  Groups::Group* group = groups_.find(command.group);
+  CollectiveGroups::Group* group = groups_.find(command.group);
   if (group == nullptr) {
     commands_.release(slot);
     return nullptr;
@@ -83,9 +83,9 @@ void Reductions::reduced(Token part, int error) {
   pending.event.error = error;
   pending.event.length = command.result_bytes;
   pending.event.group = command.group;
-  Groups::Group* group = groups_.find(command.group);
+  CollectiveGroups::Group* group = groups_.find(command.group);
   if (group == nullptr) return;
-  Groups::Reduction& reduction = groups_.reduction(*group, command.sequence);
+  CollectiveGroups::Reduction& reduction = groups_.reduction(*group, command.sequence);
   if (error == 0) {
     attach_result(pending, *group, reduction, command.result_bytes);
     tally_.reduced(group->tree.members[group->tree.root], rank, Bytes{command.result_bytes});
@@ -95,8 +95,8 @@ void Reductions::reduced(Token part, int error) {
   events_.write(rank, std::move(pending));
 }
 
-void Reductions::attach_result(PendingEvent& pending, Groups::Group& group, Groups::Reduction& reduction,
-                               std::uint64_t bytes) {
+void Reductions::attach_result(PendingEvent& pending, CollectiveGroups::Group& group,
+                               CollectiveGroups::Reduction& reduction, std::uint64_t bytes) {
   if (!reduction.combined) reduction.all = combine_in(group.tree, reduction.parts);
   reduction.combined = true;
   pending.event.status = reduction.all.status;
@@ -110,7 +110,7 @@ const char* Reductions::leave(std::uint32_t slot) {
   const OpenCommand& open = commands_[slot];
   const std::uint64_t key = open.command.group;
   const auto member = static_cast<std::uint32_t>(open.command.member);
-  const Groups::Group* group = groups_.find(key);
+  const CollectiveGroups::Group* group = groups_.find(key);
   if (group != nullptr && !group->has(member, open.endpoint())) return "group";
   commands_.release(slot);
   leave(key, member);
@@ -118,7 +118,7 @@ const char* Reductions::leave(std::uint32_t slot) {
 }
 
 void Reductions::leave(std::uint64_t key, std::uint32_t member) {
-  Groups::Group* group = groups_.find(key);
+  CollectiveGroups::Group* group = groups_.find(key);
   if (group == nullptr || !groups_.leave(*group, member)) return;
   nics_.close_group(group->number);
   groups_.erase(key);

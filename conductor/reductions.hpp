@@ -1,11 +1,11 @@
 // Reductions in the fabric, between the ranks and the NICs: who joins which collective group, what its members
-// contribute, and what each of them gets. The groups and their trees are kept by Groups; the NICs say when.
+// contribute, and what each of them gets. The groups and their trees are kept by CollectiveGroups; the NICs say when.
 #pragma once
 
 #include <cstdint>
 
+#include "conductor/collective_groups.hpp"
 #include "conductor/event_writer.hpp"
-#include "conductor/groups.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/tally.hpp"
 #include "core/nic/nic.hpp"
@@ -41,14 +41,15 @@ class Reductions {
  private:
   void begin(Token join);
   void leave(std::uint64_t key, std::uint32_t member);
-  void attach_result(PendingEvent& pending, Groups::Group& group, Groups::Reduction& reduction, std::uint64_t bytes);
+  void attach_result(PendingEvent& pending, CollectiveGroups::Group& group, CollectiveGroups::Reduction& reduction,
+                     std::uint64_t bytes);
 
   Nics& nics_;
   OpenCommands& commands_;
   EventWriter& events_;
   Tally& tally_;
   Duration software_step_;
-  Groups groups_;
+  CollectiveGroups groups_;
 };
 
 }  // namespace dryfly

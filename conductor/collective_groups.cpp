@@ -1,4 +1,4 @@
-#include "conductor/groups.hpp"
+#include "conductor/collective_groups.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -54,8 +54,8 @@ wire::Contribution combine_in(const GroupTree& tree, const std::vector<wire::Con
   return value_at(tree, children, parts, tree.root);
 }
 
-Groups::Piece Groups::add_piece(EndpointId member, const wire::Command& command, const std::byte* payload,
-                                std::uint32_t slot) {
+CollectiveGroups::Piece CollectiveGroups::add_piece(EndpointId member, const wire::Command& command,
+                                                    const std::byte* payload, std::uint32_t slot) {
   wire::GroupSettings settings{};
   std::memcpy(&settings, payload, sizeof settings);
   List& list = lists_[member];
@@ -85,7 +85,7 @@ Groups::Piece Groups::add_piece(EndpointId member, const wire::Command& command,
   return Piece::complete;
 }
 
-void Groups::plant(Forming& join, const std::vector<NicId>& nics) {
+void CollectiveGroups::plant(Forming& join, const std::vector<NicId>& nics) {
   join.tree.members = join.members;
   join.tree.arming = Duration{join.settings.arming_ps};
   const bool allowed = join.settings.groups_max == 0 || groups_.size() < join.settings.groups_max;
@@ -96,7 +96,7 @@ void Groups::plant(Forming& join, const std::vector<NicId>& nics) {
   }
 }
 
-std::uint32_t Groups::add_group(const GroupTree& tree, std::uint32_t number) {
+std::uint32_t CollectiveGroups::add_group(const GroupTree& tree, std::uint32_t number) {
   const bool is_new_root = roots_.insert(tree.members[tree.root]).second;
   DRYFLY_CHECK(is_new_root);
   Group& group = groups_[++last_group_];
@@ -106,12 +106,12 @@ std::uint32_t Groups::add_group(const GroupTree& tree, std::uint32_t number) {
   return last_group_;
 }
 
-Groups::Group* Groups::find(std::uint64_t key) {
+CollectiveGroups::Group* CollectiveGroups::find(std::uint64_t key) {
   const auto found = groups_.find(static_cast<std::uint32_t>(key));
   return found == groups_.end() ? nullptr : &found->second;
 }
 
-Groups::Reduction& Groups::reduction(Group& group, std::uint64_t sequence) {
+CollectiveGroups::Reduction& CollectiveGroups::reduction(Group& group, std::uint64_t sequence) {
   const auto [found, is_new] = group.reductions.try_emplace(sequence);
   if (is_new) {
     found->second.parts.resize(group.tree.members.size());
@@ -120,14 +120,14 @@ Groups::Reduction& Groups::reduction(Group& group, std::uint64_t sequence) {
   return found->second;
 }
 
-bool Groups::leave(Group& group, std::uint32_t member) {
+bool CollectiveGroups::leave(Group& group, std::uint32_t member) {
   DRYFLY_CHECK(member < group.left.size() && !group.left[member]);
   group.left[member] = true;
   if (member == group.tree.root) roots_.erase(group.tree.members[member]);
   return std::find(group.left.begin(), group.left.end(), false) == group.left.end();
 }
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> Groups::forget_member(EndpointId member) {
+std::vector<std::pair<std::uint32_t, std::uint32_t>> CollectiveGroups::forget_member(EndpointId member) {
   lists_.erase(member);
   std::erase_if(waiting_, [&](const auto& entry) {
     return std::find(entry.first.begin(), entry.first.end(), member) != entry.first.end();

@@ -1,4 +1,5 @@
-// Groups of end-points for reductions: who waits for whom to join, the trees, and the values under way.
+// Collective groups, of end-points that reduce together: who waits for whom to join, the trees, and the values under
+// way.
 //
 // Models what the fabric manager and the switches' reduction engines do (docs/model/reductions.md#forming-a-group).
 // A group is formed when each of its members has asked for the same list. The tree: members on one switch send to
@@ -34,9 +35,9 @@ bool make_tree(const Dragonfly& topology, const std::vector<NicId>& nics, const 
 // All of a tree's contributions.
 wire::Contribution combine_in(const GroupTree& tree, const std::vector<wire::Contribution>& parts);
 
-class Groups {
+class CollectiveGroups {
  public:
-  explicit Groups(const Dragonfly& topology) : topology_(topology) {}
+  explicit CollectiveGroups(const Dragonfly& topology) : topology_(topology) {}
 
   struct Forming {
     std::vector<EndpointId> members;
