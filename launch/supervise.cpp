@@ -1,6 +1,7 @@
 #include "launch/supervise.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -31,9 +32,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto grace = 500ms;            // between SIGTERM and SIGKILL
 constexpr auto patience_with_kill = 4s;  // together they stay within the 5 s a failed job may take to end
-constexpr int exit_of_signal = 128;
-constexpr int exit_of_timeout = 124;
-constexpr int exit_of_noexec = 127;
+
+// Hydra and its kin end when their last process has, after their output; one that does not is ended.
+constexpr int starter_may_take_ms = 10'000;
+constexpr int starter_may_take_after_failure_ms = 1'000;
 
 std::uint64_t event_key(Source source, int index) {
   return static_cast<std::uint64_t>(source) << 32 | static_cast<std::uint32_t>(index);
@@ -43,6 +45,10 @@ std::vector<int> nodes_of(const Plan& plan) {
   std::vector<int> nodes;
   for (const PlannedRank& rank : plan.ranks) nodes.push_back(rank.node);
   return nodes;
+}
+
+std::string starter_line(const Ending& ending) {
+  return (ending.by_signal ? "starter signal " : "starter exit ") + std::to_string(ending.value);
 }
 
 [[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
@@ -80,19 +86,6 @@ void Supervisor::watch(int fd, std::uint32_t events, Source source, int index) {
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EPERM) fail("epoll_ctl");
 }
 
-void Supervisor::conclude(std::string line, int exit_status) {
-  if (!verdict_) verdict_ = Verdict{std::move(line), exit_status};
-}
-
-void Supervisor::conclude_by(const Ending& ending, int rank, pid_t pid) {
-  const std::string who = " rank " + std::to_string(rank) + " pid " + std::to_string(pid);
-  if (ending.by_signal) {
-    conclude("signal" + who + " signal " + std::to_string(ending.value), exit_of_signal + ending.value);
-  } else {
-    conclude("exit" + who + " code " + std::to_string(ending.value), ending.value);
-  }
-}
-
 Supervisor::Phase Supervisor::phase(int rank) const {
   if (plan_.starter_serves_pmi) return ranks_[static_cast<std::size_t>(rank)].phase;
   return pmix_ ? pmix_->phase(rank) : pmi_.phase(rank);
@@ -111,7 +104,7 @@ void Supervisor::start_all() {
   for (int rank = 0; rank < plan_.size(); ++rank) {
     const auto result = starter.start(rank, pmix_ ? pmix_->environment_of(rank) : std::vector<std::string>{});
     if (const auto* failure = std::get_if<SpawnFailure>(&result)) {
-      return conclude("noexec " + failure->path + " " + std::strerror(failure->error), exit_of_noexec);
+      return outcome_.conclude_noexec(failure->path, failure->error);
     }
     const auto& started = std::get<StartedRank>(result);
     rank_state(rank).process = started.process;
@@ -124,20 +117,20 @@ void Supervisor::start_all() {
 
 int Supervisor::run() {
   start_all();
-  while (!verdict_ && (running_ > 0 || !attached_.empty())) wait_for_events();
-  const bool ended_well = !verdict_;
+  while (!outcome_.decided() && (running_ > 0 || !attached_.empty())) wait_for_events();
+  const bool ended_well = !outcome_.decided();
   if (foreign_ && ended_well) let_starter_end();
-  conclude("done", 0);
+  outcome_.conclude("done", 0);
   report();
   if (foreign_ && !ended_well) let_starter_end();
   if (!end_all_descendants(grace, patience_with_kill)) {
     std::fprintf(stderr, "dryfly-launch: a process of the job does not end, stuck in the kernel even after SIGKILL\n");
   }
-  return verdict_->exit_status;
+  return outcome_.exit_status();
 }
 
 void Supervisor::report() const {
-  const std::string line = verdict_->line + "\n";
+  const std::string line = outcome_.line() + "\n";
   std::string_view left = line;
   while (!left.empty()) {
     const ssize_t written = write(options_.status_fd, left.data(), left.size());
@@ -148,21 +141,20 @@ void Supervisor::report() const {
 }
 
 void Supervisor::wait_for_events() {
-  auto next = Clock::time_point::max();
-  if (deadline_) next = *deadline_;
-  if (presumption_) next = std::min(next, presumed_until_);
+  const auto deadline = deadline_.value_or(Clock::time_point::max());
+  const auto next = std::min(deadline, outcome_.presumed_until());
   int timeout_ms = -1;
   if (next != Clock::time_point::max()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     if (left <= 0) {
-      return presumption_ && next == presumed_until_ ? conclude(presumption_->line, presumption_->exit_status)
-                                                     : conclude("timeout", exit_of_timeout);
+      return next == outcome_.presumed_until() ? outcome_.conclude_presumed()
+                                               : outcome_.conclude("timeout", exit_of_timeout);
     }
     timeout_ms = static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000));
   }
   std::array<epoll_event, 256> events;
   const int count = epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()), timeout_ms);
-  for (int i = 0; i < count && !verdict_; ++i) handle(events[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < count && !outcome_.decided(); ++i) handle(events[static_cast<std::size_t>(i)]);
 }
 
 void Supervisor::handle(const epoll_event& event) {
@@ -198,7 +190,7 @@ void Supervisor::handle(const epoll_event& event) {
       starter_ended();
       break;
     case Source::status:
-      conclude("interrupted " + std::to_string(SIGHUP), exit_of_signal + SIGHUP);
+      outcome_.conclude_interrupted(SIGHUP);
       break;
   }
 }
@@ -245,16 +237,10 @@ void Supervisor::send_answers_to(int rank) {
   epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, state.pmi_fd, &event);
 }
 
-void Supervisor::conclude_abort(int rank, int code) {
-  const int low_byte = code & 0xff;
-  conclude("abort rank " + std::to_string(rank) + " code " + std::to_string(code),
-           low_byte == 0 && code != 0 ? 1 : low_byte);
-}
-
 void Supervisor::check_pmi() {
-  if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) conclude_abort(abort->rank, abort->code);
+  if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) outcome_.conclude_abort(abort->rank, abort->code);
   if (ended_without_mpi_ >= 0 && anyone_initialised()) {
-    conclude("early rank " + std::to_string(ended_without_mpi_), 1);
+    outcome_.conclude("early rank " + std::to_string(ended_without_mpi_), 1);
   }
 }
 
@@ -263,7 +249,7 @@ void Supervisor::read_signals() {
   while (read(signal_fd_, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGINT && options_.debug_rank >= 0) continue;
-    conclude("interrupted " + std::to_string(number), exit_of_signal + number);
+    outcome_.conclude_interrupted(number);
   }
 }
 
@@ -317,9 +303,9 @@ void Supervisor::attached_ended(int index) {
   if (!ending) {
     state.lost_sight = true;
   } else if (!ending->clean()) {
-    conclude_by(*ending, process.rank, process.pid);
+    outcome_.conclude_by(*ending, process.rank, process.pid);
   } else if (phase(process.rank) == Phase::initialised) {
-    conclude("early rank " + std::to_string(process.rank), 1);
+    outcome_.conclude("early rank " + std::to_string(process.rank), 1);
   }
 }
 
@@ -349,14 +335,106 @@ void Supervisor::rank_ended(int rank, const Ending& ending) {
   }
   if (!ending.clean()) {
     const auto hidden = state.lost_sight && !ending.by_signal ? signal_in_exit_code(ending.value) : std::nullopt;
-    conclude_by(hidden ? Ending{true, *hidden} : ending, rank, state.process.pid);
+    outcome_.conclude_by(hidden ? Ending{true, *hidden} : ending, rank, state.process.pid);
   } else if (phase(rank) == Phase::untouched) {
     ended_without_mpi_ = rank;
     check_pmi();
   } else if (phase(rank) == Phase::initialised && state.attached == 0) {
-    conclude("early rank " + std::to_string(rank), 1);
+    outcome_.conclude("early rank " + std::to_string(rank), 1);
   }
   send_answers();
+}
+
+void Supervisor::start_foreign() {
+  starter_ = std::make_unique<Starter>(plan_, options_, signals_);
+  foreign_ = std::make_unique<ForeignRanks>(plan_.size());
+  watch(foreign_->fd(), EPOLLIN, Source::foreign, 0);
+  const auto result = starter_->start_starter(foreign_->socket_name());
+  if (const auto* failure = std::get_if<SpawnFailure>(&result)) {
+    return outcome_.conclude_noexec(failure->path, failure->error);
+  }
+  starter_process_ = std::get<Spawned>(result);
+  watch(starter_process_.pidfd, EPOLLIN, Source::starter, 0);
+  running_ = plan_.size();
+}
+
+void Supervisor::take_reports() {
+  for (const ForeignReport& report : foreign_->take()) {
+    if (outcome_.decided()) return;
+    take_report(report);
+  }
+  check_pmi();
+}
+
+void Supervisor::take_report(const ForeignReport& report) {
+  Rank& state = rank_state(report.rank);
+  switch (report.kind) {
+    case ForeignReport::Kind::arrived:
+      return answer_shim(report.rank);
+    case ForeignReport::Kind::initialised:
+      state.phase = Phase::initialised;
+      return;
+    case ForeignReport::Kind::finalised:
+      state.phase = Phase::finalised;
+      return;
+    case ForeignReport::Kind::aborted:
+      return outcome_.conclude_abort(report.rank, report.value);
+    case ForeignReport::Kind::started:
+      state.process.pid = report.pid;
+      return;
+    case ForeignReport::Kind::exited:
+    case ForeignReport::Kind::killed:
+      if (state.over) return;
+      state.over = true;
+      return rank_ended(report.rank, {report.kind == ForeignReport::Kind::killed, report.value});
+    case ForeignReport::Kind::noexec:
+      return outcome_.conclude_noexec(report.path, report.value);
+    case ForeignReport::Kind::told:
+    case ForeignReport::Kind::vanished:
+      if (state.over) return;
+      if (outcome_.presumes()) return;
+      return outcome_.presume(
+          "vanished rank " + std::to_string(report.rank) + " pid " + std::to_string(state.process.pid), 1);
+  }
+}
+
+void Supervisor::answer_shim(int rank) {
+  if (plan_.starter_serves_pmi) return answer_with(rank, {}, -1);
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  rank_state(rank).pmi_fd = sockets[0];
+  watch(sockets[0], EPOLLIN, Source::pmi, rank);
+  const auto pmix = pmix_ ? pmix_->environment_of(rank) : std::vector<std::string>{};
+  answer_with(rank, pmix, sockets[1]);
+}
+
+void Supervisor::answer_with(int rank, const std::vector<std::string>& pmix, int pmi_fd) {
+  auto texts = starter_->texts_for_shim(rank, pmix);
+  if (plan_.starter_serves_pmi) texts.push_back("env DRYFLY_LAUNCH=" + foreign_->socket_name());
+  foreign_->answer(rank, texts, pmi_fd);
+}
+
+void Supervisor::starter_ended() {
+  take_reports();
+  const auto ending = ending_of(starter_process_.pidfd, starter_process_.pid);
+  if (outcome_.decided() || !ending) return;
+  close(starter_process_.pidfd);
+  starter_process_.pidfd = -1;
+  // Killed, it takes the shims along; otherwise it mostly ends because one of them has.
+  if (!outcome_.presumes() || ending->by_signal) outcome_.presume(starter_line(*ending), 1);
+}
+
+// The shims may go, and the launcher hands on what the ranks have printed.
+void Supervisor::let_starter_end() {
+  foreign_->release();
+  if (starter_process_.pidfd < 0) return;
+  std::array<pollfd, 2> sources{{{starter_process_.pidfd, POLLIN, 0}, {signal_fd_, POLLIN, 0}}};
+  poll(sources.data(), sources.size(), outcome_.decided() ? starter_may_take_after_failure_ms : starter_may_take_ms);
+  read_signals();
+  const auto ending = ending_of(starter_process_.pidfd, starter_process_.pid);
+  if (ending && !ending->clean()) outcome_.conclude(starter_line(*ending), 1);
 }
 
 int supervise(const Plan& plan, const Options& options, const Signals& signals) {

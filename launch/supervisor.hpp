@@ -1,5 +1,4 @@
 // The running job behind launch/supervise.hpp: what it knows of its ranks, and what it does at each event.
-// supervise.cpp has what every job needs, supervise_foreign.cpp what another launcher that starts the ranks adds.
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +14,7 @@
 
 #include "launch/ending.hpp"
 #include "launch/foreign.hpp"
+#include "launch/outcome.hpp"
 #include "launch/pmi.hpp"
 #include "launch/pmix.hpp"
 #include "launch/starter.hpp"
@@ -38,10 +38,6 @@ class Supervisor {
   using Clock = std::chrono::steady_clock;
   using Phase = PmiServer::Phase;
 
-  struct Verdict {
-    std::string line;
-    int exit_status;
-  };
   struct Rank {
     Spawned process;
     int pmi_fd = -1;
@@ -61,9 +57,6 @@ class Supervisor {
   bool anyone_initialised() const;
   Rank& rank_state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   void watch(int fd, std::uint32_t events, Source source, int index);
-  void conclude(std::string line, int exit_status);
-  void conclude_abort(int rank, int code);
-  void conclude_by(const Ending& ending, int rank, pid_t pid);
 
   void start_all();
   void wait_for_events();
@@ -84,7 +77,6 @@ class Supervisor {
   void start_foreign();
   void take_reports();
   void take_report(const ForeignReport& report);
-  void presume(std::string line, int exit_status);
   void answer_shim(int rank);
   void answer_with(int rank, const std::vector<std::string>& pmix, int pmi_fd);
   void starter_ended();
@@ -104,14 +96,11 @@ class Supervisor {
   std::string attach_text_;
   int ended_without_mpi_ = -1;  // a rank that will not come to any barrier
   std::optional<Clock::time_point> deadline_;
-  std::optional<Verdict> verdict_;
+  Outcome outcome_;
   // Where another launcher starts the ranks; null without one.
   std::unique_ptr<Starter> starter_;
   std::unique_ptr<ForeignRanks> foreign_;
   Spawned starter_process_;
-  // That a shim or the launcher has gone is mostly the consequence of something that is reported a moment later.
-  std::optional<Verdict> presumption_;
-  Clock::time_point presumed_until_;
 };
 
 }  // namespace dryfly::launch
