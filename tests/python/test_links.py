@@ -50,7 +50,9 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 def test_a_broken_link_and_a_broken_anchor_are_found() -> None:
-    text = "[a](nowhere.md) [b](#nothing-here) [c](STYLE.md#glossary-one-word-for-one-thing) [d](https://example.org/x.md)"
+    text = (
+        "[a](nowhere.md) [b](#nothing-here) [c](STYLE.md#glossary-one-word-for-one-thing) [d](https://example.org/x.md)"
+    )
     assert _broken(ROOT / "README.md", text) == ["nowhere.md", "#nothing-here"]
 
 
