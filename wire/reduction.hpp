@@ -5,9 +5,9 @@
 // their places; and a sum of doubles that is the same in whatever order.
 //
 // A minimum or maximum of doubles ignores NaNs while there is a number. Sums of doubles round as the contributing
-// processes do; all have to do the same. The order of a sum that depends on it is the tree's (conductor/collective_groups.hpp).
-// The reproducible sum keeps four bins of 40 bits below the largest contribution, as the machine's does; which bins,
-// and so the last bits of a sum that needs more, may differ from it.
+// processes do; all have to do the same. The order of a sum that depends on it is the tree's
+// (conductor/collective_groups.hpp). The reproducible sum keeps four bins of 40 bits below the largest contribution, as
+// the machine's does; which bins, and so the last bits of a sum that needs more, may differ from it.
 #pragma once
 
 #include <cstddef>
