@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t ns = 1000;
 constexpr std::uint32_t endpoints = 64;
 
-class FlatNetwork final : public Network, public Handler {
+class FlatNetwork final : public Carrier, public Handler {
  public:
   explicit FlatNetwork(Engine& engine) : engine_(engine) { engine_.attach(ComponentClass::fabric, *this); }
   void connect(TransferSink& sink) override { sink_ = &sink; }
@@ -34,8 +34,8 @@ class FlatNetwork final : public Network, public Handler {
     --in_flight_;
     sink_->acknowledged(handle);
   }
-  NetworkTotals totals() const override { return {}; }
-  bool at_rest() const override { return in_flight_ == 0; }
+  bool takes_ordered() const override { return true; }
+  bool at_rest() const { return in_flight_ == 0; }
 
  private:
   Engine& engine_;

@@ -57,7 +57,7 @@ constexpr Load loads[] = {{"uniform 50 %", false, 50}, {"permutation 50 %", true
 // NICs of a machine may be dealt to several workloads.
 class Workload final : public Handler, public TransferSink {
  public:
-  Workload(Engine& engine, const Dragonfly& dragonfly, Network& network, const Load& load, Instant end, NicId first,
+  Workload(Engine& engine, const Dragonfly& dragonfly, Carrier& network, const Load& load, Instant end, NicId first,
            std::uint32_t count)
       : engine_(engine),
         network_(network),
@@ -121,7 +121,7 @@ class Workload final : public Handler, public TransferSink {
   }
 
   Engine& engine_;
-  Network& network_;
+  Carrier& network_;
   std::uint32_t nics_;
   std::uint32_t first_;
   std::vector<std::uint32_t> submitted_;  // by NIC of this workload
@@ -172,8 +172,8 @@ Result measure(const Size& size, const Load& load) {
   const NetworkTotals totals = network.totals();
   DRYFLY_CHECK(workload.done() == workload.messages() && network.at_rest());
   DRYFLY_CHECK(totals.payload_bytes == workload.messages() * message.count);
-  const auto hops = static_cast<double>(totals.packet_hops);
-  return {hops / cpu, hops / took.count(), hops / static_cast<double>(totals.packets),
+  const auto hops = static_cast<double>(totals.piece_hops);
+  return {hops / cpu, hops / took.count(), hops / static_cast<double>(totals.pieces),
           static_cast<double>(engine.events_run()) / hops, workload.checksum()};
 }
 
@@ -203,10 +203,10 @@ Result measure_regions(const Size& size, const Load& load, std::uint32_t threads
     result.checksum += workload->checksum();
   }
   DRYFLY_CHECK(done == messages && network.at_rest() && totals.payload_bytes == messages * message.count);
-  const auto hops = static_cast<double>(totals.packet_hops);
+  const auto hops = static_cast<double>(totals.piece_hops);
   result.hops_per_s = hops / cpu;
   result.hops_per_wall_s = hops / took.count();
-  result.mean_links = hops / static_cast<double>(totals.packets);
+  result.mean_links = hops / static_cast<double>(totals.pieces);
   result.events_per_hop = static_cast<double>(network.events_run()) / hops;
   return result;
 }

@@ -41,7 +41,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       completion_latency_{spec.number(fields::nic_completion_latency_ps)},
       translator_(engine_, nics_, topology_, segment_, ranks_, *this, {command_latency_, completion_latency_},
                   nic_sockets(spec)),
-      nics_(engine_, storage_ ? static_cast<Network&>(storage_->network()) : network_, translator_.host(),
+      nics_(engine_, storage_ ? static_cast<Carrier&>(storage_->network()) : network_, translator_.host(),
             nic_spec(spec)),
       bounds_(segment_.rank_count()),
       batons_(ranks_, bounds_, Duration{spec.number(fields::node_local_latency_ps)},
@@ -331,7 +331,7 @@ bool Conductor::advance() {
   if (served()) limit_ = paced(limit_);
   const std::uint64_t before = engine_.events_run();
   if (engine_.next() < limit_) engine_.run(limit_);
-  if (storage_) storage_->network().stop_without_job(false);
+  if (storage_) storage_->network().stop_engine_when_idle(false);
   const bool ran = engine_.events_run() != before;
   const Instant done = limit_ == never || (storage_ && all_wait) ? engine_.now() : limit_;
   if (done > processed_until_) processed_until_ = done;

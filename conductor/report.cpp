@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "conductor/link_ends.hpp"
-#include "core/network/packet/link_faults.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/spec/fields.hpp"
 #include "core/topology/address.hpp"
@@ -91,24 +90,24 @@ void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dr
   json.end_array();
 }
 
-const char* state_name(fabric::LinkHealth::State state) {
+const char* state_name(LinkHealth::State state) {
   switch (state) {
-    case fabric::LinkHealth::State::up:
+    case LinkHealth::State::up:
       return "up";
-    case fabric::LinkHealth::State::fewer_lanes:
+    case LinkHealth::State::fewer_lanes:
       return "fewer lanes";
-    case fabric::LinkHealth::State::drained:
+    case LinkHealth::State::drained:
       return "drained";
-    case fabric::LinkHealth::State::down:
+    case LinkHealth::State::down:
       break;
   }
   return "down";
 }
 
-void write_link_health(JsonWriter& json, const std::vector<fabric::LinkHealth>& links, const Dragonfly& topology) {
+void write_link_health(JsonWriter& json, const std::vector<LinkHealth>& links, const Dragonfly& topology) {
   json.key("links");
   json.begin_array();
-  for (const fabric::LinkHealth& link : links) {
+  for (const LinkHealth& link : links) {
     if (!link.has_had_trouble()) continue;
     json.begin_object();
     write_link_ends(json, topology, link.port);
@@ -117,7 +116,7 @@ void write_link_health(JsonWriter& json, const std::vector<fabric::LinkHealth>& 
     json.member("down_ps", link.down_ps);
     json.member("fewer_lanes_ps", link.fewer_lanes_ps);
     json.member("drained_ps", link.drained_ps);
-    json.member("packets_lost", link.packets_lost);
+    json.member("packets_lost", link.pieces_lost);
     json.member("replays", link.replays);
     json.end_object();
   }
@@ -132,7 +131,7 @@ void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const 
   for (std::uint64_t index = 0; index < classes; ++index) {
     json.begin_object();
     json.member("class", spec.text(fields::fabric_qos_class_name, {index}));
-    json.member("packets", totals.packets_of.at(index));
+    json.member("packets", totals.pieces_of.at(index));
     json.member("bytes", totals.bytes_of.at(index));
     json.end_object();
   }
@@ -257,14 +256,14 @@ std::string Report::text(const GateTotals& gates) const {
 }
 
 void Report::write_network(JsonWriter& json, const NetworkTotals& totals, Instant end) const {
-  json.member("packets", totals.packets);
-  json.member("packet_hops", totals.packet_hops);
+  json.member("packets", totals.pieces);
+  json.member("packet_hops", totals.piece_hops);
   json.member("network_timeouts", totals.faults.network_timeouts);
   json.key("faults");
   json.begin_object();
-  json.member("packets_lost", totals.faults.packets_lost);
-  json.member("packets_refused", totals.faults.packets_refused);
-  json.member("packets_sent_again", totals.faults.packets_sent_again);
+  json.member("packets_lost", totals.faults.pieces_lost);
+  json.member("packets_refused", totals.faults.pieces_refused);
+  json.member("packets_sent_again", totals.faults.pieces_sent_again);
   json.member("transfers_failed", totals.faults.transfers_failed);
   json.member("link_replays", totals.faults.link_replays);
   write_link_health(json, of_.network.link_health(end), of_.topology);

@@ -9,8 +9,8 @@
 #include "conductor/rank.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
+#include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
-#include "core/network/packet/packet_network.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
 #include "core/storage/storage_traffic.hpp"
@@ -36,7 +36,7 @@ class Report {
   struct Sources {
     const Engine& engine;
     const Dragonfly& topology;
-    const PacketNetwork& network;
+    const Network& network;
     const Nics& nics;
     const storage::StorageTraffic* storage;  // null: the job has the network for itself
     const Segment& segment;

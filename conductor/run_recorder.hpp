@@ -42,7 +42,7 @@ class RunRecorder {
  public:
   RunRecorder(const std::string& folder, const Dragonfly& topology, Instant start);
 
-  FabricObserver& links() { return links_; }
+  NetworkObserver& links() { return links_; }
   void message(const MessageRecord& record) {
     messages_.write(reinterpret_cast<const char*>(&record), sizeof record);
     ++message_count_;

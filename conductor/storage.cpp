@@ -16,13 +16,13 @@ std::unique_ptr<storage::StorageTraffic> Conductor::storage_of(const Spec& spec)
 
 bool Conductor::nothing_under_way() {
   if (!storage_) return engine_.next() == never;
-  return storage_->network().job_transfers() == 0 && nics_.events_pending() == 0 && translator_.events_pending() == 0;
+  return storage_->network().under_way() == 0 && nics_.events_pending() == 0 && translator_.events_pending() == 0;
 }
 
 // Grows with everything that happens for the job.
 std::uint64_t Conductor::events_of_job() const {
   if (!storage_) return engine_.events_run();
-  return storage_->network().job_submissions() + nics_.events_scheduled() + translator_.events_scheduled();
+  return storage_->network().submissions() + nics_.events_scheduled() + translator_.events_scheduled();
 }
 
 // How far the engine may run when every rank waits for an event: with other traffic, no further than the job needs, and
@@ -34,8 +34,8 @@ Instant Conductor::limit_of_waiting() {
     for (const Rank& rank : ranks_) latest = std::max(latest, rank.gate_at_ps);
     return Instant{latest + lookahead_ps()};
   }
-  if (storage_->network().job_transfers() == 0) return engine_.next() + Duration{1};
-  storage_->network().stop_without_job(true);
+  if (storage_->network().under_way() == 0) return engine_.next() + Duration{1};
+  storage_->network().stop_engine_when_idle(true);
   return never;
 }
 

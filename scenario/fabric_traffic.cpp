@@ -66,7 +66,7 @@ Stream parse(const std::string& line) {
 
 class Traffic final : public Handler, public TransferSink {
  public:
-  Traffic(Engine& engine, const Dragonfly& dragonfly, Network& network, std::vector<Stream> streams,
+  Traffic(Engine& engine, const Dragonfly& dragonfly, Carrier& network, std::vector<Stream> streams,
           std::uint64_t warm_up_ps, std::uint64_t end_ps, std::uint64_t seed)
       : engine_(engine),
         network_(network),
@@ -98,20 +98,19 @@ class Traffic final : public Handler, public TransferSink {
     transfer.size = {stream.bytes};
     transfer.ordered = stream.ordered;
     transfer.traffic_class = static_cast<TrafficClass>(stream.traffic_class);
-    transfer.handle = take_message({number, place, now_ps}) << background_bits;
+    transfer.handle = take_message({number, place, now_ps});
     network_.submit(transfer);
     if (stream.load_ppm != 0) schedule(number, place, now_ps + 1 + random_.below(draws_++, distance_ps(stream)));
   }
   void delivered(std::uint32_t handle, std::uint32_t) override {
-    const Message& message = messages_[handle >> background_bits];
+    const Message& message = messages_[handle];
     Stream& stream = streams_[message.stream];
     const std::uint64_t now_ps = engine_.now().ps;
     if (now_ps < warm_up_ps_ || now_ps >= end_ps_) return;
     stream.delivered_bytes += stream.bytes;
     stream.latency_ps.push_back(now_ps - message.at_ps);
   }
-  void acknowledged(std::uint32_t number) override {
-    const std::uint32_t handle = number >> background_bits;
+  void acknowledged(std::uint32_t handle) override {
     const Message message = messages_[handle];
     free_.push_back(handle);
     if (streams_[message.stream].depth != 0) schedule(message.stream, message.place, engine_.now().ps);
@@ -172,7 +171,7 @@ class Traffic final : public Handler, public TransferSink {
   }
 
   Engine& engine_;
-  Network& network_;
+  Carrier& network_;
   std::uint32_t nics_;
   std::vector<Stream> streams_;
   std::uint64_t warm_up_ps_;
@@ -215,7 +214,7 @@ int run(const char* spec_path) {
         std::make_unique<storage::StorageTraffic>(engine, network, storage::Plan::read(spec, dragonfly), Framing{});
     beside->start(Instant{0});
   }
-  Network& shared = beside ? static_cast<Network&>(beside->network()) : network;
+  Carrier& shared = beside ? static_cast<Carrier&>(beside->network()) : network;
   Traffic traffic{engine, dragonfly, shared, streams, warm_up_ps, end_ps, spec.number(fields::run_seed)};
   engine.run(Instant{end_ps});
   if (beside) beside->stop();

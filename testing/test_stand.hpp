@@ -1,4 +1,4 @@
-// Where the tests put the NICs: a network with constant times of flight and a host that writes down what it is told.
+// Where the tests put the NICs: the fake network and a host that writes down what it is told.
 //
 // The figures are round and unlike each other, so that each derivation in the tests has one reading:
 //   egress 100 ns, DMA read 300 ns, ingress 200 ns, command interval 10 ns, flight 1,000 ns, acknowledgement 700 ns
@@ -15,58 +15,11 @@
 #include <vector>
 
 #include "core/nic/nic.hpp"
+#include "testing/fake_network.hpp"
 
 namespace dryfly::nic {
 
 constexpr std::uint64_t ns = 1000;
-
-class FakeNetwork final : public Network, public Handler {
- public:
-  explicit FakeNetwork(Engine& engine) : engine_(engine) { engine_.attach(ComponentClass::fabric, *this); }
-
-  void connect(TransferSink& sink) override { sink_ = &sink; }
-  void submit(const Transfer& transfer) override {
-    CHECK(transfer.source != transfer.target);
-    submitted.push_back({engine_.now(), transfer});
-    const std::uint64_t index = submitted.size() - 1;
-    const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1000 * ns};
-    engine_.schedule(engine_.now() + flight, index << 1);
-    submitted.back().fate = fate ? fate(transfer) : Fate::arrives;
-    engine_.schedule(engine_.now() + flight + acknowledgement_time, index << 1 | 1);
-    in_flight += 2;
-  }
-  void handle(Event event) override {
-    --in_flight;
-    const Submission& submission = submitted[event.key >> 1];
-    const std::uint32_t handle = submission.transfer.handle;
-    const Fate its_fate = submission.fate;
-    if ((event.key & 1) == 0) {
-      if (its_fate != Fate::lost) sink_->delivered(handle, 3);
-    } else if (its_fate == Fate::arrives) {
-      sink_->acknowledged(handle);
-    } else {
-      sink_->failed(handle, its_fate == Fate::unanswered);
-    }
-  }
-  NetworkTotals totals() const override { return {}; }
-  bool at_rest() const override { return in_flight == 0; }
-
-  enum class Fate : std::uint8_t { arrives, unanswered, lost };
-  struct Submission {
-    Instant at;
-    Transfer transfer;
-    Fate fate = Fate::arrives;
-  };
-  std::vector<Submission> submitted;
-  std::function<Duration(std::uint64_t)> unordered_flight;
-  std::function<Fate(const Transfer&)> fate;  // the source hears of a failure when it would have heard of success
-  Duration acknowledgement_time{700 * ns};
-  std::uint64_t in_flight = 0;
-
- private:
-  Engine& engine_;
-  TransferSink* sink_ = nullptr;
-};
 
 class TestStand : public Host, public Handler {
  public:

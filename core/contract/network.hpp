@@ -1,83 +1,152 @@
-// The contract of a network model: transfers go in, deliveries and acknowledgements come out, in virtual time.
-// Two models stand behind it: packets (core/network/packet) and, later, flows. Those who submit (core/nic) know
-// neither.
+// The contract of a network model: transfers go in, deliveries and acknowledgements come out, in virtual time. The
+// network at packet level (core/network/packet) keeps it; a flow model can. Who submits (core/nic, core/storage) knows
+// a Carrier, who runs the machine a Network, and both know nothing of how the network moves bytes.
+//
+// What a network carries as one is a *piece* here: a packet of the network at packet level, as much as a flow model
+// likes of its flows. A link is named by the port that drives it: the switches' ports in the order of the topology,
+// then one port for each NIC.
+//
+// core/network/conformance_test.cpp holds every implementation to each promise below.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
 
+class NetworkObserver;
+
 enum class TrafficClass : std::uint8_t { dedicated, low_latency, bulk_data, best_effort, scavenger, ethernet };
 
-// What one NIC asks the network to carry to another. `handle` is the submitter's name for it and comes back
-// unchanged in both calls of the sink. `size` is payload; headers are the network's business. A size of zero is
-// legal and travels as one packet of headers only.
+// What one NIC asks the network to carry to another. The two are different NICs of the machine: what stays within a NIC
+// or a node is no business of the network. `size` is payload; headers are the network's business. A size of zero is
+// legal and travels as one piece of headers only.
 struct Transfer {
   NicId source;
   NicId target;
   Bytes size;
+  // The submitter's name for it, which comes back unchanged. The network never looks at it: any value will do, even one
+  // that another transfer under way has.
   std::uint32_t handle = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
-  // Ordered transfers of one (source, target) pair are delivered in the order of submission; they are routed per
-  // flow. Unordered ones are routed per packet and may overtake.
+  // Ordered transfers of one source, target and class are delivered in the order of submission; they are routed as one
+  // flow. Unordered ones are routed piece by piece and may overtake and be overtaken.
   bool ordered = true;
 };
 
-// Handles with all these bits set are of traffic beside the job's (core/storage); nobody else gives such.
-inline constexpr unsigned background_bits = 4;
-inline constexpr std::uint32_t background_mark = (1U << background_bits) - 1;
-
+// What becomes of a transfer. Each is either delivered() once and then acknowledged() once, or it ends in failed()
+// once, and after acknowledged() or failed() nothing more is told of it.
+//
+// All calls come from handlers of the network's own events, at engine.now(): never from within submit() or any other
+// call of the network, and never at the instant of submission. They may submit, also to the pair of NICs that they are
+// told of. Their order within one instant is fixed by what was submitted when, and is the same in every run.
 class TransferSink {
  public:
   virtual ~TransferSink() = default;
-  // The last byte is at the target NIC at engine.now(). `switch_hops` counts the switch-to-switch links that the
-  // packet delivered last has crossed (0: both NICs on one switch).
+  // The last byte is at the target NIC. `switch_hops` counts the switch-to-switch links that the piece delivered last
+  // has crossed (0: both NICs on one switch).
   virtual void delivered(std::uint32_t handle, std::uint32_t switch_hops) = 0;
-  // The last acknowledgement is back at the source NIC at engine.now().
+  // The last acknowledgement is back at the source NIC.
   virtual void acknowledged(std::uint32_t handle) = 0;
   // Instead of acknowledged(): the NIC has given the transfer up, as no answer came to any of its retries.
   // `delivered` tells whether delivered() was called before. Only networks with faults do this.
-  virtual void failed(std::uint32_t /*handle*/, bool /*delivered*/) { DRYFLY_CHECK(!"a transfer can fail here"); }
+  virtual void failed(std::uint32_t /*handle*/, bool /*delivered*/) {
+    DRYFLY_UNREACHABLE("failed(): this network has no faults");
+  }
+};
+
+// The side of those who submit.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // Once, before the first submission. The sink must outlive the last event.
+  virtual void connect(TransferSink& sink) = 0;
+  // Takes the transfer at engine.now(). Never refuses: what the NIC cannot send yet waits in its queue. A transfer that
+  // is against the rules of Transfer, or ordered where takes_ordered() says no, is the caller's bug and ends the
+  // process.
+  virtual void submit(const Transfer& transfer) = 0;
+  // Whether transfers may be ordered: a network in regions keeps no order.
+  virtual bool takes_ordered() const = 0;
 };
 
 // What faults have done.
 struct FaultTotals {
   std::uint64_t network_timeouts = 0;
-  std::uint64_t packets_lost = 0;     // on a link that was down; acknowledgements included
-  std::uint64_t packets_refused = 0;  // by the target: out of sequence
-  std::uint64_t packets_sent_again = 0;
+  std::uint64_t pieces_lost = 0;     // on a link that was down; acknowledgements included
+  std::uint64_t pieces_refused = 0;  // by the target: out of sequence
+  std::uint64_t pieces_sent_again = 0;
   std::uint64_t transfers_failed = 0;
   std::uint64_t link_replays = 0;
 };
 
-// Network time-outs of one NIC: of flows of ordered packets, and of unordered packets.
+struct NetworkTotals {
+  std::uint64_t pieces = 0;         // of data, delivered
+  std::uint64_t piece_hops = 0;     // these times the links that each has crossed, injection and ejection included
+  std::uint64_t payload_bytes = 0;  // of these
+  // By class of the machine's profile, in its order.
+  std::array<std::uint64_t, 6> pieces_of{};
+  std::array<std::uint64_t, 6> bytes_of{};
+  FaultTotals faults;
+};
+
+// Network time-outs of one NIC: of flows of ordered pieces, and of unordered pieces.
 struct NicTimeouts {
   std::uint64_t ordered = 0;
   std::uint64_t unordered = 0;
 };
 
-struct NetworkTotals {
-  std::uint64_t packets = 0;      // data packets delivered
-  std::uint64_t packet_hops = 0;  // data packets times links crossed, injection and ejection included
-  std::uint64_t payload_bytes = 0;
-  // By class of the machine's profile, in its order.
-  std::array<std::uint64_t, 6> packets_of{};
-  std::array<std::uint64_t, 6> bytes_of{};
-  FaultTotals faults;
+// How a link that faults concern has fared from the start to some instant, and how it is then.
+struct LinkHealth {
+  enum class State : std::uint8_t { up, fewer_lanes, drained, down };
+  std::uint32_t port = 0;  // that drives the link
+  State state = State::up;
+  std::uint64_t times_down = 0;
+  std::uint64_t down_ps = 0;
+  std::uint64_t fewer_lanes_ps = 0;
+  std::uint64_t drained_ps = 0;  // ordered out of the routes; from some time on also down
+  std::uint64_t pieces_lost = 0;
+  std::uint64_t replays = 0;
+
+  bool has_had_trouble() const {
+    return state != State::up || (down_ps | fewer_lanes_ps | drained_ps | pieces_lost | replays) != 0;
+  }
 };
 
-class Network {
+// The side of whoever runs the machine. A network handles the events of ComponentClass::fabric of its engine; both must
+// outlive what has been submitted. No call but restart() and end_faults() changes what becomes of a transfer.
+class Network : public Carrier {
  public:
-  virtual ~Network() = default;
-  virtual void connect(TransferSink& sink) = 0;
-  // Takes the transfer at engine.now(). Never refuses: what the NIC cannot send yet waits in its queue.
-  virtual void submit(const Transfer& transfer) = 0;
-  virtual NetworkTotals totals() const = 0;
-  // True when nothing is in flight: every packet delivered, every acknowledgement home, every credit returned.
+  // Nothing is under way: every transfer acknowledged or failed, every credit back at its sender. While it is at rest
+  // no event of its own is told to the sink.
   virtual bool at_rest() const = 0;
+  // The network becomes as newly built, and its totals zero, so that what follows does not depend on what has been.
+  // Faults that the spec tells of count from `start`; before, only links that are absent for good make a difference.
+  // Before: at_rest(), and `start` is not before engine.now().
+  virtual void restart(Instant start) = 0;
+  // No fault begins any more and those that there are have ended; what was lost before is still sent again.
+  virtual void end_faults() = 0;
+
+  // Since it was built or restarted.
+  virtual NetworkTotals totals() const = 0;
+  // Of the NICs that have had any; their sum is network_timeouts of the totals.
+  virtual std::map<NicId, NicTimeouts> timeouts_by_nic() const = 0;
+  // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
+  virtual std::vector<LinkHealth> link_health(Instant until) const = 0;
+
+  // Two of these NICs that what is absent for good has cut off from each other, or of which one has no cable.
+  virtual std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const = 0;
+  // One of these NICs whose link a drain in the spec takes out, and the field of the spec that says so.
+  virtual std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>& nics) const = 0;
+
+  // From now on the observer is told of every piece on every link; nullptr: nobody is. It watches and changes nothing.
+  virtual void observe(NetworkObserver* observer) = 0;
 };
 
 }  // namespace dryfly

@@ -6,11 +6,13 @@
 
 namespace dryfly {
 
-// One frame on one link, told when its head (at a NIC: its tail) has come to the other end.
-struct CarriedFrame {
-  std::uint32_t port = 0;    // the one that drives the link; NICs' ports follow those of the switches
-  std::uint32_t packet = 0;  // names it while it is under way
-  std::uint32_t frame_bytes = 0;
+// One piece (core/contract/network.hpp) on one link, told when its head (at a NIC: its tail) has come to the other end.
+// No two pieces have a link at one time, but where the switch in front of it draws its latency anew for each: of two
+// that are told in order the later one may then seem to have begun before the former was over.
+struct CarriedPiece {
+  std::uint32_t port = 0;   // the one that drives the link; NICs' ports follow those of the switches
+  std::uint32_t piece = 0;  // names it while it is under way
+  std::uint32_t bytes = 0;  // on the link, headers included
   bool acknowledgement = false;
   bool to_nic = false;
   std::uint64_t start_ps = 0;  // the link is occupied from here
@@ -18,10 +20,10 @@ struct CarriedFrame {
   std::uint64_t now_ps = 0;    // at a switch: from here on it could leave it
 };
 
-class FabricObserver {
+class NetworkObserver {
  public:
-  virtual ~FabricObserver() = default;
-  virtual void carried(const CarriedFrame& frame) = 0;
+  virtual ~NetworkObserver() = default;
+  virtual void carried(const CarriedPiece& piece) = 0;
 };
 
 }  // namespace dryfly

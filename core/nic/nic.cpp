@@ -8,7 +8,7 @@
 namespace dryfly {
 
 struct Nics::Implementation final : nic::Recipient {
-  Implementation(Engine& engine, Network& network, Host& host, const NicSpec& nic_spec)
+  Implementation(Engine& engine, Carrier& network, Host& host, const NicSpec& nic_spec)
       : spec(nic_spec),
         transport(engine, network, spec, *this),
         messages(transport, host, spec, totals),
@@ -59,7 +59,7 @@ struct Nics::Implementation final : nic::Recipient {
   nic::Reductions reductions;
 };
 
-Nics::Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec)
+Nics::Nics(Engine& engine, Carrier& network, Host& host, const NicSpec& spec)
     : implementation_(std::make_unique<Implementation>(engine, network, host, spec)) {}
 Nics::~Nics() = default;
 

@@ -224,7 +224,7 @@ struct HostPlace {
 // All NICs of a run.
 class Nics final {
  public:
-  Nics(Engine& engine, Network& network, Host& host, const NicSpec& spec);
+  Nics(Engine& engine, Carrier& network, Host& host, const NicSpec& spec);
   ~Nics();
   Nics(const Nics&) = delete;
   Nics& operator=(const Nics&) = delete;

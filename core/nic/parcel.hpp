@@ -44,7 +44,6 @@ struct Parcel {
   }
 };
 static_assert(static_cast<unsigned>(Step::count) <= 1U << Parcel::step_bits);
-static_assert(Parcel::step_bits == background_bits && static_cast<unsigned>(Step::count) <= background_mark);
 
 struct Journey {
   EndpointId from;

@@ -30,7 +30,7 @@ void look_ahead(const Arrivals& arrivals, const Recipient& recipient) {
 
 }  // namespace
 
-Transport::Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient)
+Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Recipient& recipient)
     : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_) {
   engine_.attach(ComponentClass::nic, *this);
   network_.connect(*this);

@@ -31,7 +31,7 @@ enum class Fetched : std::uint8_t { nothing, command, payload };
 
 class Transport final : public Handler, public TransferSink {
  public:
-  Transport(Engine& engine, Network& network, const NicSpec& spec, Recipient& recipient);
+  Transport(Engine& engine, Carrier& network, const NicSpec& spec, Recipient& recipient);
 
   // An end-point that is opened again stays on its node.
   void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {},
@@ -130,7 +130,7 @@ class Transport final : public Handler, public TransferSink {
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
   Engine& engine_;
-  Network& network_;
+  Carrier& network_;
   NicSpec spec_;
   Recipient& recipient_;
   HostPaths paths_;

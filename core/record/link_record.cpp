@@ -7,24 +7,24 @@
 
 namespace dryfly {
 
-void LinkRecord::carried(const CarriedFrame& frame) {
-  Link& link = links_[frame.port];
-  // Heads that a switch's drawn latency would put out of order seem to have started late: no two frames share a link.
-  const std::uint64_t busy_from_ps = std::max(frame.start_ps, link.busy_until_ps);
-  link.busy_until_ps = busy_from_ps + (frame.end_ps - frame.start_ps);
+void LinkRecord::carried(const CarriedPiece& piece) {
+  Link& link = links_[piece.port];
+  // Heads that a switch's drawn latency would put out of order seem to have started late: no two pieces share a link.
+  const std::uint64_t busy_from_ps = std::max(piece.start_ps, link.busy_until_ps);
+  link.busy_until_ps = busy_from_ps + (piece.end_ps - piece.start_ps);
   spread(link, busy_from_ps, link.busy_until_ps, [](Step& step, std::uint64_t ps) { step.busy_ps += ps; });
-  if (frame.acknowledgement) return;
-  if (frame.start_ps >= start_ps_) step_at(link, frame.start_ps - start_ps_).data_bytes += frame.frame_bytes;
-  if (frame.packet >= at_switch_since_.size()) at_switch_since_.resize(frame.packet + std::size_t{1}, never.ps);
-  std::uint64_t& since_ps = at_switch_since_[frame.packet];
-  if (since_ps <= frame.start_ps) {
-    const std::uint64_t wait_ps = frame.start_ps - since_ps;
+  if (piece.acknowledgement) return;
+  if (piece.start_ps >= start_ps_) step_at(link, piece.start_ps - start_ps_).data_bytes += piece.bytes;
+  if (piece.piece >= at_switch_since_.size()) at_switch_since_.resize(piece.piece + std::size_t{1}, never.ps);
+  std::uint64_t& since_ps = at_switch_since_[piece.piece];
+  if (since_ps <= piece.start_ps) {
+    const std::uint64_t wait_ps = piece.start_ps - since_ps;
     ++link.waits[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(wait_ps)), wait_bins - 1)];
     link.longest_wait_ps = std::max(link.longest_wait_ps, wait_ps);
-    spread(link, since_ps, frame.start_ps,
-           [&](Step& step, std::uint64_t ps) { step.waiting_byte_ps += ps * frame.frame_bytes; });
+    spread(link, since_ps, piece.start_ps,
+           [&](Step& step, std::uint64_t ps) { step.waiting_byte_ps += ps * piece.bytes; });
   }
-  since_ps = frame.to_nic ? never.ps : frame.now_ps;  // the number may be given to another packet
+  since_ps = piece.to_nic ? never.ps : piece.now_ps;  // the number may be given to another packet
 }
 
 LinkRecord::Step& LinkRecord::step_at(Link& link, std::uint64_t since_start_ps) {

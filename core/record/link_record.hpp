@@ -1,9 +1,9 @@
 // What the links of a run have carried, over time: for each link that was used, how long it was busy, the bytes of data
-// frames, and how many bytes waited for it, in equal steps of time; and how long frames waited at outputs, as a
+// pieces, and how many bytes waited for it, in equal steps of time; and how long pieces waited at outputs, as a
 // histogram. The steps begin at a microsecond and double whenever the run outgrows them, so that the record stays
 // small however long the run is.
 //
-// A frame waits at a switch from the instant at which its head could leave until it does. What acknowledgements do
+// A piece waits at a switch from the instant at which its head could leave until it does. What acknowledgements do
 // counts as busy time only.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace dryfly {
 
-class LinkRecord final : public FabricObserver {
+class LinkRecord final : public NetworkObserver {
  public:
   static constexpr std::size_t most_steps = 512;
   static constexpr std::size_t wait_bins = 40;  // bin 0: none; bin n: from 2^(n-1) to 2^n - 1 picoseconds
@@ -35,7 +35,7 @@ class LinkRecord final : public FabricObserver {
 
   explicit LinkRecord(std::uint64_t start_ps) : start_ps_(start_ps) {}
 
-  void carried(const CarriedFrame& frame) override;
+  void carried(const CarriedPiece& piece) override;
 
   std::uint64_t step_ps() const { return step_ps_; }
   // By driving port, those that have carried anything.

@@ -7,13 +7,16 @@
 
 namespace dryfly::storage {
 
-StorageTraffic::StorageTraffic(Engine& engine, Network& network, Plan plan, const Framing& framing)
+StorageTraffic::StorageTraffic(Engine& engine, Carrier& network, Plan plan, const Framing& framing)
     : engine_(engine),
       plan_(std::move(plan)),
-      network_(engine, network, *this),
+      shared_(engine, network),
+      own_(shared_.open_share()),
+      job_(shared_.open_share()),
       framing_(framing),
       totals_(plan_.streams.size()) {
   engine.attach(ComponentClass::background, *this);
+  own_.connect(*this);
   for (const NicId nic : plan_.servers) servers_.push_back({.nic = nic, .busy_until = {}});
   for (std::uint32_t stream = 0; stream < plan_.streams.size(); ++stream) {
     for (const NicId nic : plan_.streams[stream].clients) clients_.push_back({.stream = stream, .nic = nic});
@@ -66,7 +69,7 @@ void StorageTraffic::begin(std::uint32_t index) {
   submit(number, Step::request);
   client.due = client.due + transmission_time(stream.transfer, stream.rate);
   schedule(std::max(client.due, engine_.now()), Kind::begin, index);
-  if (network_.stops_without_job()) engine_.lower_limit(Instant{engine_.now().ps + 1});
+  if (job_.stops_engine_when_idle()) engine_.lower_limit(Instant{engine_.now().ps + 1});
 }
 
 void StorageTraffic::requested(std::uint32_t number) {
@@ -103,7 +106,7 @@ void StorageTraffic::submit(std::uint32_t number, Step step) {
   NicCounters& source = counters_.try_emplace(transfer.source, NicCounters{.nic = transfer.source}).first->second;
   NicCounters& target = counters_.try_emplace(transfer.target, NicCounters{.nic = transfer.target}).first->second;
   count_transfer(source, target, transfer, step == Step::data && !reads, framing_);
-  network_.submit_background(transfer);
+  own_.submit(transfer);
 }
 
 void StorageTraffic::delivered(std::uint32_t handle, std::uint32_t) {
@@ -166,7 +169,7 @@ std::uint32_t StorageTraffic::take_exchange() {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(exchanges_.size()));
     exchanges_.emplace_back();
-    DRYFLY_CHECK(exchanges_.size() < std::size_t{1} << (32 - step_bits - background_bits));
+    DRYFLY_CHECK(exchanges_.size() < std::size_t{1} << (32 - step_bits));
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();

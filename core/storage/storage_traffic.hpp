@@ -18,8 +18,8 @@
 
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
+#include "core/network/shared_network.hpp"
 #include "core/nic/counters.hpp"
-#include "core/storage/shared_network.hpp"
 #include "core/storage/storage_plan.hpp"
 
 namespace dryfly::storage {
@@ -35,10 +35,12 @@ struct StreamTotals {
 
 class StorageTraffic final : private Handler, private TransferSink {
  public:
-  StorageTraffic(Engine& engine, Network& network, Plan plan, const Framing& framing);
+  // Takes the whole network and leaves a share of it to the job.
+  StorageTraffic(Engine& engine, Carrier& network, Plan plan, const Framing& framing);
 
   // Where the job connects and submits.
-  SharedNetwork& network() { return network_; }
+  SharedNetwork::Share& network() { return job_; }
+  const SharedNetwork::Share& network() const { return job_; }
 
   void start(Instant at);
   // No exchange begins any more; those under way take their course.
@@ -95,7 +97,9 @@ class StorageTraffic final : private Handler, private TransferSink {
 
   Engine& engine_;
   Plan plan_;
-  SharedNetwork network_;
+  SharedNetwork shared_;
+  SharedNetwork::Share& own_;
+  SharedNetwork::Share& job_;
   Framing framing_;
   Instant start_{};
   bool stopped_ = false;

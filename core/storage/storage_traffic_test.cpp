@@ -124,8 +124,8 @@ TEST_CASE("the engine stops when the job has nothing in the network, though othe
   transfer.target = {25};
   transfer.size = {1'000'000};
   stand.traffic.network().submit(transfer);
-  while (stand.traffic.network().job_transfers() != 0) {
-    stand.traffic.network().stop_without_job(true);
+  while (stand.traffic.network().under_way() != 0) {
+    stand.traffic.network().stop_engine_when_idle(true);
     stand.engine.run(never);
   }
   // 1 MB takes 41 us at 24.2 GB/s, more beside the writes, and its acknowledgement a few.
@@ -146,8 +146,8 @@ TEST_CASE("a job's transfer takes longer beside reads into its NIC, and the same
     transfer.size = {4'000'000};
     const Instant begun = stand.engine.now();
     stand.traffic.network().submit(transfer);
-    while (stand.traffic.network().job_transfers() != 0) {
-      stand.traffic.network().stop_without_job(true);
+    while (stand.traffic.network().under_way() != 0) {
+      stand.traffic.network().stop_engine_when_idle(true);
       stand.engine.run(never);
     }
     return (stand.job_delivered - begun).ps;

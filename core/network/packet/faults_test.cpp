@@ -93,7 +93,7 @@ TEST_CASE("a packet that meets a flap is sent again after the time-out epoch, an
       rig.check_nothing_lost();
       CHECK(rig.outcomes[0].delivered_ps == row.delivered_ps);
       CHECK(rig.faults().network_timeouts == row.timeouts);
-      CHECK(rig.faults().packets_lost == row.timeouts);
+      CHECK(rig.faults().pieces_lost == row.timeouts);
     }
   }
 }
@@ -106,13 +106,13 @@ TEST_CASE("the health of a link says how often and how long it was down, what it
                      {"absent", "n7", 0, 0, ""}}));
   rig.submit_at(2 * s, transfer_between(0, 2, 2048, false));
   rig.engine.run(Instant{10 * s});
-  using State = fabric::LinkHealth::State;
+  using State = LinkHealth::State;
   // Both directions of both cables; the one that is not there has no health.
-  const std::vector<fabric::LinkHealth> at_5 = rig.network.link_health(Instant{5 * s});
+  const std::vector<LinkHealth> at_5 = rig.network.link_health(Instant{5 * s});
   REQUIRE(at_5.size() == 4);
   std::uint64_t lost = 0;
-  for (const fabric::LinkHealth& link : at_5) {
-    lost += link.packets_lost;
+  for (const LinkHealth& link : at_5) {
+    lost += link.pieces_lost;
     if (link.state == State::fewer_lanes) {
       CHECK(link.fewer_lanes_ps == 0);
       continue;
@@ -121,10 +121,10 @@ TEST_CASE("the health of a link says how often and how long it was down, what it
     CHECK(link.times_down == 1);
     CHECK(link.down_ps == 3 * s);
   }
-  CHECK(lost == rig.faults().packets_lost);
+  CHECK(lost == rig.faults().pieces_lost);
   CHECK(lost > 0);
   std::uint64_t down = 0;
-  for (const fabric::LinkHealth& link : rig.network.link_health(Instant{10 * s})) {
+  for (const LinkHealth& link : rig.network.link_health(Instant{10 * s})) {
     if (link.state != State::down) {
       CHECK(link.state == State::up);
       CHECK(link.fewer_lanes_ps == 2 * s);
@@ -199,8 +199,8 @@ TEST_CASE("a flap in the middle of a run: all is delivered once, ordered traffic
       }
       rig.check_nothing_lost();
       CHECK(rig.faults().network_timeouts > 0);
-      CHECK(rig.faults().packets_lost > 0);
-      CHECK(rig.faults().packets_sent_again > 0);
+      CHECK(rig.faults().pieces_lost > 0);
+      CHECK(rig.faults().pieces_sent_again > 0);
       CHECK(rig.failures.empty());
       for (std::uint32_t source = 0; source < 8; ++source) {
         for (std::uint32_t target = 0; target < 8; ++target) {
@@ -239,7 +239,7 @@ TEST_CASE("a dead global link loses packets until the sweep at 10 s, and none af
       rig.submit_at(row.from_ps + n * 1'000'000, transfer_between(nic, 8 + n % 8, 2048, false));
     }
     rig.check_nothing_lost();
-    CHECK((rig.faults().packets_lost > 0) == row.loses);
+    CHECK((rig.faults().pieces_lost > 0) == row.loses);
     CHECK((rig.faults().network_timeouts > 0) == row.loses);
     CHECK(rig.failures.empty());
   }
@@ -255,7 +255,7 @@ TEST_CASE("the switch of a dead link knows at once and takes another") {
     rig.submit_at(3 * s + n * 1'000'000, transfer_between(2 * dead.near.value, 8 + n % 8, 2048, false));
   }
   rig.check_nothing_lost();
-  CHECK(rig.faults().packets_lost == 0);
+  CHECK(rig.faults().pieces_lost == 0);
 }
 
 TEST_CASE("a switch or link that is drained loses no packet, ordered flows that never pause included") {
@@ -282,7 +282,7 @@ TEST_CASE("a switch or link that is drained loses no packet, ordered flows that 
       }
     }
     rig.check_nothing_lost();
-    CHECK((rig.faults().packets_lost > 0) == row.loses);
+    CHECK((rig.faults().pieces_lost > 0) == row.loses);
     CHECK((rig.faults().network_timeouts > 0) == row.loses);
   }
 }
@@ -345,7 +345,7 @@ TEST_CASE("links that are absent are never taken, and a scenario names what is w
   FaultRig rig(with({{"absent", "s0-s1", 0, 0, ""}}));
   for (std::uint32_t n = 0; n < 20; ++n) rig.submit_at(1 + n, transfer_between(0, 2, 4096, n % 2 == 0));
   rig.check_nothing_lost();
-  CHECK(rig.faults().packets_lost == 0);
+  CHECK(rig.faults().pieces_lost == 0);
   for (const auto& outcome : rig.outcomes) CHECK(outcome.switch_hops == 2);
 
   const std::vector<NicId> job = {{0}, {1}, {2}};  // two on s0, one on s1

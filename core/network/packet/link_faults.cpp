@@ -131,7 +131,7 @@ std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
       return std::any_of(spans.begin(), spans.end(),
                          [&](const Span& span) { return span.from_ps <= until_ps && until_ps < span.until_ps; });
     };
-    LinkHealth health{.port = link.port, .packets_lost = link.packets_lost, .replays = link.replayed};
+    LinkHealth health{.port = link.port, .pieces_lost = link.packets_lost, .replays = link.replayed};
     std::tie(health.down_ps, health.times_down) = covered(link.down);
     health.fewer_lanes_ps = covered(narrow).first;
     health.drained_ps = covered(link.drains).first;

@@ -12,27 +12,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/contract/network.hpp"
 #include "core/network/packet/fault_plan.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
-
-// How a link that the plan concerns has fared from the start to some instant, and how it is then.
-struct LinkHealth {
-  enum class State : std::uint8_t { up, fewer_lanes, drained, down };
-  std::uint32_t port = 0;  // that drives the link
-  State state = State::up;
-  std::uint64_t times_down = 0;
-  std::uint64_t down_ps = 0;
-  std::uint64_t fewer_lanes_ps = 0;
-  std::uint64_t drained_ps = 0;  // ordered out of the routes; from some time on also down
-  std::uint64_t packets_lost = 0;
-  std::uint64_t replays = 0;
-
-  bool has_had_trouble() const {
-    return state != State::up || (down_ps | fewer_lanes_ps | drained_ps | packets_lost | replays) != 0;
-  }
-};
 
 class LinkFaults {
  public:

@@ -77,7 +77,7 @@ TEST_CASE("under overload everything arrives, bytes and credits are conserved, a
         CHECK(rig.network.credit_bytes_outstanding() == 0);
         CHECK(rig.acknowledged_count == rig.transfers.size());
         CHECK(rig.network.totals().payload_bytes == rig.submitted_bytes);
-        CHECK(rig.network.totals().packets == packets);
+        CHECK(rig.network.totals().pieces == packets);
         check_order_of_flows(rig);
       }
     }

@@ -239,11 +239,11 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
-  totals_.packets += 1;
-  totals_.packet_hops += switch_hops + 2;
+  totals_.pieces += 1;
+  totals_.piece_hops += switch_hops + 2;
   totals_.payload_bytes += packet.frame_bytes - header_.count;
 
-  totals_.packets_of[packet.traffic_class] += 1;
+  totals_.pieces_of[packet.traffic_class] += 1;
   totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
 
   answer(port, index, packet);
@@ -392,9 +392,9 @@ NetworkTotals NicPorts::totals() const {
   NetworkTotals totals = totals_;
   if (retry_ == nullptr) return totals;
   totals.faults.network_timeouts = retry_->timeouts();
-  totals.faults.packets_lost = retry_->packets_lost();
-  totals.faults.packets_refused = retry_->packets_refused();
-  totals.faults.packets_sent_again = retry_->packets_sent_again();
+  totals.faults.pieces_lost = retry_->packets_lost();
+  totals.faults.pieces_refused = retry_->packets_refused();
+  totals.faults.pieces_sent_again = retry_->packets_sent_again();
   totals.faults.transfers_failed = retry_->transfers_failed();
   return totals;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/contract/observer.hpp"
 #include "core/network/packet/fabric_spec.hpp"
 #include "core/network/packet/link_faults.hpp"
 #include "core/network/packet/links.hpp"
@@ -73,7 +74,7 @@ struct PacketNetwork::Parts {
   }
 
   // The frame whose arrival the event is; it tells all about the link it came by.
-  void show(Event event, FabricObserver& observer) const {
+  void show(Event event, NetworkObserver& observer) const {
     const bool head = fabric::kind_of(event) == EventKind::head_at_switch;
     if (!head && fabric::kind_of(event) != EventKind::packet_at_nic &&
         fabric::kind_of(event) != EventKind::acknowledgement_at_nic) {
@@ -81,18 +82,18 @@ struct PacketNetwork::Parts {
     }
     const fabric::Packet& packet = packets[fabric::packet_of(event)];
     const std::uint32_t driver = links[fabric::port_of(event)].peer;
-    CarriedFrame frame;
-    frame.port = driver;
-    frame.packet = fabric::packet_of(event);
-    frame.acknowledgement = packet.kind != fabric::PacketKind::data;
-    frame.frame_bytes = packet.frame_bytes;
-    frame.now_ps = event.at_ps;
-    const std::uint64_t length_ps = frame.acknowledgement ? switches.acknowledgement_ps() : packet.transmission_ps;
+    CarriedPiece piece;
+    piece.port = driver;
+    piece.piece = fabric::packet_of(event);
+    piece.acknowledgement = packet.kind != fabric::PacketKind::data;
+    piece.bytes = packet.frame_bytes;
+    piece.now_ps = event.at_ps;
+    const std::uint64_t length_ps = piece.acknowledgement ? switches.acknowledgement_ps() : packet.transmission_ps;
     const std::uint64_t way_ps = links[driver].flight_ps + (head ? links.latency_ps(packet) : length_ps);
-    frame.to_nic = !head;
-    frame.start_ps = event.at_ps - way_ps;
-    frame.end_ps = frame.start_ps + length_ps;
-    observer.carried(frame);
+    piece.to_nic = !head;
+    piece.start_ps = event.at_ps - way_ps;
+    piece.end_ps = piece.start_ps + length_ps;
+    observer.carried(piece);
   }
 
   [[gnu::cold, gnu::noinline]] void handle_trouble(Event event) {
@@ -149,12 +150,20 @@ void PacketNetwork::receive(const fabric::Crossing& crossing) {
 std::uint32_t PacketNetwork::balance() const { return parts_->packets.in_use() + parts_->transfers.in_use(); }
 
 void PacketNetwork::connect(TransferSink& sink) {
+  DRYFLY_CHECK(sink_ == nullptr);
   sink_ = &sink;
   parts_->nics.connect(sink);
 }
 
+bool PacketNetwork::takes_ordered() const { return !parts_->links.in_regions(); }
+
+void PacketNetwork::observe(NetworkObserver* observer) {
+  DRYFLY_CHECK(!parts_->links.in_regions());
+  observer_ = observer;
+}
+
 void PacketNetwork::restart(Instant start) {
-  DRYFLY_CHECK(at_rest());
+  DRYFLY_CHECK(at_rest() && !parts_->links.in_regions() && start >= engine_.now());
   parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, start);
   if (sink_ != nullptr) parts_->nics.connect(*sink_);
 }
@@ -248,11 +257,14 @@ NetworkTotals PacketNetwork::totals() const {
 
 std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
 
-std::vector<fabric::LinkHealth> PacketNetwork::link_health(Instant until) const {
-  return parts_->faults ? parts_->faults->health(until.ps) : std::vector<fabric::LinkHealth>{};
+std::vector<LinkHealth> PacketNetwork::link_health(Instant until) const {
+  return parts_->faults ? parts_->faults->health(until.ps) : std::vector<LinkHealth>{};
 }
 
-bool PacketNetwork::at_rest() const { return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0; }
+bool PacketNetwork::at_rest() const {
+  DRYFLY_CHECK(!parts_->links.in_regions());
+  return parts_->transfers.in_use() == 0 && parts_->packets.in_use() == 0;
+}
 
 std::uint64_t PacketNetwork::credit_bytes_outstanding() const { return parts_->links.credits_outstanding(); }
 

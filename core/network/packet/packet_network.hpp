@@ -25,14 +25,14 @@ namespace dryfly {
 namespace fabric {
 struct Region;
 struct Crossing;
-struct LinkHealth;
 }  // namespace fabric
 
 class PacketNetwork final : public Network, private Handler {
  public:
   // Throws SpecError. The engine and the dragonfly must outlive it; it is the engine's handler of fabric events.
   PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec);
-  // One region of a network: the group of `region`, its NICs and its end of each link. Without faults.
+  // One region of a network: the group of `region`, its NICs and its end of each link. Without faults. It takes
+  // unordered transfers only, is neither restarted nor observed, and whether it is at rest only all regions know.
   PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const Spec& spec, const fabric::Region& region);
   ~PacketNetwork() override;
   PacketNetwork(const PacketNetwork&) = delete;
@@ -40,29 +40,21 @@ class PacketNetwork final : public Network, private Handler {
 
   void connect(TransferSink& sink) override;
   void submit(const Transfer& transfer) override;
-  NetworkTotals totals() const override;
-  // Of the NICs that have had any; their sum is network_timeouts of the totals.
-  std::map<NicId, NicTimeouts> timeouts_by_nic() const;
-  // Of every link that faults of the spec concern, from the start of virtual time to `until`.
-  std::vector<fabric::LinkHealth> link_health(Instant until) const;
+  bool takes_ordered() const override;
   bool at_rest() const override;
+  void restart(Instant start) override;
+  void end_faults() override;
+  NetworkTotals totals() const override;
+  std::map<NicId, NicTimeouts> timeouts_by_nic() const override;
+  std::vector<LinkHealth> link_health(Instant until) const override;
+  std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const override;
+  std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>& nics) const override;
+  void observe(NetworkObserver* observer) override;
+
   // What another region has sent. Its instant must not lie before engine.now().
   void receive(const fabric::Crossing& crossing);
   // Packets and transfers taken less given back by this region, modulo 2^32; the sum over all regions counts them.
   std::uint32_t balance() const;
-  // At rest: becomes as newly built, so that what follows does not depend on what has been. Faults that the spec
-  // tells of begin to count now, at `start`; before, only links that are absent for good make a difference.
-  void restart(Instant start);
-  // Nothing goes wrong from now on.
-  void end_faults();
-  // Two of these NICs that what is absent for good has cut off from each other, or of which one has no cable.
-  std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const;
-
-  // One of these NICs whose link a drain in the spec takes out, and the field that says so.
-  std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>& nics) const;
-
-  // From now on the observer is told of every frame on every link; none to stop.
-  void observe(FabricObserver* observer) { observer_ = observer; }
 
   // Bytes of credit that are not back at their senders at engine.now(), over all links. Looks at every link: for
   // tests and reports. 0 whenever at_rest().
@@ -79,7 +71,7 @@ class PacketNetwork final : public Network, private Handler {
   const Dragonfly& dragonfly_;
   const Spec spec_;
   TransferSink* sink_ = nullptr;
-  FabricObserver* observer_ = nullptr;
+  NetworkObserver* observer_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -63,7 +63,7 @@ TEST_CASE("a class that the profile lacks travels as the default, and every clas
   const NetworkTotals totals = rig.network.totals();
   CHECK(totals.bytes_of[0] == 10'000);
   CHECK(totals.bytes_of[2] == 20'000);
-  CHECK(totals.packets_of[0] + totals.packets_of[2] == totals.packets);
+  CHECK(totals.pieces_of[0] + totals.pieces_of[2] == totals.pieces);
   CHECK(rig.network.credit_bytes_outstanding() == 0);
 }
 

@@ -45,7 +45,7 @@ RegionalNetwork::~RegionalNetwork() = default;
 
 Engine& RegionalNetwork::engine(GroupId group) { return parts_[group.value]->engine; }
 
-Network& RegionalNetwork::network(GroupId group) { return parts_[group.value]->network; }
+Carrier& RegionalNetwork::network(GroupId group) { return parts_[group.value]->network; }
 
 // What the others have for this region.
 void RegionalNetwork::collect(std::uint32_t group, Instant limit) {
@@ -95,11 +95,11 @@ NetworkTotals RegionalNetwork::totals() const {
   NetworkTotals sum;
   for (const std::unique_ptr<Part>& part : parts_) {
     const NetworkTotals totals = part->network.totals();
-    sum.packets += totals.packets;
-    sum.packet_hops += totals.packet_hops;
+    sum.pieces += totals.pieces;
+    sum.piece_hops += totals.piece_hops;
     sum.payload_bytes += totals.payload_bytes;
-    for (std::size_t index = 0; index < sum.packets_of.size(); ++index) {
-      sum.packets_of[index] += totals.packets_of[index];
+    for (std::size_t index = 0; index < sum.pieces_of.size(); ++index) {
+      sum.pieces_of[index] += totals.pieces_of[index];
       sum.bytes_of[index] += totals.bytes_of[index];
     }
   }

@@ -32,7 +32,8 @@ class RegionalNetwork {
   RegionalNetwork& operator=(const RegionalNetwork&) = delete;
 
   Engine& engine(GroupId group);
-  Network& network(GroupId group);
+  // Where the NICs of the group submit.
+  Carrier& network(GroupId group);
 
   // Runs until nothing is left to do, by so many threads.
   void run(std::uint32_t threads);

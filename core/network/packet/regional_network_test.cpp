@@ -15,7 +15,7 @@ struct Order {
 // What the workload of one group needs: who submits, and where the outcome is noted. No two groups write one outcome
 // field: deliveries are the target's, acknowledgements the source's.
 struct Side : TransferSink, Handler {
-  Side(Engine& its_engine, Network& its_network, const std::vector<Order>& all, std::vector<Rig::Outcome>& noted)
+  Side(Engine& its_engine, Carrier& its_network, const std::vector<Order>& all, std::vector<Rig::Outcome>& noted)
       : engine(its_engine), network(its_network), orders(all), outcomes(noted) {
     engine.attach(ComponentClass::workload, *this);
     network.connect(*this);
@@ -28,7 +28,7 @@ struct Side : TransferSink, Handler {
   void acknowledged(std::uint32_t handle) override { outcomes[handle].acknowledged_ps = engine.now().ps; }
 
   Engine& engine;
-  Network& network;
+  Carrier& network;
   const std::vector<Order>& orders;
   std::vector<Rig::Outcome>& outcomes;
 };

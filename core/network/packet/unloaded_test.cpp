@@ -75,7 +75,7 @@ TEST_CASE("one packet on one switch takes its serialisation, two flights and one
   CHECK(rig.outcomes[0].delivered_ps == 1'000 + 372'880);
   CHECK(rig.outcomes[0].acknowledged_ps == 1'000 + 372'880 + 1'280 + 370'000);
   CHECK(rig.outcomes[0].switch_hops == 0);
-  CHECK(rig.network.totals().packet_hops == 2);
+  CHECK(rig.network.totals().piece_hops == 2);
 }
 
 TEST_CASE("a transfer alone in the fabric takes what the closed form says, to the picosecond") {

@@ -1,0 +1,109 @@
+// A network that keeps the contract and has no links: every transfer takes the same time, but as a test says otherwise.
+// Flight 1,000 ns, acknowledgement 700 ns after delivery, three hops. A NIC that is cut off takes and gives nothing
+// any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/contract/network.hpp"
+#include "core/engine/engine.hpp"
+
+namespace dryfly {
+
+class FakeNetwork final : public Network, public Handler {
+ public:
+  explicit FakeNetwork(Engine& engine) : engine_(engine) { engine_.attach(ComponentClass::fabric, *this); }
+
+  void connect(TransferSink& sink) override {
+    DRYFLY_CHECK(sink_ == nullptr);
+    sink_ = &sink;
+  }
+  bool takes_ordered() const override { return true; }
+  void submit(const Transfer& transfer) override {
+    DRYFLY_CHECK(transfer.source != transfer.target);
+    submitted.push_back({engine_.now(), transfer, fate_of(transfer)});
+    const std::uint64_t index = submitted.size() - 1;
+    const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1'000'000};
+    engine_.schedule(engine_.now() + flight, index << 1);
+    engine_.schedule(engine_.now() + flight + acknowledgement_time, index << 1 | 1);
+    in_flight += 2;
+  }
+
+  bool at_rest() const override { return in_flight == 0; }
+  void restart(Instant start) override {
+    DRYFLY_CHECK(at_rest() && start >= engine_.now());
+    submitted.clear();
+    totals_ = {};
+    timeouts_.clear();
+  }
+  void end_faults() override { cut_.clear(); }
+  NetworkTotals totals() const override { return totals_; }
+  std::map<NicId, NicTimeouts> timeouts_by_nic() const override { return timeouts_; }
+  std::vector<LinkHealth> link_health(Instant) const override { return {}; }
+  std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>&) const override { return std::nullopt; }
+  std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>&) const override {
+    return std::nullopt;
+  }
+  void observe(NetworkObserver*) override {}
+
+  void cut(NicId nic) { cut_.insert(nic); }
+
+  enum class Fate : std::uint8_t { arrives, unanswered, lost };
+  struct Submission {
+    Instant at;
+    Transfer transfer;
+    Fate fate = Fate::arrives;
+  };
+  std::vector<Submission> submitted;
+  std::function<Duration(std::uint64_t)> unordered_flight;
+  std::function<Fate(const Transfer&)> fate;  // the source hears of a failure when it would have heard of success
+  Duration acknowledgement_time{700'000};
+  std::uint64_t in_flight = 0;
+
+ private:
+  Fate fate_of(const Transfer& transfer) const {
+    if (cut_.contains(transfer.source) || cut_.contains(transfer.target)) return Fate::lost;
+    return fate ? fate(transfer) : Fate::arrives;
+  }
+  void handle(Event event) override {
+    --in_flight;
+    const Submission submission = submitted[event.key >> 1];
+    const Transfer& transfer = submission.transfer;
+    if ((event.key & 1) == 0) {
+      if (submission.fate == Fate::lost) return;
+      count(transfer);
+      return sink_->delivered(transfer.handle, hops);
+    }
+    if (submission.fate == Fate::arrives) return sink_->acknowledged(transfer.handle);
+    NicTimeouts& timeouts = timeouts_[transfer.source];
+    ++(transfer.ordered ? timeouts.ordered : timeouts.unordered);
+    ++totals_.faults.network_timeouts;
+    ++totals_.faults.transfers_failed;
+    sink_->failed(transfer.handle, submission.fate == Fate::unanswered);
+  }
+  void count(const Transfer& transfer) {
+    const auto traffic_class = static_cast<std::size_t>(transfer.traffic_class);
+    ++totals_.pieces;
+    totals_.piece_hops += hops + 2;
+    totals_.payload_bytes += transfer.size.count;
+    ++totals_.pieces_of[traffic_class];
+    totals_.bytes_of[traffic_class] += transfer.size.count;
+  }
+
+  static constexpr std::uint32_t hops = 3;
+
+  Engine& engine_;
+  TransferSink* sink_ = nullptr;
+  std::set<NicId> cut_;
+  NetworkTotals totals_;
+  std::map<NicId, NicTimeouts> timeouts_;
+};
+
+}  // namespace dryfly
