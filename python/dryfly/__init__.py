@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dryfly.case.case import Case
     from dryfly.result.details import Result
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Case", "DryflyError", "Result", "RunError", "RunFailed", "UserError", "run_case", "simulate", "sweep"]
 
 _PLACES = {
