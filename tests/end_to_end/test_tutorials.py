@@ -1,7 +1,11 @@
-"""What docs/tutorial shows is what happens: each page's files are written, its commands run, its output compared."""
+"""What docs/tutorial shows is what happens: each page's files are written, its commands run, its output compared.
+
+A block `page` names an HTML page that a command before it has written, and lines of it.
+"""
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -41,6 +45,17 @@ def test_dots_stand_for_anything_and_all_else_for_itself() -> None:
     assert not matches(["a."], "ab\n")
 
 
+def words(page: str) -> str:
+    """The text of an HTML page without its pictures, a space between words."""
+    text = re.sub(r"<(svg|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def test_a_line_of_a_page_is_its_words_without_tags_and_pictures() -> None:
+    page = "<table><tr><td>g0&gt;g1</td><td>31 %</td></tr></table><svg><text>axis</text></svg>"
+    assert words(page) == "g0>g1 31 %"
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_tutorial_shows_what_happens(name: str, tmp_path: Path) -> None:
     text = (TUTORIALS / name).read_text(encoding="utf-8")
@@ -49,6 +64,10 @@ def test_a_tutorial_shows_what_happens(name: str, tmp_path: Path) -> None:
         file_name = FILE_NAME.match(block.split("\n", 1)[0])
         if file_name:
             (tmp_path / file_name[1]).write_text(block)
+        if language == "page":
+            page, *lines = block.splitlines()
+            text_of_page = words((tmp_path / page).read_text(encoding="utf-8"))
+            assert [line for line in lines if " ".join(line.split()) not in text_of_page] == []
         if language != "console":
             continue
         for command, shown in steps(block):
