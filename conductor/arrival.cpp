@@ -60,14 +60,14 @@ void Conductor::admit(const Visit& visit) {
   if (served()) {
     prepare_seat(rank);
   } else if (rank.state != RankState::absent) {
-    return refuse("process " + std::to_string(rank.pid) + " is this rank already");
+    return refuse("process " + std::to_string(rank.process.pid) + " is this rank already");
   }
   if (!may_reach_memory_of(hello.pid)) segment_.header().cross_memory_allowed = 0;
-  rank.pid = hello.pid;
-  rank.libmpi = hello.libmpi_path;
-  rank.libfabric = hello.libfabric_path;
-  rank.program = hello.program_path;
-  rank.line = visit.socket;
+  rank.process.pid = hello.pid;
+  rank.process.libmpi = hello.libmpi_path;
+  rank.process.libfabric = hello.libfabric_path;
+  rank.process.program = hello.program_path;
+  rank.process.line = visit.socket;
   set_state(rank, served() ? RankState::away : RankState::starting, never.ps);
 
   welcome.accepted = 1;
@@ -76,7 +76,7 @@ void Conductor::admit(const Visit& visit) {
   welcome.nics_per_node = topology_.nics_per_node(rank.node);
   welcome.nic_index = rank.nic_index;
   for (const Rank& other : ranks_) {
-    if (other.node != rank.node || (served() && other.tenancy == 0)) continue;
+    if (other.node != rank.node || (served() && other.process.tenancy == 0)) continue;
     if (other.id < rank.id) ++welcome.rank_on_node;
     ++welcome.ranks_on_node;
   }
@@ -94,14 +94,14 @@ void Conductor::admit(const Visit& visit) {
 // is let go, and ends itself.
 void Conductor::damaged(RankId id, const char* reason) {
   Rank& rank = ranks_[id.value];
-  if (rank.cut_off) return;
-  rank.cut_off = true;
+  if (rank.process.cut_off) return;
+  rank.process.cut_off = true;
   if (rank.state != RankState::gone) set_state(rank, RankState::away, never.ps);
   batons_.forget(rank);
-  const std::string who = std::to_string(id.value) + " " + std::to_string(rank.pid);
+  const std::string who = std::to_string(id.value) + " " + std::to_string(rank.process.pid);
   status_.say("damaged " + who + " " + reason);
   if (served()) {
-    shutdown(rank.line, SHUT_RDWR);
+    shutdown(rank.process.line, SHUT_RDWR);
   } else {
     broken_ = true;
   }
@@ -109,7 +109,7 @@ void Conductor::damaged(RankId id, const char* reason) {
 
 void Conductor::process_ended(std::uint32_t index, std::uint32_t pid) {
   Rank& rank = ranks_[index];
-  if (rank.pid != pid) return;
+  if (rank.process.pid != pid) return;
   if (served()) return seat_ended(rank);
   const bool early = !ended_;
   set_state(rank, RankState::gone, never.ps);

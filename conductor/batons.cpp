@@ -33,29 +33,29 @@ void Batons::give_back(Rank& rank, std::uint64_t at, bool acted) {
   node.holder = nobody;
   if (acted) {
     ++writes_;
-    rank.chain = 0;
+    rank.baton.chain = 0;
   }
-  if (rank.chain >= chain_max) return;
+  if (rank.baton.chain >= chain_max) return;
   for (const std::uint32_t index : node.ranks) {
     Rank& mate = ranks_[index];
     if (mate.id == rank.id || !waits_for_something(mate) || mate.state == RankState::queued) continue;
-    const std::uint64_t instant = std::max(mate.gate_at_ps, at + visibility_.ps);
-    if (instant < mate.look_ps) {
-      mate.look_ps = instant;
-      mate.look_chain = rank.chain + 1;
+    const std::uint64_t instant = std::max(mate.gate.at_ps, at + visibility_.ps);
+    if (instant < mate.baton.look_ps) {
+      mate.baton.look_ps = instant;
+      mate.baton.look_chain = rank.baton.chain + 1;
     } else {
-      mate.look_chain = std::min(mate.look_chain, rank.chain + 1);
+      mate.baton.look_chain = std::min(mate.baton.look_chain, rank.baton.chain + 1);
     }
-    if (mate.look_ps < bounds_.bound(mate.id)) bounds_.set(mate.id, mate.look_ps);
+    if (mate.baton.look_ps < bounds_.bound(mate.id)) bounds_.set(mate.id, mate.baton.look_ps);
   }
 }
 
 void Batons::let_all_look() {
   for (Rank& rank : ranks_) {
     if (rank.state != RankState::waiting && rank.state != RankState::ending) continue;
-    rank.look_ps = rank.gate_at_ps;
-    rank.look_chain = chain_max;
-    bounds_.set(rank.id, rank.gate_at_ps);
+    rank.baton.look_ps = rank.gate.at_ps;
+    rank.baton.look_chain = chain_max;
+    bounds_.set(rank.id, rank.gate.at_ps);
     open_.insert(rank.node.value);
   }
 }
@@ -106,10 +106,10 @@ void Batons::take(Rank& rank) {
   DRYFLY_CHECK(node.holder == nobody);
   node.holder = rank.id.value;
   open_.erase(rank.node.value);
-  const bool looks = rank.state != RankState::queued && bounds_.bound(rank.id) == rank.look_ps;
-  rank.chain = looks ? rank.look_chain : 0;
-  rank.look_ps = never.ps;
-  rank.look_chain = chain_max;
+  const bool looks = rank.state != RankState::queued && bounds_.bound(rank.id) == rank.baton.look_ps;
+  rank.baton.chain = looks ? rank.baton.look_chain : 0;
+  rank.baton.look_ps = never.ps;
+  rank.baton.look_chain = chain_max;
   if (looks) ++looks_;
 }
 

@@ -26,7 +26,7 @@ struct Nodes {
   void put(std::uint32_t index, RankState state, std::uint64_t at) {
     Rank& rank = ranks[index];
     rank.state = state;
-    rank.gate_at_ps = at;
+    rank.gate.at_ps = at;
     bounds.set(rank.id, at);
     batons.waits(rank);
   }

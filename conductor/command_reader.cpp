@@ -8,22 +8,22 @@ namespace dryfly {
 using wire::CommandKind;
 
 void CommandReader::drain(Rank& rank) {
-  if (rank.cut_off) return;
+  if (rank.process.cut_off) return;
   const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
-  if (rank.command_tail == head) return;
-  if (head - rank.command_tail > ring_bytes_) return parts_.outlet.damaged(rank.id, "place");
+  if (rank.commands.tail == head) return;
+  if (head - rank.commands.tail > ring_bytes_) return parts_.outlet.damaged(rank.id, "place");
   const bool was_empty = parts_.queue.is_empty(rank.id);
-  while (rank.command_tail != head) {
-    const std::uint64_t pushed = head - rank.command_tail;
-    const std::uint64_t place = rank.command_tail % ring_bytes_;
+  while (rank.commands.tail != head) {
+    const std::uint64_t pushed = head - rank.commands.tail;
+    const std::uint64_t place = rank.commands.tail % ring_bytes_;
     const std::uint64_t to_end = ring_bytes_ - place;
-    const char* record = rank.command_ring + place;
+    const char* record = rank.commands.ring + place;
     const bool wraps = reinterpret_cast<const wire::Command*>(record)->record_bytes == wire::wrap_record;
     const std::uint64_t taken = wraps && to_end < pushed ? to_end : take(rank, record, std::min(to_end, pushed));
     if (taken == 0) break;
-    rank.command_tail += taken;
+    rank.commands.tail += taken;
   }
-  rank.page->command_tail.store(rank.command_tail, std::memory_order_release);
+  rank.page->command_tail.store(rank.commands.tail, std::memory_order_release);
   if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
 }
 
@@ -33,7 +33,7 @@ std::uint64_t CommandReader::take(Rank& rank, const char* record, std::uint64_t 
   OpenCommand& open = parts_.commands[slot];
   std::memcpy(&open.command, record, sizeof open.command);
   open.rank = rank.id;
-  open.tenancy = rank.tenancy;
+  open.tenancy = rank.process.tenancy;
   if (const char* fault = fault_of(rank, open.command, room, payload)) {
     parts_.issuer.refuse(slot, fault);
     return 0;
@@ -68,7 +68,7 @@ void CommandReader::abandon(Rank& rank) {
     const std::uint32_t slot = parts_.commands.allocate();
     OpenCommand& open = parts_.commands[slot];
     open.rank = rank.id;
-    open.tenancy = rank.tenancy;
+    open.tenancy = rank.process.tenancy;
     open.command.kind = CommandKind::close_endpoint;
     open.command.endpoint = index;
     open.command.at_ps = rank.page->clock_ps.load();

@@ -63,8 +63,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
     Rank& rank = ranks_[index];
     rank.id = RankId{index};
     rank.page = &segment_.page(rank.id);
-    rank.command_ring = segment_.command_ring(rank.id);
-    rank.event_ring = segment_.event_ring(rank.id);
+    rank.commands.ring = segment_.command_ring(rank.id);
+    rank.events.ring = segment_.event_ring(rank.id);
     rank.node = NodeId{
         static_cast<std::uint32_t>(spec.number_between(0, topology_.node_count() - 1, fields::run_rank_node, {index}))};
     rank.nic_index = static_cast<std::uint32_t>(
@@ -144,37 +144,37 @@ void Conductor::look(Rank& rank) {
   const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
   if (rank.page->watches_memory.load(std::memory_order_relaxed) != 0) memory_watched_ = true;
   translator_.drain(rank);
-  if (rank.cut_off) return;
-  if (!rank.copy_waiters.empty()) flush_waiters(rank);
-  if (const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire); ends != rank.baton_ends) {
-    rank.baton_ends = ends;
+  if (rank.process.cut_off) return;
+  if (!rank.events.copy_waiters.empty()) flush_waiters(rank);
+  if (const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire); ends != rank.baton.ends) {
+    rank.baton.ends = ends;
     batons_.give_back(rank, rank.page->baton_end_ps, true);
   }
-  if (ticket == rank.gate_ticket) return;
-  rank.gate_ticket = ticket;
+  if (ticket == rank.gate.ticket) return;
+  rank.gate.ticket = ticket;
   open_gate(rank);
 }
 
 void Conductor::open_gate(Rank& rank) {
-  rank.gate_at_ps = rank.page->gate_at_ps;
-  rank.deadline_ps = wire::far_future;
+  rank.gate.at_ps = rank.page->gate_at_ps;
+  rank.gate.deadline_ps = wire::far_future;
   if (rank.state == RankState::away) rejoin(rank);
   flush(rank);
   switch (rank.page->gate_kind) {
     case wire::GateKind::poll:
       ++gates_.polls;
-      if (!started_ || ended_) return release(rank, rank.gate_at_ps);
-      return gate_wait(rank, RankState::polling, rank.gate_at_ps);
+      if (!started_ || ended_) return release(rank, rank.gate.at_ps);
+      return gate_wait(rank, RankState::polling, rank.gate.at_ps);
     case wire::GateKind::wait:
       ++gates_.waits;
       if (takes_turns(rank)) return gate_wait_in_turn(rank, RankState::waiting);
       return gate_wait(rank, RankState::waiting, never.ps);
     case wire::GateKind::wait_until:
       ++gates_.waits;
-      rank.deadline_ps = rank.page->gate_deadline_ps;
-      if (!started_ || ended_) return release(rank, rank.gate_at_ps);
+      rank.gate.deadline_ps = rank.page->gate_deadline_ps;
+      if (!started_ || ended_) return release(rank, rank.gate.at_ps);
       if (takes_turns(rank)) return gate_wait_in_turn(rank, RankState::waiting);
-      return gate_wait(rank, RankState::timed, rank.deadline_ps);
+      return gate_wait(rank, RankState::timed, rank.gate.deadline_ps);
     case wire::GateKind::start:
       return gate_start(rank);
     case wire::GateKind::end:
@@ -182,45 +182,45 @@ void Conductor::open_gate(Rank& rank) {
     case wire::GateKind::meet:
       return gate_meet(rank);
     case wire::GateKind::outside:
-      rank.outside = true;
-      return release(rank, rank.gate_at_ps);
+      rank.gate.outside = true;
+      return release(rank, rank.gate.at_ps);
     case wire::GateKind::inside:
-      rank.outside = false;
-      return release(rank, rank.gate_at_ps);
+      rank.gate.outside = false;
+      return release(rank, rank.gate.at_ps);
     case wire::GateKind::baton:
-      if (!takes_turns(rank)) return release(rank, rank.gate_at_ps);
-      set_state(rank, RankState::queued, rank.gate_at_ps);
-      return batons_.give_back(rank, rank.gate_at_ps, rank.page->gate_has_acted != 0);
+      if (!takes_turns(rank)) return release(rank, rank.gate.at_ps);
+      set_state(rank, RankState::queued, rank.gate.at_ps);
+      return batons_.give_back(rank, rank.gate.at_ps, rank.page->gate_has_acted != 0);
     case wire::GateKind::baton_back:
     case wire::GateKind::drain:
     case wire::GateKind::none:
-      return release(rank, rank.gate_at_ps);
+      return release(rank, rank.gate.at_ps);
   }
 }
 
 // A rank that was outside virtual time goes on where nothing it does can reach its NIC in the network's past.
 void Conductor::rejoin(Rank& rank) {
   const std::uint64_t least = processed_until_.ps - std::min(processed_until_.ps, lookahead_ps());
-  if (rank.gate_at_ps >= least) return;
-  rank.gate_at_ps = least;
-  rank.rejoin_ps = least;
+  if (rank.gate.at_ps >= least) return;
+  rank.gate.at_ps = least;
+  rank.gate.rejoin_ps = least;
 }
 
 void Conductor::gate_wait(Rank& rank, RankState state, std::uint64_t bound) {
   set_state(rank, state, bound);
   // Events that came while it was running are in the ring or, held back, at the front of the overflow.
-  const bool in_ring = rank.event_head != rank.page->event_tail.load(std::memory_order_acquire);
+  const bool in_ring = rank.events.head != rank.page->event_tail.load(std::memory_order_acquire);
   if (state == RankState::polling) return;
   if (in_ring) {
-    bounds_.set(rank.id, std::min(bound, rank.gate_at_ps));
+    bounds_.set(rank.id, std::min(bound, rank.gate.at_ps));
     ready_.push_back(rank.id);
-  } else if (!rank.overflow.empty()) {
-    bounds_.set(rank.id, std::min(bound, std::max(rank.gate_at_ps, rank.overflow.front().event.at_ps)));
+  } else if (!rank.events.overflow.empty()) {
+    bounds_.set(rank.id, std::min(bound, std::max(rank.gate.at_ps, rank.events.overflow.front().event.at_ps)));
   }
 }
 
 void Conductor::gate_start(Rank& rank) {
-  if (started_) return release(rank, rank.gate_at_ps);
+  if (started_) return release(rank, rank.gate.at_ps);
   // Until all are there it keeps the state `starting`; start_all() releases it.
   if (++starting_ == ranks_.size()) start_all();
 }
@@ -239,7 +239,7 @@ void Conductor::start_all() {
   status_.say("started");
   for (Rank& rank : ranks_) {
     flush(rank);
-    rank.gate_at_ps = start_.ps;
+    rank.gate.at_ps = start_.ps;
     release(rank, start_.ps);
   }
 }
@@ -262,11 +262,11 @@ void Conductor::finish_recording() {
 void Conductor::gate_end(Rank& rank) {
   if (ended_ || served()) {
     rank.page->all_ended.store(1);
-    return release(rank, rank.gate_at_ps);
+    return release(rank, rank.gate.at_ps);
   }
-  if (!rank.in_finalize) {
-    rank.in_finalize = true;
-    rank.end_ps = rank.gate_at_ps;
+  if (!rank.gate.in_finalize) {
+    rank.gate.in_finalize = true;
+    rank.gate.end_ps = rank.gate.at_ps;
     ++ending_;
   }
   if (takes_turns(rank)) {
@@ -291,7 +291,7 @@ void Conductor::end_all() {
     flush(rank);
     // A rank that has come to MPI_Finalize may be at another gate: it serves the others' messages meanwhile.
     const bool at_gate = rank.state != RankState::running && rank.state != RankState::away;
-    if (at_gate) release(rank, rank.gate_at_ps);
+    if (at_gate) release(rank, rank.gate.at_ps);
     set_state(rank, RankState::ended, never.ps);
   }
 }
@@ -300,13 +300,13 @@ void Conductor::end_all() {
 
 void Conductor::set_state(Rank& rank, RankState state, std::uint64_t bound) {
   if (rank.state == RankState::running) --running_;
-  if (rank.state == RankState::polling) by_instant_.erase({rank.gate_at_ps, rank.id.value});
-  if (rank.state == RankState::timed) by_instant_.erase({rank.deadline_ps, rank.id.value});
+  if (rank.state == RankState::polling) by_instant_.erase({rank.gate.at_ps, rank.id.value});
+  if (rank.state == RankState::timed) by_instant_.erase({rank.gate.deadline_ps, rank.id.value});
   rank.state = state;
   if (served()) rank.page->away.store(state == RankState::away ? 1 : 0, std::memory_order_seq_cst);
   if (state == RankState::running) ++running_;
-  if (state == RankState::polling) by_instant_.insert({rank.gate_at_ps, rank.id.value});
-  if (state == RankState::timed) by_instant_.insert({rank.deadline_ps, rank.id.value});
+  if (state == RankState::polling) by_instant_.insert({rank.gate.at_ps, rank.id.value});
+  if (state == RankState::timed) by_instant_.insert({rank.gate.deadline_ps, rank.id.value});
   bounds_.set(rank.id, bound);
 }
 
@@ -318,7 +318,7 @@ std::uint64_t Conductor::settle_bounds() {
     if (rank.state != RankState::running) return bound;
     const std::uint64_t clock = rank.page->clock_ps.load(std::memory_order_seq_cst);
     translator_.drain(rank);
-    if (rank.cut_off) continue;
+    if (rank.process.cut_off) continue;
     if (clock <= bound) return bound;
     bounds_.set(rank.id, clock);
   }
@@ -346,12 +346,12 @@ bool Conductor::release_ready() {
     if (takes_turns(rank)) continue;
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
-    if (!waits || rank.event_head == rank.page->event_tail.load(std::memory_order_acquire)) continue;
+    if (!waits || rank.events.head == rank.page->event_tail.load(std::memory_order_acquire)) continue;
     if (memory_watched_ && bounds_.bound(id) > processed_until_.ps) {
       ready_.push_back(id);  // memory has yet to come to that instant
       continue;
     }
-    release(rank, std::max(rank.gate_at_ps, bounds_.bound(id)));
+    release(rank, std::max(rank.gate.at_ps, bounds_.bound(id)));
     any = true;
   }
   for (auto next = by_instant_.begin(); next != by_instant_.end() && next->first < visible_until();) {
@@ -359,7 +359,7 @@ bool Conductor::release_ready() {
     Rank& rank = ranks_[index];
     ++next;  // a release takes only its own entry out of the set
     if (waits_for_copy(rank, instant)) continue;
-    release(rank, rank.state == RankState::polling ? rank.gate_at_ps : bounds_.bound(rank.id));
+    release(rank, rank.state == RankState::polling ? rank.gate.at_ps : bounds_.bound(rank.id));
     any = true;
   }
   return any;
@@ -367,22 +367,22 @@ bool Conductor::release_ready() {
 
 void Conductor::release(Rank& rank, std::uint64_t clock) {
   std::uint64_t horizon = visible_until() - 1;
-  if (!rank.overflow.empty()) horizon = std::min(horizon, rank.overflow.front().event.at_ps - 1);
+  if (!rank.events.overflow.empty()) horizon = std::min(horizon, rank.events.overflow.front().event.at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
   const bool is_told_instant = takes_turns(rank);
   const bool event_moves_clock =
       rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
   rank.page->release_clock_ps.store(
-      std::max(event_moves_clock && !is_told_instant ? 0 : clock, std::exchange(rank.rejoin_ps, 0)),
+      std::max(event_moves_clock && !is_told_instant ? 0 : clock, std::exchange(rank.gate.rejoin_ps, 0)),
       std::memory_order_relaxed);
-  if (recorder_ && event_moves_clock && clock > rank.gate_at_ps)
-    recorder_->wait({rank.gate_at_ps, clock, rank.id.value});
+  if (recorder_ && event_moves_clock && clock > rank.gate.at_ps)
+    recorder_->wait({rank.gate.at_ps, clock, rank.id.value});
   if (started_ && !ended_) {
-    set_state(rank, rank.outside ? RankState::away : RankState::running, rank.outside ? never.ps : clock);
+    set_state(rank, rank.gate.outside ? RankState::away : RankState::running, rank.gate.outside ? never.ps : clock);
   } else {
     set_state(rank, ended_ ? RankState::ended : RankState::starting, never.ps);
   }
-  rank.page->released.store(rank.gate_ticket << wire::nudge_bits, std::memory_order_seq_cst);
+  rank.page->released.store(rank.gate.ticket << wire::nudge_bits, std::memory_order_seq_cst);
   if (rank.page->asleep.load(std::memory_order_seq_cst) != 0) {
     ++gates_.wakes;
     wire::futex_wake(rank.page->released);

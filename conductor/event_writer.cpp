@@ -18,7 +18,7 @@ PendingEvent EventWriter::news_for(const Rank& rank, EndpointId endpoint, wire::
   pending.event = {};
   pending.event.kind = kind;
   pending.event.endpoint = wire::address_endpoint(endpoint.value);
-  pending.tenancy = rank.tenancy;
+  pending.tenancy = rank.process.tenancy;
   return pending;
 }
 

@@ -35,9 +35,9 @@ void Payloads::attach(PendingEvent& pending, OpenCommand& send, std::uint64_t pl
   } else {
     pending.event.flags |= event_flag::payload_memory;
     pending.event.source_buffer = send.command.buffer;
-    pending.event.source_pid = ranks_[send.rank.value].pid;
+    pending.event.source_pid = ranks_[send.rank.value].process.pid;
     send.copier = receiver;
-    send.copy_number = ++ranks_[receiver.value].copies_ordered;
+    send.copy_number = ++ranks_[receiver.value].events.copies_ordered;
   }
 }
 
@@ -65,15 +65,15 @@ std::byte* Payloads::make_result(OpenCommand& open, std::uint64_t bytes) {
 int Payloads::write(OpenCommand& open, RankId target, std::uint64_t address) {
   const std::byte* bytes = bytes_of(open);
   if (bytes == nullptr) return write_from_memory(open, target, address);
-  return memory_.write(target, ranks_[target.value].pid, address, bytes, open.command.length);
+  return memory_.write(target, ranks_[target.value].process.pid, address, bytes, open.command.length);
 }
 
 int Payloads::write_from_memory(const OpenCommand& open, RankId target, std::uint64_t address) {
   constexpr std::uint64_t piece_max = 1 << 20;
   const std::uint64_t length = open.command.length;
   std::vector<std::byte> piece(std::min(length, piece_max));
-  const std::uint32_t source_pid = ranks_[open.rank.value].pid;
-  const std::uint32_t target_pid = ranks_[target.value].pid;
+  const std::uint32_t source_pid = ranks_[open.rank.value].process.pid;
+  const std::uint32_t target_pid = ranks_[target.value].process.pid;
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, piece_max);
     int error = memory_.read(open.rank, source_pid, open.command.buffer + done, piece.data(), bytes);
@@ -87,13 +87,13 @@ int Payloads::write_from_memory(const OpenCommand& open, RankId target, std::uin
 int Payloads::read(OpenCommand& open, RankId target, std::uint64_t address) {
   std::byte* result = make_result(open, open.command.length);
   if (result == nullptr) return ENOMEM;
-  return memory_.read(target, ranks_[target.value].pid, address, result, open.command.length);
+  return memory_.read(target, ranks_[target.value].process.pid, address, result, open.command.length);
 }
 
 int Payloads::update(OpenCommand& open, RankId target, std::uint64_t address) {
   const wire::Command& command = open.command;
   const std::uint64_t bytes = bytes_at_target(command);
-  const std::uint32_t pid = ranks_[target.value].pid;
+  const std::uint32_t pid = ranks_[target.value].process.pid;
   const std::byte* operand = bytes_of(open);
   DRYFLY_CHECK(operand != nullptr);
   std::vector<std::byte> value(bytes);

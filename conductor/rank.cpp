@@ -18,22 +18,33 @@ bool write_event(const Segment& segment, Rank& rank, const PendingEvent& pending
   const auto payload = static_cast<std::uint32_t>(pending.inline_payload.size());
   const std::uint32_t bytes =
       (wire::event_bytes + payload + wire::record_granule - 1) / wire::record_granule * wire::record_granule;
-  const std::uint64_t to_end = ring - rank.event_head % ring;
+  const std::uint64_t to_end = ring - rank.events.head % ring;
   const std::uint64_t taken = rank.page->event_tail.load(std::memory_order_acquire);
-  const bool rewinds = taken == rank.event_head && ring - to_end >= wire::ring_rewind_bytes;
+  const bool rewinds = taken == rank.events.head && ring - to_end >= wire::ring_rewind_bytes;
   const bool wraps = bytes > to_end || rewinds;
-  if (rank.event_head + (wraps ? bytes + to_end : bytes) - taken > ring) return false;
+  if (rank.events.head + (wraps ? bytes + to_end : bytes) - taken > ring) return false;
   if (wraps) {
-    *reinterpret_cast<std::uint32_t*>(rank.event_ring + rank.event_head % ring) = wire::wrap_record;
-    rank.event_head += to_end;
+    *reinterpret_cast<std::uint32_t*>(rank.events.ring + rank.events.head % ring) = wire::wrap_record;
+    rank.events.head += to_end;
   }
-  char* record = rank.event_ring + rank.event_head % ring;
+  char* record = rank.events.ring + rank.events.head % ring;
   std::memcpy(record, &pending.event, sizeof pending.event);
   reinterpret_cast<wire::Event*>(record)->record_bytes = bytes;
   if (payload != 0) std::memcpy(record + wire::event_bytes, pending.inline_payload.data(), payload);
-  rank.event_head += bytes;
-  rank.page->event_head.store(rank.event_head, std::memory_order_release);
+  rank.events.head += bytes;
+  rank.page->event_head.store(rank.events.head, std::memory_order_release);
   return true;
+}
+
+std::uint64_t next_event_ps(const Segment& segment, const Rank& rank) {
+  const std::uint64_t at = rank.page->event_tail.load(std::memory_order_acquire);
+  if (at != rank.events.head) {
+    const std::uint32_t ring = segment.header().event_ring_bytes;
+    const auto* event = reinterpret_cast<const wire::Event*>(rank.events.ring + at % ring);
+    if (event->record_bytes == wire::wrap_record) event = reinterpret_cast<const wire::Event*>(rank.events.ring);
+    return event->at_ps;
+  }
+  return rank.events.overflow.empty() ? never.ps : rank.events.overflow.front().event.at_ps;
 }
 
 }  // namespace dryfly

@@ -36,41 +36,73 @@ struct PendingEvent {
   std::uint64_t copy_number = 0;
 };
 
-struct Rank {
-  RankId id;
-  wire::RankPage* page = nullptr;
-  char* command_ring = nullptr;
-  char* event_ring = nullptr;
-  RankState state = RankState::absent;
+// The process that is the rank; written by Roster.
+struct Process {
   std::uint32_t pid = 0;
   int line = -1;              // a socket, to the process
   std::uint32_t tenancy = 0;  // served: counts the processes that have been this rank
-  NodeId node;
-  std::uint32_t nic_index = 0;    // of its first end-point
-  std::uint32_t socket = 0;       // of its node, where it runs
-  std::uint32_t gate_ticket = 0;  // last gate request seen
-  std::uint64_t gate_at_ps = 0;
-  std::uint64_t deadline_ps = 0;
-  std::uint64_t end_ps = 0;     // when it entered MPI_Finalize
-  std::uint64_t rejoin_ps = 0;  // coming back from outside virtual time: the clock to go on with
-  // Of `Batons`, where ranks of a node talk through memory.
-  std::uint32_t baton_ends = 0;      // times it has given its node's baton back, as seen
-  std::uint32_t chain = 0;           // looks in a row, up to this one, of which none is known to have written
-  std::uint64_t look_ps = never.ps;  // when it has to look at memory again
-  std::uint32_t look_chain = 0;      // the chain then
-  bool in_finalize = false;
-  bool outside = false;  // inside a marked call: does not hold virtual time
-  bool cut_off = false;  // has damaged its ring: nothing is read of it any more
-  std::uint64_t command_tail = 0;
-  std::uint64_t event_head = 0;
-  std::uint64_t last_event_ps = 0;
-  std::deque<PendingEvent> overflow;  // events that do not fit into the ring or wait for a copy
-  std::uint64_t copies_ordered = 0;
-  std::vector<RankId> copy_waiters;  // ranks whose oldest pending event waits for a copy by this rank
+  bool cut_off = false;       // has damaged its ring: nothing is read of it any more
   std::string libmpi;
   std::string libfabric;
   std::string program;
 };
+
+// What the rank has asked for last, and where it stands in virtual time by that; written by Gates.
+struct GateRequest {
+  std::uint32_t ticket = 0;  // of the last one seen
+  std::uint64_t at_ps = 0;
+  std::uint64_t deadline_ps = 0;
+  std::uint64_t end_ps = 0;     // when it entered MPI_Finalize
+  std::uint64_t rejoin_ps = 0;  // coming back from outside virtual time: the clock to go on with
+  bool in_finalize = false;
+  bool outside = false;  // inside a marked call: does not hold virtual time
+};
+
+// Where ranks of a node talk through memory; written by Batons.
+struct BatonLooks {
+  std::uint32_t ends = 0;            // times it has given its node's baton back, as seen
+  std::uint32_t chain = 0;           // looks in a row, up to this one, of which none is known to have written
+  std::uint64_t look_ps = never.ps;  // when it has to look at memory again
+  std::uint32_t look_chain = 0;      // the chain then
+};
+
+// The reading end of its command ring; written by CommandReader.
+struct CommandRing {
+  char* ring = nullptr;
+  std::uint64_t tail = 0;
+};
+
+// The writing end of its event ring; written by Delivery, but for the copies, which Payloads orders.
+struct EventRing {
+  char* ring = nullptr;
+  std::uint64_t head = 0;
+  std::uint64_t last_ps = 0;          // the instant of the last event given to it
+  std::deque<PendingEvent> overflow;  // events that do not fit into the ring or wait for a copy
+  std::uint64_t copies_ordered = 0;
+  std::vector<RankId> copy_waiters;  // ranks whose oldest pending event waits for a copy by this rank
+};
+
+struct Rank {
+  RankId id;
+  wire::RankPage* page = nullptr;
+  NodeId node;
+  std::uint32_t nic_index = 0;              // of its first end-point
+  std::uint32_t socket = 0;                 // of its node, where it runs
+  RankState state = RankState::absent;      // written by Clock
+  std::uint64_t until_ps = 0;               // written by Clock: for what it waits, polling or timed
+  Process process;
+  GateRequest gate;
+  BatonLooks baton;
+  CommandRing commands;
+  EventRing events;
+};
+
+// Events are in its ring that it has not taken.
+inline bool has_untaken(const Rank& rank) {
+  return rank.events.head != rank.page->event_tail.load(std::memory_order_acquire);
+}
+// When the oldest event is visible that the rank has not taken, in its ring or held back.
+std::uint64_t next_event_ps(const Segment& segment, const Rank& rank);
 
 // Wakes the rank, if it waits at its gate, without releasing it.
 void nudge(wire::RankPage& page);

@@ -147,8 +147,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("rank", rank.id.value);
     json.member("node", rank.node.value);
     json.member("nic", rank.nic_index);
-    json.member("pid", rank.pid);
-    json.member("virtual_time_ps", rank.end_ps - start_ps);
+    json.member("pid", rank.process.pid);
+    json.member("virtual_time_ps", rank.gate.end_ps - start_ps);
     json.member("computing_ps", times.computing_ps);
     json.member("communicating_ps", times.communicating_ps);
     json.member("waiting_ps", times.waiting_ps);
@@ -160,9 +160,9 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("messages_sent", tally.sent_by(rank.id).messages);
     json.member("bytes_sent", tally.sent_by(rank.id).bytes);
     json.member("mpi_calls", rank.page->call_count.load());
-    json.member("libmpi", rank.libmpi);
-    json.member("libfabric", rank.libfabric);
-    json.member("program", rank.program);
+    json.member("libmpi", rank.process.libmpi);
+    json.member("libfabric", rank.process.libfabric);
+    json.member("program", rank.process.program);
     json.end_object();
   }
   json.end_array();
@@ -312,7 +312,7 @@ std::vector<NicCounters> Report::counters() const {
 
 Instant Report::end() const {
   Instant end = start_;
-  for (const Rank& rank : of_.ranks) end = std::max(end, Instant{rank.end_ps});
+  for (const Rank& rank : of_.ranks) end = std::max(end, Instant{rank.gate.end_ps});
   return end;
 }
 

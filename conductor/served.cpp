@@ -70,7 +70,7 @@ Rank* Conductor::seat_on(NodeId node) {
   Rank* fresh = nullptr;
   std::uint32_t local = 0;
   for (Rank& rank : ranks_) {
-    const bool used = rank.tenancy != 0;
+    const bool used = rank.process.tenancy != 0;
     if (used && rank.node == node) {
       if (rank.state == RankState::gone && !translator_.has_commands(rank.id)) return &rank;
       ++local;
@@ -85,7 +85,7 @@ Rank* Conductor::seat_on(NodeId node) {
 
 void Conductor::prepare_seat(Rank& rank) {
   auto& page = *rank.page;
-  ++rank.tenancy;
+  ++rank.process.tenancy;
   page.command_head.store(0);
   page.command_tail.store(0);
   page.event_head.store(0);
@@ -95,26 +95,26 @@ void Conductor::prepare_seat(Rank& rank) {
   page.all_ended.store(0);
   page.clock_ps.store(0);
   page.service_done.store(page.service_request.load());
-  page.copies_done.store(rank.copies_ordered);  // also those ordered since the last process here has ended
-  rank.command_tail = rank.event_head = 0;
-  rank.gate_ticket = page.gate_request.load();
-  page.released.store(rank.gate_ticket << wire::nudge_bits);
-  rank.gate_at_ps = rank.rejoin_ps = 0;
-  rank.outside = false;
-  rank.cut_off = false;
+  page.copies_done.store(rank.events.copies_ordered);  // also those ordered since the last process here has ended
+  rank.commands.tail = rank.events.head = 0;
+  rank.gate.ticket = page.gate_request.load();
+  page.released.store(rank.gate.ticket << wire::nudge_bits);
+  rank.gate.at_ps = rank.gate.rejoin_ps = 0;
+  rank.gate.outside = false;
+  rank.process.cut_off = false;
 }
 
 void Conductor::seat_ended(Rank& rank) {
   set_state(rank, RankState::gone, never.ps);
   translator_.abandon(rank);
-  rank.page->copies_done.store(rank.copies_ordered);  // whoever waited for a copy by it waits no longer
+  rank.page->copies_done.store(rank.events.copies_ordered);  // whoever waited for a copy by it waits no longer
   flush_waiters(rank);
-  for (const PendingEvent& pending : rank.overflow) drop(pending);
-  rank.overflow.clear();
-  if (rank.line >= 0) close(rank.line);
-  rank.line = -1;
+  for (const PendingEvent& pending : rank.events.overflow) drop(pending);
+  rank.events.overflow.clear();
+  if (rank.process.line >= 0) close(rank.process.line);
+  rank.process.line = -1;
   stalls_[rank.id.value] = {};
-  status_.say("left " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
+  status_.say("left " + std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid));
 }
 
 void Conductor::drop(const PendingEvent& pending) {
@@ -124,9 +124,9 @@ void Conductor::drop(const PendingEvent& pending) {
 
 // To a process that sleeps in poll() on its socket.
 void Conductor::wake_sleeper(Rank& rank) {
-  if (rank.page->wants_byte.exchange(0) == 0 || rank.line < 0) return;
+  if (rank.page->wants_byte.exchange(0) == 0 || rank.process.line < 0) return;
   const char byte = 0;
-  [[maybe_unused]] const auto sent = send(rank.line, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  [[maybe_unused]] const auto sent = send(rank.process.line, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 // Virtual time that passes while nothing is under way passes no faster than on the wall: a new process, or one that is
@@ -167,7 +167,7 @@ void Conductor::look_at_holders() {
     Stall& stall = stalls_[rank.id.value];
     const auto& page = *rank.page;
     const std::uint64_t mark = page.gate_request.load() + page.command_head.load() + page.clock_ps.load();
-    const Threads threads = threads_of(rank.pid);
+    const Threads threads = threads_of(rank.process.pid);
     if (mark != stall.call_count || stall.since == WallClock::duration{}) {
       stall = {.cpu_ticks = threads.cpu_ns, .call_count = mark, .since = now.time_since_epoch()};
       continue;
@@ -181,8 +181,8 @@ void Conductor::look_at_holders() {
 void Conductor::let_go(Rank& rank) {
   auto& page = *rank.page;
   page.away.store(1, std::memory_order_seq_cst);
-  if (page.gate_request.load(std::memory_order_seq_cst) != rank.gate_ticket ||
-      page.command_head.load(std::memory_order_seq_cst) != rank.command_tail) {
+  if (page.gate_request.load(std::memory_order_seq_cst) != rank.gate.ticket ||
+      page.command_head.load(std::memory_order_seq_cst) != rank.commands.tail) {
     page.away.store(0, std::memory_order_seq_cst);
     return;
   }

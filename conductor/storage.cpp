@@ -31,7 +31,7 @@ Instant Conductor::limit_of_waiting() {
   if (!storage_ || !started_ || ended_) return never;
   if (nothing_under_way()) {
     std::uint64_t latest = 0;
-    for (const Rank& rank : ranks_) latest = std::max(latest, rank.gate_at_ps);
+    for (const Rank& rank : ranks_) latest = std::max(latest, rank.gate.at_ps);
     return Instant{latest + lookahead_ps()};
   }
   if (storage_->network().under_way() == 0) return engine_.next() + Duration{1};

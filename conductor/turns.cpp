@@ -8,26 +8,26 @@ namespace dryfly {
 
 // From the start to the end of virtual time, unless the rank is in a call that takes none.
 bool Conductor::takes_turns(const Rank& rank) const {
-  return segment_.header().nodes_share_memory != 0 && started_ && !ended_ && !rank.outside;
+  return segment_.header().nodes_share_memory != 0 && started_ && !ended_ && !rank.gate.outside;
 }
 
 // When the oldest event is visible that the rank has not taken.
 std::uint64_t Conductor::next_event_ps(const Rank& rank) const {
   std::uint64_t at = rank.page->event_tail.load(std::memory_order_acquire);
-  if (at != rank.event_head) {
+  if (at != rank.events.head) {
     const std::uint32_t ring = segment_.header().event_ring_bytes;
-    const auto* event = reinterpret_cast<const wire::Event*>(rank.event_ring + at % ring);
-    if (event->record_bytes == wire::wrap_record) event = reinterpret_cast<const wire::Event*>(rank.event_ring);
+    const auto* event = reinterpret_cast<const wire::Event*>(rank.events.ring + at % ring);
+    if (event->record_bytes == wire::wrap_record) event = reinterpret_cast<const wire::Event*>(rank.events.ring);
     return event->at_ps;
   }
-  return rank.overflow.empty() ? never.ps : rank.overflow.front().event.at_ps;
+  return rank.events.overflow.empty() ? never.ps : rank.events.overflow.front().event.at_ps;
 }
 
 void Conductor::gate_wait_in_turn(Rank& rank, RankState state) {
   const std::uint64_t event = next_event_ps(rank);
-  const std::uint64_t until = std::min(rank.deadline_ps, event);
-  set_state(rank, state, until == never.ps ? until : std::max(until, rank.gate_at_ps));
-  batons_.give_back(rank, rank.gate_at_ps, rank.page->gate_has_acted != 0);
+  const std::uint64_t until = std::min(rank.gate.deadline_ps, event);
+  set_state(rank, state, until == never.ps ? until : std::max(until, rank.gate.at_ps));
+  batons_.give_back(rank, rank.gate.at_ps, rank.page->gate_has_acted != 0);
 }
 
 bool Conductor::pass_batons() {

@@ -65,7 +65,7 @@ void Conductor::check_deadlock() {
   for (const Rank& rank : ranks_) {
     if (rank.state == RankState::meeting) continue;  // turns do not help it
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
-    if (!stuck || !rank.overflow.empty()) return;
+    if (!stuck || !rank.events.overflow.empty()) return;
     any_takes_turns = true;
   }
   if (!any_takes_turns) return report_deadlock();
@@ -83,7 +83,7 @@ void Conductor::check_deadlock() {
   ++gates_.standstills;
   if (segment_.header().nodes_share_memory != 0) return batons_.let_all_look();
   for (Rank& rank : ranks_) {
-    if (rank.state != RankState::meeting) release(rank, rank.gate_at_ps);
+    if (rank.state != RankState::meeting) release(rank, rank.gate.at_ps);
   }
 }
 
@@ -106,7 +106,7 @@ void Conductor::check_stalls() {
     if (rank.state != RankState::running) continue;
     Stall& stall = stalls_[rank.id.value];
     const std::uint64_t calls = rank.page->call_count.load(std::memory_order_relaxed);
-    const ProcessState process = process_state(rank.pid);
+    const ProcessState process = process_state(rank.process.pid);
     const bool inside_mpi = rank.page->call_index.load(std::memory_order_relaxed) != 0;
     const bool moved = calls != stall.call_count || stall.since == WallClock::duration{} || inside_mpi;
     const bool computed = process.cpu_ticks != stall.cpu_ticks;
@@ -119,7 +119,7 @@ void Conductor::check_stalls() {
       stall.computed_at = watched_;
       if (!stall.named && watched_ - stall.since >= name_after) {
         stall.named = true;
-        status_.say("spinning " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
+        status_.say("spinning " + std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid));
       }
       continue;
     }
@@ -128,7 +128,7 @@ void Conductor::check_stalls() {
                         watched_ - stall.computed_at >= asleep_after;
     if (asleep && watched_ - last_progress_ >= let_go_after && watched_ - stall.since >= let_go_after) {
       ++gates_.let_go;
-      status_.say("let-go " + std::to_string(rank.id.value) + " " + std::to_string(rank.pid));
+      status_.say("let-go " + std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid));
       set_state(rank, RankState::away, never.ps);
       batons_.forget(rank);
     }
