@@ -27,11 +27,24 @@ class Batons {
   // `in_use`: ranks of a node talk through memory. Otherwise only ranks_of() means anything.
   Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use);
 
+  bool are_in_use() const { return in_use_; }
+  // From the start to the end of virtual time the ranks take turns, unless one is in a call that takes none.
+  void start() { taking_turns_ = in_use_; }
+  void end() { taking_turns_ = false; }
+  bool takes_turns(const Rank& rank) const { return taking_turns_ && !rank.gate.outside; }
+
   void seat(const Rank& rank);  // once for each rank, in order
   const std::vector<std::uint32_t>& ranks_of(NodeId node) const { return nodes_[node.value].ranks; }
 
   // Something has come that the rank waits for.
   void waits(const Rank& rank) { open_.insert(rank.node.value); }
+  // Whether the rank has left MPI since the last look; it gives its baton back then.
+  void look(Rank& rank) {
+    const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire);
+    if (ends == rank.baton.ends) return;
+    rank.baton.ends = ends;
+    give_back(rank, rank.page->baton_end_ps, true);
+  }
   // The rank has left MPI, waits, or wants its turn again, from this instant on. `acted`: it may have written. One that
   // does not have the baton has nothing to give back.
   void give_back(Rank& rank, std::uint64_t at, bool acted);
@@ -64,6 +77,7 @@ class Batons {
   BoundHeap& bounds_;
   Duration visibility_;
   bool in_use_;
+  bool taking_turns_ = false;
   std::vector<Node> nodes_;  // by node number
   std::set<std::uint32_t> open_;
   std::uint64_t looks_ = 0;

@@ -195,7 +195,7 @@ void CommandIssuer::close_endpoint(EndpointId endpoint) {
 void CommandIssuer::refuse(std::uint32_t slot, const char* reason) {
   const RankId rank = parts_.commands[slot].rank;
   parts_.commands.release(slot);
-  parts_.outlet.damaged(rank, reason);
+  parts_.trouble.damaged(rank, reason);
 }
 
 }  // namespace dryfly

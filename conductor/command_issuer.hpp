@@ -26,7 +26,7 @@ struct IssuerParts {
   Reductions& reductions;
   ProcessorWork& work;
   RankHost& host;
-  EventOutlet& outlet;
+  TroubleOutlet& trouble;
   Tally& tally;
 };
 

@@ -11,7 +11,7 @@ void CommandReader::drain(Rank& rank) {
   if (rank.process.cut_off) return;
   const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
   if (rank.commands.tail == head) return;
-  if (head - rank.commands.tail > ring_bytes_) return parts_.outlet.damaged(rank.id, "place");
+  if (head - rank.commands.tail > ring_bytes_) return parts_.trouble.damaged(rank.id, "place");
   const bool was_empty = parts_.queue.is_empty(rank.id);
   while (rank.commands.tail != head) {
     const std::uint64_t pushed = head - rank.commands.tail;

@@ -22,7 +22,7 @@ struct ReaderParts {
   Endpoints& endpoints;
   CommandIssuer& issuer;
   ProcessorWork& work;
-  EventOutlet& outlet;
+  TroubleOutlet& trouble;
 };
 
 class CommandReader {

@@ -1,12 +1,29 @@
-// Events on their way to a rank: in order, into its ring as far as they may be shown. A completion whose payload
-// another rank has yet to copy is held back until it has.
+#include "conductor/delivery.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <utility>
 
-#include "conductor/conductor.hpp"
+#include "wire/arena.hpp"
 
 namespace dryfly {
 
-void Conductor::emit(RankId id, PendingEvent&& pending) {
+namespace {
+
+// To a process that sleeps in poll() on its socket.
+void wake_sleeper(Rank& rank) {
+  if (rank.page->wants_byte.exchange(0) == 0 || rank.process.line < 0) return;
+  const char byte = 0;
+  [[maybe_unused]] const auto sent = send(rank.process.line, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+Delivery::Delivery(const Engine& engine, const Segment& segment, std::vector<Rank>& ranks, Clock& clock, Batons& batons)
+    : engine_(engine), segment_(segment), ranks_(ranks), clock_(clock), batons_(batons) {}
+
+void Delivery::emit(RankId id, PendingEvent&& pending) {
   Rank& rank = ranks_[id.value];
   if (rank.state == RankState::gone || pending.tenancy != rank.process.tenancy) return drop(pending);
   const std::uint64_t at = pending.event.at_ps;
@@ -23,60 +40,42 @@ void Conductor::emit(RankId id, PendingEvent&& pending) {
 
   const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
                      (rank.state == RankState::timed && at <= rank.gate.deadline_ps);
-  if (!waits) return;
-  const std::uint64_t bound = std::max(at, rank.gate.at_ps);
-  if (bound >= bounds_.bound(id)) return;
-  bounds_.set(id, bound);
-  if (bound + lookahead_ps() < limit_.ps) {
-    limit_ = Instant{bound + lookahead_ps()};
-    engine_.lower_limit(limit_);
-  }
-  ready_.push_back(id);
-  if (takes_turns(rank)) batons_.waits(rank);
-}
-
-void Conductor::unreachable(RankId rank, RankId other) {
-  status_.say("unreachable " + std::to_string(rank.value) + " " + std::to_string(other.value));
+  if (waits && clock_.bring_forward(rank, at) && batons_.takes_turns(rank)) batons_.waits(rank);
 }
 
 // A rank that waits may wait for just this, so it gets to look: others look before they wait. One that has an event
 // coming looks then.
-void Conductor::memory_changed(RankId changed) {
-  if (!memory_watched_ || !started_ || ended_) return;
+void Delivery::memory_changed(RankId changed) {
+  if (!clock_.memory_is_watched() || !clock_.runs()) return;
   for (const std::uint32_t index : batons_.ranks_of(ranks_[changed.value].node)) {
     Rank& rank = ranks_[index];
     const bool waits = rank.state == RankState::waiting || rank.state == RankState::timed;
     const bool watches = rank.page->watches_memory.load(std::memory_order_relaxed) != 0;
-    const bool has_event =
-        !rank.events.overflow.empty() || rank.events.head != rank.page->event_tail.load(std::memory_order_acquire);
+    const bool has_event = !rank.events.overflow.empty() || has_untaken(rank);
     if (!waits || !watches || has_event) continue;
     PendingEvent pending;
     pending.event = {};
     pending.event.kind = wire::EventKind::memory_changed;
-    pending.event.at_ps = (engine_.now() + completion_latency_).ps;
+    pending.event.at_ps = (engine_.now() + clock_.latencies().completion).ps;
     emit(rank.id, std::move(pending));
   }
 }
 
-bool Conductor::copy_is_missing(const PendingEvent& pending) const {
+bool Delivery::copy_is_missing(const PendingEvent& pending) const {
   if (pending.copy_number == 0) return false;
   const Rank& copier = ranks_[pending.copier.value];
   return copier.page->copies_done.load(std::memory_order_seq_cst) < pending.copy_number &&
          copier.state != RankState::gone;
 }
 
-// An event that is due at that instant is held back until another rank has copied a payload: the rank waits for the
-// copy, not for time. It cannot wait for itself: the message that the copy belongs to was due at its target before this
-// event. One that only finds the ring full does not count: the rank has to take first what is there.
-bool Conductor::waits_for_copy(Rank& rank, std::uint64_t instant) {
+bool Delivery::waits_for_copy(Rank& rank, std::uint64_t instant) {
   if (rank.events.overflow.empty() || rank.events.overflow.front().event.at_ps > instant) return false;
   // Asked before the attempt: a copy that comes in between makes it succeed, and must not pass for a full ring.
   const bool missing = copy_is_missing(rank.events.overflow.front());
   return !flush(rank) && missing;
 }
 
-// Moves pending events into the ring as far as they may be shown; true if at least one went.
-bool Conductor::flush(Rank& rank) {
+bool Delivery::flush(Rank& rank) {
   bool moved = false;
   while (!rank.events.overflow.empty()) {
     const PendingEvent& front = rank.events.overflow.front();
@@ -98,15 +97,25 @@ bool Conductor::flush(Rank& rank) {
 }
 
 // There is an event in the rank's ring that was not there before.
-void Conductor::shown(Rank& rank) {
+void Delivery::shown(Rank& rank) {
   if (rank.state == RankState::away) wake_sleeper(rank);
   if (!rank.events.copy_waiters.empty()) nudge(*rank.page);  // a copy that somebody waits for may have come in reach
 }
 
-void Conductor::flush_waiters(Rank& copier) {
+void Delivery::flush_waiters(Rank& copier) {
   for (const RankId waiter : std::exchange(copier.events.copy_waiters, {})) {
-    if (flush(ranks_[waiter.value])) ready_.push_back(waiter);
+    if (flush(ranks_[waiter.value])) clock_.make_ready(ranks_[waiter.value]);
   }
+}
+
+void Delivery::forget(Rank& rank) {
+  for (const PendingEvent& pending : rank.events.overflow) drop(pending);
+  rank.events.overflow.clear();
+}
+
+void Delivery::drop(const PendingEvent& pending) {
+  if ((pending.event.flags & wire::event_flag::payload_arena) == 0) return;
+  wire::Arena::free(segment_.base(), pending.event.arena_offset);
 }
 
 }  // namespace dryfly

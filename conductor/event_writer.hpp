@@ -10,15 +10,21 @@
 
 namespace dryfly {
 
-// Who is told what a rank has to learn, and what is wrong with it.
+// Who is told what a rank has to learn.
 class EventOutlet {
  public:
   virtual ~EventOutlet() = default;
   virtual void emit(RankId rank, PendingEvent&& pending) = 0;
-  // A rank's command has ended in an error because nothing gets through to the other.
-  virtual void unreachable(RankId rank, RankId other) = 0;
   // A NIC has just changed memory of the rank's node.
   virtual void memory_changed(RankId rank) = 0;
+};
+
+// Who is told what is wrong with a rank.
+class TroubleOutlet {
+ public:
+  virtual ~TroubleOutlet() = default;
+  // Its command has ended in an error because nothing gets through to the other.
+  virtual void unreachable(RankId rank, RankId other) = 0;
   // What the rank has put into its ring is no command, for this reason.
   virtual void damaged(RankId rank, const char* reason) = 0;
 };

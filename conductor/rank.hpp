@@ -86,10 +86,10 @@ struct Rank {
   RankId id;
   wire::RankPage* page = nullptr;
   NodeId node;
-  std::uint32_t nic_index = 0;              // of its first end-point
-  std::uint32_t socket = 0;                 // of its node, where it runs
-  RankState state = RankState::absent;      // written by Clock
-  std::uint64_t until_ps = 0;               // written by Clock: for what it waits, polling or timed
+  std::uint32_t nic_index = 0;          // of its first end-point
+  std::uint32_t socket = 0;             // of its node, where it runs
+  RankState state = RankState::absent;  // written by Clock
+  std::uint64_t until_ps = 0;           // written by Clock: for what it waits, polling or timed
   Process process;
   GateRequest gate;
   BatonLooks baton;

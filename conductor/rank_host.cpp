@@ -99,7 +99,7 @@ void RankHost::send_failed(EndpointId source, Token token, int error) {
   const RankId other{wire::address_rank(send.command.peer)};
   const RankId rank = send.rank;
   release_if_over(token, send);
-  if (error == error_unreachable) parts_.outlet.unreachable(rank, other);
+  if (error == error_unreachable) parts_.trouble.unreachable(rank, other);
   parts_.events.write(rank, std::move(pending));
   parts_.queue.completed(source);
 }
@@ -115,7 +115,7 @@ void RankHost::receive_failed(const Received& received, int error) {
   pending.event.tag = received.envelope.tag;
   pending.event.error = error;
   if (!multi_receive || received.buffer_released) parts_.commands.release(received.receive);
-  parts_.outlet.unreachable(rank, rank_of(received.source));
+  parts_.trouble.unreachable(rank, rank_of(received.source));
   parts_.events.write(rank, std::move(pending));
 }
 
@@ -159,7 +159,7 @@ void RankHost::rma_done(EndpointId source, Token token, int error) {
   const bool wanted = (access.command.flags & command_flag::wants_completion) != 0;
   if (!wanted) pending.event.flags |= event_flag::no_completion;
   const RankId rank = access.rank;
-  if (error == error_unreachable) parts_.outlet.unreachable(rank, rank_of(EndpointId{access.command.peer}));
+  if (error == error_unreachable) parts_.trouble.unreachable(rank, rank_of(EndpointId{access.command.peer}));
   parts_.commands.release(token);
   if (wanted || has_result) parts_.events.write(rank, std::move(pending));
   parts_.queue.completed(source);

@@ -27,7 +27,7 @@ struct HostParts {
   Reductions& reductions;
   ProcessorWork& work;
   EventWriter& events;
-  EventOutlet& outlet;
+  TroubleOutlet& trouble;
   Tally& tally;
 };
 

@@ -18,6 +18,7 @@
 #include "conductor/command_reader.hpp"
 #include "conductor/endpoints.hpp"
 #include "conductor/event_writer.hpp"
+#include "conductor/host_latencies.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
@@ -33,18 +34,13 @@
 
 namespace dryfly {
 
-// From the CPU to its NIC, and from the NIC to what the CPU can see.
-struct HostLatencies {
-  Duration command{};
-  Duration completion{};
-};
-
 class Translator final {
  public:
   // `nics` may be constructed later, with host(); nothing is asked of them before. `nic_sockets`: by the NIC's number
   // on its node.
   Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
-             EventOutlet& outlet, const HostLatencies& latencies, std::vector<std::uint32_t> nic_sockets);
+             EventOutlet& outlet, TroubleOutlet& trouble, const HostLatencies& latencies,
+             std::vector<std::uint32_t> nic_sockets);
 
   Host& host() { return host_; }
 

@@ -1,0 +1,29 @@
+#include "conductor/inbox.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace dryfly {
+
+namespace {
+
+// Those that this process may use, not those that the box has: a container or a batch job may confine it to one.
+std::uint32_t processors_allowed() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<std::uint32_t>(CPU_COUNT(&allowed));
+}
+
+}  // namespace
+
+Inbox::Inbox(const Segment& segment)
+    : header_(segment.header()), words_((segment.rank_count() + 63) / 64), processors_(processors_allowed()) {
+  spinner_.share_with(segment.rank_count());
+}
+
+void Inbox::ring() {
+  header_.doorbell.fetch_add(1);
+  wire::futex_wake(header_.doorbell);
+}
+
+}  // namespace dryfly

@@ -1,0 +1,84 @@
+// What comes from the ranks' pages, and the wait for it: each rank that wants to be looked at sets its bit, and rings
+// the bell if the conductor sleeps.
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "conductor/rank.hpp"
+#include "conductor/segment.hpp"
+#include "wire/futex.hpp"
+#include "wire/spinner.hpp"
+
+namespace dryfly {
+
+class Inbox {
+ public:
+  explicit Inbox(const Segment& segment);
+
+  bool has_any() const {
+    for (std::size_t word = 0; word < words_; ++word) {
+      if (header_.attention[word].load(std::memory_order_seq_cst) != 0) return true;
+    }
+    return false;
+  }
+  // Calls look(rank's number) for each that wants it; true if any did.
+  template <typename Look>
+  bool take(const Look& look);
+
+  // Somebody else has something for the conductor.
+  void ring();
+  // Until a rank has something, or `is_there()`, or the rank's clock has come to `needed`; a rank that is null has no
+  // clock that counts. No longer than that, and maybe shorter. `busy`: ranks that need a processor themselves. False if
+  // it came while the conductor was still awake.
+  template <typename IsThere>
+  bool wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_ns, const IsThere& is_there);
+  std::uint64_t sleeps() const { return sleeps_; }
+
+ private:
+  static constexpr int spin_steps = 200;
+
+  wire::SegmentHeader& header_;
+  std::size_t words_;
+  std::uint32_t processors_;
+  wire::Spinner spinner_{20};  // some 2 us, which is what a rank takes for a short answer
+  std::uint64_t sleeps_ = 0;
+};
+
+template <typename Look>
+bool Inbox::take(const Look& look) {
+  bool any = false;
+  for (std::size_t word = 0; word < words_; ++word) {
+    if (header_.attention[word].load(std::memory_order_relaxed) == 0) continue;
+    std::uint64_t bits = header_.attention[word].exchange(0, std::memory_order_seq_cst);
+    any = any || bits != 0;
+    for (; bits != 0; bits &= bits - 1) look(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
+  }
+  return any;
+}
+
+template <typename IsThere>
+bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_ns, const IsThere& is_there) {
+  const auto clock_moved = [&] {
+    return rank != nullptr && rank->page->clock_ps.load(std::memory_order_seq_cst) >= needed;
+  };
+  const auto wakes = [&] { return has_any() || is_there() || clock_moved(); };
+  // Spinning pays only while a processor has nothing better to do; the only one always has.
+  if (processors_ > 1 && busy < processors_) {
+    header_.conductor_processor.store(static_cast<std::uint32_t>(sched_getcpu() + 1), std::memory_order_relaxed);
+    if (spinner_.spin(spin_steps, wakes)) return false;
+  }
+  if (rank != nullptr) rank->page->notify_at_ps.store(needed, std::memory_order_seq_cst);
+  const std::uint32_t seen = header_.doorbell.load(std::memory_order_seq_cst);
+  header_.conductor_asleep.store(1, std::memory_order_seq_cst);
+  if (!wakes()) {
+    ++sleeps_;
+    wire::futex_wait(header_.doorbell, seen, nap_ns);
+  }
+  header_.conductor_asleep.store(0, std::memory_order_seq_cst);
+  return true;
+}
+
+}  // namespace dryfly

@@ -1,0 +1,144 @@
+#include "conductor/watchdog.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "preload/mpi/call_names.hpp"
+
+namespace dryfly {
+
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto check_interval = 200ms;
+constexpr auto let_go_after = 5s;
+constexpr auto asleep_after = 1s;
+constexpr auto name_after = 10s;
+
+struct ProcessState {
+  char letter = '?';  // R running, S sleeping, D disk, ...
+  std::uint64_t cpu_ticks = 0;
+};
+
+ProcessState process_state(std::uint32_t pid) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
+  std::array<char, 1024> text{};
+  const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t got = read(file, text.data(), text.size() - 1);
+  close(file);
+  if (got <= 0) return {};
+  // The command name is in parentheses and may hold anything; the fields follow its last parenthesis.
+  const char* after_name = std::strrchr(text.data(), ')');
+  ProcessState state;
+  unsigned long user = 0;
+  unsigned long system = 0;
+  if (after_name == nullptr || std::sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                           &state.letter, &user, &system) != 3) {
+    return {};
+  }
+  state.cpu_ticks = user + system;
+  return state;
+}
+
+std::string call_name(const Rank& rank) {
+  const std::uint32_t index = rank.page->call_index.load(std::memory_order_relaxed);
+  if (index != 0 && index <= preload::call_name_count) return preload::call_names[index - 1];
+  return "no MPI call";
+}
+
+}  // namespace
+
+bool Watchdog::all_wait() const {
+  if (!of_.clock.runs() || gave_up_ || of_.clock.running() != 0) return false;
+  return of_.clock.by_instant().empty() && !of_.clock.is_anybody_ready() && of_.batons.open_nodes().empty();
+}
+
+void Watchdog::check_deadlock() {
+  if (!of_.job.nothing_under_way()) return;
+  bool any_takes_turns = false;
+  for (const Rank& rank : of_.ranks) {
+    if (rank.state == RankState::meeting) continue;  // turns do not help it
+    const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
+    if (!stuck || !rank.events.overflow.empty()) return;
+    any_takes_turns = true;
+  }
+  if (!any_takes_turns) return report_deadlock();
+  // A library may have something left to do that takes more turns than a rank has before it waits: a queue of
+  // accumulates to itself, of which a turn handles one. Everybody gets more of them; when nothing has come of that,
+  // nothing will. The number of rounds bounds the wall time: few ranks get many.
+  constexpr std::size_t releases_before_report = 16384;
+  constexpr std::size_t rounds_least = 32;
+  const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / of_.ranks.size());
+  if (of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_) fruitless_rounds_ = 0;
+  if (fruitless_rounds_ == rounds_before_report) return report_deadlock();
+  ++fruitless_rounds_;
+  give_another_turn();
+}
+
+void Watchdog::give_another_turn() {
+  events_at_last_round_ = of_.job.events();
+  writes_at_last_round_ = of_.batons.writes();
+  ++standstills_;
+  if (of_.batons.are_in_use()) return of_.batons.let_all_look();
+  for (Rank& rank : of_.ranks) {
+    if (rank.state != RankState::meeting) of_.gates.release(rank, rank.gate.at_ps);
+  }
+}
+
+void Watchdog::report_deadlock() {
+  give_up();
+  of_.status.say("deadlock");
+  for (const Rank& rank : of_.ranks) {
+    of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " + call_name(rank));
+  }
+  of_.status.say("deadlock-end");
+}
+
+void Watchdog::check_stalls() {
+  const auto now = WallClock::now();
+  if (now - last_check_ < check_interval) return;
+  watched_ += std::min<WallClock::duration>(now - last_check_, 2 * check_interval);
+  last_check_ = now;
+  if (!of_.clock.runs() || gave_up_) return;
+  for (Rank& rank : of_.ranks) {
+    if (rank.state == RankState::running) check_stall(rank);
+  }
+}
+
+void Watchdog::check_stall(Rank& rank) {
+  Stall& stall = stalls_[rank.id.value];
+  const std::uint64_t calls = rank.page->call_count.load(std::memory_order_relaxed);
+  const ProcessState process = process_state(rank.process.pid);
+  const bool inside_mpi = rank.page->call_index.load(std::memory_order_relaxed) != 0;
+  const bool moved = calls != stall.call_count || stall.since == WallClock::duration{} || inside_mpi;
+  const std::string who = std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid);
+  if (moved) {
+    stall = {.cpu_ticks = process.cpu_ticks, .call_count = calls, .since = watched_, .computed_at = watched_};
+    return;
+  }
+  if (process.cpu_ticks != stall.cpu_ticks) {
+    stall.cpu_ticks = process.cpu_ticks;
+    stall.computed_at = watched_;
+    if (stall.named || watched_ - stall.since < name_after) return;
+    stall.named = true;
+    return of_.status.say("spinning " + who);
+  }
+  // One that computes with pauses, for a file or on a busy computer, is not asleep.
+  const bool asleep = (process.letter == 'S' || process.letter == 'D' || process.letter == 'T') &&
+                      watched_ - stall.computed_at >= asleep_after;
+  if (!asleep || watched_ - last_progress_ < let_go_after || watched_ - stall.since < let_go_after) return;
+  ++let_go_;
+  of_.status.say("let-go " + who);
+  of_.clock.set_state(rank, RankState::away, never.ps);
+  of_.batons.forget(rank);
+}
+
+}  // namespace dryfly

@@ -1,0 +1,73 @@
+// What is noticed when nothing moves in a job: a deadlock, a rank that sleeps outside the provider, a rank that spins
+// without entering MPI. Wall-clock time is used for this; it decides no result unless a rank is let go, and then the
+// health table says so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "conductor/batons.hpp"
+#include "conductor/clock.hpp"
+#include "conductor/gates.hpp"
+#include "conductor/job_traffic.hpp"
+#include "conductor/rank.hpp"
+#include "conductor/status.hpp"
+
+namespace dryfly {
+
+class Watchdog {
+ public:
+  struct Parts {
+    std::vector<Rank>& ranks;
+    Clock& clock;
+    Batons& batons;
+    Gates& gates;
+    const JobTraffic& job;
+    const StatusLine& status;
+  };
+
+  explicit Watchdog(const Parts& parts) : of_(parts), stalls_(parts.ranks.size()) {}
+
+  // A deadlock was reported or a process is gone: only the end is left.
+  void give_up() { gave_up_ = true; }
+  void note_progress() { last_progress_ = watched_; }
+  // No rank is on its way to its gate, or about to be released from it.
+  bool all_wait() const;
+  // They do, and nothing has come from a rank.
+  void check_deadlock();
+  void check_stalls();
+
+  std::uint64_t standstills() const { return standstills_; }
+  std::uint64_t let_go() const { return let_go_; }
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+  struct Stall {
+    std::uint64_t cpu_ticks = 0;
+    std::uint64_t call_count = 0;
+    WallClock::duration since{};        // of its last call
+    WallClock::duration computed_at{};  // when its processor time was last seen to grow
+    bool named = false;
+  };
+
+  void give_another_turn();
+  void report_deadlock();
+  void check_stall(Rank& rank);
+
+  Parts of_;
+  bool gave_up_ = false;
+  std::uint64_t events_at_last_round_ = 0;
+  std::uint64_t writes_at_last_round_ = 0;
+  std::uint32_t fruitless_rounds_ = 0;
+  // Wall time in which the conductor could look. One that was stopped or starved for a while, with the ranks or without
+  // them, has learnt nothing of them in that while.
+  WallClock::duration watched_{};
+  WallClock::duration last_progress_{};  // when, in watched time
+  WallClock::time_point last_check_ = WallClock::now();
+  std::vector<Stall> stalls_;  // by rank
+  std::uint64_t standstills_ = 0;
+  std::uint64_t let_go_ = 0;
+};
+
+}  // namespace dryfly
