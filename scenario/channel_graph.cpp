@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
-#include "core/route/routing.hpp"
+#include "core/network/packet/link_loads.hpp"
+#include "core/route/algorithms.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -76,7 +77,7 @@ Path draw(const Dragonfly& dragonfly, const Routing& routing, const Links& links
     PacketDraws draws{word, path.decide_at};
     const bool first = path.decide_at == 0;
     if (query.source != query.target) {
-      way = first ? routing.choose(query, draws, LoadView{links}) : routing.go_on(query, draws, LoadView{links});
+      way = first ? routing.choose(query, draws, LinkLoads{links}) : routing.go_on(query, draws, LinkLoads{links});
     }
     const std::uint32_t laid = path.switch_hops;
     lay(path, dragonfly, here, query.target, query.target_port, way);
@@ -92,7 +93,7 @@ int run(const char* spec_path) {
   const Spec spec = Spec::parse(text.str());
   const Dragonfly dragonfly{spec};
   Engine engine;
-  FabricSpec fabric = FabricSpec::read(spec);
+  const FabricSpec fabric = FabricSpec::read(spec);
   Links links{engine, dragonfly, fabric, spec};
   const RandomStream random{1, 0, Purpose::test};
   std::uint64_t draws = 0;
@@ -101,9 +102,8 @@ int run(const char* spec_path) {
   }
   ChannelGraph graph{dragonfly};
   std::uint32_t longest = 0;
-  for (const char* algorithm : {"minimal", "valiant", "adaptive"}) {
-    fabric.routing = algorithm;
-    const std::unique_ptr<Routing> routing = make_routing(fabric, dragonfly);
+  for (const Algorithm& algorithm : algorithms) {
+    const std::unique_ptr<Routing> routing = algorithm.make(spec, dragonfly);
     for (std::uint32_t i = 0; i < packets; ++i) {
       const NicId source{random.below(draws++, dragonfly.nic_count())};
       const NicId target{random.below(draws++, dragonfly.nic_count())};

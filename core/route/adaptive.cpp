@@ -12,21 +12,29 @@
 // which there is a way. What of a group's own load the hardware knows is not published; here it is the queues of the
 // links to it, by which a group that takes up little is seen as well.
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/route/routing.hpp"
+#include "core/route/algorithms.hpp"
+#include "core/spec/fields.hpp"
 
 namespace dryfly::fabric {
 namespace {
 
 class Adaptive final : public Routing {
  public:
-  Adaptive(const FabricSpec& fabric, const Dragonfly& dragonfly)
-      : dragonfly_(dragonfly), shift_(fabric.bias_shift), bias_ps_(transmission_time(fabric.bias, fabric.rate).ps) {
+  Adaptive(const Spec& spec, const Dragonfly& dragonfly)
+      : dragonfly_(dragonfly),
+        shift_(spec.small(fields::fabric_routing_bias_shift)),
+        bias_ps_(transmission_time(Bytes{spec.number(fields::fabric_routing_bias_bytes)},
+                                   Rate{spec.number(fields::fabric_link_rate_bytes_per_s)})
+                     .ps) {
+    const bool has_kinds = spec.has(fields::fabric_routing_group_load);
+    const std::string kinds = has_kinds ? spec.text(fields::fabric_routing_group_load) : "";
     for (std::uint32_t group = 0; group < dragonfly.group_count(); ++group) {
-      by_load_.push_back(names(fabric.group_load, dragonfly.kind_name({group})));
+      by_load_.push_back(names(kinds, dragonfly.kind_name({group})));
     }
   }
 
@@ -128,8 +136,8 @@ class Adaptive final : public Routing {
 
 }  // namespace
 
-std::unique_ptr<Routing> make_adaptive(const FabricSpec& fabric, const Dragonfly& dragonfly) {
-  return std::make_unique<Adaptive>(fabric, dragonfly);
+std::unique_ptr<Routing> make_adaptive(const Spec& spec, const Dragonfly& dragonfly) {
+  return std::make_unique<Adaptive>(spec, dragonfly);
 }
 
 }  // namespace dryfly::fabric

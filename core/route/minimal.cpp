@@ -1,5 +1,5 @@
 // Minimal routing: one of the minimal ways at random, whatever the load.
-#include "core/route/routing.hpp"
+#include "core/route/algorithms.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -20,7 +20,7 @@ class Minimal final : public Routing {
 
 }  // namespace
 
-std::unique_ptr<Routing> make_minimal(const FabricSpec&, const Dragonfly& dragonfly) {
+std::unique_ptr<Routing> make_minimal(const Spec&, const Dragonfly& dragonfly) {
   return std::make_unique<Minimal>(dragonfly);
 }
 

@@ -4,12 +4,24 @@
 // enters that group; how it goes on is decided there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
-#include "core/network/packet/packet.hpp"
 #include "core/topology/dragonfly.hpp"
 
 namespace dryfly::fabric {
+
+// At most local, global, local, global, local: five links between six switches.
+inline constexpr std::uint32_t most_switches = 6;
+
+struct Path {
+  // The port by which the packet leaves each switch; that of the last switch leads to the target NIC.
+  std::array<std::uint8_t, most_switches> ports{};
+  std::uint8_t switch_hops = 0;  // links between switches
+  // Index of the switch that decides how the packet goes on; what lies behind it on the path is not known before.
+  std::uint8_t decide_at = 0;
+};
+inline constexpr std::uint8_t decided = 0xff;
 
 struct Way {
   const GlobalEnd* first_global = nullptr;   // none: source and target switch are in one group

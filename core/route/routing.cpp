@@ -1,32 +1,21 @@
 #include "core/route/routing.hpp"
 
-#include <array>
+#include <algorithm>
 #include <string>
-#include <string_view>
+
+#include "core/route/algorithms.hpp"
+#include "core/spec/fields.hpp"
+#include "core/unit/check.hpp"
 
 namespace dryfly::fabric {
-namespace {
 
-struct Algorithm {
-  std::string_view name;
-  std::unique_ptr<Routing> (*make)(const FabricSpec&, const Dragonfly&);
-};
-
-constexpr std::array algorithms{
-    Algorithm{"minimal", make_minimal},
-    Algorithm{"valiant", make_valiant},
-    Algorithm{"adaptive", make_adaptive},
-};
-
-}  // namespace
-
-std::unique_ptr<Routing> make_routing(const FabricSpec& fabric, const Dragonfly& dragonfly) {
-  std::string accepted;
-  for (const Algorithm& algorithm : algorithms) {
-    if (algorithm.name == fabric.routing) return algorithm.make(fabric, dragonfly);
-    accepted += (accepted.empty() ? "" : ", ") + std::string(algorithm.name);
-  }
-  throw SpecError("fabric.routing.algorithm = `" + fabric.routing + "`: accepted are " + accepted);
+std::unique_ptr<Routing> make_routing(const Spec& spec, const Dragonfly& dragonfly) {
+  const std::string name = spec.text(fields::fabric_routing_algorithm);
+  const auto found = std::find_if(algorithms.begin(), algorithms.end(),
+                                  [&](const Algorithm& algorithm) { return algorithm.name == name; });
+  // The names that the spec accepts are generated from the same rows.
+  DRYFLY_CHECK(found != algorithms.end());
+  return found->make(spec, dragonfly);
 }
 
 Way draw_minimal(const Dragonfly& dragonfly, const RouteQuery& query, PacketDraws& draws) {

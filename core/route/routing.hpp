@@ -4,31 +4,32 @@
 // the links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was.
 //
 // An algorithm sees the graph, random draws that belong to the packet, and the load of ports through a view of what
-// that switch can know; it changes nothing. To add one: write its file, add a line to the registry in routing.cpp.
+// that switch can know; it changes nothing. To add one called NAME, write core/route/NAME.cpp with `make_NAME`,
+// add its row to the registry, python/dryfly/machine/routing.py, and run tool/generate.py.
 //
 // Leaves out: changing from a minimal way to a detour at a later switch (the predecessor's progressive routing).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
-#include "core/network/packet/fabric_spec.hpp"
-#include "core/network/packet/links.hpp"
 #include "core/route/paths.hpp"
+#include "core/spec/spec.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
 
-// The load of ports as a switch knows it: its own as it is, that of the others as they told it some time ago, with
-// the acknowledgements that pass (docs/model/routing.md#load-of-other-switches).
+// The load of ports as a switch knows it, as the time that a port needs for what it has: its own as it is, that of
+// the others as they told it some time ago, with the acknowledgements that pass
+// (docs/model/routing.md#load-of-other-switches). Ports are numbered over the machine, as in the topology.
 class LoadView {
  public:
-  explicit LoadView(const Links& links) : links_(links) {}
-  std::uint64_t own_ps(std::uint32_t port) const { return links_.queued_ps(links_[port]); }
-  std::uint64_t other_ps(std::uint32_t port) const { return links_.told_ps(port); }
+  virtual std::uint64_t own_ps(std::uint32_t port) const = 0;
+  virtual std::uint64_t other_ps(std::uint32_t port) const = 0;
 
- private:
-  const Links& links_;
+ protected:
+  ~LoadView() = default;
 };
 
 // The random numbers of one packet at the switch of that place on its path, two from each word.
@@ -66,12 +67,15 @@ class Routing {
   virtual Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
 };
 
-// Throws SpecError for an unknown algorithm.
-std::unique_ptr<Routing> make_routing(const FabricSpec& fabric, const Dragonfly& dragonfly);
+// What the simulator knows of a row of the registry; core/route/algorithms.hpp has all of them. An algorithm reads
+// the fields of its own from the spec and throws SpecError.
+struct Algorithm {
+  std::string_view name;
+  std::unique_ptr<Routing> (*make)(const Spec& spec, const Dragonfly& dragonfly);
+};
 
-std::unique_ptr<Routing> make_minimal(const FabricSpec& fabric, const Dragonfly& dragonfly);
-std::unique_ptr<Routing> make_valiant(const FabricSpec& fabric, const Dragonfly& dragonfly);
-std::unique_ptr<Routing> make_adaptive(const FabricSpec& fabric, const Dragonfly& dragonfly);
+// The algorithm that the spec names. Throws SpecError.
+std::unique_ptr<Routing> make_routing(const Spec& spec, const Dragonfly& dragonfly);
 
 // A minimal way drawn at random from all there are.
 Way draw_minimal(const Dragonfly& dragonfly, const RouteQuery& query, PacketDraws& draws);

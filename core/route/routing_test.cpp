@@ -1,5 +1,4 @@
-#include "core/route/routing.hpp"
-
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -7,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "core/network/packet/link_loads.hpp"
+#include "core/route/algorithms.hpp"
 #include "testing/rig.hpp"
 
 namespace dryfly::fabric {
@@ -154,13 +155,13 @@ struct Bench {
         fabric(FabricSpec::read(spec)),
         dragonfly(spec),
         links(engine, dragonfly, fabric, spec),
-        routing(make_routing(fabric, dragonfly)) {}
+        routing(make_routing(spec, dragonfly)) {}
   Path route(std::uint32_t source_nic, std::uint32_t target_nic, std::uint32_t sequence) const {
     PacketDraws draws{static_cast<std::uint32_t>(mix(sequence) >> 32), 0};
     const RouteQuery query{dragonfly.switch_of({source_nic}), dragonfly.switch_of({target_nic}),
                            dragonfly.port_of({target_nic})};
     return path_along(dragonfly, query.source, query.target, query.target_port,
-                      routing->choose(query, draws, LoadView{links}));
+                      routing->choose(query, draws, LinkLoads{links}));
   }
   Engine engine;
   Spec spec;
@@ -261,7 +262,7 @@ TEST_CASE("Valiant routing takes a detour always; the third group's switch goes 
   for (std::uint32_t sequence = 0; sequence < 1000; ++sequence) {
     PacketDraws draws{sequence, 1};
     const RouteQuery query{{2}, {1}, adaptive.dragonfly.port_of({1})};
-    const Way way = adaptive.routing->go_on(query, draws, LoadView{adaptive.links});
+    const Way way = adaptive.routing->go_on(query, draws, LinkLoads{adaptive.links});
     if (way.first_global->near_port == ends[0].near_port) ++loaded;
   }
   // Only where both draws hit it.

@@ -1,6 +1,6 @@
 // Valiant routing (Valiant 1982): every packet goes by way of a third group or switch drawn at random, whatever the
 // load. It halves what uniform traffic can have and makes all other traffic behave like uniform traffic.
-#include "core/route/routing.hpp"
+#include "core/route/algorithms.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -27,7 +27,7 @@ class Valiant final : public Routing {
 
 }  // namespace
 
-std::unique_ptr<Routing> make_valiant(const FabricSpec&, const Dragonfly& dragonfly) {
+std::unique_ptr<Routing> make_valiant(const Spec&, const Dragonfly& dragonfly) {
   return std::make_unique<Valiant>(dragonfly);
 }
 

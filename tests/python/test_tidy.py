@@ -16,6 +16,7 @@ from tidy_checks import (  # noqa: E402
     citations,
     classes,
     cpp,
+    fixtures,
     functions,
     generated,
     imports,
@@ -53,6 +54,30 @@ def test_an_include_by_a_path_beside_the_file_is_followed(tmp_path: Path) -> Non
 def test_a_folder_without_a_row_in_the_table_is_found(tmp_path: Path) -> None:
     bad = tree(tmp_path, {"new/a.hpp": ""})
     assert "not in the table" in includes.check(bad, {"includes": {}})[0]
+
+
+FIXTURES = {"fixtures": {"users": ["scenario", "oracle"]}, "includes": {"core": [], "scenario": ["core", "testing"]}}
+
+
+def test_a_fixture_in_code_that_is_shipped_is_found_also_by_a_detour(tmp_path: Path) -> None:
+    files = {
+        "testing/rig.hpp": "",
+        "core/a_test.cpp": '#include "testing/rig.hpp"\n#include "oracle/c.hpp"\n',
+        "core/b_test.hpp": '#include "testing/rig.hpp"\n',
+        "oracle/c.hpp": '#include "testing/rig.hpp"\n',
+        "scenario/d.cpp": '#include "testing/rig.hpp"\n',
+    }
+    assert fixtures.check(tree(tmp_path, files), FIXTURES) == []
+    for name in ("testing/rig.hpp", "core/b_test.hpp", "oracle/c.hpp"):
+        bad = tree(tmp_path, {**files, "core/e.hpp": f'#include <map>\n#include "{name}"\n'})
+        assert fixtures.check(bad, FIXTURES) == [f"core/e.hpp:2: {name} is for tests, and this is not"]
+
+
+def test_a_row_that_would_let_shipped_code_include_fixtures_is_found(tmp_path: Path) -> None:
+    rules = {**FIXTURES, "includes": {"core": ["testing/rig.hpp"], "scenario": ["testing"]}}
+    assert fixtures.check(tree(tmp_path, {}), rules) == [
+        "tool/tidy.toml: [includes] lets core include testing, which only scenario, oracle may"
+    ]
 
 
 PACKAGES = {"imports": {"packages": ["base", "machine", "run"], "of": {"programs": [], "tool": ["dryfly.machine"]}}}

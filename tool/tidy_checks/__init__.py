@@ -5,11 +5,24 @@ A check is a function of the tree and the rules (tool/tidy.toml) that returns a 
 
 from collections.abc import Callable
 
-from tidy_checks import circles, citations, classes, functions, generated, imports, includes, ratchet, symbols, words
+from tidy_checks import (
+    circles,
+    citations,
+    classes,
+    fixtures,
+    functions,
+    generated,
+    imports,
+    includes,
+    ratchet,
+    symbols,
+    words,
+)
 from tidy_checks.tree import Rules, Tree
 
 CHECKS: tuple[Callable[[Tree, Rules], list[str]], ...] = (
     includes.check,
+    fixtures.check,
     imports.check,
     circles.check,
     classes.check,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from tidy_checks.tree import CPP, Rules, Tree, is_test, longest_owner, within
@@ -20,14 +21,17 @@ def check(tree: Tree, rules: Rules) -> list[str]:
         if room is None:
             findings.append(f"{path}: its folder is not in the table [includes] of tool/tidy.toml")
             continue
-        for number, line in enumerate(tree.text(path).splitlines(), 1):
-            if (found := _INCLUDE.match(line)) is None:
-                continue
-            target = _target(tree, path, found[1])
-            if target is None or longest_owner(target, table) == room or within(target, table[room]):
-                continue
-            findings.append(f"{path}:{number}: {room} must not include {target}")
+        for number, target in included(tree, path):
+            if longest_owner(target, table) != room and not within(target, table[room]):
+                findings.append(f"{path}:{number}: {room} must not include {target}")
     return findings
+
+
+def included(tree: Tree, path: PurePosixPath) -> Iterator[tuple[int, PurePosixPath]]:
+    """Line and file of what a file includes of this repository."""
+    for number, line in enumerate(tree.text(path).splitlines(), 1):
+        if (found := _INCLUDE.match(line)) and (target := _target(tree, path, found[1])) is not None:
+            yield number, target
 
 
 def _target(tree: Tree, path: PurePosixPath, name: str) -> PurePosixPath | None:

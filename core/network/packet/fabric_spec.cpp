@@ -24,10 +24,6 @@ FabricSpec FabricSpec::read(const Spec& spec) {
   fabric.input_buffer = {
       spec.number_between(fabric.frame_max().count, UINT64_MAX, fields::fabric_switch_input_buffer_bytes)};
   fabric.window_packets = spec.small(fields::fabric_nic_window_packets);
-  fabric.routing = spec.text(fields::fabric_routing_algorithm);
-  if (spec.has(fields::fabric_routing_group_load)) fabric.group_load = spec.text(fields::fabric_routing_group_load);
-  fabric.bias_shift = spec.small(fields::fabric_routing_bias_shift);
-  fabric.bias = bytes(fields::fabric_routing_bias_bytes);
   fabric.staleness = duration(fields::fabric_routing_staleness_ps);
   fabric.qos = QosProfile::read(spec, transmission_time(fabric.frame_max(), fabric.rate));
   fabric.congestion_management = spec.text(fields::fabric_congestion_management) == "on";

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/network/packet/qos.hpp"
 #include "core/spec/spec.hpp"
@@ -22,10 +21,6 @@ struct FabricSpec {
   Bytes header;
   Bytes ack;
   std::uint32_t window_packets = 0;
-  std::string routing;
-  std::string group_load;  // kinds of groups, "a, b", whose switches know how loaded the ways to each group are
-  std::uint32_t bias_shift = 0;
-  Bytes bias;
   Duration staleness;  // age of what a switch knows of another's load
   QosProfile qos;
   bool congestion_management = false;

@@ -6,22 +6,11 @@
 // not published.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "core/route/paths.hpp"
+
 namespace dryfly::fabric {
-
-// At most local, global, local, global, local: five links between six switches.
-inline constexpr std::uint32_t most_switches = 6;
-
-struct Path {
-  // The port by which the packet leaves each switch; that of the last switch leads to the target NIC.
-  std::array<std::uint8_t, most_switches> ports{};
-  std::uint8_t switch_hops = 0;  // links between switches
-  // Index of the switch that decides how the packet goes on; what lies behind it on the path is not known before.
-  std::uint8_t decide_at = 0;
-};
-inline constexpr std::uint8_t decided = 0xff;
 
 enum class PacketKind : std::uint8_t { data, acknowledgement, notice };
 

@@ -43,7 +43,7 @@ struct PacketNetwork::Parts {
       : links(engine, dragonfly, spec, text, region),
         packets(region.shared->packets),
         transfers(region.shared->transfers),
-        switches(dragonfly, spec, links, packets, transfers),
+        switches(dragonfly, spec, fabric::make_routing(text, dragonfly), links, packets, transfers),
         nics(first_nic(dragonfly, region), nic_count(dragonfly, region), spec, links, packets, transfers) {}
 
   static NicId first_nic(const Dragonfly& dragonfly, const fabric::Region& region) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/route/algorithms.hpp"
 #include "testing/rig.hpp"
 
 namespace dryfly::fabric {
@@ -91,14 +92,14 @@ bool same(const std::vector<Rig::Outcome>& first, const std::vector<Rig::Outcome
 }
 
 TEST_CASE("a network in regions gives the result of one in one part, to the picosecond, by any number of threads") {
-  for (const char* routing : {"adaptive", "valiant", "minimal"}) {
-    CAPTURE(routing);
+  for (const Algorithm& algorithm : algorithms) {
+    CAPTURE(algorithm.name);
     SampleMachine machine;
     machine.groups = 5;
     machine.nodes = 16;
     machine.latency_spread_ps = 50'000;
     machine.input_buffer_bytes = 16'384;
-    machine.routing = routing;
+    machine.routing = algorithm.name;
     const std::vector<Order> orders = crowd(Dragonfly{machine.spec()}, 4'000, 3);
     const auto reference = in_one_part(machine, orders);
     for (const std::uint32_t threads : {1, 2, 3}) {

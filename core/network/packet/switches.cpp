@@ -1,15 +1,18 @@
 #include "core/network/packet/switches.hpp"
 
+#include <utility>
+
 namespace dryfly::fabric {
 
-Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
-                   Transfers& transfers)
+Switches::Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, std::unique_ptr<Routing> routing, Links& links,
+                   SharedPool<Packet>& packets, Transfers& transfers)
     : dragonfly_(dragonfly),
       links_(links),
       packets_(packets),
       transfers_(transfers),
       queues_(packets),
-      routing_(make_routing(fabric, dragonfly)),
+      routing_(std::move(routing)),
+      loads_(links),
       qos_(fabric.qos),
       hot_spots_(fabric, links),
       ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {}
@@ -131,8 +134,7 @@ void Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t
   way.via = query.target;
   if (query.source != query.target) {
     PacketDraws draws{draw, path.decide_at};
-    const LoadView load{links_};
-    way = path.decide_at == 0 ? routing_->choose(query, draws, load) : routing_->go_on(query, draws, load);
+    way = path.decide_at == 0 ? routing_->choose(query, draws, loads_) : routing_->go_on(query, draws, loads_);
   }
   lay(path, dragonfly_, query.source, query.target, query.target_port, way);
 }

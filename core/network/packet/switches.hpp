@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "core/network/packet/congestion.hpp"
+#include "core/network/packet/link_loads.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/manager.hpp"
 #include "core/network/packet/output_queues.hpp"
@@ -29,8 +30,8 @@ namespace dryfly::fabric {
 
 class Switches {
  public:
-  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
-           Transfers& transfers);
+  Switches(const Dragonfly& dragonfly, const FabricSpec& fabric, std::unique_ptr<Routing> routing, Links& links,
+           SharedPool<Packet>& packets, Transfers& transfers);
 
   // From now on ways that the manager has the routes avoid are not taken.
   void managed_by(Manager& manager) { manager_ = &manager; }
@@ -74,6 +75,7 @@ class Switches {
   Transfers& transfers_;
   OutputQueues queues_;
   std::unique_ptr<Routing> routing_;
+  LinkLoads loads_;
   Manager* manager_ = nullptr;  // with faults only
   QosProfile qos_;
   HotSpots hot_spots_;

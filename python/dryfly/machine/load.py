@@ -16,8 +16,9 @@ from dryfly.base import units
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 from dryfly.machine import cabling, qos
+from dryfly.machine.field import Field
 from dryfly.machine.machine import Fact, GroupKind, Machine
-from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS, TRAFFIC_CLASSES, Field
+from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS, TRAFFIC_CLASSES
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PORTS = FIELDS["topology.ports_per_switch"]

@@ -6,86 +6,26 @@ topology.global are named per kind of group and therefore checked by machine.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from dryfly.base import units
-from dryfly.base.units import COUNT, OPERATIONS, RATE, RATIO, SIZE, TIME, Dimension
-
-_SECOND = 10**12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """One field: a quantity when `dimension` is set, otherwise text (one of `choices`, if any are given)."""
-
-    meaning: str
-    dimension: Dimension | None = None
-    least: int = 0
-    most: int = 0
-    choices: tuple[str, ...] = ()
-    resolved: str = ""
-    divisor: int = 1  # the resolved number is in this many base units
-    required: bool = True
-
-    def accepted(self) -> str:
-        if self.dimension is None:
-            return " or ".join(self.choices) if self.choices else "text"
-        return f"{value_text(self.least, self.dimension)} to {value_text(self.most, self.dimension)}"
-
-
-def value_text(value: int, dimension: Dimension) -> str:
-    if dimension is TIME:
-        return units.time_text(value)
-    if dimension is SIZE:
-        return units.size_text(value)
-    if dimension is RATE:
-        return units.rate_text(value)
-    if dimension is OPERATIONS:
-        return f"{value:.0e} F/s"
-    if dimension is RATIO:
-        return f"{value / 10**4:g} %"
-    return str(value)
-
-
-def _time(resolved: str, meaning: str, *, least: int = 0, most: int = _SECOND, divisor: int = 1) -> Field:
-    return Field(dimension=TIME, least=least, most=most, resolved=resolved, meaning=meaning, divisor=divisor)
-
-
-def _size(resolved: str, meaning: str, *, least: int = 0, most: int = 2**40) -> Field:
-    return Field(dimension=SIZE, least=least, most=most, resolved=resolved, meaning=meaning)
-
-
-def _rate(resolved: str, meaning: str, *, least: int = 10**6) -> Field:
-    return Field(dimension=RATE, least=least, most=10**13, resolved=resolved, meaning=meaning)
-
-
-def _count(resolved: str, meaning: str, *, least: int = 0, most: int = 2**31 - 1) -> Field:
-    return Field(dimension=COUNT, least=least, most=most, resolved=resolved, meaning=meaning)
-
-
-def _text(meaning: str, *, required: bool = False) -> Field:
-    return Field(meaning=meaning, required=required)
-
-
-def _optional(field: Field) -> Field:
-    return replace(field, required=False)
+from dryfly.base.units import OPERATIONS, RATE, RATIO
+from dryfly.machine.field import Field, count, optional, rate, size, text, time
+from dryfly.machine.routing import ROUTING_ALGORITHMS
 
 
 def _compute_place(name: str, each: str) -> dict[str, Field]:
     """What a node computes with, for --compute model; compute_model.py resolves it."""
 
-    def rate(what: str) -> Field:
+    def operations(what: str) -> Field:
         return Field(dimension=OPERATIONS, least=10**6, most=10**16, required=False, meaning=f"{what} of {each}")
 
     return {
-        f"compute.{name}.count": _optional(_count("", f"{each[2:]}s of a node", least=1, most=1024)),
-        f"compute.{name}.fp64": rate("operations in FP64"),
-        f"compute.{name}.fp32": rate("operations in FP32"),
-        f"compute.{name}.half": rate("operations in 16 bits"),
+        f"compute.{name}.count": optional(count("", f"{each[2:]}s of a node", least=1, most=1024)),
+        f"compute.{name}.fp64": operations("operations in FP64"),
+        f"compute.{name}.fp32": operations("operations in FP32"),
+        f"compute.{name}.half": operations("operations in 16 bits"),
         f"compute.{name}.memory_rate": Field(
             dimension=RATE, least=10**6, most=10**15, required=False, meaning=f"what the memory of {each} carries"
         ),
-        f"compute.{name}.latency": _optional(_time("", "of one call of a library")),
+        f"compute.{name}.latency": optional(time("", "of one call of a library")),
     }
 
 
@@ -93,106 +33,96 @@ def _compute_place(name: str, each: str) -> dict[str, Field]:
 # cable; a frame of 68 KiB takes 0.7 ms at the lowest rate that is accepted.
 LONGEST_FLIGHT = 10**9
 _MINUTES = 10**15  # ps: 17 of them
-# The registry of the simulator, core/route/routing.cpp, has the same.
-ROUTING_ALGORITHMS = ("minimal", "valiant", "adaptive")
 
 
 def _flight(level: str, between: str) -> Field:
-    return _time(f"fabric.link.{level}_flight_ps", f"time of flight between {between}", least=1, most=LONGEST_FLIGHT)
+    return time(f"fabric.link.{level}_flight_ps", f"time of flight between {between}", least=1, most=LONGEST_FLIGHT)
 
 
 def _sweep(name: str) -> Field:
-    return _time(
+    return time(
         f"fabric.manager.{name}_sweep_ps", f"period of the fabric manager's {name} sweep", least=1, most=_MINUTES
     )
 
 
 FIELDS: dict[str, Field] = {
-    "topology.cabling": _text(
+    "topology.cabling": text(
         "a list of all cables ([cabling](../guide/cabling.md)), in place of topology.group and topology.global"
     ),
-    "topology.ports_per_switch": _count(
+    "topology.ports_per_switch": count(
         "topology.ports_per_switch", "upper bound that the wiring is checked against", least=1, most=64
     ),
-    "fabric.link.rate": _rate("fabric.link.rate_bytes_per_s", "one direction of a link", least=10**8),
+    "fabric.link.rate": rate("fabric.link.rate_bytes_per_s", "one direction of a link", least=10**8),
     "fabric.link.edge_flight": _flight("edge", "NIC and switch"),
     "fabric.link.local_flight": _flight("local", "switches of a group"),
     "fabric.link.global_flight": _flight("global", "groups"),
-    "fabric.switch.latency": _time(
+    "fabric.switch.latency": time(
         "fabric.switch.latency_ps", "first byte in to first byte out, unloaded: the mean", least=1, most=LONGEST_FLIGHT
     ),
-    "fabric.switch.latency_spread": _time(
+    "fabric.switch.latency_spread": time(
         "fabric.switch.latency_spread_ps",
         "the most by which that is less or more; at most the latency",
         most=LONGEST_FLIGHT,
     ),
-    "fabric.switch.input_buffer": _size(
+    "fabric.switch.input_buffer": size(
         "fabric.switch.input_buffer_bytes",
         "of each input port and virtual channel; at least a packet",
         least=1,
         most=2**30,
     ),
-    "fabric.packet.payload": _size("fabric.packet.payload_bytes", "largest payload of a packet", least=1, most=2**16),
-    "fabric.packet.header": _size(
+    "fabric.packet.payload": size("fabric.packet.payload_bytes", "largest payload of a packet", least=1, most=2**16),
+    "fabric.packet.header": size(
         "fabric.packet.header_bytes", "added to each data packet on a link", least=1, most=2**12
     ),
-    "fabric.packet.ack": _size("fabric.packet.ack_bytes", "size of an acknowledgement on a link", least=1, most=2**12),
-    "fabric.packet.age": _time(
+    "fabric.packet.ack": size("fabric.packet.ack_bytes", "size of an acknowledgement on a link", least=1, most=2**12),
+    "fabric.packet.age": time(
         "fabric.packet.age_ps", "no packet stays in the fabric for longer; the pause in a drain", least=1, most=_MINUTES
     ),
-    "fabric.link.retune.least": _time("", "of a flap: the least that it lasts", least=1, most=_MINUTES),
-    "fabric.link.retune.most": _time("", "of a flap: the most that it lasts", least=1, most=_MINUTES),
+    "fabric.link.retune.least": time("", "of a flap: the least that it lasts", least=1, most=_MINUTES),
+    "fabric.link.retune.most": time("", "of a flap: the most that it lasts", least=1, most=_MINUTES),
     "fabric.manager.topology_sweep": _sweep("topology"),
     "fabric.manager.routing_sweep": _sweep("routing"),
     "fabric.manager.deployment_sweep": _sweep("deployment"),
-    "fabric.nic.window": _count("fabric.nic.window_packets", "unacknowledged packets of one NIC", least=1, most=2**16),
+    "fabric.nic.window": count("fabric.nic.window_packets", "unacknowledged packets of one NIC", least=1, most=2**16),
     "fabric.routing.algorithm": Field(
-        choices=ROUTING_ALGORITHMS, resolved="fabric.routing.algorithm", meaning="how a packet's way is chosen"
+        choices=tuple(ROUTING_ALGORITHMS), resolved="fabric.routing.algorithm", meaning="how a packet's way is chosen"
     ),
-    "fabric.routing.bias_shift": _count(
-        "fabric.routing.bias_shift", "a detour is taken if queued(minimal) > (queued(detour) << shift) + bias", most=16
-    ),
-    "fabric.routing.bias": _size("fabric.routing.bias_bytes", "see fabric.routing.bias_shift", most=2**30),
-    "fabric.routing.group_load": _text(
-        'kinds of groups, "storage, service", whose switches choose the third group of a detour by load'
-    ),
-    "fabric.routing.staleness": _time(
+    **{name: field for algorithm in ROUTING_ALGORITHMS.values() for name, field in algorithm.fields.items()},
+    "fabric.routing.staleness": time(
         "fabric.routing.staleness_ps", "age of what a switch knows of another's load", most=LONGEST_FLIGHT
     ),
     "fabric.congestion.management": Field(
         choices=("on", "off"), resolved="fabric.congestion.management", meaning="whether hot end-points are managed"
     ),
-    "fabric.congestion.hot_queue": _size(
+    "fabric.congestion.hot_queue": size(
         "fabric.congestion.hot_queue_bytes", "waiting for a NIC: more makes it a hot end-point", least=1, most=2**30
     ),
-    "fabric.congestion.round_trip": _time(
+    "fabric.congestion.round_trip": time(
         "fabric.congestion.round_trip_ps",
         "expected between a hot end-point and its sources",
         least=1,
         most=LONGEST_FLIGHT,
     ),
-    "fabric.qos.profile": _text("which of the profiles fabric.qos.PROFILE the machine runs", required=True),
-    "fabric.qos.default": _text("the class of what asks for none or for one that the profile lacks", required=True),
+    "fabric.qos.profile": text("which of the profiles fabric.qos.PROFILE the machine runs", required=True),
+    "fabric.qos.default": text("the class of what asks for none or for one that the profile lacks", required=True),
     # For experiments; no machine file has it.
-    "fabric.extra_flight": _text('"s0>s1 1 ns, n5>s0 2 ns": links with extra time of flight'),
-    "fabric.down": _text('"s0-s4, n5, t7": cables and nodes that are not there'),
-    "fabric.cabling": _text("a text file with a cable or node and `up` or `down` on each line"),
-    "nic.retry.timeout": _time("nic.retry.timeout_ps", "an unanswered packet times out", least=1, most=_MINUTES),
-    "nic.retry.delays": _text('"0 s, 1 s, 2 s": the pause before each retry, up to seven', required=True),
-    "nic.inline": _size("nic.inline_bytes", "largest message inside the command", most=192),  # wire::inline_bytes_max
-    "nic.pushed": _size("nic.pushed_bytes", "largest inline message that the CPU writes to the NIC at once", most=192),
-    "nic.eager": _size("nic.eager_bytes", "largest message that is sent without a rendezvous", most=2**30),
-    "nic.rendezvous_head": _size(
+    "fabric.extra_flight": text('"s0>s1 1 ns, n5>s0 2 ns": links with extra time of flight'),
+    "fabric.down": text('"s0-s4, n5, t7": cables and nodes that are not there'),
+    "fabric.cabling": text("a text file with a cable or node and `up` or `down` on each line"),
+    "nic.retry.timeout": time("nic.retry.timeout_ps", "an unanswered packet times out", least=1, most=_MINUTES),
+    "nic.retry.delays": text('"0 s, 1 s, 2 s": the pause before each retry, up to seven', required=True),
+    "nic.inline": size("nic.inline_bytes", "largest message inside the command", most=192),  # wire::inline_bytes_max
+    "nic.pushed": size("nic.pushed_bytes", "largest inline message that the CPU writes to the NIC at once", most=192),
+    "nic.eager": size("nic.eager_bytes", "largest message that is sent without a rendezvous", most=2**30),
+    "nic.rendezvous_head": size(
         "nic.rendezvous_head_bytes", "of a rendezvous: what travels with the request; at most nic.eager", most=2**30
     ),
-    "nic.egress_latency": _time("nic.egress_latency_ps", "from a command at the NIC to its first byte on the link"),
-    "nic.dma_read_latency": _time("nic.dma_read_latency_ps", "more for what the NIC reads from the host's memory"),
-    "nic.ingress_latency": _time(
-        "nic.ingress_latency_ps", "from a packet at the NIC to its bytes in the host's memory"
-    ),
-    "nic.command_interval": _time("nic.command_interval_ps", "between two commands of one NIC"),
-    "nic.reduction_latency": _time("nic.reduction_latency_ps", "of a reduction engine, for each packet"),
-    "nic.list_entries": _count(
+    "nic.egress_latency": time("nic.egress_latency_ps", "from a command at the NIC to its first byte on the link"),
+    "nic.dma_read_latency": time("nic.dma_read_latency_ps", "more for what the NIC reads from the host's memory"),
+    "nic.ingress_latency": time("nic.ingress_latency_ps", "from a packet at the NIC to its bytes in the host's memory"),
+    "nic.command_interval": time("nic.command_interval_ps", "between two commands of one NIC"),
+    "nic.reduction_latency": time("nic.reduction_latency_ps", "of a reduction engine, for each packet"),
+    "nic.list_entries": count(
         "nic.list_entries", "list entries of each of a NIC's four matching engines", least=1, most=2**24
     ),
     "nic.list_entries_share": Field(
@@ -208,29 +138,29 @@ FIELDS: dict[str, Field] = {
         required=False,
         meaning="on: NICs that match issue the Get of a rendezvous themselves; off: their CPUs do (rdzv_get_en)",
     ),
-    "nic.command_latency": _time(
+    "nic.command_latency": time(
         "nic.command_latency_ps", "from the CPU's store to the command being at the NIC", least=1
     ),
-    "nic.completion_latency": _time(
+    "nic.completion_latency": time(
         "nic.completion_latency_ps", "from the NIC's event to a CPU that polls seeing it", least=1
     ),
-    "node.local_latency": _time("node.local_latency_ps", "between ranks of a node"),
-    "node.local_rate": _rate("node.local_rate_bytes_per_s", "between ranks of a node"),
-    "node.numa": _optional(_count("", "NUMA domains of a node, on sockets in equal blocks", least=1, most=64)),
-    "node.sockets": _optional(_count("", "sockets of a node", least=1, most=16)),
-    "node.nic_numa": _text('the NUMA domain of each NIC, "0, 0, 1, 1"'),
-    "node.gpu_numa": _text('the NUMA domain of each GPU, "0, 0, 1, 1"'),
-    "node.socket_latency": _optional(_time("", "to a NIC or memory on another socket, each time")),
-    "node.pcie_rate": _optional(_rate("", "what the NICs of a socket share each way")),
-    "node.copy": _time("node.copy_ps", "one copy to or from memory that the ranks of a node share"),
-    "host.send": _time("host.send_ps", "what the MPI software costs: a send"),
-    "host.receive": _time("host.receive_ps", "a receive"),
-    "host.rma": _time("host.rma_ps", "a write, a read or an atomic"),
-    "host.completion": _time("host.completion_ps", "a completion"),
+    "node.local_latency": time("node.local_latency_ps", "between ranks of a node"),
+    "node.local_rate": rate("node.local_rate_bytes_per_s", "between ranks of a node"),
+    "node.numa": optional(count("", "NUMA domains of a node, on sockets in equal blocks", least=1, most=64)),
+    "node.sockets": optional(count("", "sockets of a node", least=1, most=16)),
+    "node.nic_numa": text('the NUMA domain of each NIC, "0, 0, 1, 1"'),
+    "node.gpu_numa": text('the NUMA domain of each GPU, "0, 0, 1, 1"'),
+    "node.socket_latency": optional(time("", "to a NIC or memory on another socket, each time")),
+    "node.pcie_rate": optional(rate("", "what the NICs of a socket share each way")),
+    "node.copy": time("node.copy_ps", "one copy to or from memory that the ranks of a node share"),
+    "host.send": time("host.send_ps", "what the MPI software costs: a send"),
+    "host.receive": time("host.receive_ps", "a receive"),
+    "host.rma": time("host.rma_ps", "a write, a read or an atomic"),
+    "host.completion": time("host.completion_ps", "a completion"),
     # Nothing may be free that a program can do in an endless loop, or virtual time would stand still.
-    "host.poll": _time("host.poll_ps", "a poll that finds nothing", least=1),
-    "host.clock_read": _time("host.clock_read_ps", "reading the clock", least=1),
-    "host.match": _time("host.match_ps", "one message matched by software"),
+    "host.poll": time("host.poll_ps", "a poll that finds nothing", least=1),
+    "host.clock_read": time("host.clock_read_ps", "reading the clock", least=1),
+    "host.match": time("host.match_ps", "one message matched by software"),
     "host.compute_factor": Field(
         dimension=RATIO,
         least=1,
@@ -238,53 +168,53 @@ FIELDS: dict[str, Field] = {
         resolved="host.compute_factor_ppm",
         meaning="how measured CPU time counts",
     ),
-    "host.compute_threshold": _time(
+    "host.compute_threshold": time(
         "host.compute_threshold_ns", "measured CPU time between two calls that is not counted", divisor=1000
     ),
     **_compute_place("cpu", "a processor"),
     **_compute_place("gpu", "a GPU"),
     # Groups with storage servers, for --storage; the servers are part of the network only then.
-    "storage.kind": _text("the kind of groups that has the servers"),
-    "storage.servers": _optional(_count("", "servers of such a group", least=1, most=2**16)),
-    "storage.nics": _optional(_count("", "NICs of a server", least=1, most=64)),
-    "storage.server_rate": _optional(_rate("", "what a server's storage gives or takes")),
-    "storage.transfer": _optional(_size("", "of one operation", least=1, most=2**32)),
-    "storage.in_flight": _optional(_count("", "operations under way of one NIC and stream", least=1, most=65536)),
-    "storage.request": _optional(_size("", "a request, and a reply", least=1, most=2**20)),
-    "storage.latency": _optional(_time("", "of a request in a server")),
-    "run.arena": _optional(_size("", "memory for payloads on their way (sparse)", least=2**20, most=2**44)),
+    "storage.kind": text("the kind of groups that has the servers"),
+    "storage.servers": optional(count("", "servers of such a group", least=1, most=2**16)),
+    "storage.nics": optional(count("", "NICs of a server", least=1, most=64)),
+    "storage.server_rate": optional(rate("", "what a server's storage gives or takes")),
+    "storage.transfer": optional(size("", "of one operation", least=1, most=2**32)),
+    "storage.in_flight": optional(count("", "operations under way of one NIC and stream", least=1, most=65536)),
+    "storage.request": optional(size("", "a request, and a reply", least=1, most=2**20)),
+    "storage.latency": optional(time("", "of a request in a server")),
+    "run.arena": optional(size("", "memory for payloads on their way (sparse)", least=2**20, most=2**44)),
     "run.cross_memory": Field(
         choices=("on", "off"), required=False, meaning="whether large payloads are copied straight between processes"
     ),
-    "job.kinds": _text('kinds of groups whose nodes run jobs, "compute"', required=True),
-    "job.nodes_max": _count("", "nodes that a job may have", least=1),
-    "job.cores_per_node": _count("", "cores of a node", least=1, most=2**16),
+    "job.kinds": text('kinds of groups whose nodes run jobs, "compute"', required=True),
+    "job.nodes_max": count("", "nodes that a job may have", least=1),
+    "job.cores_per_node": count("", "cores of a node", least=1, most=2**16),
     "names.style": Field(choices=("numbered", "xname"), meaning="how nodes are named"),
-    "names.prefix": _text("of numbered names: what is before the number"),
-    "names.digits": _optional(_count("", "of numbered names: the least digits", least=1, most=12)),
-    "names.first": _optional(_count("", "of numbered names: the first number", most=10**9)),
-    "names.cabinet": _count("", "of xnames: the first cabinet", most=99999),
-    "names.cabinets_per_row": _count("", "of xnames", least=1, most=100),
-    "names.slots_per_chassis": _count("", "of xnames", least=1, most=64),
-    "names.boards_per_slot": _count("", "of xnames", least=1, most=64),
-    "names.nodes_per_board": _count("", "of xnames", least=1, most=64),
+    "names.prefix": text("of numbered names: what is before the number"),
+    "names.digits": optional(count("", "of numbered names: the least digits", least=1, most=12)),
+    "names.first": optional(count("", "of numbered names: the first number", most=10**9)),
+    "names.cabinet": count("", "of xnames: the first cabinet", most=99999),
+    "names.cabinets_per_row": count("", "of xnames", least=1, most=100),
+    "names.slots_per_chassis": count("", "of xnames", least=1, most=64),
+    "names.boards_per_slot": count("", "of xnames", least=1, most=64),
+    "names.nodes_per_board": count("", "of xnames", least=1, most=64),
 }
 
 # topology.group.KIND.NAME; resolved as topology.kind.K.NAME.
 GROUP_FIELDS: dict[str, Field] = {
-    "groups": _count("groups", "groups of this kind; groups are numbered kind by kind", least=1, most=511),
-    "switches": _count("switches", "switches in each group", least=1, most=4096),
-    "nodes": _count("nodes", "nodes in each group (0: none modelled)", most=2**16),
-    "nics_per_node": _count("nics_per_node", "NICs of a node", most=64),
+    "groups": count("groups", "groups of this kind; groups are numbered kind by kind", least=1, most=511),
+    "switches": count("switches", "switches in each group", least=1, most=4096),
+    "nodes": count("nodes", "nodes in each group (0: none modelled)", most=2**16),
+    "nics_per_node": count("nics_per_node", "NICs of a node", most=64),
     "attach": Field(
         choices=("same_switch", "spread"),
         resolved="attach",
         meaning="same_switch: all NICs of a node on one switch; spread: on consecutive switches",
     ),
-    "local_links": _count("local_links", "links between each pair of switches of a group", least=1, most=64),
+    "local_links": count("local_links", "links between each pair of switches of a group", least=1, most=64),
 }
 
-GLOBAL_LINKS = _count("", "links between each pair of groups of the two kinds; 0: none", most=4096)
+GLOBAL_LINKS = count("", "links between each pair of groups of the two kinds; 0: none", most=4096)
 
 # The classes that libfabric names, in the order of core/contract/network.hpp.
 TRAFFIC_CLASSES = ("dedicated", "low_latency", "bulk_data", "best_effort", "scavenger", "ethernet")
@@ -299,6 +229,6 @@ QOS_FIELDS: dict[str, Field] = {
     "assured": _share("assured_ppm", "share of a NIC's link, at least", least=0),
     "ceiling": _share("ceiling_ppm", "share of a NIC's link, at most", least=1),
     "fabric": _share("fabric_ppm", "share of a link between switches", least=1),
-    "priority": _count("priority", "higher goes first", most=7),
-    "bucket": _count("bucket_frames", "frames that may pass the ceiling at once", least=1, most=1000),
+    "priority": count("priority", "higher goes first", most=7),
+    "bucket": count("bucket_frames", "frames that may pass the ceiling at once", least=1, most=1000),
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, LONGEST_FLIGHT, QOS_FIELDS, TRAFFIC_CLASSES, Field
+from dryfly.machine.field import Field
+from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, LONGEST_FLIGHT, QOS_FIELDS, TRAFFIC_CLASSES
 
 _U64 = 2**64 - 1
 _U32 = 2**32 - 1
