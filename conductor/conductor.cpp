@@ -113,7 +113,7 @@ void Conductor::run() {
 
 void Conductor::look(Rank& rank) {
   // The request before the commands: what a rank has issued before it came to its gate is seen before it is released.
-  const std::uint32_t ticket = rank.page->gate_request.load(std::memory_order_acquire);
+  const std::uint32_t ticket = rank.page->gate.count.load(std::memory_order_acquire);
   if (rank.page->watches_memory.load(std::memory_order_relaxed) != 0) clock_.watch_memory();
   translator_.drain(rank);
   if (rank.process.cut_off) return;

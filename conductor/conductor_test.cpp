@@ -317,8 +317,8 @@ std::string said_of_deadlock(const std::function<void(rank::Channel&, std::uint3
 }
 
 void meet_the_others(rank::Channel& channel, std::uint64_t meeting) {
-  dryfly_self.page->meeting = meeting;
-  dryfly_self.page->meeting_size = 2;
+  dryfly_self.page->gate.meeting = meeting;
+  dryfly_self.page->gate.meeting_size = 2;
   channel.gate(wire::GateKind::meet);
 }
 

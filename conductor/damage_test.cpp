@@ -55,7 +55,7 @@ class Scribbler {
     header_.doorbell.fetch_add(1);
     wire::futex_wake(header_.doorbell);
   }
-  std::uint64_t arena() const { return header_.arena_offset; }
+  std::uint64_t arena() const { return header_.arena.offset; }
   void set_rank(std::uint32_t rank) { rank_ = rank; }
 
  private:

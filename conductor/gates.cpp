@@ -14,11 +14,11 @@ Gates::Gates(const Segment& segment, std::vector<Rank>& ranks, Clock& clock, Bat
 Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
   if (ticket == rank.gate.ticket) return Milestone::none;
   rank.gate.ticket = ticket;
-  rank.gate.at_ps = rank.page->gate_at_ps;
+  rank.gate.at_ps = rank.page->gate.at_ps;
   rank.gate.deadline_ps = wire::far_future;
   if (rank.state == RankState::away) rejoin(rank);
   delivery_.flush(rank);
-  switch (rank.page->gate_kind) {
+  switch (rank.page->gate.kind) {
     case wire::GateKind::poll:
       poll(rank);
       break;
@@ -40,7 +40,7 @@ Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
       break;
     case wire::GateKind::outside:
     case wire::GateKind::inside:
-      rank.gate.outside = rank.page->gate_kind == wire::GateKind::outside;
+      rank.gate.outside = rank.page->gate.kind == wire::GateKind::outside;
       release(rank, rank.gate.at_ps);
       break;
     case wire::GateKind::baton_back:
@@ -75,7 +75,7 @@ void Gates::wait(Rank& rank) {
 
 void Gates::wait_until(Rank& rank) {
   ++waits_;
-  rank.gate.deadline_ps = rank.page->gate_deadline_ps;
+  rank.gate.deadline_ps = rank.page->gate.deadline_ps;
   if (!clock_.runs()) return release(rank, rank.gate.at_ps);
   if (batons_.takes_turns(rank)) return wait_in_turn(rank, RankState::waiting);
   wait_in_state(rank, RankState::timed, rank.gate.deadline_ps);
@@ -112,13 +112,13 @@ Gates::Milestone Gates::end(Rank& rank) {
 void Gates::ask_for_baton(Rank& rank) {
   if (!batons_.takes_turns(rank)) return release(rank, rank.gate.at_ps);
   clock_.set_state(rank, RankState::queued, rank.gate.at_ps);
-  batons_.give_back(rank, rank.gate.at_ps, rank.page->gate_has_acted != 0);
+  batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
 }
 
 void Gates::meet(Rank& rank) {
   if (clock_.has_ended() || is_served()) return release(rank, rank.gate.at_ps);
   if (clock_.has_started()) clock_.set_state(rank, RankState::meeting, never.ps);
-  if (batons_.takes_turns(rank)) batons_.give_back(rank, rank.gate.at_ps, rank.page->gate_has_acted != 0);
+  if (batons_.takes_turns(rank)) batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
   const std::vector<RankId> all = meetings_.come(rank);
   std::uint64_t last_ps = 0;
   for (const RankId id : all) last_ps = std::max(last_ps, ranks_[id.value].gate.at_ps);
@@ -150,7 +150,7 @@ void Gates::wait_in_state(Rank& rank, RankState state, std::uint64_t bound) {
 void Gates::wait_in_turn(Rank& rank, RankState state) {
   const std::uint64_t until = std::min(rank.gate.deadline_ps, next_event_ps(segment_, rank));
   clock_.set_state(rank, state, until == never.ps ? until : std::max(until, rank.gate.at_ps));
-  batons_.give_back(rank, rank.gate.at_ps, rank.page->gate_has_acted != 0);
+  batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
 }
 
 bool Gates::release_ready() {

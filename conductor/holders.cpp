@@ -58,7 +58,7 @@ void Holders::look() {
 void Holders::look_at(Rank& rank, WallClock::time_point now) {
   Seen& seen = seen_[rank.id.value];
   const auto& page = *rank.page;
-  const std::uint64_t mark = page.gate_request.load() + page.command_head.load() + page.clock_ps.load();
+  const std::uint64_t mark = page.gate.count.load() + page.command_head.load() + page.clock_ps.load();
   const Threads threads = threads_of(rank.process.pid);
   if (mark != seen.mark || seen.since == WallClock::time_point{}) {
     seen = {.cpu_ns = threads.cpu_ns, .mark = mark, .since = now};
@@ -72,7 +72,7 @@ void Holders::look_at(Rank& rank, WallClock::time_point now) {
 void Holders::let_go_of(Rank& rank) {
   auto& page = *rank.page;
   page.away.store(1, std::memory_order_seq_cst);
-  if (page.gate_request.load(std::memory_order_seq_cst) != rank.gate.ticket ||
+  if (page.gate.count.load(std::memory_order_seq_cst) != rank.gate.ticket ||
       page.command_head.load(std::memory_order_seq_cst) != rank.commands.tail) {
     page.away.store(0, std::memory_order_seq_cst);
     return;

@@ -53,20 +53,20 @@ int RankMemory::ask(RankId rank, std::uint32_t pid, bool is_write, std::uint64_t
     if (staging == 0) return ENOMEM;
     char* staged = segment_.base() + staging;
     if (is_write) std::memcpy(staged, data + done, piece);
-    page.service_is_write = is_write ? 1 : 0;
-    page.service_address = address + done;
-    page.service_bytes = piece;
-    page.service_arena_offset = staging;
-    const std::uint32_t ticket = page.service_request.load() + 1;
-    page.service_request.store(ticket, std::memory_order_release);
+    page.service.is_write = is_write ? 1 : 0;
+    page.service.address = address + done;
+    page.service.bytes = piece;
+    page.service.arena_offset = staging;
+    const std::uint32_t ticket = page.service.request.load() + 1;
+    page.service.request.store(ticket, std::memory_order_release);
     // The rank may be asleep at its gate, or about to be: wake it again until it has answered. Virtual time stands
     // still meanwhile.
     bool answered = false;
-    while (!(answered = page.service_done.load(std::memory_order_acquire) == ticket) &&
+    while (!(answered = page.service.done.load(std::memory_order_acquire) == ticket) &&
            kill(static_cast<pid_t>(pid), 0) == 0) {
       nudge(page);
       constexpr long pause_ns = 50'000;
-      wire::futex_wait(page.service_done, ticket - 1, pause_ns);
+      wire::futex_wait(page.service.done, ticket - 1, pause_ns);
     }
     if (answered && !is_write) std::memcpy(data + done, staged, piece);
     wire::Arena::free(segment_.base(), staging);

@@ -280,7 +280,7 @@ void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
   json.member("events", of_.engine.events_run());
   json.member("deliveries_before_start", of_.tally.before_start());
   json.member("cross_memory", header.cross_memory_allowed);
-  json.member("arena_bytes_used", header.arena_top.load() - header.arena_offset);
+  json.member("arena_bytes_used", header.arena_top.load() - header.arena.offset);
   json.member("polls", gates.polls);
   json.member("waits", gates.waits);
   json.member("wakes", gates.wakes);

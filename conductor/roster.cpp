@@ -153,10 +153,10 @@ void Roster::prepare_seat(Rank& rank) {
   page.wants_byte.store(0);
   page.all_ended.store(0);
   page.clock_ps.store(0);
-  page.service_done.store(page.service_request.load());
+  page.service.done.store(page.service.request.load());
   page.copies_done.store(rank.events.copies_ordered);  // also those ordered since the last process here has ended
   rank.commands.tail = rank.events.head = 0;
-  rank.gate.ticket = page.gate_request.load();
+  rank.gate.ticket = page.gate.count.load();
   page.released.store(rank.gate.ticket << wire::nudge_bits);
   rank.gate.at_ps = rank.gate.rejoin_ps = 0;
   rank.gate.outside = false;

@@ -55,8 +55,8 @@ const char* Scrutiny::fault_of_payload(const wire::Command& command) const {
     return "inline payload";
   }
   if ((command.flags & command_flag::payload_arena) != 0) {
-    const std::uint64_t first = header_.arena_offset;
-    const std::uint64_t end = header_.arena_offset + header_.arena_bytes;
+    const std::uint64_t first = header_.arena.offset;
+    const std::uint64_t end = header_.arena.offset + header_.arena.bytes;
     const std::uint64_t at = command.arena_offset;
     if (at < first || at > end || command.length > end - at || at % wire::arena_granule != 0) return "payload";
   }

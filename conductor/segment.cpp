@@ -108,10 +108,10 @@ Segment::Segment(const Spec& spec) {
   head->segment_bytes = bytes_;
   head->rank_area_offset = header_bytes;
   head->rank_area_stride = stride;
-  head->arena_offset = arena_offset;
-  head->arena_bytes = arena_bytes;
-  head->arena_states_offset = states_offset;
-  head->arena_links_offset = links_offset;
+  head->arena.offset = arena_offset;
+  head->arena.bytes = arena_bytes;
+  head->arena.states_offset = states_offset;
+  head->arena.links_offset = links_offset;
   head->table.offset = arena_offset + arena_bytes;
   head->table.bytes = table_bytes;
   head->requests.offset = head->table.offset + table_bytes;
@@ -119,14 +119,14 @@ Segment::Segment(const Spec& spec) {
   head->command_ring_bytes = ring_bytes;
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
-  head->compute_mode = compute_mode(spec);
-  if (head->compute_mode == wire::ComputeMode::model) {
-    head->cpu = compute_cpu(spec);
-    head->gpu = compute_gpu(spec);
-    head->numerics_skipped = spec.small(fields::compute_numerics_skipped);
+  head->compute.mode = compute_mode(spec);
+  if (head->compute.mode == wire::ComputeMode::model) {
+    head->compute.cpu = compute_cpu(spec);
+    head->compute.gpu = compute_gpu(spec);
+    head->compute.numerics_skipped = spec.small(fields::compute_numerics_skipped);
   }
-  head->compute_factor_ppm = spec.small(fields::host_compute_factor_ppm);
-  head->compute_threshold_ns = spec.number(fields::host_compute_threshold_ns);
+  head->compute.factor_ppm = spec.small(fields::host_compute_factor_ppm);
+  head->compute.threshold_ns = spec.number(fields::host_compute_threshold_ns);
   head->inline_max = spec.small(fields::nic_inline_bytes);
   head->eager_max = spec.small(fields::nic_eager_bytes);
   head->nodes_share_memory = spec.text(fields::run_on_node) == "shared" ? 1 : 0;
@@ -136,10 +136,10 @@ Segment::Segment(const Spec& spec) {
   head->served = spec.has(fields::run_served) ? 1 : 0;
   head->arena_top.store(arena_offset);
   if (head->served == 0)
-    head->arena_ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
-  madvise(base_ + states_offset, head->arena_ahead_bytes / wire::arena_granule, populate_write);
-  madvise(base_ + arena_offset, head->arena_ahead_bytes, populate_write);
-  const auto sharers = head->compute_mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
+    head->arena.ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
+  madvise(base_ + states_offset, head->arena.ahead_bytes / wire::arena_granule, populate_write);
+  madvise(base_ + arena_offset, head->arena.ahead_bytes, populate_write);
+  const auto sharers = head->compute.mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
                                                                       : std::map<std::uint64_t, std::uint32_t>{};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them

@@ -57,12 +57,12 @@ std::uint64_t Gate::wait(GateKind kind, std::uint64_t deadline_ps) {
 std::uint32_t Gate::ask(GateKind kind, std::uint64_t deadline_ps) {
   // The conductor must have seen that a rank waits for changes of its memory before the network brings any.
   if (!self_->watches()) page_->clock_ps.store(self_->now(), std::memory_order_relaxed);
-  page_->gate_kind = kind;
-  page_->gate_at_ps = self_->now();
-  page_->gate_deadline_ps = deadline_ps;
-  page_->gate_has_acted = self_->has_acted.load(std::memory_order_relaxed);
-  const std::uint32_t ticket = page_->gate_request.load(std::memory_order_relaxed) + 1;
-  page_->gate_request.store(ticket, std::memory_order_seq_cst);
+  page_->gate.kind = kind;
+  page_->gate.at_ps = self_->now();
+  page_->gate.deadline_ps = deadline_ps;
+  page_->gate.has_acted = self_->has_acted.load(std::memory_order_relaxed);
+  const std::uint32_t ticket = page_->gate.count.load(std::memory_order_relaxed) + 1;
+  page_->gate.count.store(ticket, std::memory_order_seq_cst);
   attention_.raise();
   return ticket;
 }

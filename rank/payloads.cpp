@@ -53,7 +53,7 @@ int Payloads::place(const Event& event, void* to) {
 void Payloads::fetch(std::uint64_t offset, std::uint64_t length, char* target) {
   const auto part = static_cast<std::uint32_t>(offset / StartMemory::part_bytes);
   std::uint32_t& visited = visited_parts_[part % parts_known];
-  if (offset >= header_->arena_offset + header_->arena_ahead_bytes && visited != part && length <= read_max_bytes) {
+  if (offset >= header_->arena.offset + header_->arena.ahead_bytes && visited != part && length <= read_max_bytes) {
     visited = part;
     // The system call itself: pread may be the program's own, or one that keeps a log of its files.
     const int segment = attachment_.segment_descriptor();
@@ -99,14 +99,14 @@ void Payloads::copy_early(EventRing& events) {
 }
 
 void Payloads::serve(std::uint32_t wanted) {
-  void* own = reinterpret_cast<void*>(page_->service_address);
-  char* staged = base_ + page_->service_arena_offset;
-  if (page_->service_is_write != 0) {
-    memcpy(own, staged, page_->service_bytes);
+  void* own = reinterpret_cast<void*>(page_->service.address);
+  char* staged = base_ + page_->service.arena_offset;
+  if (page_->service.is_write != 0) {
+    memcpy(own, staged, page_->service.bytes);
   } else {
-    memcpy(staged, own, page_->service_bytes);
+    memcpy(staged, own, page_->service.bytes);
   }
-  page_->service_done.store(wanted, std::memory_order_release);
+  page_->service.done.store(wanted, std::memory_order_release);
 }
 
 }  // namespace dryfly::rank

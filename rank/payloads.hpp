@@ -47,8 +47,8 @@ class Payloads {
   void copy_early(EventRing& events);
   // Copies between its own memory and the arena what the conductor has asked for.
   void serve() {
-    const std::uint32_t wanted = page_->service_request.load(std::memory_order_acquire);
-    if (wanted != page_->service_done.load(std::memory_order_relaxed)) serve(wanted);
+    const std::uint32_t wanted = page_->service.request.load(std::memory_order_acquire);
+    if (wanted != page_->service.done.load(std::memory_order_relaxed)) serve(wanted);
   }
 
  private:

@@ -27,8 +27,8 @@ void StartMemory::map_ahead() const {
     }
   };
   map(header.rank_area_offset + header.rank_area_stride * attachment_.welcome.rank, header.rank_area_stride);
-  map(header.arena_states_offset, header.arena_ahead_bytes / wire::arena_granule);
-  map(header.arena_offset, header.arena_ahead_bytes);
+  map(header.arena.states_offset, header.arena.ahead_bytes / wire::arena_granule);
+  map(header.arena.offset, header.arena.ahead_bytes);
 }
 
 }  // namespace dryfly::rank

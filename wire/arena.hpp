@@ -25,7 +25,7 @@ class Arena {
 
   // Offset of `bytes` usable bytes, or 0 when the arena is full.
   std::uint64_t allocate(std::uint64_t bytes) {
-    if (bytes > header_->arena_bytes) return 0;
+    if (bytes > header_->arena.bytes) return 0;
     const std::uint32_t size_class = class_of(bytes);
     std::uint64_t& hand = hands_[size_class];
     if (hand != 0) {
@@ -57,7 +57,7 @@ class Arena {
   bool carve(std::uint64_t whole, std::uint64_t& hand) {
     const std::uint64_t bytes = whole < page_bytes ? page_bytes : whole;
     const std::uint64_t first = header_->arena_top.fetch_add(bytes, std::memory_order_relaxed);
-    if (first + bytes > header_->arena_offset + header_->arena_bytes) {
+    if (first + bytes > header_->arena.offset + header_->arena.bytes) {
       header_->arena_top.fetch_sub(bytes, std::memory_order_relaxed);
       return false;
     }
@@ -73,13 +73,13 @@ class Arena {
     return at;
   }
   std::uint64_t& next(std::uint64_t at) const {
-    const std::uint64_t granule = (at - header_->arena_offset) / arena_granule;
-    return reinterpret_cast<std::uint64_t*>(base_ + header_->arena_links_offset)[granule];
+    const std::uint64_t granule = (at - header_->arena.offset) / arena_granule;
+    return reinterpret_cast<std::uint64_t*>(base_ + header_->arena.links_offset)[granule];
   }
   static std::atomic<std::uint8_t>& state(char* base, std::uint64_t at) {
     const auto* header = reinterpret_cast<const SegmentHeader*>(base);
-    const std::uint64_t granule = (at - header->arena_offset) / arena_granule;
-    return reinterpret_cast<std::atomic<std::uint8_t>*>(base + header->arena_states_offset)[granule];
+    const std::uint64_t granule = (at - header->arena.offset) / arena_granule;
+    return reinterpret_cast<std::atomic<std::uint8_t>*>(base + header->arena.states_offset)[granule];
   }
 
   char* base_ = nullptr;

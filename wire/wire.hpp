@@ -56,6 +56,24 @@ struct alignas(64) CommonCopies {
   std::uint64_t bytes;
 };
 
+// How measured or announced computing becomes virtual time.
+struct ComputeSettings {
+  ComputeMode mode;
+  std::uint32_t factor_ppm;        // measured CPU time times this, in millionths
+  std::uint64_t threshold_ns;      // shorter gaps count as nothing
+  std::uint32_t numerics_skipped;  // 1: programs need not compute what they announce (ComputeMode::model)
+  ComputePlace cpu, gpu;           // of a whole node
+};
+
+// Where payloads lie between two processes (arena.hpp). What is known of each granule lies apart from it.
+struct ArenaLayout {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t ahead_bytes;    // of it, what every rank maps before the start
+  std::uint64_t states_offset;  // a byte for each granule
+  std::uint64_t links_offset;   // eight for each
+};
+
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -63,27 +81,19 @@ struct SegmentHeader {
   std::uint64_t segment_bytes;
   std::uint64_t rank_area_offset;
   std::uint64_t rank_area_stride;  // RankPage, then command ring, then event ring
-  std::uint64_t arena_offset;
-  std::uint64_t arena_bytes;
-  std::uint64_t arena_ahead_bytes;    // of it, what every rank maps before the start
-  std::uint64_t arena_states_offset;  // a byte for each granule of the arena
-  std::uint64_t arena_links_offset;   // eight for each
-  std::uint32_t command_ring_bytes;   // powers of two
+  ArenaLayout arena;
+  std::uint32_t command_ring_bytes;  // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
-  ComputeMode compute_mode;
-  std::uint32_t compute_factor_ppm;    // measured CPU time times this, in millionths
-  std::uint64_t compute_threshold_ns;  // shorter gaps count as nothing
-  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
-  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
-  std::uint32_t nodes_share_memory;    // 1: ranks of a node talk through memory, taking turns (baton)
-  std::uint64_t copy_ps;               // what copying to or from such memory costs a rank: each time
-  std::uint64_t copy_ps_per_kib;       // and for each KiB
-  std::uint32_t served;                // not 0: processes join and leave at any time (dryfly serve)
-  std::uint32_t numerics_skipped;      // 1: programs need not compute what they announce (ComputeMode::model)
-  ComputePlace cpu, gpu;               // of a whole node
+  ComputeSettings compute;
+  std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
+  std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
+  std::uint32_t nodes_share_memory;                  // 1: ranks of a node talk through memory, taking turns (baton)
+  std::uint64_t copy_ps;                             // what copying to or from such memory costs a rank: each time
+  std::uint64_t copy_ps_per_kib;                     // and for each KiB
+  std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
@@ -133,19 +143,34 @@ struct RankTimes {
 inline constexpr std::uint32_t nudge_bits = 8;
 inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
 
+// What a rank that stops asks the conductor for.
+struct GateRequest {
+  std::atomic<std::uint32_t> count;  // of requests, ever
+  GateKind kind;
+  std::uint64_t at_ps;
+  std::uint64_t deadline_ps;
+  std::uint64_t meeting;       // what it meets the others for: equal for all of them, and nobody else
+  std::uint32_t meeting_size;  // how many they are
+  std::uint32_t has_acted;     // since it got the baton: may have written to memory that the node shares
+};
+
+// The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
+struct Service {
+  std::atomic<std::uint32_t> request;  // counts requests; futex word
+  std::atomic<std::uint32_t> done;
+  std::uint32_t is_write;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t arena_offset;
+};
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
   std::atomic<std::uint64_t> command_head;          // bytes pushed, ever
   std::atomic<std::uint64_t> event_tail;            // bytes consumed, ever
   std::atomic<std::uint64_t> copies_done;           // copy orders executed, ever
-  std::atomic<std::uint32_t> gate_request;          // counts requests
-  GateKind gate_kind;
-  std::uint64_t gate_at_ps;
-  std::uint64_t gate_deadline_ps;
-  std::uint64_t meeting;                  // what it meets the others for: equal for all of them, and nobody else
-  std::uint32_t meeting_size;             // how many they are
-  std::uint32_t gate_has_acted;           // since it got the baton: may have written to memory that the node shares
+  GateRequest gate;
   std::uint64_t baton_end_ps;             // when it gave the baton back last
   std::atomic<std::uint32_t> baton_ends;  // counts that
   std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
@@ -166,13 +191,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> release_clock_ps;  // start, inside: the clock to go on with
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
-  // The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
-  alignas(64) std::atomic<std::uint32_t> service_request;  // counts requests; futex word
-  std::atomic<std::uint32_t> service_done;
-  std::uint32_t service_is_write;
-  std::uint64_t service_address;
-  std::uint64_t service_bytes;
-  std::uint64_t service_arena_offset;
+  alignas(64) Service service;
   std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
   alignas(64) RankTimes times;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp

@@ -78,9 +78,9 @@ void observe_replayed() {
 void open_compute() {
   const wire::SegmentHeader& header = *dryfly_self.header;
   compute.mode =
-      header.compute_mode == ComputeMode::model ? ComputeMode::none : header.compute_mode;  // preload/clock/work.cpp
-  compute.factor_ppm = header.compute_factor_ppm;
-  compute.threshold_ns = header.compute_threshold_ns;
+      header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
+  compute.factor_ppm = header.compute.factor_ppm;
+  compute.threshold_ns = header.compute.threshold_ns;
   if (compute.mode == ComputeMode::measured) writer.open(getenv("DRYFLY_COMPUTE_RECORD"));
   if (compute.mode == ComputeMode::replay && !reader.open(getenv("DRYFLY_COMPUTE_REPLAY"))) {
     report_mismatch("there is no recording for it");

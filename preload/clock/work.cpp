@@ -56,13 +56,13 @@ std::uint64_t time_on(const ComputePlace& place, const Amount& amount, std::uint
   return place.latency_ps + static_cast<std::uint64_t>(longer < most ? longer : most);
 }
 
-bool is_modelled() { return phase() == Phase::running && dryfly_self.header->compute_mode == wire::ComputeMode::model; }
+bool is_modelled() { return phase() == Phase::running && dryfly_self.header->compute.mode == wire::ComputeMode::model; }
 
 }  // namespace
 
 DRYFLY_EXPORT int dryfly_work_mode() {
   if (!is_modelled()) return 0;
-  return dryfly_self.header->numerics_skipped != 0 ? 2 : 1;
+  return dryfly_self.header->compute.numerics_skipped != 0 ? 2 : 1;
 }
 
 DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -74,9 +74,9 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   if (amount.bytes == 0 && amount.operations == 0) return;
   const wire::SegmentHeader& header = *dryfly_self.header;
   const std::uint32_t sharers = dryfly_self.page->ranks_on_node;
-  std::uint64_t ps = time_on(header.cpu, amount, width, sharers);
-  if (header.gpu.memory_bytes_per_s != 0) {
-    const std::uint64_t on_gpu = time_on(header.gpu, amount, width, sharers);
+  std::uint64_t ps = time_on(header.compute.cpu, amount, width, sharers);
+  if (header.compute.gpu.memory_bytes_per_s != 0) {
+    const std::uint64_t on_gpu = time_on(header.compute.gpu, amount, width, sharers);
     if (on_gpu < ps) ps = on_gpu;
   }
   ++dryfly_self.page->times.announced_work;

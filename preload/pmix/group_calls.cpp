@@ -110,8 +110,8 @@ Value* number_value(std::uint64_t number) {
 }
 
 void meet(std::uint64_t meeting, std::size_t count) {
-  dryfly_self.page->meeting = meeting;
-  dryfly_self.page->meeting_size = static_cast<std::uint32_t>(count);
+  dryfly_self.page->gate.meeting = meeting;
+  dryfly_self.page->gate.meeting_size = static_cast<std::uint32_t>(count);
   dryfly_self.gate(wire::GateKind::meet);
 }
 

@@ -191,9 +191,9 @@ void compute_and_finalize() {
 std::string clock_file() { return std::string(getenv("DRYFLY_TEST_FOLDER")) + "/clock"; }
 
 void begin_computing(ComputeMode mode) {
-  fake_mpi.header->compute_mode = mode;
-  fake_mpi.header->compute_factor_ppm = 2'000'000;
-  fake_mpi.header->compute_threshold_ns = 2'000'000;
+  fake_mpi.header->compute.mode = mode;
+  fake_mpi.header->compute.factor_ppm = 2'000'000;
+  fake_mpi.header->compute.threshold_ns = 2'000'000;
   begin();
 }
 
@@ -220,10 +220,11 @@ TEST_CASE("record: CPU time outside MPI moves the clock by the factor, short gap
 TEST_CASE("model: announced work takes the roof line's time of the faster place, and nothing else takes any") {
   begin_computing(ComputeMode::model);
   dryfly::wire::SegmentHeader& header = *fake_mpi.header;
-  header.cpu = {.latency_ps = 0, .memory_bytes_per_s = 100'000'000'000, .operations_per_s = {1, 2, 4}};
-  for (std::uint64_t& rate : header.cpu.operations_per_s) rate *= 1'000'000'000'000;
-  header.gpu = {.latency_ps = 5'000'000, .memory_bytes_per_s = 1'000'000'000'000, .operations_per_s = {20, 40, 400}};
-  for (std::uint64_t& rate : header.gpu.operations_per_s) rate *= 1'000'000'000'000;
+  header.compute.cpu = {.latency_ps = 0, .memory_bytes_per_s = 100'000'000'000, .operations_per_s = {1, 2, 4}};
+  for (std::uint64_t& rate : header.compute.cpu.operations_per_s) rate *= 1'000'000'000'000;
+  header.compute.gpu = {
+      .latency_ps = 5'000'000, .memory_bytes_per_s = 1'000'000'000'000, .operations_per_s = {20, 40, 400}};
+  for (std::uint64_t& rate : header.compute.gpu.operations_per_s) rate *= 1'000'000'000'000;
   fake_mpi.page->ranks_on_node = 2;
   using Work = void (*)(int, int, std::int64_t, std::int64_t, std::int64_t);
   const auto work = reinterpret_cast<Work>(dlsym(RTLD_DEFAULT, "dryfly_work"));
@@ -253,7 +254,7 @@ TEST_CASE("model: announced work takes the roof line's time of the faster place,
   compute(3'000'000);
   MPI_Barrier(0);
   CHECK(fake_mpi.self->now_ps.load() == before);
-  header.numerics_skipped = 1;
+  header.compute.numerics_skipped = 1;
   CHECK(mode() == 2);
   CHECK(fake_mpi.page->times.announced_work == 6);
   REQUIRE(MPI_Finalize() == 0);
