@@ -90,8 +90,8 @@ class Traffic final : public Host, public Handler {
   void receive_failed(const Received&, int) override {}
   void peeked(const Peeked&) override {}
   void cancelled(EndpointId, Token) override {}
-  void dropped(Token) override {}
-  int apply(Token) override { return 0; }
+  void dropped(EndpointId, Token) override {}
+  int apply(EndpointId, Token) override { return 0; }
   void rma_done(EndpointId, Token, int) override {}
   void rma_delivered(const RmaCommand&, bool, std::uint32_t) override {}
   void needs_processor(EndpointId at, const Work& work) override {

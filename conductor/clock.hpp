@@ -13,9 +13,9 @@
 
 #include "conductor/batons.hpp"
 #include "conductor/bound_heap.hpp"
-#include "conductor/host_latencies.hpp"
 #include "conductor/rank.hpp"
 #include "core/engine/engine.hpp"
+#include "core/host/cpu_costs.hpp"
 
 namespace dryfly {
 

@@ -89,7 +89,7 @@ void CommandIssuer::send(std::uint32_t slot) {
   const wire::Command& command = open.command;
   if (!parts_.endpoints.is_known(command.peer)) {
     const EndpointId source = open.endpoint();
-    parts_.host.dropped(slot);
+    parts_.host.dropped(source, slot);
     return parts_.host.send_failed(source, slot, error_unreachable);
   }
   parts_.tally.sent(open.rank, Bytes{command.length});

@@ -17,11 +17,6 @@ constexpr std::uint64_t start_grid_ps = 10'000'000'000;  // 10 ms
 
 constexpr long nap_ns = 50'000'000;
 
-HostLatencies host_latencies(const Spec& spec) {
-  return {.command = Duration{spec.number(fields::nic_command_latency_ps)},
-          .completion = Duration{spec.number(fields::nic_completion_latency_ps)}};
-}
-
 }  // namespace
 
 Conductor::Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
@@ -31,12 +26,12 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       ranks_(segment_.rank_count()),
       status_(status),
       inbox_(segment_),
-      clock_(machine_.engine, ranks_, host_latencies(spec), is_served()),
+      clock_(machine_.engine, ranks_, HostLatencies::read(spec), is_served()),
       batons_(ranks_, clock_.bounds(), Duration{spec.number(fields::node_local_latency_ps)},
               segment_.header().nodes_share_memory != 0),
       delivery_(machine_.engine, segment_, ranks_, clock_, batons_),
-      translator_(machine_.engine, nics_, machine_.topology, segment_, ranks_, delivery_, *this, host_latencies(spec),
-                  nic_sockets(spec)),
+      translator_(machine_.engine, nics_, machine_.topology, segment_, ranks_, delivery_, *this,
+                  HostLatencies::read(spec), nic_sockets(spec)),
       nics_(machine_.engine, machine_.carrier(), translator_.host(), nic_spec(spec)),
       job_(machine_.engine, nics_, translator_, machine_.storage.get()),
       gates_(segment_, ranks_, clock_, batons_, delivery_),

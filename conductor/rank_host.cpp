@@ -51,7 +51,7 @@ void RankHost::sent(EndpointId source, Token token) {
   parts_.queue.completed(source);
 }
 
-void RankHost::dropped(Token token) {
+void RankHost::dropped(EndpointId, Token token) {
   OpenCommand& send = answered(token);
   DRYFLY_CHECK(!send.payload_gone);
   parts_.payloads.free(send);

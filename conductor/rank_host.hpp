@@ -41,13 +41,15 @@ class RankHost final : public Host {
   void receive_failed(const Received& received, int error) override;
   void peeked(const Peeked& peeked) override;
   void cancelled(EndpointId at, Token receive) override;
-  void dropped(Token send) override;
-  int apply(Token access) override { return parts_.regions.apply(answered(access)); }
+  void dropped(EndpointId source, Token send) override;
+  int apply(EndpointId, Token access) override { return parts_.regions.apply(answered(access)); }
   void rma_done(EndpointId source, Token access, int error) override;
   void needs_processor(EndpointId at, const Work& work) override { parts_.work.ask(at, work); }
   void rma_delivered(const RmaCommand& access, bool on_node, std::uint32_t switch_hops) override;
-  void joined(Token join, std::uint32_t member, int error) override { parts_.reductions.joined(join, member, error); }
-  void reduced(Token part, int error) override { parts_.reductions.reduced(part, error); }
+  void joined(EndpointId, Token join, std::uint32_t member, int error) override {
+    parts_.reductions.joined(join, member, error);
+  }
+  void reduced(EndpointId, Token part, int error) override { parts_.reductions.reduced(part, error); }
 
  private:
   OpenCommand& answered(Token token);

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/host/cpu_costs.hpp"
 #include "core/spec/fields.hpp"
 
 namespace dryfly {
@@ -34,14 +35,17 @@ constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older headers 
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
+// Field by field: a rank's library includes nothing of the core.
 wire::HostCosts host_costs(const Spec& spec) {
-  return {.send_ps = spec.number(fields::host_send_ps),
-          .receive_ps = spec.number(fields::host_receive_ps),
-          .rma_ps = spec.number(fields::host_rma_ps),
-          .completion_ps = spec.number(fields::host_completion_ps),
-          .poll_ps = spec.number(fields::host_poll_ps),
-          .clock_read_ps = spec.number(fields::host_clock_read_ps),
-          .match_ps = spec.number(fields::host_match_ps)};
+  static_assert(sizeof(wire::HostCosts) == sizeof(CpuCosts));
+  const CpuCosts costs = CpuCosts::read(spec);
+  return {.send_ps = costs.send.ps,
+          .receive_ps = costs.receive.ps,
+          .rma_ps = costs.rma.ps,
+          .completion_ps = costs.completion.ps,
+          .poll_ps = costs.poll.ps,
+          .clock_read_ps = costs.clock_read.ps,
+          .match_ps = costs.match.ps};
 }
 
 std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {

@@ -18,7 +18,6 @@
 #include "conductor/command_reader.hpp"
 #include "conductor/endpoints.hpp"
 #include "conductor/event_writer.hpp"
-#include "conductor/host_latencies.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
@@ -29,6 +28,7 @@
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
 #include "core/engine/engine.hpp"
+#include "core/host/cpu_costs.hpp"
 #include "core/nic/nic.hpp"
 #include "core/topology/dragonfly.hpp"
 

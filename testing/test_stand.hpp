@@ -75,8 +75,8 @@ class TestStand : public Host, public Handler {
     all_peeked.push_back(answer);
   }
   void cancelled(EndpointId, Token receive) override { note("cancelled " + std::to_string(receive)); }
-  void dropped(Token send) override { note("dropped " + std::to_string(send)); }
-  int apply(Token rma) override {
+  void dropped(EndpointId, Token send) override { note("dropped " + std::to_string(send)); }
+  int apply(EndpointId, Token rma) override {
     note("apply " + std::to_string(rma));
     return apply_error;
   }

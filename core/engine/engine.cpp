@@ -272,6 +272,15 @@ void Engine::attach(ComponentClass component_class, Handler& handler) {
   place = &handler;
 }
 
+ComponentClass Engine::attach_host(Handler& handler) {
+  constexpr auto first = static_cast<std::size_t>(ComponentClass::host);
+  auto place = handlers_[first] == nullptr ? first : static_cast<std::size_t>(ComponentClass::further_hosts);
+  while (place < handlers_.size() && handlers_[place] != nullptr) ++place;
+  DRYFLY_CHECK(place < handlers_.size());
+  handlers_[place] = &handler;
+  return static_cast<ComponentClass>(place);
+}
+
 void Engine::schedule(Instant at, std::uint64_t key) {
   DRYFLY_CHECK(at >= now_ && at != never);
   queue_->push({at.ps, key});

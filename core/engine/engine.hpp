@@ -18,7 +18,16 @@ struct Event {
 
 // Classes double as the phase of an instant: at one picosecond, fabric events run before NIC events, and these
 // before host events.
-enum class ComponentClass : std::uint8_t { fabric = 0, nic = 1, host = 2, workload = 3, background = 4 };
+// A host that shares the engine with another has a class of its own, from `further_hosts` on: at one instant its events
+// run behind all others.
+enum class ComponentClass : std::uint8_t {
+  fabric = 0,
+  nic = 1,
+  host = 2,
+  workload = 3,
+  background = 4,
+  further_hosts = 5
+};
 inline constexpr unsigned component_class_shift = 60;
 
 class Handler {
@@ -40,7 +49,10 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // One handler for each class.
   void attach(ComponentClass component_class, Handler& handler);
+  // The class of this host: `host` for the first, another for each further one.
+  ComponentClass attach_host(Handler& handler);
 
   Instant now() const { return now_; }
   // `at` must not lie before now(). `key` must carry the class bits of an attached handler.

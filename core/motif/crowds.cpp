@@ -95,11 +95,11 @@ struct Doubling {
 };
 
 std::vector<Doubling> doublings(Stand& stand, const std::vector<EndpointId>& endpoints, Bytes size,
-                                const Software& software) {
+                                const CpuCosts& costs) {
   std::vector<Doubling> all;
   all.reserve(endpoints.size());
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
-    Doubling one{stand, endpoints, rank, size, software.send, software.completion};
+    Doubling one{stand, endpoints, rank, size, costs.send, costs.completion};
     one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
     all.push_back(one);
   }
@@ -111,8 +111,8 @@ struct Meeting {
   std::vector<EndpointId> endpoints;
   std::vector<Doubling> ranks;
 
-  Meeting(Stand& stand, const std::vector<NicId>& nics, const Software& software)
-      : endpoints(open_all(stand, nics)), ranks(doublings(stand, endpoints, Bytes{8}, software)) {
+  Meeting(Stand& stand, const std::vector<NicId>& nics, const CpuCosts& costs)
+      : endpoints(open_all(stand, nics)), ranks(doublings(stand, endpoints, Bytes{8}, costs)) {
     for (Doubling& rank : ranks) rank.ranks = &ranks;
   }
 };
@@ -120,7 +120,7 @@ struct Meeting {
 struct Neighbours {
   Stand& stand;
   const Ring& ring;
-  const Software& software;
+  const CpuCosts& costs;
   std::vector<EndpointId> endpoints;
   std::vector<std::uint32_t> cycle;
   std::vector<std::unique_ptr<Meeting>> meetings{};  // by iteration
@@ -146,12 +146,12 @@ struct Neighbours {
     rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
     Instant at = rank.start;
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
-      at = at + software.receive;
+      at = at + costs.receive;
       const Way way = n % 2 == 0 ? to_right : to_left;
       stand.at(at, [this, place, own, way] { stand.receive(own, ring.size, way, [this, place] { complete(place); }); });
     }
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
-      at = at + software.send;
+      at = at + costs.send;
       const Way way = n % 2 == 0 ? to_left : to_right;
       const EndpointId target = way == to_left ? left : right;
       stand.at(at, [this, place, own, target, way, waits_for_sends] {
@@ -166,7 +166,7 @@ struct Neighbours {
   // One after the other: a rank has one CPU.
   void complete(std::size_t place) {
     Rank& rank = ranks[place];
-    rank.busy_until = std::max(rank.busy_until, stand.now()) + software.completion;
+    rank.busy_until = std::max(rank.busy_until, stand.now()) + costs.completion;
     if (--rank.open > 0) return;
     stand.at(rank.busy_until, [this, place] { meet(place); });
   }
@@ -188,14 +188,14 @@ struct Neighbours {
 }  // namespace
 
 std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
-                                   const Software& software) {
+                                   const CpuCosts& costs) {
   DRYFLY_CHECK(!ring.barrier || std::has_single_bit(ranks.size()));
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
   std::vector<std::uint64_t> times;
   for (std::uint64_t number = 0; number < ring.rings; ++number) {
-    Neighbours all{stand, ring, software, endpoints, random_cycle(ranks.size(), number)};
+    Neighbours all{stand, ring, costs, endpoints, random_cycle(ranks.size(), number)};
     for (std::uint64_t n = 0; ring.barrier && n <= ring.iterations; ++n) {
-      all.meetings.push_back(std::make_unique<Meeting>(stand, ranks, software));
+      all.meetings.push_back(std::make_unique<Meeting>(stand, ranks, costs));
     }
     for (std::size_t place = 0; place < ranks.size(); ++place) all.begin(place);
     stand.run();
@@ -205,12 +205,12 @@ std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks
 }
 
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
-                           const Software& software) {
+                           const CpuCosts& costs) {
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
   std::uint64_t sum = 0;
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
     const Instant start = stand.now();
-    std::vector<Doubling> all = doublings(stand, endpoints, size, software);
+    std::vector<Doubling> all = doublings(stand, endpoints, size, costs);
     for (Doubling& one : all) one.ranks = &all;
     for (Doubling& one : all) one.begin();
     stand.run();

@@ -69,8 +69,8 @@ TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barri
   Stand stand(spec);
   std::vector<NicId> all;
   for (std::uint32_t nic = 0; nic < 8; ++nic) all.push_back({nic});
-  const Software software{Duration{7000}, Duration{3000}, Duration{5000}};
-  const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, software);
+  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, costs);
   CHECK(times.size() == all.size() * 6);
   // Two receives and a send, the way, and a completion: a neighbour's second send comes later, never sooner.
   const std::uint64_t least = 6000 + 7000 + 100'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000 + 5000;
@@ -78,7 +78,7 @@ TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barri
   CHECK(*std::max_element(times.begin(), times.end()) <= least + 7000 + 5000 + 13'000 + 730'000 + 20'000);
   Stand other(spec);
   const auto met =
-      ring_ps(other, all, {.size = Bytes{65536}, .iterations = 2, .outstanding = 4, .barrier = true}, software);
+      ring_ps(other, all, {.size = Bytes{65536}, .iterations = 2, .outstanding = 4, .barrier = true}, costs);
   CHECK(met.size() == all.size() * 2);
   // 2 x 4 x 64 KiB leave each NIC at 24.24 GB/s at most, then three messages of the barrier.
   const std::uint64_t wire_ps = 8 * 65536 / 2048 * frame_ps(2048);
@@ -96,7 +96,8 @@ TEST_CASE("four ranks sum in two messages behind each other, six in three") {
     Stand stand(spec);
     std::vector<NicId> nics;
     for (std::uint32_t nic = 0; nic < ranks; ++nic) nics.push_back({nic});
-    const std::uint64_t time = allreduce_ps(stand, nics, Bytes{8}, 2, {Duration{7000}, Duration{3000}, Duration{5000}});
+    const std::uint64_t time = allreduce_ps(
+        stand, nics, Bytes{8}, 2, {.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}});
     CHECK(time >= messages * (near + 370'000));
     CHECK(time <= messages * (near + 730'000 + 20'000));
   }

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/host/cpu_costs.hpp"
 #include "core/motif/patterns.hpp"
 #include "core/record/json_writer.hpp"
 #include "core/spec/fields.hpp"
@@ -86,11 +87,6 @@ Verb verb_named(const std::string& name) {
   return found->second;
 }
 
-Software software_of(const Stand& stand) {
-  const auto cost = [&](const NumberField& field) { return Duration{stand.spec().number(field)}; };
-  return {cost(fields::host_send_ps), cost(fields::host_receive_ps), cost(fields::host_completion_ps)};
-}
-
 void write_times(JsonWriter& json, std::vector<std::uint64_t> times) {
   std::sort(times.begin(), times.end());
   json.member("mean_ps", std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / times.size());
@@ -107,7 +103,7 @@ void ring(const Arguments& arguments, Stand& stand, JsonWriter& json) {
                   .outstanding = arguments.number("outstanding", 1),
                   .barrier = arguments.number("barrier", 0) != 0};
   std::vector<std::uint64_t> times =
-      ring_ps(stand, crowd(stand.topology(), arguments.text("ranks")), ring, software_of(stand));
+      ring_ps(stand, crowd(stand.topology(), arguments.text("ranks")), ring, CpuCosts::read(stand.spec()));
   const std::uint64_t bytes = 2 * ring.outstanding * ring.size.count;
   double rates = 0;
   for (const std::uint64_t time : times) rates += static_cast<double>(bytes) / (static_cast<double>(time) * 1e-12);
@@ -135,8 +131,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   } else if (pattern == "ring") {
     ring(arguments, stand, json);
   } else if (pattern == "allreduce") {
-    json.member("mean_ps",
-                allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count, software_of(stand)));
+    json.member("mean_ps", allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count,
+                                        CpuCosts::read(stand.spec())));
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
     const double rate = uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8),

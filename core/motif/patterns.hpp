@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/host/cpu_costs.hpp"
 #include "core/motif/stand.hpp"
 
 namespace dryfly::generator {
@@ -20,13 +21,6 @@ std::vector<std::uint64_t> latencies_ps(Stand& stand, Verb verb, NicId a, NicId 
 std::uint64_t stream_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count,
                         std::uint64_t window, bool both_ways);
 
-// What MPI adds to a message on the CPU of either side.
-struct Software {
-  Duration send;
-  Duration receive;     // posting one
-  Duration completion;  // seeing that one is there, or that a payload has left
-};
-
 // GPCNeT's random rings (docs/model/measurements.md#gpcnet): all ranks in a random cycle, each exchanges
 // `outstanding` messages with either neighbour, both ways, and goes on when all of its own are complete; with
 // `barrier` when everybody is. One entry for each ring, iteration and rank: from its first call to its last
@@ -39,12 +33,12 @@ struct Ring {
   bool barrier = false;  // a recursive doubling of 8 bytes; needs a power of two of ranks
 };
 std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
-                                   const Software& software);
+                                   const CpuCosts& costs);
 
 // Recursive doubling with the ranks beyond a power of two folded in, as MPI libraries sum short vectors: the time
 // until the last rank has the result, averaged over the iterations.
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
-                           const Software& software);
+                           const CpuCosts& costs);
 
 // Each NIC writes `count` messages to random others, `window` at once and routed packet by packet: bytes delivered per
 // second by all of them between a quarter and three quarters of the time, when nobody has finished.

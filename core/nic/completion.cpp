@@ -65,7 +65,7 @@ void Completion::drop(std::uint32_t index) {
   if (message.receive != none) inboxes_.settle(message.receive);
   inboxes_.leave_list(messages_[index]);
   const bool tell_source = finish(index);
-  host_.dropped(token);
+  host_.dropped(source, token);
   if (tell_source) host_.sent(source, token);
 }
 
@@ -92,7 +92,7 @@ void Completion::done_acknowledged(std::uint32_t index) {
   } else {
     inboxes_.settle(message.receive);
     messages_.end(index);
-    host_.dropped(token);
+    host_.dropped(source, token);
   }
   host_.sent(source, token);
 }
@@ -163,7 +163,7 @@ void Completion::failed(Parcel parcel, bool delivered) {
   } else if (to_target) {
     const bool is_news = message.note_told_once();
     messages_.end(parcel.item);
-    host_.dropped(token);
+    host_.dropped(source, token);
     if (is_news) host_.send_failed(source, token, error_unreachable);
   } else if (parcel.step == Step::done) {
     message.note_told();
@@ -183,7 +183,7 @@ void Completion::break_off(std::uint32_t index) {
   message.note_told();
   messages_.end(index);
   if (heard) host_.receive_failed(received, error_unreachable);
-  host_.dropped(received.send);
+  host_.dropped(received.source, received.send);
   host_.send_failed(received.source, received.send, error_unreachable);
 }
 
@@ -192,7 +192,7 @@ void Completion::turned_away(std::uint32_t index) {
   const Token token = messages_[index].command.token;
   messages_[index].note_told();
   messages_.end(index);
-  host_.dropped(token);
+  host_.dropped(source, token);
   host_.send_failed(source, token, error_other_network);
 }
 

@@ -197,7 +197,7 @@ void FlowControl::peer_lost(std::uint32_t index) {
     const SendCommand command = messages_[message].command;
     const bool is_news = messages_[message].note_told_once();
     messages_.end(message);
-    host_.dropped(command.token);
+    host_.dropped(command.source, command.token);
     if (is_news) host_.send_failed(command.source, command.token, error_unreachable);
   }
 }

@@ -4,8 +4,8 @@
 
 namespace dryfly::nic {
 
-HostPaths::Place HostPaths::place(NicId nic, NodeId node, const HostPlace& host) {
-  Place place;
+MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
+  MemoryPath place;
   if (host.socket != host.nic_socket) place.crossing = spec_.socket_latency;
   place.plain = place.crossing == Duration{} && !shares_bus();
   if (!shares_bus()) return place;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/contract/memory.hpp"
 #include "core/nic/fifo.hpp"
 #include "core/nic/nic.hpp"
 #include "core/unit/unit.hpp"
@@ -26,13 +27,8 @@ class HostPaths {
  public:
   explicit HostPaths(const NicSpec& spec) : spec_(spec) {}
 
-  // Where an end-point is; the answer is its place here.
-  struct Place {
-    Duration crossing;       // to the NIC: zero on the same socket
-    std::uint32_t lane = 0;  // of its NIC, on the bus of its socket
-    bool plain = true;       // the NIC has all it wants: nothing below changes any instant
-  };
-  Place place(NicId nic, NodeId node, const HostPlace& host);
+  // Of an end-point.
+  MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
 
   // A fetch waits for a slot of the bus. True: the bus is free for the next one, which is to be taken.

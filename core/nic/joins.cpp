@@ -51,12 +51,13 @@ void Joins::read_down(std::uint32_t index, std::uint32_t place) {
   const std::uint32_t first = place * join.command.radix + 1;
   for (std::uint32_t i = 0; i < children_in(join, place); ++i) send(LegKind::join_down, index, place, first + i);
   if (--join.places[place].passes_left > 0) return begin_pass(index, place);
+  const EndpointId member = join.command.members[place];
   const Token token = join.command.token;
   if (--join.unfinished == 0) {
     join.life = 0;
     joins_.release(index);
   }
-  host_.joined(token, place, 0);
+  host_.joined(member, token, place, 0);
 }
 
 void Joins::arrived(const Leg& leg) {
@@ -82,7 +83,8 @@ void Joins::lost(const Leg& leg) {
   Join& join = joins_[index];
   join.life = 0;
   for (std::uint32_t place = 0; place < join.places.size(); ++place) {
-    if (join.places[place].passes_left > 0) host_.joined(join.command.token, place, error_unreachable);
+    if (join.places[place].passes_left == 0) continue;
+    host_.joined(join.command.members[place], join.command.token, place, error_unreachable);
   }
   joins_.release(index);
 }

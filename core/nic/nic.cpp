@@ -64,7 +64,7 @@ Nics::Nics(Engine& engine, Carrier& network, Host& host, const NicSpec& spec)
 Nics::~Nics() = default;
 
 void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings,
-                         const HostPlace& place) {
+                         const MemoryPlace& place) {
   implementation_->transport.open(endpoint, nic, node, place, settings);
   implementation_->messages.open(endpoint, nic, settings);
 }

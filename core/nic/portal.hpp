@@ -15,62 +15,10 @@
 #include <deque>
 #include <optional>
 
-#include "core/contract/network.hpp"
+#include "core/contract/host.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
-
-enum class MatchMode : std::uint8_t { hardware, software, hybrid };
-
-// What the provider asks for when it opens an end-point: libfabric's FI_CXI_* settings of its process.
-struct EndpointSettings {
-  MatchMode match_mode = MatchMode::hardware;
-  std::uint32_t engine = 0;              // which matching engine of the NIC has the portal
-  std::optional<Bytes> eager_max;        // else the machine's
-  std::optional<Bytes> rendezvous_head;  // else the machine's
-  Bytes overflow_buffer{12 << 20};
-  std::uint32_t overflow_buffers = 3;  // kept posted
-  Bytes request_buffer{12 << 20};
-  std::uint32_t request_buffers = 6;
-  std::uint32_t event_slots = 131'072;
-  std::uint32_t event_batch = 32;  // how many the CPU acknowledges at a time
-  std::uint32_t receive_size = 1024;
-  bool preempt_on_pool = false;        // hybrid: to software when half of the engine's entries are in use
-  bool preempt_on_posted = false;      // hybrid: when more receives are posted than receive_size
-  bool preempt_on_unexpected = false;  // hybrid: when more unexpected messages wait than that
-  bool preempt_on_overflow = false;    // hybrid: as on_pool, looked at with every overflow buffer posted
-  std::uint16_t network = 0;           // virtual network (VNI): end-points of different ones do not hear each other
-  TrafficClass software_class = TrafficClass::best_effort;  // of the Gets and notices that software sends
-  std::uint32_t software_gets = 1024;                       // of software that may be under way
-  bool notifies_done = false;   // of what it sends by rendezvous: software's Gets are restricted (alt_read)
-  bool lossless = false;        // what finds no buffer waits for one, and what is behind it in its class
-  bool writes_commands = true;  // the CPU writes short commands to the NIC in one go, else the NIC fetches each
-  std::uint32_t control_slots = 1U << 20;  // of the event queue for what providers tell each other
-};
-
-enum class WorkKind : std::uint8_t {
-  onload,        // the portal is disabled or becomes software's: take the unexpected headers
-  drain,         // take events from the queue
-  replenish,     // post a buffer again
-  hold,          // messages were dropped at their target: keep back what follows them, tell the target
-  count_drops,   // a source has told how many
-  replay,        // the target takes messages again
-  software_get,  // a rendezvous request has come: match it and ask for the rest
-  fatal_entries,
-  fatal_events,
-  tell_match,  // a message that was unexpected has its receive: tell its source
-  collective,  // the root: all parts are here, complete the reduction; others: the tree is armed, give your part
-  tell_done,   // a restricted Get is complete: tell its source
-  tell_again,  // the other side had no room for what was told it: wait and repeat it
-};
-
-// What the NIC wants of the CPU behind an end-point; comes back unchanged when it is done.
-struct Work {
-  WorkKind kind = WorkKind::drain;
-  std::uint32_t item = 0;   // message, or peer
-  std::uint32_t life = 0;   // of that item: it may be another by then
-  std::uint32_t count = 0;  // messages or headers that the CPU handles one by one
-};
 
 struct MatchingTotals {
   // Flow control begun, by reason.

@@ -115,7 +115,7 @@ std::uint32_t Reductions::begin(std::uint32_t group_index, std::uint64_t sequenc
 void Reductions::contribute(const ContributeCommand& command) {
   Group& group = groups_[command.group];
   DRYFLY_CHECK(command.member < group.tree.members.size());
-  if (group.broken) return host_.reduced(command.token, error_unreachable);
+  if (group.broken) return host_.reduced(group.tree.members[command.member], command.token, error_unreachable);
   DRYFLY_CHECK(command.sequence >= group.told[command.member]);
   const std::uint32_t index = begin(command.group, command.sequence);
   Reduction& reduction = reductions_[index];
@@ -202,7 +202,7 @@ void Reductions::landed(std::uint32_t index, std::uint32_t place) {
       reductions_.release(next->second);
       group.under_way.erase(next);
     }
-    host_.reduced(token, 0);
+    host_.reduced(group.tree.members[place], token, 0);
   }
 }
 
@@ -215,7 +215,7 @@ void Reductions::fail(std::uint32_t index) {
     reduction.life = 0;
     for (std::uint32_t place = 0; place < reduction.places.size(); ++place) {
       const bool waits = reduction.places[place].contributed && sequence >= group.told[place];
-      if (waits) host_.reduced(reduction.places[place].token, error_unreachable);
+      if (waits) host_.reduced(group.tree.members[place], reduction.places[place].token, error_unreachable);
     }
     reductions_.release(each);
   }

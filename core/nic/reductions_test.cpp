@@ -26,10 +26,10 @@ struct Stand : TestStand {
     tree.arming = {1'000'000 * ns};
     return tree;
   }
-  void joined(Token, std::uint32_t member, int error) override {
+  void joined(EndpointId, Token, std::uint32_t member, int error) override {
     told.emplace_back(engine.now().ps / ns, member, error);
   }
-  void reduced(Token part, int error) override { told.emplace_back(engine.now().ps / ns, part, error); }
+  void reduced(EndpointId, Token part, int error) override { told.emplace_back(engine.now().ps / ns, part, error); }
   // Its CPU works at once.
   void needs_processor(EndpointId at, const Work& work) override {
     asked.push_back(at.value);

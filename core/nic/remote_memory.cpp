@@ -112,7 +112,7 @@ void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hop
   if (transport_.same_network(command.source, command.target)) {
     count(totals_, protocol_of(command.kind), access.on_node, switch_hops, command.size);
     host_.rma_delivered(command, access.on_node, switch_hops);
-    access.error = host_.apply(command.token);
+    access.error = host_.apply(command.source, command.token);
   } else {
     access.error = error_other_network;
   }

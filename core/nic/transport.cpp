@@ -36,7 +36,7 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
   network_.connect(*this);
 }
 
-void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place,
+void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,
                      const EndpointSettings& settings) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
   if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});

@@ -34,7 +34,7 @@ class Transport final : public Handler, public TransferSink {
   Transport(Engine& engine, Carrier& network, const NicSpec& spec, Recipient& recipient);
 
   // An end-point that is opened again stays on its node.
-  void open(EndpointId endpoint, NicId nic, NodeId node, const HostPlace& place = {},
+  void open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place = {},
             const EndpointSettings& settings = {});
   NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // `a` must have been opened; it does not matter whether it is open still. An address never opened is on no node; a
@@ -109,7 +109,7 @@ class Transport final : public Handler, public TransferSink {
     Fifo<Parcel> flushes;      // by the target: of one length each
     Instant local_link_until;  // when its last byte has been transmitted
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
-    HostPaths::Place place;
+    MemoryPath place;
     Fifo<Transfer> own_fetch;
     Instant own_fetch_until;
     Fifo<Arrival> own_ingress;

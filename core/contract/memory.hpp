@@ -1,0 +1,29 @@
+// What the memory behind an end-point is to the NIC that reads and writes it, and what the NIC can count on.
+//
+// A memory is near or far: where it hangs on another socket than the NIC, every crossing takes NicSpec::socket_latency,
+// one for a command with its payload and for what arrives, two for a fetch that the NIC makes of itself, and one more
+// for a fetch that a command asks for. And a memory has a bus, which the NICs of a socket share: a Get's fetches queue
+// on their NIC's lane of it and move at a share of its rate; what arrives is there when its share has carried it.
+// Every payload of an end-point lies in one memory, its process's.
+#pragma once
+
+#include <cstdint>
+
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+// Where in its node a memory is, and where the NIC that uses it.
+struct MemoryPlace {
+  std::uint32_t socket = 0;
+  std::uint32_t nic_socket = 0;
+};
+
+// The way from a NIC to a memory, as the NIC's stages use it. Made once for each end-point by whoever knows the node.
+struct MemoryPath {
+  Duration crossing;       // to the NIC: zero on the same socket
+  std::uint32_t lane = 0;  // of its NIC, on the bus of the NIC's socket
+  bool plain = true;       // the NIC has all it wants: neither of the two changes any instant
+};
+
+}  // namespace dryfly

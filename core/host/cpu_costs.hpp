@@ -1,0 +1,49 @@
+// What the software of a host costs on the machine's CPU, and how far the CPU is from its NIC: what every host of NICs
+// adds to what they do. Read once from the spec, for ranks and for motifs alike.
+//
+// Models docs/model/host-costs.md. Processes learn their costs from shared memory, as wire::HostCosts: what is loaded
+// into a program includes nothing of the core, so the conductor copies them there, field by field.
+#pragma once
+
+#include "core/spec/fields.hpp"
+#include "core/spec/spec.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly {
+
+struct CpuCosts {
+  Duration send;        // one send call
+  Duration receive;     // one receive posted
+  Duration rma;         // one RMA or atomic call
+  Duration completion;  // seeing that one is there, or that a payload has left
+  Duration poll;        // one poll that finds nothing
+  Duration clock_read;  // one reading of a clock by the program
+  Duration match;       // one message matched, or one header taken over, by software
+
+  static CpuCosts read(const Spec& spec) {
+    const auto cost = [&](const NumberField& field) { return Duration{spec.number(field)}; };
+    return {.send = cost(fields::host_send_ps),
+            .receive = cost(fields::host_receive_ps),
+            .rma = cost(fields::host_rma_ps),
+            .completion = cost(fields::host_completion_ps),
+            .poll = cost(fields::host_poll_ps),
+            .clock_read = cost(fields::host_clock_read_ps),
+            .match = cost(fields::host_match_ps)};
+  }
+};
+
+// A command reaches its NIC so long after the CPU has given it, and the CPU can see what its NIC reports so long after
+// the NIC knows it.
+struct HostLatencies {
+  Duration command;
+  Duration completion;
+
+  static HostLatencies read(const Spec& spec) {
+    return {.command = Duration{spec.number(fields::nic_command_latency_ps)},
+            .completion = Duration{spec.number(fields::nic_completion_latency_ps)}};
+  }
+  Instant at_nic(Instant given) const { return given + command; }
+  Instant at_cpu(Instant reported) const { return reported + completion; }
+};
+
+}  // namespace dryfly
