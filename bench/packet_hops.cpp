@@ -19,6 +19,7 @@
 
 #include "bench/dependent_loads.hpp"
 #include "core/engine/engine.hpp"
+#include "core/machine/machine.hpp"
 #include "core/network/packet/packet_network.hpp"
 #include "core/network/packet/regional_network.hpp"
 #include "core/topology/dragonfly.hpp"
@@ -160,9 +161,10 @@ Spec spec_of(const Size& size) {
 
 Result measure(const Size& size, const Load& load) {
   const Spec spec = spec_of(size);
-  const Dragonfly dragonfly{spec};
-  Engine engine;
-  PacketNetwork network{engine, dragonfly, spec};
+  Machine machine{spec};
+  Engine& engine = machine.engine;
+  PacketNetwork& network = machine.network;
+  const Dragonfly& dragonfly = machine.topology;
   Workload workload{engine, dragonfly, network, load, Instant{size.traffic_ps}, {0}, dragonfly.nic_count()};
   const auto start = std::chrono::steady_clock::now();
   const double cpu_start = cpu_seconds();
@@ -315,9 +317,10 @@ int bench_build(int rounds) {
     loads_per_s.push_back(dependent.per_s());
     const double cpu_start = cpu_seconds();
     const Spec spec = machine.spec();
-    const Dragonfly dragonfly{spec};
-    Engine engine;
-    PacketNetwork network{engine, dragonfly, spec};
+    Machine whole{spec};
+    Engine& engine = whole.engine;
+    PacketNetwork& network = whole.network;
+    const Dragonfly& dragonfly = whole.topology;
     const Load none_yet{"", false, 50};
     Workload workload{engine, dragonfly, network, none_yet, Instant{100'000}, {0}, dragonfly.nic_count()};
     engine.run(never);

@@ -15,13 +15,16 @@ namespace {
 // Virtual time starts at the first multiple of this that lies behind everything that happened during MPI_Init.
 constexpr std::uint64_t start_grid_ps = 10'000'000'000;  // 10 ms
 
+// Ranks give a few events for each nanosecond: slots of 4 ns hold enough of them for the engine to look ahead.
+constexpr unsigned slot_width_bits = 12;
+
 constexpr long nap_ns = 50'000'000;
 
 }  // namespace
 
 Conductor::Conductor(const Spec& spec, const std::string& channel, const std::string& result_path, StatusLine status,
                      StatusLine attach_line, int life_line, const std::string& record_folder)
-    : machine_(spec),
+    : machine_(spec, slot_width_bits),
       segment_(spec),
       ranks_(segment_.rank_count()),
       status_(status),

@@ -19,7 +19,6 @@
 #include "conductor/holders.hpp"
 #include "conductor/inbox.hpp"
 #include "conductor/job_traffic.hpp"
-#include "conductor/machine_of_run.hpp"
 #include "conductor/pace.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/recording.hpp"
@@ -29,6 +28,7 @@
 #include "conductor/status.hpp"
 #include "conductor/translator.hpp"
 #include "conductor/watchdog.hpp"
+#include "core/machine/machine.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
 
@@ -59,7 +59,7 @@ class Conductor final : private TroubleOutlet {
   GateTotals gate_totals() const;
   bool is_served() const { return segment_.header().served != 0; }
 
-  MachineOfRun machine_;
+  Machine machine_;
   Segment segment_;
   std::vector<Rank> ranks_;
   StatusLine status_;

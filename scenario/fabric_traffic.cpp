@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
+#include "core/machine/machine.hpp"
 #include "core/network/packet/packet_network.hpp"
 #include "core/spec/fields.hpp"
 #include "core/storage/storage_traffic.hpp"
@@ -198,9 +199,7 @@ int run(const char* spec_path) {
   std::stringstream text;
   text << file.rdbuf();
   const Spec spec = Spec::parse(text.str());
-  const Dragonfly dragonfly{spec};
-  Engine engine;
-  PacketNetwork network{engine, dragonfly, spec};
+  Machine machine{spec};
   std::string word;
   std::uint64_t warm_up_ps = 0, end_ps = 0;
   std::cin >> word >> warm_up_ps >> end_ps;
@@ -208,21 +207,16 @@ int run(const char* spec_path) {
   for (std::string line; std::getline(std::cin, line);) {
     if (!line.empty()) streams.push_back(parse(line));
   }
-  std::unique_ptr<storage::StorageTraffic> beside;
-  if (storage::Plan::any_in(spec)) {
-    beside =
-        std::make_unique<storage::StorageTraffic>(engine, network, storage::Plan::read(spec, dragonfly), Framing{});
-    beside->start(Instant{0});
-  }
-  Carrier& shared = beside ? static_cast<Carrier&>(beside->network()) : network;
-  Traffic traffic{engine, dragonfly, shared, streams, warm_up_ps, end_ps, spec.number(fields::run_seed)};
-  engine.run(Instant{end_ps});
-  if (beside) beside->stop();
-  engine.run(never);
+  if (machine.storage) machine.storage->start(Instant{0});
+  Traffic traffic{
+      machine.engine, machine.topology, machine.carrier(), streams, warm_up_ps, end_ps, spec.number(fields::run_seed)};
+  machine.engine.run(Instant{end_ps});
+  if (machine.storage) machine.storage->stop();
+  machine.engine.run(never);
   // What was begun is finished and counted nowhere; nothing may be left.
-  DRYFLY_CHECK(network.at_rest() && network.credit_bytes_outstanding() == 0);
+  DRYFLY_CHECK(machine.network.at_rest() && machine.network.credit_bytes_outstanding() == 0);
   traffic.print();
-  if (beside) print(*beside, end_ps);
+  if (machine.storage) print(*machine.storage, end_ps);
   return 0;
 }
 

@@ -44,7 +44,8 @@ class Engine {
  public:
   // Events are sorted a slot of 2^slot_width_bits picoseconds at a time: some tens to hundreds of them should fall into
   // one. Without influence on any result.
-  explicit Engine(unsigned slot_width_bits = 9);
+  static constexpr unsigned usual_slot_width_bits = 9;
+  explicit Engine(unsigned slot_width_bits = usual_slot_width_bits);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -7,12 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/engine.hpp"
+#include "core/machine/machine.hpp"
 #include "core/motif/motif_host.hpp"
-#include "core/network/packet/packet_network.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/spec.hpp"
-#include "core/topology/dragonfly.hpp"
 
 namespace dryfly::generator {
 
@@ -23,11 +21,11 @@ class Stand final {
   explicit Stand(const Spec& spec);
 
   const Spec& spec() const { return spec_; }
-  const Dragonfly& topology() const { return topology_; }
-  Instant now() const { return engine_.now(); }
+  const Dragonfly& topology() const { return machine_.topology; }
+  Instant now() const { return machine_.engine.now(); }
   EndpointId open(NicId nic);
   // Runs until nothing is left to do.
-  void run() { engine_.run(never); }
+  void run() { machine_.engine.run(never); }
 
   // As MotifHost has them.
   void at(Instant instant, Action action) { host_.at(instant, std::move(action)); }
@@ -43,9 +41,7 @@ class Stand final {
 
  private:
   const Spec& spec_;
-  Engine engine_;
-  Dragonfly topology_;
-  PacketNetwork network_;
+  Machine machine_;
   MotifHost host_;
   Nics nics_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/host/hosts.hpp"
+#include "core/machine/machine.hpp"
 #include "core/motif/motif_host.hpp"
-#include "core/network/packet/packet_network.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "testing/sample_machine.hpp"
 
@@ -26,17 +26,15 @@ Spec machine() {
 }
 
 // The first host has the end-points from 0 on, the second, whose CPU is 7 ns further from its NIC, those from 100.
-struct Machine {
+struct TwoHosts {
   Spec spec = machine();
-  Engine engine;
-  Dragonfly dragonfly{spec};
-  PacketNetwork network{engine, dragonfly, spec};
+  Machine parts{spec};
   Hosts hosts;
-  Nics nics{engine, network, hosts, nic_spec(spec)};
-  MotifHost first{engine, nics, HostLatencies::read(spec)};
-  MotifHost second{engine, nics, {Duration{107'000}, Duration{57'000}}, EndpointId{100}};
+  Nics nics{parts.engine, parts.carrier(), hosts, nic_spec(spec)};
+  MotifHost first{parts.engine, nics, HostLatencies::read(spec)};
+  MotifHost second{parts.engine, nics, {Duration{107'000}, Duration{57'000}}, EndpointId{100}};
 
-  Machine() {
+  TwoHosts() {
     hosts.add(first, EndpointId{0}, 100);
     hosts.add(second, EndpointId{100}, 100);
   }
@@ -44,10 +42,10 @@ struct Machine {
 
 // Messages of all protocols there and back between two NICs, writes and reads beside them. When each was over.
 struct Job {
-  Job(Machine& machine, MotifHost& its_host, NicId a, NicId b)
+  Job(TwoHosts& machine, MotifHost& its_host, NicId a, NicId b)
       : host(its_host),
-        one(host.open(a, machine.dragonfly.node_of(a))),
-        other(host.open(b, machine.dragonfly.node_of(b))) {}
+        one(host.open(a, machine.parts.topology.node_of(a))),
+        other(host.open(b, machine.parts.topology.node_of(b))) {}
   void begin() {
     for (const std::uint64_t size : {8, 4096, 100'000}) {
       const auto note = [this] { over_ps.push_back(host.now().ps); };
@@ -75,13 +73,13 @@ struct Both {
 };
 
 Both run(bool with_first, bool with_second, NicId a, NicId b, NicId c, NicId d) {
-  Machine machine;
+  TwoHosts machine;
   Job first{machine, machine.first, a, b};
   Job second{machine, machine.second, c, d};
   if (with_first) first.begin();
   if (with_second) second.begin();
-  machine.engine.run(never);
-  CHECK(machine.network.at_rest());
+  machine.parts.engine.run(never);
+  CHECK(machine.parts.network.at_rest());
   CHECK(machine.nics.at_rest());
   return {first.over_ps, second.over_ps};
 }
