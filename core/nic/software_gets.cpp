@@ -1,7 +1,5 @@
 #include "core/nic/software_gets.hpp"
 
-#include <utility>
-
 namespace dryfly::nic {
 
 void SoftwareGets::open(EndpointId endpoint, const EndpointSettings& settings) {
@@ -43,7 +41,7 @@ void SoftwareGets::software_get(std::uint32_t index) {
   if (!message.holds_credit()) {
     if (gets.under_way >= gets.most) {
       message.state.move_to(MessageState::queued);
-      return gets.waiting.push_back(index);
+      return gets.waiting.push(index);
     }
     ++gets.under_way;
   }
@@ -63,8 +61,7 @@ void SoftwareGets::return_credit(const Message& message) {
     --gets.under_way;
     return;
   }
-  const std::uint32_t next = gets.waiting.front();
-  gets.waiting.pop_front();
+  const std::uint32_t next = gets.waiting.pop();
   messages_[next].state.move_to(MessageState::granted);
   ask(next);
 }
@@ -87,8 +84,9 @@ void SoftwareGets::worked(const Work& work) {
 }
 
 std::vector<std::uint32_t> SoftwareGets::abandoned_at(EndpointId closed) {
-  const std::deque<std::uint32_t> waiting = std::exchange(gets_[closed.value].waiting, {});
-  std::vector<std::uint32_t> abandoned(waiting.begin(), waiting.end());
+  Fifo<std::uint32_t>& waiting = gets_[closed.value].waiting;
+  std::vector<std::uint32_t> abandoned;
+  while (!waiting.empty()) abandoned.push_back(waiting.pop());
   for (std::uint32_t index = 0; index < messages_.size(); ++index) {
     const Message& message = messages_[index];
     if (message.awaits_processor() && message.receive != none && message.command.target == closed) {

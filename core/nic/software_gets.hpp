@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "core/nic/fifo.hpp"
 #include "core/nic/inboxes.hpp"
 #include "core/nic/message.hpp"
 #include "core/nic/outbox.hpp"
@@ -42,7 +42,7 @@ class SoftwareGets {
     TrafficClass traffic_class = TrafficClass::best_effort;
     std::uint32_t most = 0;
     std::uint32_t under_way = 0;
-    std::deque<std::uint32_t> waiting;  // for a credit
+    Fifo<std::uint32_t> waiting;  // for a credit
   };
 
   void ask(std::uint32_t message);
