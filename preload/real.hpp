@@ -42,6 +42,8 @@ void nap_ns(std::uint64_t ns);
   X(sem_clockwait, int, (sem_t*, clockid_t, const timespec*))                                     \
   X(pthread_cond_timedwait, int, (pthread_cond_t*, pthread_mutex_t*, const timespec*))            \
   X(pthread_cond_clockwait, int, (pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)) \
+  X(pthread_cond_signal, int, (pthread_cond_t*))                                                  \
+  X(pthread_cond_broadcast, int, (pthread_cond_t*))                                               \
   X(pthread_mutex_timedlock, int, (pthread_mutex_t*, const timespec*))                            \
   X(pthread_mutex_clocklock, int, (pthread_mutex_t*, clockid_t, const timespec*))                 \
   X(pthread_rwlock_timedrdlock, int, (pthread_rwlock_t*, const timespec*))                        \

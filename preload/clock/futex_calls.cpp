@@ -70,7 +70,7 @@ long wait_virtually(const long (&a)[6]) {
   const bool any = (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
   const long operation = FUTEX_WAIT_BITSET | (a[1] & FUTEX_PRIVATE_FLAG);
   const long bits = any ? static_cast<long>(FUTEX_BITSET_MATCH_ANY) : a[5];
-  TimedWait wait(deadline_of(a), first_slice_ns);
+  TimedWait wait(deadline_of(a), EndedBy::others, first_slice_ns);
   for (;;) {
     const timespec end = wait.slice_end(CLOCK_MONOTONIC);
     const long attempt[6] = {a[0], operation, a[2], reinterpret_cast<long>(&end), 0, bits};

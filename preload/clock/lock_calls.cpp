@@ -9,6 +9,9 @@
 #include <threads.h>
 #include <time.h>
 
+#include <atomic>
+#include <cstdint>
+
 #include "preload/clock/timed_wait.hpp"
 #include "preload/export.hpp"
 #include "preload/rank.hpp"
@@ -30,15 +33,24 @@ bool is_virtual(const timespec* deadline, const void* caller) {
   return deadline != nullptr && deadline->tv_nsec >= 0 && deadline->tv_nsec < 1'000'000'000 && waits_virtually(caller);
 }
 
+// How often conditions have been signalled, by their addresses. A signal that comes between two attempts of a wait, or
+// while an attempt that has timed out locks the mutex again, wakes nobody, and one wait for all the time would have had
+// it.
+std::atomic<std::uint32_t> signals[64];
+
+std::atomic<std::uint32_t>& signals_of(const void* condition) {
+  return signals[reinterpret_cast<std::uintptr_t>(condition) / sizeof(pthread_cond_t) % 64];
+}
+
 // Repeats `attempt`, which waits until an instant of the real `clock` and gives 0 or an error number, until it has
-// another result than ETIMEDOUT or the deadline has passed in virtual time.
+// another result than ETIMEDOUT or the deadline has passed in virtual time. It comes back with `held` locked.
 template <typename Attempt>
-int wait_until(clockid_t clock, const timespec& deadline, Attempt attempt) {
-  TimedWait wait(instant_of(clock, deadline), first_slice_ns);
+int wait_until(clockid_t clock, const timespec& deadline, Attempt attempt, pthread_mutex_t* held = nullptr) {
+  TimedWait wait(instant_of(clock, deadline), EndedBy::others, first_slice_ns);
   for (;;) {
     const timespec end = wait.slice_end(clock);
     const int result = attempt(&end);
-    if (result != ETIMEDOUT || !wait.go_on()) return result;
+    if (result != ETIMEDOUT || !wait.go_on(held)) return result;
   }
 }
 
@@ -51,9 +63,23 @@ int as_errno(int result) {
 // The result of a function of sem_'s kind as an error number.
 int error_number(int result) { return result == 0 ? 0 : errno; }
 
+// `wait` is the library's function, with what it needs beside the end of the attempt. May wake without a signal, as
+// POSIX allows, where two conditions share a count.
+template <typename Wait>
+int wait_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline,
+                   Wait wait) {
+  const std::atomic<std::uint32_t>& count = signals_of(condition);
+  const std::uint32_t before = count.load();
+  const auto attempt = [&](const timespec* end) {
+    const int result = wait(end);
+    return result == ETIMEDOUT && count.load() != before ? 0 : result;
+  };
+  return wait_until(clock, *deadline, attempt, mutex);
+}
+
 int wait_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
-  return wait_until(clock_of(deadline), *deadline,
-                    [&](const timespec* end) { return real::pthread_cond_timedwait()(condition, mutex, end); });
+  return wait_condition(condition, mutex, clock_of(deadline), deadline,
+                        [&](const timespec* end) { return real::pthread_cond_timedwait()(condition, mutex, end); });
 }
 
 int lock_mutex(pthread_mutex_t* mutex, const timespec* deadline) {
@@ -96,8 +122,27 @@ DRYFLY_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mute
   if (!is_virtual(deadline, __builtin_return_address(0))) {
     return real::pthread_cond_clockwait()(condition, mutex, clock, deadline);
   }
-  return wait_until(clock, *deadline,
-                    [&](const timespec* end) { return real::pthread_cond_clockwait()(condition, mutex, clock, end); });
+  return wait_condition(condition, mutex, clock, deadline, [&](const timespec* end) {
+    return real::pthread_cond_clockwait()(condition, mutex, clock, end);
+  });
+}
+
+DRYFLY_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  signals_of(condition).fetch_add(1);
+  return real::pthread_cond_signal()(condition);
+}
+
+DRYFLY_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  signals_of(condition).fetch_add(1);
+  return real::pthread_cond_broadcast()(condition);
+}
+
+DRYFLY_EXPORT int cnd_signal(cnd_t* condition) {
+  return as_thread_result(pthread_cond_signal(reinterpret_cast<pthread_cond_t*>(condition)));
+}
+
+DRYFLY_EXPORT int cnd_broadcast(cnd_t* condition) {
+  return as_thread_result(pthread_cond_broadcast(reinterpret_cast<pthread_cond_t*>(condition)));
 }
 
 DRYFLY_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {

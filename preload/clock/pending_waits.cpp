@@ -18,12 +18,14 @@ struct Place {
 };
 
 Place waits[places];
+std::atomic<std::uint32_t> ended_waits{0};
 
 bool is_alive(std::int32_t thread) { return syscall(SYS_tgkill, getpid(), thread, 0) == 0; }
 
 }  // namespace
 
-PendingWait::PendingWait(std::uint64_t deadline_ps) : deadline_ps_(deadline_ps), place_(-1) {
+PendingWait::PendingWait(std::uint64_t deadline_ps)
+    : deadline_ps_(deadline_ps), place_(-1), ended_(ended_waits.load()) {
   for (int place = 0; place < places && place_ < 0; ++place) {
     std::int32_t expected = 0;
     if (waits[place].thread.compare_exchange_strong(expected, being_filled)) place_ = place;
@@ -33,7 +35,9 @@ PendingWait::PendingWait(std::uint64_t deadline_ps) : deadline_ps_(deadline_ps),
   waits[place_].thread.store(static_cast<std::int32_t>(syscall(SYS_gettid)));
 }
 
+// Counted before the place is free: whoever finds it free finds the count changed.
 PendingWait::~PendingWait() {
+  ended_waits.fetch_add(1);
   if (place_ >= 0) waits[place_].thread.store(0);
 }
 
@@ -47,6 +51,12 @@ bool PendingWait::is_first() const {
     waits[place].thread.compare_exchange_strong(thread, 0);
   }
   return true;
+}
+
+bool PendingWait::another_came_out() {
+  const std::uint32_t before = ended_;
+  ended_ = ended_waits.load();
+  return ended_ != before;
 }
 
 }  // namespace dryfly::preload

@@ -16,10 +16,13 @@ class PendingWait {
 
   // Is no other thread's deadline sooner?
   bool is_first() const;
+  // Has another thread come out of a timed wait since this was last asked, or since this wait began?
+  bool another_came_out();
 
  private:
   std::uint64_t deadline_ps_;
   int place_;  // -1: the table was full, and others do not know of this wait
+  std::uint32_t ended_;
 };
 
 }  // namespace dryfly::preload

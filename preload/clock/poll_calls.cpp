@@ -30,7 +30,7 @@ timespec from_ms(int ms) { return {ms / 1000, ms % 1000 * 1'000'000L}; }
 template <typename Attempt>
 int wait_virtually(const timespec& timeout, Attempt attempt) {
   const std::uint64_t ps = duration_ps(timeout);
-  TimedWait wait(ps == wire::far_future ? ps : instant() + ps, 0);
+  TimedWait wait(ps == wire::far_future ? ps : instant() + ps, EndedBy::others);
   for (;;) {
     const int result = attempt(wait.slice());
     if (result != 0 || !wait.go_on()) return result;

@@ -18,7 +18,7 @@ namespace {
 bool is_valid(const timespec* time) { return time != nullptr && time->tv_nsec >= 0 && time->tv_nsec < 1'000'000'000; }
 
 void sleep_until(std::uint64_t deadline_ps) {
-  TimedWait wait(deadline_ps, 0);
+  TimedWait wait(deadline_ps, EndedBy::time_only);
   do {
     if (wait.slice_ns() > 0) real::nap_ns(wait.slice_ns());
   } while (wait.go_on());

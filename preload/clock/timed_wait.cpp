@@ -3,6 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,15 +62,28 @@ bool another_thread_can_run() {
   return found;
 }
 
+// Does a thread stand at this mutex? Its word is the futex on which glibc lets it wait. The kernel counts those that it
+// moves from one futex to another, here to the same; if the word changes meanwhile, somebody has just come.
+bool is_awaited(pthread_mutex_t* mutex) {
+  constexpr int shared_between_processes = 128;  // PTHREAD_MUTEX_PSHARED_BIT
+  int* word = &mutex->__data.__lock;
+  const int flags = (mutex->__data.__kind & shared_between_processes) != 0 ? 0 : FUTEX_PRIVATE_FLAG;
+  const long moved =
+      syscall(SYS_futex, word, FUTEX_CMP_REQUEUE | flags, 0, INT_MAX, word, __atomic_load_n(word, __ATOMIC_RELAXED));
+  return moved > 0 || (moved < 0 && errno == EAGAIN);
+}
+
 }  // namespace
 
 bool waits_virtually(const void* caller) { return clock_is_virtual() && !lives_in_real_time(caller); }
 
-TimedWait::TimedWait(std::uint64_t deadline_ps, std::uint64_t first_slice_ns)
+TimedWait::TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t first_slice_ns)
     : deadline_ps_(deadline_ps),
       began_ns_(real::now_ns(CLOCK_MONOTONIC)),
       used_ns_(real::now_ns(CLOCK_PROCESS_CPUTIME_ID)),
       main_(on_main_thread()),
+      looks_(ended_by == EndedBy::others && !__libc_single_threaded ? 2 : 1),
+      looks_left_(looks_),
       pending_(deadline_ps) {
   if (main_) observe_compute(Observation::within_gap);
   const std::uint64_t now = instant();
@@ -89,7 +105,19 @@ bool TimedWait::is_over(std::uint64_t elapsed_ns, bool another_can_run) const {
   return !another_can_run || real::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns_ >= requested_ns_;
 }
 
-bool TimedWait::go_on() {
+// All looks are due again when somebody could act, or has done so since the last one.
+bool TimedWait::nobody_else_acts(bool another_can_run) {
+  const bool none = !another_can_run && pending_.is_first();
+  if (pending_.another_came_out() || !none) {
+    looks_left_ = looks_;
+    return false;
+  }
+  if (looks_left_ == 1) return true;
+  --looks_left_;
+  return false;
+}
+
+bool TimedWait::go_on(pthread_mutex_t* held) {
   if (deadline_ps_ == wire::far_future) return true;
   if (!main_ && instant() >= deadline_ps_) return false;
   const bool may_move = main_ || !inside_mpi();
@@ -101,16 +129,16 @@ bool TimedWait::go_on() {
     slice_ns_ = over ? 0 : requested_ns_ - elapsed;
     return !over;
   }
-  const bool another_can_run = another_thread_can_run();
+  const bool another_can_run = another_thread_can_run() || (held != nullptr && is_awaited(held));
   const bool over = is_over(elapsed, another_can_run);
-  if (main_ ? over || (!another_can_run && pending_.is_first())
-            : may_move && !over && !another_can_run && pending_.is_first()) {
+  const bool alone = nobody_else_acts(another_can_run);
+  if (main_ ? over || alone : may_move && !over && alone) {
     advance_to(deadline_ps_);
     sched_yield();
     return false;
   }
   if (over) return false;
-  slice_ns_ = slice_ns_ < shortest_slice_ns ? shortest_slice_ns : slice_ns_ * 2;
+  slice_ns_ = slice_ns_ < shortest_slice_ns || looks_left_ < looks_ ? shortest_slice_ns : slice_ns_ * 2;
   if (slice_ns_ > longest_slice_ns) slice_ns_ = longest_slice_ns;
   if (elapsed < requested_ns_ && slice_ns_ > requested_ns_ - elapsed) slice_ns_ = requested_ns_ - elapsed;
   return true;

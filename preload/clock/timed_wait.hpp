@@ -4,9 +4,10 @@
 // decided when "it will not happen before the deadline" is true:
 //  - The main thread looks whether it has happened. If not, and no other thread of the process can run, nobody is there
 //    to make it happen: the clock moves to the deadline and the wait has timed out, unless another thread waits for an
-//    earlier instant (PendingWait), whose turn is first. While another thread can run (is running, or would be if it
-//    had a processor), the wait goes on for real, in short slices, but never longer than the program asked for: as long
-//    in real time and, while threads only lack a processor, in processor time.
+//    earlier instant (PendingWait), whose turn is first. It looks twice, with an attempt between that sees what has
+//    happened up to the first look. While another thread can
+//    run (is running, or would be if it had a processor), the wait goes on for real, in short slices, but never longer
+//    than the program asked for: as long in real time and, while threads only lack a processor, in processor time.
 //  - A helper thread does not own the clock. Its wait is over when the rank's clock has come to the deadline, or when
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.
@@ -16,6 +17,7 @@
 // message queues.
 #pragma once
 
+#include <pthread.h>
 #include <time.h>
 
 #include <cstdint>
@@ -24,10 +26,13 @@
 
 namespace dryfly::preload {
 
+// What can end a wait before its deadline.
+enum class EndedBy : std::uint8_t { time_only, others };
+
 class TimedWait {
  public:
   // `first_slice_ns`: the length of the first attempt where another thread might act; without one it is 0.
-  TimedWait(std::uint64_t deadline_ps, std::uint64_t first_slice_ns);
+  TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t first_slice_ns = 0);
 
   // The real time for which the next attempt may wait.
   std::uint64_t slice_ns() const { return slice_ns_; }
@@ -39,10 +44,12 @@ class TimedWait {
   timespec slice_end(clockid_t clock) const;
 
   // After an attempt that found nothing: is there to be another? If not, the wait has timed out and the clock is moved.
-  bool go_on();
+  // A thread that waits for the mutex `held` will run as soon as the next attempt releases it.
+  bool go_on(pthread_mutex_t* held = nullptr);
 
  private:
   bool is_over(std::uint64_t elapsed_ns, bool another_can_run) const;
+  bool nobody_else_acts(bool another_can_run);
 
   std::uint64_t deadline_ps_;
   std::uint64_t requested_ns_;
@@ -50,6 +57,8 @@ class TimedWait {
   std::uint64_t used_ns_;   // processor time of all threads at the beginning
   std::uint64_t slice_ns_;
   bool main_;
+  std::uint8_t looks_;
+  std::uint8_t looks_left_;  // that find nobody who could act, before the clock moves
   PendingWait pending_;
 };
 
