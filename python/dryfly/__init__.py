@@ -36,6 +36,10 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_PLACES[name]), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__", "__doc__", "__file__", "__name__", "__path__"})
+
+
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
     """See dryfly.api.simulate, which is imported when it is called: the command line starts faster without it."""
     from dryfly import api

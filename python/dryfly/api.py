@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from dryfly.apps import solver
 from dryfly.base.errors import RunFailed, UserError
@@ -28,17 +28,31 @@ from dryfly.run.runner import Runner
 from dryfly.study.trial import Store, Trial, run_all
 
 
-def run_case(case: Case, **how: Any) -> Result:
-    """Runs a case; `how`: fields of Runner, such as timeout_s=60 or record="folder". Only warnings and errors are
+class How(TypedDict, total=False):
+    """How a case is run, which changes nothing that is found; the names of flags of `dryfly run`."""
+
+    json: str | None
+    compute_record: str | None
+    trace: str | None
+    record: str | None
+    timeout_s: float | None
+    debug: str | None
+    quiet: bool
+
+
+def run_case(case: Case, **how: Unpack[How]) -> Result:
+    """Runs a case; `how`: fields of How, such as timeout_s=60 or record="folder". Only warnings and errors are
     printed, unless quiet=False; the program's own output goes where it always goes.
 
     Raises UserError for input that cannot be used, before anything starts, and RunFailed if the job fails.
     """
+    _must_be_case("run_case", case)
     names = {each.name for each in fields(Runner)}
     if unknown := how.keys() - names:
         accepted = ", ".join(sorted(names))
         raise UserError(f"dryfly.run_case: {', '.join(sorted(unknown))}: accepted are {accepted}")
-    ended = execute(case, Runner(**{"quiet": True, **how}))
+    ways: dict[str, Any] = {"quiet": True, **how}
+    ended = execute(case, Runner(**ways))
     if ended.result is None:
         raise RunFailed(ended.failure, exit_status=ended.exit_status, details=ended.details)
     if ended.exit_status != 0 and not case.skip_numerics:
@@ -49,12 +63,15 @@ def run_case(case: Case, **how: Any) -> Result:
 def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
     """As run_case, with the fields of Case and of Runner together, and the raw result."""
     names = {each.name for each in fields(Case)} - {"program"}
+    if isinstance(program, str):
+        program = (program,)
     ways = {each.name for each in fields(Runner)}
     if unknown := options.keys() - names - ways:
         accepted = ", ".join(sorted(names | ways))
         raise UserError(f"dryfly.simulate: {', '.join(sorted(unknown))}: accepted are {accepted}")
     case = Case(program=tuple(program), **{name: options[name] for name in options.keys() & names})
-    return dict(run_case(case, **{name: options[name] for name in options.keys() & ways}).raw)
+    how: dict[str, Any] = {name: options[name] for name in options.keys() & ways}
+    return dict(run_case(case, **how).raw)
 
 
 def sweep(
@@ -68,9 +85,14 @@ def sweep(
 
     The first run that fails ends it with RunFailed; what has been run by then is in the cache. Raises UserError.
     """
+    if isinstance(cases, Case | str) or not isinstance(cases, Iterable):
+        raise UserError(f"dryfly.sweep: cases={cases!r}: accepted are several Cases, such as a list of them")
+    if not isinstance(parallel, int) or isinstance(parallel, bool) or parallel < 1:
+        raise UserError(f"dryfly.sweep: parallel={parallel!r}: accepted is a whole number, 1 or more")
+    if cache is not None and Path(cache).exists() and not Path(cache).is_dir():
+        raise UserError(f'dryfly.sweep: cache="{cache}": accepted is a folder, which this is not')
+    Runner(timeout_s=timeout_s)  # refuses what is no time
     trials = [_trial(case, timeout_s) for case in cases]
-    if parallel < 1:
-        raise UserError(f"dryfly.sweep: parallel={parallel}: accepted is 1 or more")
     for trial in trials:
         if cache is not None and trial.case.compute.partition(":")[0] == "measured":
             raise UserError('dryfly.sweep: cache: a case with compute="measured" is not repeatable, and is not kept')
@@ -82,7 +104,13 @@ def sweep(
     ]
 
 
+def _must_be_case(where: str, case: object) -> None:
+    if not isinstance(case, Case):
+        raise UserError(f"dryfly.{where}: {case!r}: accepted is a dryfly.Case")
+
+
 def _trial(case: Case, timeout_s: float | None) -> Trial:
+    _must_be_case("sweep", case)
     if not case.program:
         raise UserError("dryfly.sweep: a case has no program")
     if case.program[0] in solver.NAMES:

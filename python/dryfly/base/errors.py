@@ -16,10 +16,14 @@ class DryflyError(Exception):
 
 
 class UserError(DryflyError):
+    """The input cannot be used; nothing has started."""
+
     exit_status = 2
 
 
 class RunError(DryflyError):
+    """The job or the simulator failed after the start; `exit_status` is the run's own."""
+
     def __init__(self, message: str, *, exit_status: int) -> None:
         super().__init__(message)
         self.exit_status = exit_status

@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dryfly.base.checked import check_fields
+
 SEED_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """By the names of the flags of `dryfly run`. `nodes`, `ppn` and `ranks` are counts; None: it follows from the
-    others. `faults` and `storage` are a file, or what one would hold. No flag: `environment`."""
+    others. `faults` and `storage` are a file, or what one would hold. No flag: `environment`.
+
+    Raises UserError for a value of another type."""
 
     program: tuple[str, ...] = ()  # and its arguments
     machine: str = "testbed"  # a name, or a file
@@ -31,3 +35,6 @@ class Case:
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
     launcher: str = "dryfly"  # of mpi/launchers.py
     environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's
+
+    def __post_init__(self) -> None:
+        check_fields(self)

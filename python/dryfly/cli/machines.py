@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dryfly.base.fitted import fitted
 from dryfly.case.case import Case
 from dryfly.cli import complete
 from dryfly.cli.options import CONTEXT, case_options
@@ -17,7 +18,7 @@ def command(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         from dryfly.machine.listing import listing
 
-        click.echo(listing())
+        click.echo(fitted(listing()))
 
 
 @command.command("show", context_settings=CONTEXT)
@@ -27,4 +28,4 @@ def show(name: str, case: Case) -> None:
     """One machine: its network, and each number with its source."""
     from dryfly.machine.listing import description
 
-    click.echo(description(name, sets=case.sets))
+    click.echo(fitted(description(name, sets=case.sets)))

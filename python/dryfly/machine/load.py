@@ -42,7 +42,8 @@ def _machine_path(name_or_file: str) -> Path:
     if "/" in name_or_file or name_or_file.endswith(".toml"):
         path = Path(name_or_file)
         if not path.is_file():
-            raise UserError(f'machine file "{name_or_file}" does not exist')
+            reason = "is no ordinary file" if path.exists() else "does not exist"
+            raise UserError(f'machine file "{name_or_file}" {reason}')
         return path
     path = data_folder() / "machines" / f"{name_or_file}.toml"
     if not path.is_file():

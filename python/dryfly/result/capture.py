@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import tempfile
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,6 +111,12 @@ def check_target(flag: str, target: str, *, folder: bool) -> None:
         raise UserError(f"{flag} {target}: {'a folder is needed' if folder else 'that is a folder; a file is written'}")
     if not path.absolute().parent.is_dir():
         raise UserError(f"{flag} {target}: the folder {path.absolute().parent} does not exist")
+    try:
+        with tempfile.TemporaryFile(dir=path.absolute().parent):
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"{flag} {target}: nothing can be written in {path.absolute().parent}: {reason}") from None
 
 
 def _records(path: Path, record: struct.Struct, *, begin: bytes = b"") -> Iterator[tuple[Any, ...]]:

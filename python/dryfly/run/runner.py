@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.base import toml
+from dryfly.base.checked import check_fields
+from dryfly.base.errors import UserError
 from dryfly.case.case import Case
 
 _CASE_FLAGS = {
@@ -47,6 +49,11 @@ class Runner:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.timeout_s is not None and self.timeout_s <= 0:
+            raise UserError(f"timeout_s={self.timeout_s}: accepted is a number of seconds above 0")
 
 
 def case_words(case: Case) -> list[str]:

@@ -115,6 +115,8 @@ def load(folder: Path) -> Recording:
         waits = tuple(zip(*tables.read(folder, name).values(), strict=True))
     except (OSError, ValueError, KeyError, TypeError, IndexError, pyarrow.ArrowException) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged"
+        if isinstance(error, FileNotFoundError):
+            reason = "it is not there"
         raise UserError(f"{folder}: {name} cannot be read: {reason}") from None
     return Recording(
         folder=folder, result=result, messages=messages, calls=calls, steps=steps, step_ps=step_ps, links=totals,
