@@ -26,4 +26,10 @@ Instant JobTraffic::limit_of_waiting(const Clock& clock, const std::vector<Rank>
   return never;
 }
 
+Instant JobTraffic::end_of(const Clock& clock, const std::vector<Rank>& ranks) {
+  std::uint64_t latest = 0;
+  for (const Rank& rank : ranks) latest = std::max(latest, rank.gate.end_ps);
+  return Instant{latest + clock.lookahead_ps()};
+}
+
 }  // namespace dryfly

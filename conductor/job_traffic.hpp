@@ -28,6 +28,8 @@ class JobTraffic {
   // How far the engine may run when every rank waits for an event: with other traffic, no further than the job needs,
   // and to an instant that does not depend on when this was asked.
   Instant limit_of_waiting(const Clock& clock, const std::vector<Rank>& ranks);
+  // Where the network is to stand when all ranks have come to their end: it may have run as far before, and no further.
+  static Instant end_of(const Clock& clock, const std::vector<Rank>& ranks);
   // The engine's run to that limit is over.
   void stopped() {
     if (storage_ != nullptr) storage_->network().stop_engine_when_idle(false);
