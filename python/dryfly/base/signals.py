@@ -28,7 +28,8 @@ def watch(selector: selectors.BaseSelector, handle: Callable[[int], None]) -> Ca
 
     def restore() -> None:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # One that was installed from C is None here; it cannot be put back.
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
         signal.set_wakeup_fd(before_wakeup)
         receive.close()
         send.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import PROVIDER, native
+from dryfly.base.preloads import users_preloads
 from dryfly.case import nics, traffic_class
 from dryfly.case.placement import Placement
 from dryfly.case.resolve import ComputeSpec, OnNode
@@ -80,7 +81,8 @@ def variables(
     values = {
         "DRYFLY_CHANNEL": channel,
         "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
-        "LD_PRELOAD": _joined([str(preload.for_library(Path(mpi.libmpi)))], inherited.get("LD_PRELOAD")),
+        # The user's own in front: a tool of theirs finds dryfly's MPI functions as the next ones.
+        "LD_PRELOAD": ":".join([*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi)))]),
         "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.

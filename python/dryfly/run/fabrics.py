@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import PRELOAD, PROVIDER, native
+from dryfly.base.preloads import users_preloads
 from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
 
@@ -109,8 +110,8 @@ def environment(fabric: Fabric, node: str) -> dict[str, str]:
         last = machine.nodes_max - 1
         accepted = f"accepted is 0 to {last}, or a name, {names.name(0)} to {names.name(last)}"
         raise UserError(f'--node "{node}": the fabric "{fabric.name}" ({machine.name}) has no such node; {accepted}')
-    preloads = [str(native(PRELOAD))]
-    preloads += [each for each in os.environ.get("LD_PRELOAD", "").split(":") if each and each not in preloads]
+    own = str(native(PRELOAD))
+    preloads = [*(each for each in users_preloads(os.environ) if each != own), own]
     return {
         "DRYFLY_FABRIC": fabric.channel,
         "DRYFLY_NODE": str(names.number(index)),

@@ -24,6 +24,7 @@ from pathlib import Path
 from dryfly.base import signals
 from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
+from dryfly.base.preloads import environment_without
 from dryfly.result.finding import LET_GO, Finding
 
 EXIT_DEADLOCK = 3
@@ -224,6 +225,7 @@ class _Job:
             process = subprocess.Popen(
                 command,
                 pass_fds=pass_fds,
+                env=environment_without(),  # a rank's LD_PRELOAD is in the plan
                 stdin=subprocess.DEVNULL if background else None,
                 stdout=sys.stderr.fileno() if self._spec.output_to_stderr else None,
                 start_new_session=background,

@@ -17,6 +17,7 @@ from pathlib import Path
 from dryfly.base import signals
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import CONDUCTOR, PRELOAD, PROVIDER, native
+from dryfly.base.preloads import environment_without
 from dryfly.case.bind import BoundCase, bind_served
 from dryfly.case.case import Case
 from dryfly.case.placement import RANKS_MAX
@@ -96,6 +97,7 @@ class _Server:
                 command,
                 pass_fds=(spec_file, status_write, lifetime_read),
                 stdin=subprocess.DEVNULL,
+                env=environment_without(),
                 start_new_session=True,  # so that Ctrl-C reaches us, and not the conductor
             )
         except OSError as error:
