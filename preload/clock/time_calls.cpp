@@ -2,7 +2,7 @@
 // makes `while (MPI_Wtime() < t)` end. CPU-time clocks follow the virtual clock, since a real MPI rank polls.
 //
 // Left out, and real: times(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
-// setitimer, alarm), system calls made without the C library, and the PMPI_ forms of MPI_Wtime.
+// setitimer, alarm) and system calls made without the C library.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -16,6 +16,7 @@
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/linked_clock.hpp"
 #include "preload/export.hpp"
+#include "preload/mpi/mpi_calls.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
@@ -46,23 +47,31 @@ timespec to_timespec(std::uint64_t ns) {
   return {static_cast<time_t>(ns / ns_per_s), static_cast<long>(ns % ns_per_s)};
 }
 
-double wtime() {
-  if (!clock_is_virtual()) {
-    static std::atomic<void*> function{nullptr};
-    void* known = function.load(std::memory_order_relaxed);
-    if (known == nullptr) {
-      known = find_pmpi("Wtime");
-      function.store(known, std::memory_order_relaxed);
-    }
-    return reinterpret_cast<double (*)()>(known)();
+std::atomic<void*> real_wtime{nullptr};
+std::atomic<void*> real_wtick{nullptr};
+
+double real_reading(std::atomic<void*>& function, const char* name) {
+  void* known = function.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    known = find_pmpi(name);
+    function.store(known, std::memory_order_relaxed);
   }
+  return reinterpret_cast<double (*)()>(known)();
+}
+
+double wtime() {
+  if (!clock_is_virtual()) return real_reading(real_wtime, "Wtime");
   return static_cast<double>(wtime_base_s) + static_cast<double>(read_instant()) * 1e-12;
 }
 
 double wtick() {
-  if (!clock_is_virtual()) return reinterpret_cast<double (*)()>(find_pmpi("Wtick"))();
+  if (!clock_is_virtual()) return real_reading(real_wtick, "Wtick");
   return 1e-12;
 }
+
+// Does the MPI library call PMPI_X within another of its functions? Called by Fortran's bindings, which are libraries
+// of MPI too, it is within none.
+bool is_library_timing_itself(const void* caller) { return Nesting::inside() && lives_in_real_time(caller); }
 
 }  // namespace
 
@@ -115,12 +124,26 @@ DRYFLY_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
 }
 
 // Whoever calls these asks for the program: the Fortran bindings are part of the MPI library.
-DRYFLY_EXPORT double MPI_Wtime() { return wtime(); }
+DRYFLY_EXPORT double PMPI_Wtime() {
+  return is_library_timing_itself(__builtin_return_address(0)) ? real_reading(real_wtime, "Wtime") : wtime();
+}
+DRYFLY_EXPORT double MPI_Wtime() {
+  static constinit Tool between;
+  void* tool = between.function("Wtime");
+  return tool == nullptr ? wtime() : reinterpret_cast<double (*)()>(tool)();
+}
 DRYFLY_EXPORT double mpi_wtime_() { return wtime(); }
 DRYFLY_EXPORT double mpi_wtime__() { return wtime(); }
 DRYFLY_EXPORT double mpi_wtime() { return wtime(); }
 DRYFLY_EXPORT double MPI_WTIME() { return wtime(); }
-DRYFLY_EXPORT double MPI_Wtick() { return wtick(); }
+DRYFLY_EXPORT double PMPI_Wtick() {
+  return is_library_timing_itself(__builtin_return_address(0)) ? real_reading(real_wtick, "Wtick") : wtick();
+}
+DRYFLY_EXPORT double MPI_Wtick() {
+  static constinit Tool between;
+  void* tool = between.function("Wtick");
+  return tool == nullptr ? wtick() : reinterpret_cast<double (*)()>(tool)();
+}
 DRYFLY_EXPORT double mpi_wtick_() { return wtick(); }
 DRYFLY_EXPORT double mpi_wtick__() { return wtick(); }
 DRYFLY_EXPORT double mpi_wtick() { return wtick(); }

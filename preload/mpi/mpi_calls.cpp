@@ -29,6 +29,7 @@ struct Row {
   CallMode mode;
   Shape bytes;
   std::atomic<void*> pmpi{nullptr};
+  Tool tool{};
 
   constexpr Row(const char* n, Call c, CallMode m, Shape b) : name(n), call(c), mode(m), bytes(b) {}
 };
@@ -127,11 +128,18 @@ using namespace dryfly::preload;
 #define DRYFLY_WORDS_12 DRYFLY_WORDS_11, l
 #define DRYFLY_WORDS_13 DRYFLY_WORDS_12, m
 
-#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                   \
-  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {         \
-    static constinit Row row{#name, Call::name, CallMode::mode, bytes}; \
-    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};       \
-    return call<arguments>(row, words);                                 \
+#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                           \
+  static constinit Row row_of_##name{#name, Call::name, CallMode::mode, bytes}; \
+  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {                 \
+    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};               \
+    void* tool = row_of_##name.tool.function(#name);                            \
+    if (tool != nullptr) [[unlikely]]                                           \
+      return forward(tool, words, std::make_index_sequence<arguments>{});       \
+    return call<arguments>(row_of_##name, words);                               \
+  }                                                                             \
+  DRYFLY_EXPORT int PMPI_##name(DRYFLY_PARAMETERS_##arguments) {                \
+    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};               \
+    return call<arguments>(row_of_##name, words);                               \
   }
 #define DRYFLY_MPI_LIFE(name, arguments)
 #include "preload/mpi/mpi_calls.def"

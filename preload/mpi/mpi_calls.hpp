@@ -1,5 +1,6 @@
-// The wrappers around MPI_ functions: forwarded as machine words to PMPI_, the outermost ones accounted for in virtual
-// time. mpi_calls.cpp makes them from mpi_calls.def; mpi_life.cpp has the few that begin or end a rank.
+// The wrappers around MPI_ and PMPI_ functions: forwarded as machine words to the library's PMPI_, the outermost ones
+// accounted for in virtual time. An MPI_ function that a tool defines behind the preload is the tool's (Tool).
+// mpi_calls.cpp makes them from mpi_calls.def; mpi_life.cpp has the few that begin or end a rank.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ class Nesting {
   Nesting(const Nesting&) = delete;
   Nesting& operator=(const Nesting&) = delete;
   bool outermost() const { return outermost_; }
+  // Is this thread inside an MPI function?
+  static bool inside() { return depth_ != 0; }
 
  private:
   __attribute__((tls_model("initial-exec"))) static thread_local constinit std::uint32_t depth_;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -99,6 +100,32 @@ void* find_pmpi(const char* name) {
 }
 
 void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
+
+void* Tool::look(const char* name) {
+  char full[64];
+  snprintf(full, sizeof full, "MPI_%s", name);
+  void* next = dlsym(RTLD_NEXT, full);
+  // The same object, not the same address: a library may define MPI_X and PMPI_X each for itself, and in several parts.
+  Dl_info behind{};
+  Dl_info own{};
+  void* pmpi = find_pmpi(name);
+  const bool tool = next != nullptr && dladdr(next, &behind) != 0 && dladdr(pmpi, &own) != 0 &&
+                    behind.dli_fbase != own.dli_fbase && next != find_in_library(full);
+  // Two threads may both look; they find the same.
+  if (tool) __atomic_store_n(&function_, next, __ATOMIC_RELAXED);
+  stand_.store(tool ? Stand::tool : Stand::nobody, std::memory_order_release);
+  return tool ? next : nullptr;
+}
+
+void end_for_bypass(const char* name, void* tool) {
+  Dl_info found{};
+  const bool known = dladdr(tool, &found) != 0 && found.dli_fname != nullptr;
+  fprintf(stderr,
+          "dryfly: %s defines MPI_%s and calls the MPI library past dryfly, which needs to see it; put it into "
+          "LD_PRELOAD, or let it call PMPI_%s by its name\n",
+          known ? found.dli_fname : "a tool", name, name);
+  _exit(1);
+}
 
 const Constants& constants() {
   static constexpr Constants mpich{0x44000000, -1, -2, -1, 3, 0x4000000, 0x1c000000};

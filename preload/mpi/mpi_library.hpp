@@ -4,6 +4,7 @@
 // call is forwarded as words without knowing what they mean.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace dryfly::preload {
@@ -19,6 +20,31 @@ Abi abi();
 void* find_pmpi(const char* name);
 // The library's own function of that name, which this one takes the place of.
 void* find_in_library(const char* name);
+
+// The function of a profiling tool that stands between this preload and the library: a shared library before libmpi
+// that defines MPI_X itself. Its MPI_X is to be called, and its call of PMPI_X comes back to the preload, which
+// accounts for it.
+class Tool {
+ public:
+  constexpr Tool() = default;
+  // The tool's MPI_`name`, or null where the library's own is next.
+  void* function(const char* name) {
+    const Stand stand = stand_.load(std::memory_order_acquire);
+    if (stand == Stand::nobody) [[likely]]
+      return nullptr;
+    return stand == Stand::tool ? function_ : look(name);
+  }
+
+ private:
+  enum class Stand : std::uint8_t { unknown, nobody, tool };
+  void* look(const char* name);
+
+  std::atomic<Stand> stand_{Stand::unknown};
+  void* function_ = nullptr;
+};
+
+// Ends the process with a sentence: a tool has called the library's `name` past the preload.
+[[noreturn]] void end_for_bypass(const char* name, void* tool);
 
 // The values of mpi.h that differ between the ABIs.
 struct Constants {

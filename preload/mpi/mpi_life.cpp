@@ -92,30 +92,41 @@ void end_run(Call by, CallMode mode, void (*wait)()) {
   set_phase(Phase::ended);
 }
 
+// MPI_`name`: a tool that stands between is called in place of `own`, and is to call PMPI_`name`. `seen` says whether
+// it has; where it has called the library past the preload, virtual time would be wrong in silence.
+template <typename... Words>
+int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*seen)(), Words... words) {
+  void* tool = between.function(name);
+  if (tool == nullptr) return own(words...);
+  const int status = reinterpret_cast<int (*)(Words...)>(tool)(words...);
+  if (status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0 && !seen()) end_for_bypass(name, tool);
+  return status;
+}
+
 }  // namespace
 
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
 
-DRYFLY_EXPORT int MPI_Init(int* argument_count, char*** arguments) {
+DRYFLY_EXPORT int PMPI_Init(int* argument_count, char*** arguments) {
   return initialise_rank(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
 }
 
-DRYFLY_EXPORT int MPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
+DRYFLY_EXPORT int PMPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   return initialise_rank(
       Call::Init_thread, [&] { return pmpi("Init_thread", argument_count, arguments, required, provided); },
       [&] { return *provided == constants().thread_multiple; });
 }
 
-DRYFLY_EXPORT int MPI_Session_init(long info, long error_handler, long* session) {
+DRYFLY_EXPORT int PMPI_Session_init(long info, long error_handler, long* session) {
   const int status = initialise_rank(
       Call::Session_init, [&] { return pmpi("Session_init", info, error_handler, session); }, [] { return true; });
   if (status == 0) sessions.fetch_add(1, std::memory_order_relaxed);
   return status;
 }
 
-DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
+DRYFLY_EXPORT int PMPI_Session_finalize(long* session) {
   const Nesting nesting;
   int initialised = 0;
   pmpi("Initialized", &initialised);
@@ -128,7 +139,7 @@ DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
   return status;
 }
 
-DRYFLY_EXPORT int MPI_Finalize() {
+DRYFLY_EXPORT int PMPI_Finalize() {
   const Nesting nesting;
   if (phase() == Phase::running) {
     end_run(Call::Finalize, CallMode::testing, pass_end_gate);
@@ -139,7 +150,7 @@ DRYFLY_EXPORT int MPI_Finalize() {
   return status;
 }
 
-DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
+DRYFLY_EXPORT int PMPI_Abort(long communicator, int code) {
   const Nesting nesting;
   if (nesting.outermost() && phase() == Phase::running) {
     enter_call(static_cast<std::uint32_t>(Call::Abort), CallMode::outside);
@@ -147,4 +158,38 @@ DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
   }
   if (nesting.outermost()) tell_launcher("aborted", code);
   return pmpi("Abort", communicator, code);
+}
+
+DRYFLY_EXPORT int MPI_Init(int* argument_count, char*** arguments) {
+  static constinit Tool between;
+  return through_tool(between, "Init", PMPI_Init, [] { return phase() != Phase::before; }, argument_count, arguments);
+}
+
+DRYFLY_EXPORT int MPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
+  static constinit Tool between;
+  return through_tool(
+      between, "Init_thread", PMPI_Init_thread, [] { return phase() != Phase::before; }, argument_count, arguments,
+      required, provided);
+}
+
+DRYFLY_EXPORT int MPI_Session_init(long info, long error_handler, long* session) {
+  static constinit Tool between;
+  return through_tool(
+      between, "Session_init", PMPI_Session_init, [] { return phase() != Phase::before; }, info, error_handler,
+      session);
+}
+
+DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
+  static constinit Tool between;
+  return through_tool(between, "Session_finalize", PMPI_Session_finalize, [] { return true; }, session);
+}
+
+DRYFLY_EXPORT int MPI_Finalize() {
+  static constinit Tool between;
+  return through_tool(between, "Finalize", PMPI_Finalize, [] { return phase() != Phase::running; });
+}
+
+DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
+  static constinit Tool between;
+  return through_tool(between, "Abort", PMPI_Abort, [] { return true; }, communicator, code);
 }

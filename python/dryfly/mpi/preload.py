@@ -18,7 +18,7 @@ from elftools.elf.sections import SymbolTableSection
 from dryfly.base.files import write_whole
 from dryfly.base.paths import PRELOAD, cache_folder, native
 
-_WRAPPER = re.compile(r"MPI_[A-Z][a-z0-9]\w*")  # in C's spelling; that of Fortran is another's
+_WRAPPER = re.compile(r"P?MPI_[A-Z][a-z0-9]\w*")  # in C's spelling; that of Fortran is another's
 _FUNCTION = re.compile(rb"PMPI_\w+")
 _VALUE_IN_SYMBOL = 8  # st_value in Elf64_Sym
 
@@ -30,7 +30,7 @@ def for_library(libmpi: Path) -> Path:
     if kept.is_file():
         return kept
     there = {name.decode().removeprefix("P") for name in _FUNCTION.findall(libmpi.read_bytes())}
-    places = [place for name, place in wrappers(original).items() if name not in there]
+    places = [place for name, place in wrappers(original).items() if name.removeprefix("P") not in there]
     if not places:
         return original
     _write(kept, original.read_bytes(), places)
@@ -38,7 +38,7 @@ def for_library(libmpi: Path) -> Path:
 
 
 def wrappers(path: Path) -> dict[str, int]:
-    """The wrappers of MPI functions, and where in the file their symbols are."""
+    """The wrappers of MPI_ and PMPI_ functions, and where in the file their symbols are."""
     with path.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection), f"{path} has no table of symbols"

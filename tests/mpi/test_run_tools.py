@@ -1,0 +1,151 @@
+"""Programs that call PMPI_ names, and profiling tools that intercept MPI_ names: a run is that without them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from harness import CHECK, ROOT, Ended
+
+from dryfly.base.paths import PRELOAD, native
+from dryfly.mpi import libraries as mpi
+
+_JOB = ("run", "-n", "3", "--ppn", "1", "--compute", "none")
+
+
+@dataclass(frozen=True)
+class Tools:
+    folder: Path
+    library: mpi.MpiLibrary
+
+    def build(self, name: str, *words: str) -> Path:
+        wrapper = self.library.wrapper("mpicc")
+        assert wrapper is not None
+        target = self.folder / name
+        command = [str(wrapper), "-std=gnu17", "-O2", "-Wall", "-Wextra", *words, "-o", str(target)]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+        return target
+
+    def program(self, *defines: str, tool: Path | None = None) -> Path:
+        words = [str(CHECK / "pmpi_tool.c"), "-DPROGRAM", *(f"-D{each}" for each in defines)]
+        if tool is not None:
+            words += [str(tool), f"-Wl,-rpath,{self.folder}", "-Wl,--no-as-needed"]
+        return self.build("_".join(["program", *defines, *(["before_libmpi"] if tool else [])]).lower(), *words)
+
+    def tool(self, *defines: str) -> Path:
+        words = ["-shared", "-fPIC", "-DTOOL", *(f"-D{each}" for each in defines), str(CHECK / "pmpi_tool.c")]
+        return self.build("_".join(["libtool", *defines]).lower() + ".so", *words)
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Tools:
+    return Tools(tmp_path, mpi.select(request.param))
+
+
+def _run(dryfly: Dryfly, tools: Tools, program: Path, preload: Path | None = None) -> Ended:
+    environment = {} if preload is None else {"LD_PRELOAD": str(preload)}
+    return dryfly(*_JOB, "--mpi", tools.library.name, "--", program, environment=environment).succeeded()
+
+
+def _said(ended: Ended, pattern: str) -> str:
+    found = re.search(pattern, ended.stdout)
+    assert found is not None, ended.stdout + ended.stderr
+    return found.group(1)
+
+
+def _facts(ended: Ended) -> tuple[object, ...]:
+    return (ended.fingerprint, _said(ended, r"took (\S+) s"), ended.results["virtual_time_s"], ended.results["profile"])
+
+
+def test_pmpi_names_and_tools_change_nothing(tools: Tools, dryfly: Dryfly) -> None:
+    program = tools.program()
+    plain = _run(dryfly, tools, program)
+    assert float(_said(plain, r"took (\S+) s")) < 1e-3
+    with_tool = [
+        _run(dryfly, tools, tools.program("TOOL")),
+        _run(dryfly, tools, tools.program(tool=tools.tool())),
+        _run(dryfly, tools, program, preload=tools.tool()),
+        _run(dryfly, tools, program, preload=tools.tool("NEXT")),
+    ]
+    assert _facts(_run(dryfly, tools, tools.program("DIRECT"))) == _facts(plain)
+    for ended in with_tool:
+        assert _facts(ended) == _facts(plain)
+        assert _said(ended, r"tool: (\d+) calls") == "41"  # of rank 0: Init, and 10 rounds with two others
+
+
+def test_a_tool_that_times_every_call_sees_virtual_time_however_it_is_linked(tools: Tools, dryfly: Dryfly) -> None:
+    program, tool = tools.program(), tools.tool("TIMES")
+    ends = [
+        _run(dryfly, tools, tools.program("TOOL", "TIMES")),
+        _run(dryfly, tools, tools.program("TIMES", tool=tool)),
+        _run(dryfly, tools, program, preload=tool),
+    ]
+    facts = [(*_facts(each), _said(each, r"tool: (\S+) s")) for each in ends]
+    assert facts[1:] == facts[:1] * 2
+    assert "MPI_Reduce" in str(ends[0].results["profile"])
+
+
+def test_a_tool_that_calls_the_library_past_dryfly_is_refused_with_a_sentence(tools: Tools, dryfly: Dryfly) -> None:
+    tool = tools.tool("NEXT")
+    ended = dryfly(*_JOB, "--mpi", tools.library.name, "--", tools.program(tool=tool))
+    assert ended.exit_status != 0
+    assert f"{tool} defines MPI_Init and calls the MPI library past dryfly" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_preload_of_the_users_reaches_the_program_and_none_of_dryflys_processes(
+    tools: Tools, dryfly: Dryfly, tmp_path: Path
+) -> None:
+    source = tmp_path / "who.c"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <errno.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "static void end(int number) { _Exit(128 + number); }\n"
+        "__attribute__((constructor)) static void begin(void) {\n"
+        "  signal(SIGTERM, end); signal(SIGHUP, end); signal(SIGINT, end);\n"
+        '  FILE* file = fopen(getenv("WHO"), "a");\n'
+        '  fprintf(file, "%s\\n", program_invocation_short_name); fclose(file);\n}\n'
+    )
+    who = tmp_path / "who"
+    preload = tools.build("who.so", "-shared", "-fPIC", str(source))
+    program = tools.program()
+    ended = dryfly(
+        *_JOB, "--mpi", tools.library.name, "--", program, environment={"LD_PRELOAD": str(preload), "WHO": str(who)}
+    ).succeeded()
+    assert "Traceback" not in ended.stderr
+    names = who.read_text().splitlines()
+    assert names.count(program.name[:15]) + names.count(program.name) >= 3
+    assert not [each for each in names if each.startswith("dryfly-")]
+
+
+def _functions(path: Path) -> set[str]:
+    with path.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection)
+        return {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
+
+
+def test_every_interposed_name_is_the_librarys_and_both_of_its_names_are_interposed(tools: Tools) -> None:
+    rows = re.findall(r"^DRYFLY_MPI_\w+\((\w+),", (ROOT / "preload/mpi/mpi_calls.def").read_text(), re.MULTILINE)
+    names = {*rows, "Wtime", "Wtick"}
+    ours = {each for each in _functions(native(PRELOAD)) if re.fullmatch(r"P?MPI_[A-Z][a-z0-9]\w*", each)}
+    assert ours == {prefix + each for prefix in ("MPI_", "PMPI_") for each in names}
+    theirs = _functions(Path(tools.library.libmpi))
+    with_pmpi = {each.removeprefix("PMPI_") for each in theirs if re.fullmatch(r"PMPI_[A-Z]\w*", each)}
+    assert {f"MPI_{each}" for each in with_pmpi} <= theirs
+    # What is newer than the library is taken out of the preload for it (dryfly.mpi.preload).
+    lacking = names - with_pmpi
+    newer = re.compile(r"\w+_c|\w*_(i?flush|detach)(_buffer)?|Buffer_i?flush|Request_get_status_(all|any|some)")
+    assert not [each for each in lacking if not newer.fullmatch(each)]
+    if tools.library.family == "mpich":
+        assert not lacking
+    # Every other function of the library is known to be local.
+    local = (Path(__file__).parent / "local_mpi_functions.txt").read_text().splitlines()[1:]
+    assert not with_pmpi - names - set(local)
+    assert not names & set(local)
