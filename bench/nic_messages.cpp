@@ -23,6 +23,7 @@ class FlatNetwork final : public Carrier, public Handler {
  public:
   explicit FlatNetwork(Engine& engine) : engine_(engine) { engine_.attach(ComponentClass::fabric, *this); }
   void connect(TransferSink& sink) override { sink_ = &sink; }
+  void attach(HostBus&) override {}
   void submit(const Transfer& transfer) override {
     ++in_flight_;
     engine_.schedule(engine_.now() + Duration{1000 * ns}, std::uint64_t{transfer.handle} << 1);

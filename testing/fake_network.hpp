@@ -25,9 +25,11 @@ class FakeNetwork final : public Network, public Handler {
     DRYFLY_CHECK(sink_ == nullptr);
     sink_ = &sink;
   }
+  void attach(HostBus& bus) override { bus_ = &bus; }
   bool takes_ordered() const override { return true; }
   void submit(const Transfer& transfer) override {
     DRYFLY_CHECK(transfer.source != transfer.target);
+    if (bus_ != nullptr) bus_->sends(transfer.source, transfer.size, engine_.now());
     submitted.push_back({engine_.now(), transfer, fate_of(transfer)});
     const std::uint64_t index = submitted.size() - 1;
     const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1'000'000};
@@ -79,6 +81,7 @@ class FakeNetwork final : public Network, public Handler {
     if ((event.key & 1) == 0) {
       if (submission.fate == Fate::lost) return;
       count(transfer);
+      if (bus_ != nullptr) bus_->took(transfer.target, transfer.size, engine_.now());
       return sink_->delivered(transfer.handle, hops);
     }
     if (submission.fate == Fate::arrives) return sink_->acknowledged(transfer.handle);
@@ -101,6 +104,7 @@ class FakeNetwork final : public Network, public Handler {
 
   Engine& engine_;
   TransferSink* sink_ = nullptr;
+  HostBus* bus_ = nullptr;  // which never holds it up: a transfer is one piece
   std::set<NicId> cut_;
   NetworkTotals totals_;
   std::map<NicId, NicTimeouts> timeouts_;

@@ -2,8 +2,8 @@
 //
 // A memory is near or far: where it hangs on another socket than the NIC, every crossing takes NicSpec::socket_latency,
 // one for a command with its payload and for what arrives, two for a fetch that the NIC makes of itself, and one more
-// for a fetch that a command asks for. And a memory has a bus, which the NICs of a socket share: a Get's fetches queue
-// on their NIC's lane of it and move at a share of its rate; what arrives is there when its share has carried it.
+// for a fetch that a command asks for. And a memory has a bus, which the NICs of a socket share (HostBus): what they
+// send takes its turn on it packet by packet, and what arrives is there when it has carried it.
 // Every payload of an end-point lies in one memory, its process's.
 #pragma once
 

@@ -62,12 +62,28 @@ class TransferSink {
   }
 };
 
+// What lies between NICs and the memory of their hosts and may be slower than links are. It is told of the payload of
+// each piece of data as it passes a NIC, whoever submitted it, and may keep a NIC from sending.
+class HostBus {
+ public:
+  virtual ~HostBus() = default;
+  // The last byte of a piece is at the NIC now. If it is the last of its transfer, delivered() comes next.
+  virtual void took(NicId nic, Bytes payload, Instant now) = 0;
+  // The NIC chooses a piece to send now, at an instant at which it may.
+  virtual void sends(NicId nic, Bytes payload, Instant now) = 0;
+  // When the NIC may choose the next one.
+  virtual Instant may_send(NicId nic) const = 0;
+};
+
 // The side of those who submit.
 class Carrier {
  public:
   virtual ~Carrier() = default;
   // Once, before the first submission. The sink must outlive the last event.
   virtual void connect(TransferSink& sink) = 0;
+  // At most once, before the first submission; the bus must outlive the last event. Without one NICs have from memory
+  // what they want.
+  virtual void attach(HostBus& bus) = 0;
   // Takes the transfer at engine.now(). Never refuses: what the NIC cannot send yet waits in its queue. A transfer that
   // is against the rules of Transfer, or ordered where takes_ordered() says no, is the caller's bug and ends the
   // process.

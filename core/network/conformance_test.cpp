@@ -394,6 +394,60 @@ TEST_CASE_TEMPLATE_DEFINE("ordered transfers of one source, target and class are
 }
 TEST_CASE_TEMPLATE_APPLY(order, Carriers);
 
+// A NIC may choose a piece once in `interval_ps`.
+struct Bus final : HostBus {
+  explicit Bus(std::uint64_t interval) : interval_ps(interval) {}
+  void took(NicId nic, Bytes payload, Instant) override { taken[nic] += payload.count; }
+  void sends(NicId nic, Bytes payload, Instant now) override {
+    CHECK(now >= may_send(nic));
+    sent[nic] += payload.count;
+    next[nic] = Instant{now.ps + interval_ps};
+  }
+  Instant may_send(NicId nic) const override { return next.contains(nic) ? next.at(nic) : Instant{}; }
+  std::uint64_t interval_ps;
+  std::map<NicId, std::uint64_t> taken;
+  std::map<NicId, std::uint64_t> sent;
+  std::map<NicId, Instant> next;
+};
+
+TEST_CASE_TEMPLATE_DEFINE("a bus is told of every payload at both ends, and one that never waits changes nothing",
+                          Implementation, bus_told) {
+  Submitter<Implementation> alone{fabric::SampleMachine{}};
+  submit_crowd(alone, 5);
+  alone.run();
+  Bus bus{0};
+  Submitter<Implementation> told{fabric::SampleMachine{}};
+  for (std::uint32_t part = 0; part < told.under_test.parts(); ++part) told.under_test.carrier(part).attach(bus);
+  submit_crowd(told, 5);
+  std::map<NicId, std::uint64_t> sent;
+  std::map<NicId, std::uint64_t> taken;
+  for (const Transfer& transfer : told.transfers) {
+    sent[transfer.source] += transfer.size.count;
+    taken[transfer.target] += transfer.size.count;
+  }
+  told.on_delivered = [&](std::uint32_t number) {
+    CHECK(bus.taken[told.transfers[number].target] >= told.transfers[number].size.count);
+  };
+  told.run();
+  CHECK(bus.sent == sent);
+  CHECK(bus.taken == taken);
+  for (std::size_t n = 0; n < alone.fates.size(); ++n) CHECK(told.fates[n].is(alone.fates[n]));
+}
+TEST_CASE_TEMPLATE_APPLY(bus_told, Carriers);
+
+TEST_CASE_TEMPLATE_DEFINE("a NIC sends its pieces when the bus allows it, and everything arrives", Implementation,
+                          bus_obeyed) {
+  Bus bus{1 * us};
+  Submitter<Implementation> submitter{fabric::SampleMachine{}};
+  submitter.under_test.carrier(0).attach(bus);
+  for (int n = 0; n < 5; ++n) submitter.submit_at(5, between(1, 2, 20'480));
+  submitter.run();
+  for (const Fate& fate : submitter.fates) CHECK(fate.ends == 1);
+  CHECK(bus.sent[NicId{1}] == 5 * 20'480);
+  CHECK(bus.next[NicId{1}] == Instant{5 + 50 * us});  // each microsecond one packet
+}
+TEST_CASE_TEMPLATE_APPLY(bus_obeyed, WithLinks);
+
 TEST_CASE_TEMPLATE_DEFINE("a transfer from a NIC to itself is refused", Implementation, to_itself) {
   Implementation under_test{fabric::SampleMachine{}};
   CHECK(ends_the_process([&] { under_test.carrier(under_test.part_of({4})).submit(between(4, 4, 8)); }));

@@ -25,6 +25,8 @@ class SharedNetwork final : private TransferSink {
       DRYFLY_CHECK(sink_ == nullptr);
       sink_ = &sink;
     }
+    // One for all shares, who all pass by it.
+    void attach(HostBus& bus) override { all_.below_.attach(bus); }
     void submit(const Transfer& transfer) override {
       ++under_way_;
       ++submissions_;

@@ -2,12 +2,13 @@
 // a socket share what its PCIe gets from and to memory, and a NIC on another socket is further away.
 //
 // Models docs/model/host-costs.md#pcie-of-a-socket: the NICs of a socket move less together than their links carry.
-// Each of the n NICs at work gets an n-th of the shared rate. What a NIC fetches for a Get (rendezvous payloads,
-// reads) it fetches one after the other at that rate, if that is less than its link, whatever their traffic classes;
-// what arrives is there when its share has carried it. A way across sockets takes a latency each time: once for a
-// command with its payload and for what arrives, three times where a payload is fetched for a command (doorbell,
-// request, data), twice where it is for a Get. Left out: puts and eager messages do not wait for the bus; the rate
-// of the link between sockets; completions, which take the latency of the near NIC.
+// Every packet loads the bus, each way by itself, when it leaves or arrives, and the packets of all NICs take their
+// turns. What arrives is in memory when the bus has carried it, which it does while the packet comes in. A NIC sends
+// while it fetches, and fetches a little ahead of what it sends: while more than that waits for the bus it sends
+// nothing. A way across sockets takes a latency each time: once for a command with its payload and for what arrives,
+// three times where a payload is fetched for a command (doorbell, request, data), twice where it is for a Get. Left
+// out: that a NIC whose bus is behind holds up its link; the rate of the link between sockets; completions, which take
+// the latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
 #include <array>
@@ -17,46 +18,65 @@
 #include <vector>
 
 #include "core/contract/memory.hpp"
-#include "core/nic/fifo.hpp"
+#include "core/contract/network.hpp"
 #include "core/nic/nic.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {
 
-class HostPaths {
+class HostPaths final : public HostBus {
  public:
-  explicit HostPaths(const NicSpec& spec) : spec_(spec) {}
+  explicit HostPaths(const NicSpec& spec)
+      : spec_(spec), pcie_(spec.pcie_rate, spec.framing.payload_max), link_(spec.link_rate, spec.framing.payload_max) {}
 
   // Of an end-point.
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
 
-  // A fetch waits for a slot of the bus. True: the bus is free for the next one, which is to be taken.
-  bool queue(std::uint32_t lane, const Transfer& fetch, Instant now);
-  bool has_slot(std::uint32_t lane, Instant now) const;
-  struct Slot {
-    Transfer fetch;
-    Instant until;  // then the bus is free for the next one
-  };
-  Slot take(std::uint32_t lane, Instant now);
+  void took(NicId nic, Bytes payload, Instant now) override;
+  void sends(NicId nic, Bytes payload, Instant now) override;
+  Instant may_send(NicId nic) const override;
 
-  // By how much a payload whose last byte came off the link now is late in memory.
-  Duration arrival_lag(std::uint32_t lane, Instant now, Bytes size);
+  // By how much the last payload that came off the link is late in memory, seen from now.
+  Duration arrival_lag(std::uint32_t lane, Instant now) const;
 
  private:
-  enum Direction : std::uint8_t { from_memory, to_memory };
+  // Nearly all packets are full ones, whose time is divided out once.
+  class Pace {
+   public:
+    Pace(Rate rate, Bytes full)
+        : rate_(rate), full_(full), full_time_(rate.bytes_per_s == 0 ? Duration{} : transmission_time(full, rate)) {}
+    Duration time_of(Bytes size) const { return size == full_ ? full_time_ : transmission_time(size, rate_); }
+
+   private:
+    Rate rate_;
+    Bytes full_;
+    Duration full_time_;
+  };
+  struct Bus {
+    std::uint64_t lanes = 0;
+    // How far a NIC fetches ahead: in the time of two packets of each NIC, so that NICs which the bus has enough for do
+    // not wait for each other's.
+    Duration ahead;
+    Instant to_memory_until;  // when it has carried all that has arrived
+    Instant from_memory_until;
+  };
+  // Of a NIC.
   struct Lane {
     std::uint32_t bus = 0;
-    std::array<Instant, 2> busy_until{};  // by direction
-    Fifo<Transfer> fetches;
+    Instant there;  // when the last that arrived is in memory
+    Instant sent;   // when the bus has carried what it has chosen to send
   };
-  Duration time_of(const Lane& lane, Direction way, Instant at, Bytes size) const;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::uint32_t lane_of(NicId nic) const { return nic.value < lane_of_.size() ? lane_of_[nic.value] : none; }
 
   const NicSpec& spec_;
+  Pace pcie_;
+  Pace link_;
   std::vector<Lane> lanes_;
-  std::vector<std::vector<std::uint32_t>> buses_;                     // the lanes of each
+  std::vector<Bus> buses_;
   std::map<std::pair<NodeId, std::uint32_t>, std::uint32_t> bus_of_;  // by node and socket
-  std::map<NicId, std::uint32_t> lane_of_;
+  std::vector<std::uint32_t> lane_of_;                                // by NIC
 };
 
 }  // namespace dryfly::nic

@@ -15,64 +15,70 @@ NicSpec shared_bus() {
   return spec;
 }
 
-constexpr Bytes size{100'000};  // 4,000 ns on the link, 5,000 ns at half of the bus
+constexpr Bytes packet{2000};  // 80 ns on the link, 50 ns on the bus
 
-Transfer fetch(std::uint32_t handle) { return {NicId{0}, NicId{9}, size, handle}; }
+struct Rig {
+  NicSpec spec = shared_bus();
+  HostPaths paths{spec};
+  MemoryPath first = paths.place(NicId{0}, NodeId{0}, {});
+
+  void took(std::uint32_t nic, std::uint64_t at_ns) { paths.took(NicId{nic}, packet, Instant{at_ns * ns}); }
+  Duration lag(const MemoryPath& place, std::uint64_t at_ns) const {
+    return paths.arrival_lag(place.lane, Instant{at_ns * ns});
+  }
+};
 
 }  // namespace
 
-TEST_CASE("one NIC is not slowed by the bus: it fetches at the rate of its link") {
-  const NicSpec spec = shared_bus();
-  HostPaths paths(spec);
-  const auto place = paths.place(NicId{0}, NodeId{0}, {});
-  REQUIRE(paths.queue(place.lane, fetch(1), Instant{0}));
-  CHECK(paths.take(place.lane, Instant{0}).until == Instant{4000 * ns});
-  CHECK_FALSE(paths.queue(place.lane, fetch(2), Instant{0}));
-  CHECK_FALSE(paths.has_slot(place.lane, Instant{3999 * ns}));
-  REQUIRE(paths.has_slot(place.lane, Instant{4000 * ns}));
-  const auto slot = paths.take(place.lane, Instant{4000 * ns});
-  CHECK(slot.fetch.handle == 2);
-  CHECK(slot.until == Instant{8000 * ns});
-}
-
-TEST_CASE("two NICs at work on one bus get half of it each") {
-  const NicSpec spec = shared_bus();
-  HostPaths paths(spec);
-  const auto first = paths.place(NicId{0}, NodeId{0}, {});
-  const auto second = paths.place(NicId{1}, NodeId{0}, {});
-  paths.queue(first.lane, fetch(1), Instant{0});
-  paths.queue(second.lane, fetch(2), Instant{0});
-  CHECK(paths.take(first.lane, Instant{0}).until == Instant{4000 * ns});
-  CHECK(paths.take(second.lane, Instant{0}).until == Instant{5000 * ns});
-  // Long after, all are idle.
-  paths.queue(first.lane, fetch(3), Instant{90'000 * ns});
-  CHECK(paths.take(first.lane, Instant{90'000 * ns}).until == Instant{94'000 * ns});
-}
-
-TEST_CASE("NICs of another socket or node have a bus of their own") {
-  const NicSpec spec = shared_bus();
-  HostPaths paths(spec);
-  const auto first = paths.place(NicId{0}, NodeId{0}, {});
-  const auto socket = paths.place(NicId{1}, NodeId{0}, {.socket = 1, .nic_socket = 1});
-  const auto node = paths.place(NicId{2}, NodeId{1}, {});
-  for (const auto& place : {first, socket, node}) {
-    paths.queue(place.lane, fetch(1), Instant{0});
-    CHECK(paths.take(place.lane, Instant{0}).until == Instant{4000 * ns});
+TEST_CASE("what arrives at one NIC is in memory at once: the bus carries it while it comes in") {
+  Rig rig;
+  for (std::uint64_t at = 80; at <= 8000; at += 80) {
+    rig.took(0, at);
+    CHECK(rig.lag(rig.first, at) == Duration{});
   }
 }
 
-TEST_CASE("what arrives at two NICs is in memory when half of the bus has carried it") {
-  const NicSpec spec = shared_bus();
-  HostPaths paths(spec);
-  const auto first = paths.place(NicId{0}, NodeId{0}, {});
-  const auto second = paths.place(NicId{1}, NodeId{0}, {});
-  // Both came off their links from 5,000 to 9,000; the first was alone when it began.
-  CHECK(paths.arrival_lag(first.lane, Instant{9000 * ns}, size) == Duration{});
-  CHECK(paths.arrival_lag(second.lane, Instant{9000 * ns}, size) == Duration{1000 * ns});
-  // The next one of the second came from 9,000 to 13,000, of which the bus was busy with the one before for 1,000.
-  CHECK(paths.arrival_lag(second.lane, Instant{13'000 * ns}, size) == Duration{1000 * ns});
-  // A small one goes between.
-  CHECK(paths.arrival_lag(second.lane, Instant{13'000 * ns}, Bytes{2048}) == Duration{});
+TEST_CASE("packets that arrive at two NICs at a time wait for each other on a bus that is slower than both") {
+  Rig rig;
+  const MemoryPath second = rig.paths.place(NicId{1}, NodeId{0}, {});
+  // In each 80 ns two packets come that take 100.
+  for (std::uint64_t turn = 1; turn <= 10; ++turn) {
+    rig.took(0, 80 * turn);
+    CHECK(rig.lag(rig.first, 80 * turn) == Duration{(turn < 3 ? 0 : 20 * turn - 50) * ns});
+    rig.took(1, 80 * turn);
+    CHECK(rig.lag(second, 80 * turn) == Duration{20 * turn * ns});
+  }
+  // Long after, the bus is idle.
+  rig.took(1, 90'000);
+  CHECK(rig.lag(second, 90'000) == Duration{});
+}
+
+TEST_CASE("a NIC that sends waits for the bus when it is two packets of each NIC ahead") {
+  Rig rig;
+  rig.spec.framing.payload_max = packet;
+  HostPaths paths(rig.spec);
+  paths.place(NicId{0}, NodeId{0}, {});
+  paths.place(NicId{1}, NodeId{0}, {});
+  // Together they choose four packets at once, which the bus carries in 200 ns.
+  for (const std::uint32_t nic : {0U, 1U, 0U, 1U}) {
+    CHECK(paths.may_send(NicId{nic}) == Instant{});
+    paths.sends(NicId{nic}, packet, Instant{});
+  }
+  CHECK(paths.may_send(NicId{1}) == Instant{});
+  paths.sends(NicId{1}, packet, Instant{});
+  CHECK(paths.may_send(NicId{1}) == Instant{50 * ns});
+  CHECK(paths.may_send(NicId{0}) == Instant{});
+}
+
+TEST_CASE("NICs of another socket or node have a bus of their own, and one that no end-point is on has none") {
+  Rig rig;
+  const MemoryPath socket = rig.paths.place(NicId{1}, NodeId{0}, {.socket = 1, .nic_socket = 1});
+  const MemoryPath node = rig.paths.place(NicId{2}, NodeId{1}, {});
+  for (const std::uint32_t nic : {0U, 1U, 2U, 3U, 3U, 3U}) rig.took(nic, 80);
+  CHECK(rig.lag(rig.first, 80) == Duration{});
+  CHECK(rig.lag(socket, 80) == Duration{});
+  CHECK(rig.lag(node, 80) == Duration{});
+  CHECK(rig.paths.may_send(NicId{3}) == Instant{});
 }
 
 namespace {

@@ -34,6 +34,7 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
     : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_) {
   engine_.attach(ComponentClass::nic, *this);
   network_.connect(*this);
+  if (paths_.shares_bus()) network_.attach(paths_);
 }
 
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,
@@ -108,8 +109,11 @@ void Transport::place(Parcel parcel, bool on_node) {
 void Transport::flush(EndpointId target, Parcel parcel) {
   Port& port = this->port(target);
   const Duration crossing = port.place.plain ? Duration{} : port.place.crossing;
+  const Duration lag = port.place.plain ? Duration{} : paths_.arrival_lag(port.place.lane, engine_.now());
+  const Instant over = engine_.now() + lag + spec_.dma_read_latency + crossing + crossing + crossing;
+  port.flush_until = std::max(port.flush_until, over);
   port.flushes.push(parcel);
-  schedule(engine_.now() + spec_.dma_read_latency + crossing + crossing + crossing, Stage::flush, target);
+  schedule(port.flush_until, Stage::flush, target);
 }
 
 // The local link of an end-point transmits one parcel after the other; each is there the local latency after its
@@ -134,23 +138,10 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   schedule(engine_.now() + spec_.ingress_latency, Stage::ingress);
 }
 
-void Transport::fetch_by_own_way(Port& source) {
-  const Transfer fetch = source.own_fetch.pop();
-  if (!paths_.shares_bus()) return submit(fetch);
-  if (paths_.queue(source.place.lane, fetch, engine_.now())) take_bus(source.place.lane);
-}
-
-// The NIC sends while it fetches.
-void Transport::take_bus(std::uint32_t lane) {
-  const HostPaths::Slot slot = paths_.take(lane, engine_.now());
-  schedule(slot.until, Stage::bus, EndpointId{lane});
-  submit(slot.fetch);
-}
-
 // In the order in which they came off the link.
 void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
   const Instant there = engine_.now() + spec_.ingress_latency + target.place.crossing +
-                        paths_.arrival_lag(target.place.lane, engine_.now(), landing.size);
+                        paths_.arrival_lag(target.place.lane, engine_.now());
   target.own_ingress_until = std::max(target.own_ingress_until, there);
   target.own_ingress.push(arrival);
   schedule(target.own_ingress_until, Stage::own_ingress, landing.at);
@@ -188,9 +179,7 @@ void Transport::handle(Event event) {
     case Stage::egress:
       return submit(port(endpoint).egress.pop());
     case Stage::own_fetch:
-      return fetch_by_own_way(port(endpoint));
-    case Stage::bus:  // the lane's number stands in for an end-point's
-      return paths_.has_slot(endpoint.value, engine_.now()) ? take_bus(endpoint.value) : void();
+      return submit(port(endpoint).own_fetch.pop());
     case Stage::settled:
       if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
       return recipient_.acknowledged(settled_.pop());

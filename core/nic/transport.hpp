@@ -84,7 +84,6 @@ class Transport final : public Handler, public TransferSink {
     egress,
     own_fetch,
     own_ingress,
-    bus,
     flush,
     settled,
     held
@@ -106,7 +105,8 @@ class Transport final : public Handler, public TransferSink {
     Fifo<Transfer> egress;
     Instant egress_until;      // when the last of it is ready
     Fifo<Parcel> local_link;   // transmitted or flying
-    Fifo<Parcel> flushes;      // by the target: of one length each
+    Fifo<Parcel> flushes;      // by the target
+    Instant flush_until;       // when the last of them is over
     Instant local_link_until;  // when its last byte has been transmitted
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
@@ -122,8 +122,6 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
-  void fetch_by_own_way(Port& source);
-  void take_bus(std::uint32_t lane);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});

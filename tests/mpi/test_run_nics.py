@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import Ended
+from harness import CHECK, Ended
 
 # Two sockets with two NICs each; two ranks a node, one a socket.
 _MACHINE = """
@@ -125,6 +125,28 @@ def test_a_nic_on_the_other_socket_is_further_away(tmp_path: Path, dryfly: Dryfl
 
     # The ranks are on socket 0. NIC 0 is on socket 1, NIC 2 on socket 0: one crossing at each end.
     assert latency_us("BLOCK") - latency_us("NUMA") == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("library", "how"), [("mpich", "messages"), ("openmpi", "put")])
+@pytest.mark.parametrize("senders", [1, 4])
+def test_many_large_messages_into_one_nic_have_its_link(library: str, how: str, senders: int, dryfly: Dryfly) -> None:
+    """The bus of a socket of Aurora is faster than a link: where one NIC is at work it changes nothing."""
+    job = ("run", "--mpi", library, "--machine", "aurora", "-N", str(1 + senders), "--compute", "none")
+    program = ("--", CHECK / "into_one.c", how)
+
+    def rate(*settings: str) -> float:
+        ended = dryfly(*job, *settings, *program).succeeded()
+        return float(ended.stdout.split(" GB/s")[0].split()[-1])
+
+    with_bus = rate()
+    assert with_bus == rate("--set", "node.pcie_rate=10 TB/s")
+    assert 23.0 < with_bus < 25.0
+
+
+def test_what_comes_into_a_node_has_no_more_than_its_bus(dryfly: Dryfly) -> None:
+    job = ("run", "--machine", "aurora", "-N", "4", "--compute", "none", "--set", "node.pcie_rate=12 GB/s")
+    ended = dryfly(*job, "--", CHECK / "into_one.c", "messages").succeeded()
+    assert 0.98 * 12 < float(ended.stdout.split(" GB/s")[0].split()[-1]) < 12.0
 
 
 def test_settings_that_name_no_nic_are_refused_before_the_start(job: tuple[str, ...], dryfly: Dryfly) -> None:

@@ -6,6 +6,20 @@
 
 namespace dryfly::fabric {
 
+namespace {
+
+// The host's bus cannot carry another packet of this NIC yet; the port will wake when it can.
+bool waits_for(const HostBus& bus, Links& links, NicId nic) {
+  const std::uint64_t at_ps = bus.may_send(nic).ps;
+  if (at_ps <= links.now_ps()) return false;
+  const std::uint32_t id = links.nic_port(nic);
+  links[id].waiting = 1;
+  links.wake(id, at_ps);
+  return true;
+}
+
+}  // namespace
+
 NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric, Links& links,
                    SharedPool<Packet>& packets, Transfers& transfers)
     : links_(links),
@@ -108,6 +122,7 @@ void NicPorts::send(NicId nic) {
       if (links_.has_credit(id, traffic_class, 0)) ready |= 1U << traffic_class;
     }
     if (open == 0) break;
+    if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return;
     const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
     if (chosen == no_class) return wait_for_class(nic, open);
     if (retry_ != nullptr && abandon(nic, chosen)) continue;
@@ -198,6 +213,7 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   if (hold != nullptr) {
     links_.schedule_end_of_hold(id, traffic_class, transfer.target, holds_.sent(*hold, packet.transmission_ps, now_ps));
   }
+  if (bus_ != nullptr) bus_->sends(nic, payload, Instant{now_ps});
   links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, traffic_class, packet.frame_bytes);
   const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
@@ -246,6 +262,8 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   totals_.pieces_of[packet.traffic_class] += 1;
   totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
 
+  if (bus_ != nullptr)
+    bus_->took(links_.nic_of(port), Bytes{packet.frame_bytes - header_.count}, Instant{links_.now_ps()});
   answer(port, index, packet);
   if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
 }
@@ -335,6 +353,7 @@ bool NicPorts::send_again(NicId nic) {
       links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
       return false;
     }
+    if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return false;
     retry_->pop(nic);
     send_again(nic, index);
   }
@@ -352,6 +371,7 @@ void NicPorts::send_again(NicId nic, std::uint32_t index) {
   packet.place = 0;
   packet.kind = PacketKind::data;
   ++turns(nic, packet.traffic_class).in_flight;
+  if (bus_ != nullptr) bus_->sends(nic, Bytes{packet.frame_bytes - header_.count}, Instant{links_.now_ps()});
   links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
   links_.count(port, id, packet.traffic_class, packet.frame_bytes);
   const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);

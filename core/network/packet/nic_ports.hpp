@@ -37,7 +37,11 @@ class NicPorts final : private RetryOutlet {
   // A packet of the class may come.
   void open_class(std::uint32_t traffic_class);
   const QosProfile& profile() const { return qos_; }
-  void connect(TransferSink& sink) { sink_ = &sink; }
+  // No bus: it never holds anything up.
+  void connect(TransferSink* sink, HostBus* bus) {
+    sink_ = sink;
+    bus_ = bus;
+  }
   // Packets may get lost from now on.
   void retry_by(const RetrySchedule& schedule) {
     retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, static_cast<RetryOutlet&>(*this));
@@ -119,6 +123,7 @@ class NicPorts final : private RetryOutlet {
   Transfers& transfers_;
   std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
+  HostBus* bus_ = nullptr;
   QosProfile qos_;
   Holds holds_;
   UnderWay under_way_;

@@ -152,7 +152,13 @@ std::uint32_t PacketNetwork::balance() const { return parts_->packets.in_use() +
 void PacketNetwork::connect(TransferSink& sink) {
   DRYFLY_CHECK(sink_ == nullptr);
   sink_ = &sink;
-  parts_->nics.connect(sink);
+  parts_->nics.connect(sink_, bus_);
+}
+
+void PacketNetwork::attach(HostBus& bus) {
+  DRYFLY_CHECK(bus_ == nullptr);
+  bus_ = &bus;
+  parts_->nics.connect(sink_, bus_);
 }
 
 bool PacketNetwork::takes_ordered() const { return !parts_->links.in_regions(); }
@@ -165,7 +171,7 @@ void PacketNetwork::observe(NetworkObserver* observer) {
 void PacketNetwork::restart(Instant start) {
   DRYFLY_CHECK(at_rest() && !parts_->links.in_regions() && start >= engine_.now());
   parts_ = std::make_unique<Parts>(engine_, dragonfly_, spec_, start);
-  if (sink_ != nullptr) parts_->nics.connect(*sink_);
+  parts_->nics.connect(sink_, bus_);
 }
 
 std::optional<std::pair<NicId, NicId>> PacketNetwork::cut_off(const std::vector<NicId>& nics) const {

@@ -39,6 +39,7 @@ class PacketNetwork final : public Network, private Handler {
   PacketNetwork& operator=(const PacketNetwork&) = delete;
 
   void connect(TransferSink& sink) override;
+  void attach(HostBus& bus) override;
   void submit(const Transfer& transfer) override;
   bool takes_ordered() const override;
   bool at_rest() const override;
@@ -71,6 +72,7 @@ class PacketNetwork final : public Network, private Handler {
   const Dragonfly& dragonfly_;
   const Spec spec_;
   TransferSink* sink_ = nullptr;
+  HostBus* bus_ = nullptr;
   NetworkObserver* observer_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
