@@ -109,24 +109,24 @@ int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*s
 
 using namespace dryfly::preload;
 
-DRYFLY_EXPORT int PMPI_Init(int* argument_count, char*** arguments) {
+static int own_init(int* argument_count, char*** arguments) {
   return initialise_rank(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
 }
 
-DRYFLY_EXPORT int PMPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
+static int own_init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   return initialise_rank(
       Call::Init_thread, [&] { return pmpi("Init_thread", argument_count, arguments, required, provided); },
       [&] { return *provided == constants().thread_multiple; });
 }
 
-DRYFLY_EXPORT int PMPI_Session_init(long info, long error_handler, long* session) {
+static int own_session_init(long info, long error_handler, long* session) {
   const int status = initialise_rank(
       Call::Session_init, [&] { return pmpi("Session_init", info, error_handler, session); }, [] { return true; });
   if (status == 0) sessions.fetch_add(1, std::memory_order_relaxed);
   return status;
 }
 
-DRYFLY_EXPORT int PMPI_Session_finalize(long* session) {
+static int own_session_finalize(long* session) {
   const Nesting nesting;
   int initialised = 0;
   pmpi("Initialized", &initialised);
@@ -139,7 +139,7 @@ DRYFLY_EXPORT int PMPI_Session_finalize(long* session) {
   return status;
 }
 
-DRYFLY_EXPORT int PMPI_Finalize() {
+static int own_finalize() {
   const Nesting nesting;
   if (phase() == Phase::running) {
     end_run(Call::Finalize, CallMode::testing, pass_end_gate);
@@ -150,7 +150,7 @@ DRYFLY_EXPORT int PMPI_Finalize() {
   return status;
 }
 
-DRYFLY_EXPORT int PMPI_Abort(long communicator, int code) {
+static int own_abort(long communicator, int code) {
   const Nesting nesting;
   if (nesting.outermost() && phase() == Phase::running) {
     enter_call(static_cast<std::uint32_t>(Call::Abort), CallMode::outside);
@@ -160,36 +160,47 @@ DRYFLY_EXPORT int PMPI_Abort(long communicator, int code) {
   return pmpi("Abort", communicator, code);
 }
 
+// Apart from the symbols, which a copy of the preload may be without (dryfly.mpi.preload).
+DRYFLY_EXPORT int PMPI_Init(int* argument_count, char*** arguments) { return own_init(argument_count, arguments); }
+DRYFLY_EXPORT int PMPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
+  return own_init_thread(argument_count, arguments, required, provided);
+}
+DRYFLY_EXPORT int PMPI_Session_init(long info, long error_handler, long* session) {
+  return own_session_init(info, error_handler, session);
+}
+DRYFLY_EXPORT int PMPI_Session_finalize(long* session) { return own_session_finalize(session); }
+DRYFLY_EXPORT int PMPI_Finalize() { return own_finalize(); }
+DRYFLY_EXPORT int PMPI_Abort(long communicator, int code) { return own_abort(communicator, code); }
+
 DRYFLY_EXPORT int MPI_Init(int* argument_count, char*** arguments) {
   static constinit Tool between;
-  return through_tool(between, "Init", PMPI_Init, [] { return phase() != Phase::before; }, argument_count, arguments);
+  return through_tool(between, "Init", own_init, [] { return phase() != Phase::before; }, argument_count, arguments);
 }
 
 DRYFLY_EXPORT int MPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   static constinit Tool between;
   return through_tool(
-      between, "Init_thread", PMPI_Init_thread, [] { return phase() != Phase::before; }, argument_count, arguments,
+      between, "Init_thread", own_init_thread, [] { return phase() != Phase::before; }, argument_count, arguments,
       required, provided);
 }
 
 DRYFLY_EXPORT int MPI_Session_init(long info, long error_handler, long* session) {
   static constinit Tool between;
   return through_tool(
-      between, "Session_init", PMPI_Session_init, [] { return phase() != Phase::before; }, info, error_handler,
-      session);
+      between, "Session_init", own_session_init, [] { return phase() != Phase::before; }, info, error_handler, session);
 }
 
 DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
   static constinit Tool between;
-  return through_tool(between, "Session_finalize", PMPI_Session_finalize, [] { return true; }, session);
+  return through_tool(between, "Session_finalize", own_session_finalize, [] { return true; }, session);
 }
 
 DRYFLY_EXPORT int MPI_Finalize() {
   static constinit Tool between;
-  return through_tool(between, "Finalize", PMPI_Finalize, [] { return phase() != Phase::running; });
+  return through_tool(between, "Finalize", own_finalize, [] { return phase() != Phase::running; });
 }
 
 DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
   static constinit Tool between;
-  return through_tool(between, "Abort", PMPI_Abort, [] { return true; }, communicator, code);
+  return through_tool(between, "Abort", own_abort, [] { return true; }, communicator, code);
 }
