@@ -94,8 +94,8 @@ def test_every_declared_name_is_read_by_the_simulator() -> None:
     source = "\n".join(
         path.read_text(encoding="utf-8")
         for folder in ("core", "conductor", "app")
-        for path in (ROOT / folder).rglob("*.cpp")
-        if not path.stem.endswith("_test")
+        for path in (ROOT / folder).rglob("*.[ch]pp")
+        if not path.stem.endswith("_test") and path.name != "fields.hpp"
     )
     read = set(re.findall(r"fields::(\w+)", source))
     names = {"_".join(p for p in name.split(".") if not (len(p) == 1 and p.isupper())) for name in SPEC_FIELDS}
