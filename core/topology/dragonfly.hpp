@@ -3,10 +3,10 @@
 //
 // Models the dragonfly of Slingshot machines (docs/model/topology.md#the-dragonfly): the switches of a group are
 // connected all to all, groups by a number of links that depends on their kinds. The links of a group to all others
-// are dealt to its switches in turn, ordered by group, which spreads them evenly.
+// are dealt to its switches in turn, ordered by group, which spreads them evenly (dealt_cables.cpp).
 //
-// Wiring plans of real machines are not published; one's own can be given cable by cable (cabled.cpp): global links and
-// NICs are then where the list says, and what is missing within a group is absent (fabric/link_faults.hpp).
+// Wiring plans of real machines are not published; one's own can be given cable by cable (listed_cables.cpp): global
+// links and NICs are then where the list says, and what is missing within a group is absent (fabric/link_faults.hpp).
 //
 // Leaves out: which two links share an optical cable.
 //
@@ -18,21 +18,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/spec/spec.hpp"
+#include "core/topology/cables.hpp"
+#include "core/topology/groups.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
-
-// One end of a global link, with what lies at the other end.
-struct GlobalEnd {
-  SwitchId near;
-  SwitchId far;
-  std::uint8_t near_port = 0;
-  std::uint8_t far_port = 0;
-};
 
 // What is plugged into a port of a switch.
 struct Peer {
@@ -44,35 +37,35 @@ struct Peer {
 
 class Dragonfly {
  public:
-  static constexpr std::uint32_t most_ports = 64;  // of a Rosetta switch, and of the fabric's bit masks
+  static constexpr std::uint32_t most_ports = most_switch_ports;
 
   // Throws SpecError where the wiring does not fit or leaves nodes unreachable.
   explicit Dragonfly(const Spec& spec);
 
-  std::uint32_t group_count() const { return static_cast<std::uint32_t>(groups_.size()); }
-  std::uint32_t switch_count() const { return static_cast<std::uint32_t>(group_of_switch_.size()); }
-  std::uint32_t node_count() const { return node_count_; }
-  std::uint32_t nic_count() const { return static_cast<std::uint32_t>(nic_places_.size()); }
+  std::uint32_t group_count() const { return groups_.count(); }
+  std::uint32_t switch_count() const { return groups_.switch_count(); }
+  std::uint32_t node_count() const { return groups_.node_count(); }
+  std::uint32_t nic_count() const { return groups_.nic_count(); }
   std::uint32_t port_count() const { return static_cast<std::uint32_t>(peers_.size()); }
-  std::uint64_t local_link_count() const { return local_link_count_; }
-  std::uint64_t global_link_count() const { return ends_.size() / 2; }
+  std::uint64_t local_link_count() const { return groups_.local_link_count(); }
+  std::uint64_t global_link_count() const { return cables_.ends.size() / 2; }
 
-  std::uint32_t nics_per_node(NodeId node) const { return kind_of(node).nics_per_node; }
-  NicId nic_of(NodeId node, std::uint32_t index) const;
-  NodeId node_of(NicId nic) const;
+  std::uint32_t nics_per_node(NodeId node) const { return groups_.kind_of(node).nics_per_node; }
+  NicId nic_of(NodeId node, std::uint32_t index) const { return groups_.nic_of(node, index); }
+  NodeId node_of(NicId nic) const { return groups_.node_of(nic); }
   std::uint32_t index_in_node(NicId nic) const { return nic.value - nic_of(node_of(nic), 0).value; }
-  SwitchId switch_of(NicId nic) const { return nic_places_[nic.value].at; }
-  std::uint8_t port_of(NicId nic) const { return nic_places_[nic.value].port; }
+  SwitchId switch_of(NicId nic) const { return cables_.nic_places[nic.value].at; }
+  std::uint8_t port_of(NicId nic) const { return cables_.nic_places[nic.value].port; }
   // Those of a group have consecutive numbers.
   NicId first_nic(GroupId group) const;
   std::uint32_t nics_in(GroupId group) const;
 
-  GroupId group_of(SwitchId at) const { return {group_of_switch_[at.value]}; }
-  SwitchId first_switch(GroupId group) const { return {groups_[group.value].first_switch}; }
-  std::uint32_t switches_in(GroupId group) const { return kinds_[groups_[group.value].kind].switches; }
+  GroupId group_of(SwitchId at) const { return groups_.group_of(at); }
+  SwitchId first_switch(GroupId group) const { return groups_.first_switch(group); }
+  std::uint32_t switches_in(GroupId group) const { return groups_.kind(group).switches; }
   // Parallel links between two switches of the group.
-  std::uint32_t local_links_in(GroupId group) const { return kinds_[groups_[group.value].kind].local_links; }
-  const std::string& kind_name(GroupId group) const { return kinds_[groups_[group.value].kind].name; }
+  std::uint32_t local_links_in(GroupId group) const { return groups_.kind(group).local_links; }
+  const std::string& kind_name(GroupId group) const { return groups_.kind(group).name; }
 
   // The switch that a port with the id of its first one belongs to.
   SwitchId switch_with(std::uint32_t first_port) const {
@@ -84,63 +77,24 @@ class Dragonfly {
   const Peer& peer(SwitchId at, std::uint32_t port) const { return peers_[first_port(at) + port]; }
   // The port of `from` that leads to `to`, another switch of its group, by the given one of their parallel links.
   std::uint8_t local_port(SwitchId from, SwitchId to, std::uint32_t parallel) const {
-    const auto& group = groups_[group_of_switch_[from.value]];
-    const std::uint32_t place = to.value - group.first_switch - (to > from ? 1 : 0);
-    return static_cast<std::uint8_t>(place * kinds_[group.kind].local_links + parallel);
+    const GroupId group = groups_.group_of(from);
+    const std::uint32_t place = to.value - groups_.first_switch(group).value - (to > from ? 1 : 0);
+    return static_cast<std::uint8_t>(place * groups_.kind(group).local_links + parallel);
   }
   // The global links between two groups, seen from the first.
   std::span<const GlobalEnd> global_ends(GroupId from, GroupId to) const {
-    const std::size_t place = std::size_t{from.value} * groups_.size() + to.value;
-    return {ends_.data() + first_end_[place], ends_.data() + first_end_[place + 1]};
+    const std::size_t place = std::size_t{from.value} * groups_.count() + to.value;
+    return {cables_.ends.data() + cables_.first_end[place], cables_.ends.data() + cables_.first_end[place + 1]};
   }
 
  private:
-  struct Kind {
-    std::string name;
-    std::uint32_t groups = 0;
-    std::uint32_t switches = 0;
-    std::uint32_t nodes = 0;
-    std::uint32_t nics_per_node = 0;
-    bool spread = false;
-    std::uint32_t local_links = 0;
-    std::uint32_t first_node = 0;
-    std::uint32_t first_nic = 0;
-  };
-  struct Group {
-    std::uint32_t kind = 0;
-    std::uint32_t first_switch = 0;
-  };
-  struct NicPlace {
-    SwitchId at;
-    std::uint8_t port = 0;
-  };
-  // The number of links between two groups, by their kinds.
-  using GlobalCounts = std::vector<std::vector<std::uint32_t>>;
-
-  void read_kinds(const Spec& spec);
-  GlobalCounts read_global_counts(const Spec& spec) const;
-  void check_reachable(const GlobalCounts& counts) const;
-  void deal_global_links(const GlobalCounts& counts);
-  void place_nics();
-  void connect_cables(const Spec& spec);
-  void place_listed_nics(const Spec& spec);
   void number_ports(std::uint32_t ports_per_switch);
   void connect_ports();
-  const Kind& kind_of(NodeId node) const;
-  std::uint32_t local_ports(GroupId group) const { return (switches_in(group) - 1) * local_links_in(group); }
 
-  std::vector<Kind> kinds_;
-  std::vector<Group> groups_;
-  LargeVector<std::uint32_t> group_of_switch_;
-  std::vector<std::uint32_t> global_ports_;  // of each switch
-  std::vector<std::uint32_t> nic_ports_;     // of each switch
-  LargeVector<NicPlace> nic_places_;
+  Groups groups_;
+  Cables cables_;
   LargeVector<std::uint32_t> first_port_;  // of each switch, and the end
   LargeVector<Peer> peers_;                // of each port
-  LargeVector<std::size_t> first_end_;     // of each pair of groups, and the end
-  LargeVector<GlobalEnd> ends_;
-  std::uint32_t node_count_ = 0;
-  std::uint64_t local_link_count_ = 0;
 };
 
 }  // namespace dryfly
