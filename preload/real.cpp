@@ -14,8 +14,8 @@ using clock_gettime_t = int(clockid_t, timespec*);
 std::atomic<clock_gettime_t*> library_clock_gettime{nullptr};
 
 void* find(const char* name) {
-  // On x86-64 pthread_cond_timedwait exists twice, for an old and for today's memory layout. The version says that we
-  // mean today's; other names have no such version.
+  // On x86-64 the functions of condition variables exist twice, for an old and for today's memory layout. The version
+  // says that we mean today's; other names have no such version.
   void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
   return found != nullptr ? found : dlsym(RTLD_NEXT, name);
 }

@@ -5,9 +5,10 @@
 //  - The main thread looks whether it has happened. If not, and no other thread of the process can run, nobody is there
 //    to make it happen: the clock moves to the deadline and the wait has timed out, unless another thread waits for an
 //    earlier instant (PendingWait), whose turn is first. It looks twice, with an attempt between that sees what has
-//    happened up to the first look. While another thread can
-//    run (is running, or would be if it had a processor), the wait goes on for real, in short slices, but never longer
-//    than the program asked for: as long in real time and, while threads only lack a processor, in processor time.
+//    happened up to the first look; a thread at a mutex that the waiting one holds can run, and so can one that has
+//    just come out of a wait. While another thread can run (is running, or would be if it had a processor), the wait
+//    goes on for real, in short slices, but never longer than the program asked for: as long in real time and, while
+//    threads only lack a processor, in processor time.
 //  - A helper thread does not own the clock. Its wait is over when the rank's clock has come to the deadline, or when
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.

@@ -335,6 +335,32 @@ TEST_CASE("run: of two waits the one with the earlier deadline ends first, whoev
   CHECK(early.real_ns + late.real_ns < 10 * one_s_ns);
 }
 
+// Each time the helper comes at another instant of the main thread's attempts: between two of them, while one that has
+// timed out locks the mutex again, or while the main thread, which then holds the mutex, looks whether anybody can run.
+TEST_CASE("run: a signal is heard whenever it comes between the attempts of a wait") {
+  begin();
+  std::mutex mutex;
+  std::condition_variable done;
+  const Taken waited = measure([&] {
+    for (std::uint64_t turn = 0; turn < 400; ++turn) {
+      bool is_done = false;
+      std::thread helper([&] {
+        const std::uint64_t until = real_ns(CLOCK_MONOTONIC) + 150'000 + turn * 1000;
+        while (real_ns(CLOCK_MONOTONIC) < until) {
+        }
+        const std::lock_guard lock(mutex);
+        is_done = true;
+        done.notify_one();
+      });
+      std::unique_lock lock(mutex);
+      CHECK(done.wait_for(lock, std::chrono::hours(1), [&] { return is_done; }));
+      lock.unlock();
+      helper.join();
+    }
+  });
+  CHECK(waited.virtual_ps < 1000 * ps_per_ms);
+}
+
 TEST_CASE("run: a child after fork has real clocks") {
   begin();
   const pid_t child = fork();
