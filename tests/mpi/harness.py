@@ -18,10 +18,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from dryfly.base.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / "programs" / "check"
@@ -65,8 +67,8 @@ class Started:
         self._folder = tempfile.TemporaryDirectory(prefix="result-of-")
         self._json = Path(self._folder.name) / "run.json"
         # What the run leaves in /dev/shm is told from other programs' files by a folder that is /dev/shm for it alone.
-        self._shared_memory = tempfile.TemporaryDirectory(prefix="dryfly-test-", dir=_SHARED_MEMORY)
-        Path(self._shared_memory.name).chmod(0o1777)
+        self._shared_memory = RunFolder(_SHARED_MEMORY, "dryfly-test-")
+        self._shared_memory.path.chmod(0o1777)
         command = list(command)
         if command and command[0] == "run" and "--json" not in command:
             command[1:1] = ["--json", str(self._json)]
@@ -99,7 +101,7 @@ class Started:
     def _before_start(self) -> None:
         # A shell's background job ignores SIGINT, and so would all below it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        _mount_for_this_process(self._shared_memory.name, str(_SHARED_MEMORY))
+        _mount_for_this_process(str(self._shared_memory.path), str(_SHARED_MEMORY))
 
     def _read(self, stream: IO[str], lines: list[str], announced: bool) -> None:
         for line in stream:
@@ -194,7 +196,7 @@ class Started:
             reader.join(timeout=10)
             stream.close()
         self._folder.cleanup()
-        self._shared_memory.cleanup()
+        self._shared_memory.remove()
 
     def require_nothing_left(self, *, within_s: float = 5.0) -> None:
         """No process of the run, and none of its shared memory, `within_s` from now."""
@@ -206,7 +208,7 @@ class Started:
             self.kill()
         said = "".join(self._stderr)[-2000:]
         assert not left, f"these processes were left behind: {left}\n{said}"
-        orphans = sorted(entry.name for entry in Path(self._shared_memory.name).iterdir())
+        orphans = sorted(entry.name for entry in self._shared_memory.path.iterdir())
         assert not orphans, f"left in {_SHARED_MEMORY}: {orphans}\n{said}"
 
 
@@ -222,16 +224,20 @@ def _mount_for_this_process(folder: str, at: str) -> None:
         _LIBC.mount(folder.encode(), at.encode(), None, _BIND, None)
 
 
-def _all_maps() -> Iterator[str]:
-    for file in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            yield file.read_text()
-
-
 def kill_when_kept(command: Sequence[str], current: Path, *, step: int) -> None:
     """Starts a solver with checkpoints and kills it once the state of such a step is complete."""
-    shared_before = set(Path("/dev/shm").glob("mpich_shm_*"))
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    with RunFolder(_SHARED_MEMORY, "dryfly-test-") as shared_memory:  # MPICH leaves its own behind where it is killed
+        folder = str(shared_memory.path)
+        run = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: _mount_for_this_process(folder, str(_SHARED_MEMORY)),
+        )
+        _kill_when_kept(run, current, step)
+
+
+def _kill_when_kept(run: subprocess.Popen[bytes], current: Path, step: int) -> None:
     deadline = time.monotonic() + 60
     while not current.exists() or int(current.read_text().split()[0]) < step:
         assert run.poll() is None, "it has ended before it was killed"
@@ -239,6 +245,3 @@ def kill_when_kept(command: Sequence[str], current: Path, *, step: int) -> None:
         time.sleep(0.001)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    for path in set(Path("/dev/shm").glob("mpich_shm_*")) - shared_before:
-        if not any(path.name in maps for maps in _all_maps()):  # MPICH's own, which a killed run leaves behind
-            path.unlink(missing_ok=True)
