@@ -11,6 +11,7 @@
 #include "core/network/packet/packet_network.hpp"
 #include "core/nic/nic.hpp"
 #include "testing/sample_machine.hpp"
+#include "testing/test_stand.hpp"
 
 namespace dryfly {
 namespace {
@@ -46,17 +47,8 @@ fabric::SampleMachine machine() {
   return machine;
 }
 
-NicSpec nic(std::uint64_t pcie_rate) {
-  NicSpec spec{.inline_max = Bytes{192},
-               .pushed_max = Bytes{96},
-               .eager_max = Bytes{18'433},
-               .rendezvous_head = Bytes{2048},
-               .egress_latency = {200 * ns},
-               .dma_read_latency = {300 * ns},
-               .ingress_latency = {200 * ns},
-               .command_interval = {10 * ns},
-               .local_latency = {50 * ns},
-               .local_rate = {20 * GB}};
+NicSpec spec_with(std::uint64_t pcie_rate) {
+  NicSpec spec = nic::TestStand::round_figures();
   spec.pcie_rate = {pcie_rate};
   spec.link_rate = {link};
   return spec;
@@ -69,7 +61,7 @@ class Stand final : public Host {
       : spec_(machine().spec()),
         topology_(spec_),
         network_(engine_, topology_, spec_),
-        nics_(engine_, network_, *this, nic(pcie_rate)) {
+        nics_(engine_, network_, *this, spec_with(pcie_rate)) {
     for (std::uint32_t at = 0; at < traffic.nics; ++at) nics_.open_endpoint(EndpointId{at}, NicId{at}, NodeId{0});
     for (std::uint32_t other = 0; other < traffic.others; ++other) {
       nics_.open_endpoint(EndpointId{traffic.nics + other}, NicId{(1 + other) * nics_per_node}, NodeId{1 + other});

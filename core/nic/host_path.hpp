@@ -11,7 +11,6 @@
 // the latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>

@@ -112,7 +112,7 @@ void* Tool::look(const char* name) {
   const bool tool = next != nullptr && dladdr(next, &behind) != 0 && dladdr(pmpi, &own) != 0 &&
                     behind.dli_fbase != own.dli_fbase && next != find_in_library(full);
   // Two threads may both look; they find the same.
-  if (tool) __atomic_store_n(&function_, next, __ATOMIC_RELAXED);
+  if (tool) function_.store(next, std::memory_order_relaxed);
   stand_.store(tool ? Stand::tool : Stand::nobody, std::memory_order_release);
   return tool ? next : nullptr;
 }

@@ -32,7 +32,7 @@ class Tool {
     const Stand stand = stand_.load(std::memory_order_acquire);
     if (stand == Stand::nobody) [[likely]]
       return nullptr;
-    return stand == Stand::tool ? function_ : look(name);
+    return stand == Stand::tool ? function_.load(std::memory_order_relaxed) : look(name);
   }
 
  private:
@@ -40,7 +40,7 @@ class Tool {
   void* look(const char* name);
 
   std::atomic<Stand> stand_{Stand::unknown};
-  void* function_ = nullptr;
+  std::atomic<void*> function_{nullptr};
 };
 
 // Ends the process with a sentence: a tool has called the library's `name` past the preload.

@@ -103,30 +103,27 @@ int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*s
   return status;
 }
 
-}  // namespace
+// What PMPI_ functions do, and MPI_ functions where no tool is between. Apart from these symbols, which a copy of the
+// preload may be without (dryfly.mpi.preload).
 
-}  // namespace dryfly::preload
-
-using namespace dryfly::preload;
-
-static int own_init(int* argument_count, char*** arguments) {
+int own_init(int* argument_count, char*** arguments) {
   return initialise_rank(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
 }
 
-static int own_init_thread(int* argument_count, char*** arguments, int required, int* provided) {
+int own_init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   return initialise_rank(
       Call::Init_thread, [&] { return pmpi("Init_thread", argument_count, arguments, required, provided); },
       [&] { return *provided == constants().thread_multiple; });
 }
 
-static int own_session_init(long info, long error_handler, long* session) {
+int own_session_init(long info, long error_handler, long* session) {
   const int status = initialise_rank(
       Call::Session_init, [&] { return pmpi("Session_init", info, error_handler, session); }, [] { return true; });
   if (status == 0) sessions.fetch_add(1, std::memory_order_relaxed);
   return status;
 }
 
-static int own_session_finalize(long* session) {
+int own_session_finalize(long* session) {
   const Nesting nesting;
   int initialised = 0;
   pmpi("Initialized", &initialised);
@@ -139,7 +136,7 @@ static int own_session_finalize(long* session) {
   return status;
 }
 
-static int own_finalize() {
+int own_finalize() {
   const Nesting nesting;
   if (phase() == Phase::running) {
     end_run(Call::Finalize, CallMode::testing, pass_end_gate);
@@ -150,7 +147,7 @@ static int own_finalize() {
   return status;
 }
 
-static int own_abort(long communicator, int code) {
+int own_abort(long communicator, int code) {
   const Nesting nesting;
   if (nesting.outermost() && phase() == Phase::running) {
     enter_call(static_cast<std::uint32_t>(Call::Abort), CallMode::outside);
@@ -160,7 +157,12 @@ static int own_abort(long communicator, int code) {
   return pmpi("Abort", communicator, code);
 }
 
-// Apart from the symbols, which a copy of the preload may be without (dryfly.mpi.preload).
+}  // namespace
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+
 DRYFLY_EXPORT int PMPI_Init(int* argument_count, char*** arguments) { return own_init(argument_count, arguments); }
 DRYFLY_EXPORT int PMPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   return own_init_thread(argument_count, arguments, required, provided);

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 import dryfly
+from dryfly.api import How
 from dryfly.base import fitted as lines
+from dryfly.run.runner import Runner
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,10 @@ def test_what_is_no_case_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(dryfly.UserError, match=sentence):
             call()
+
+
+def test_the_types_of_how_are_those_of_a_runner() -> None:
+    assert get_type_hints(How) == get_type_hints(Runner)
 
 
 def test_every_name_is_found_by_completion() -> None:
