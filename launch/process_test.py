@@ -36,8 +36,15 @@ def init():
 class Job:
     """One run of dryfly-launch, with a marker in its environment by which its processes are found."""
 
-    def __init__(self, command: list[str], *, ranks: int = 4, plan: str = "", options: list[str] | None = None,
-                 before_start: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        ranks: int = 4,
+        plan: str = "",
+        options: list[str] | None = None,
+        before_start: Callable[[], None] | None = None,
+    ) -> None:
         self.marker = f"DRYFLY_TEST_MARKER={os.getpid()}-{time.monotonic_ns()}"
         self.directory = tempfile.TemporaryDirectory()
         self.status_file = Path(self.directory.name, "status")
@@ -48,10 +55,23 @@ class Job:
         with self.status_file.open("w") as status:
             self.started = time.monotonic()
             self.process = subprocess.Popen(
-                [LAUNCH, "--plan", str(plan_file), "--status-fd", str(status.fileno()),
-                 "--attach-fd", str(attach_read), *(options or []), "--", *command],
+                [
+                    LAUNCH,
+                    "--plan",
+                    str(plan_file),
+                    "--status-fd",
+                    str(status.fileno()),
+                    "--attach-fd",
+                    str(attach_read),
+                    *(options or []),
+                    "--",
+                    *command,
+                ],
                 pass_fds=[status.fileno(), attach_read],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
                 preexec_fn=before_start,
             )
         os.close(attach_read)
@@ -180,16 +200,20 @@ class ProcessTest(unittest.TestCase):
             program = Path(directory, "only-here")
             program.write_text("#!/bin/sh\npwd; ulimit -Sn; ls /proc/self/fd | wc -l; echo $WHO\n")
             program.chmod(0o755)
-            job = Job(["only-here"], ranks=2,
-                      plan=f"cwd /usr/lib\nenv PATH={directory}:/usr/bin:/bin\nenv WHO=all\nrankenv 1 WHO=one")
+            job = Job(
+                ["only-here"],
+                ranks=2,
+                plan=f"cwd /usr/lib\nenv PATH={directory}:/usr/bin:/bin\nenv WHO=all\nrankenv 1 WHO=one",
+            )
             self.finish(job, status="done", code=0)
         limit = subprocess.run(["sh", "-c", "ulimit -Sn"], capture_output=True, text=True, check=True).stdout.strip()
         # Descriptors of ls: standard input, output, error, the PMI socket, the folder it lists.
         self.assertEqual(sorted(job.output.splitlines()), sorted(["/usr/lib", limit, "5"] * 2 + ["all", "one"]))
 
     def test_the_debug_command_wraps_one_rank(self) -> None:
-        job = Job(["sh", "-c", "echo $DRYFLY_RANK $EXTRA"],
-                  options=["--debug-rank", "2", "--debug-command", "env", "EXTRA=x"])
+        job = Job(
+            ["sh", "-c", "echo $DRYFLY_RANK $EXTRA"], options=["--debug-rank", "2", "--debug-command", "env", "EXTRA=x"]
+        )
         self.finish(job, status="done", code=0)
         self.assertEqual(sorted(job.output.splitlines()), ["0", "1", "2 x", "3"])
 
@@ -201,8 +225,16 @@ class ProcessTest(unittest.TestCase):
         The wrapper keeps the PMI socket open for its child, as PyPI's `lmp` does and every MPI launcher requires.
         """
         inner = PMI_CLIENT + "print(os.getpid(), flush=True); sys.stdin.readline()\n" + mpi
-        job = Job([sys.executable, "-S", "-c", f"import subprocess, sys\nprocess = subprocess.Popen([sys.executable, "
-                   f"'-S', '-c', {inner!r}], close_fds=False)\n{wrapper}"], ranks=1)
+        job = Job(
+            [
+                sys.executable,
+                "-S",
+                "-c",
+                f"import subprocess, sys\nprocess = subprocess.Popen([sys.executable, "
+                f"'-S', '-c', {inner!r}], close_fds=False)\n{wrapper}",
+            ],
+            ranks=1,
+        )
         assert job.process.stdout is not None and job.process.stdin is not None
         self.mpi_pid = int(job.process.stdout.readline())
         job.attach(0, self.mpi_pid)
@@ -218,8 +250,7 @@ class ProcessTest(unittest.TestCase):
         self.finish(job, status=f"exit rank 0 pid {self.mpi_pid} code 5", code=5, text="go\n")
 
     def test_a_wrapper_may_end_before_its_program(self) -> None:
-        job = self.wrapped("init(); time.sleep(1); ask('finalize'); print('late')",
-                           "import time; time.sleep(0.5)")
+        job = self.wrapped("init(); time.sleep(1); ask('finalize'); print('late')", "import time; time.sleep(0.5)")
         self.finish(job, status="done", code=0, text="go\n")
         self.assertIn("late", job.output)
 
@@ -283,7 +314,10 @@ class ProcessTest(unittest.TestCase):
             launch = f"exec {LAUNCH} --plan {plan} --status-fd 9 -- sh -c 'echo up; cat; sleep 60' 9>{status}"
             process = subprocess.Popen(
                 ["setsid", "--ctty", "--wait", "sh", "-c", f"trap : INT; ({launch}); echo code $?"],
-                stdin=terminal, stdout=terminal, stderr=terminal)
+                stdin=terminal,
+                stdout=terminal,
+                stderr=terminal,
+            )
             os.close(terminal)
             seen = ""
             while seen.count("up") < 2:

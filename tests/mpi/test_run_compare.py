@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,31 @@ def test_two_libraries_are_compared_and_what_was_run_is_kept(dryfly: Dryfly, tmp
     second = dryfly(*command).succeeded()
     assert second.stderr.count("kept from before") == 4
     assert json.loads((tmp_path / "out.json").read_text()) == content
+
+
+def test_recordings_are_kept_and_can_be_set_beside_each_other(dryfly: Dryfly, tmp_path: Path) -> None:
+    slower = "slow switch: mpich,fabric.switch.latency=650 ns"
+    command = ("compare", "--with", "mpich", "--with", slower, "-m", "8:8", "-i", "1", "-x", "0", "--no-counts")
+    where = ("-o", tmp_path / "out", "--record", tmp_path / "runs", "--trace", tmp_path / "traces")
+    command = (*command, *where, "latency")
+    dryfly(*command).succeeded()
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert names == ["latency-m-8-8-i-1-x-0-mpich", "latency-m-8-8-i-1-x-0-slow-switch"]
+    assert sorted(path.stem for path in (tmp_path / "traces").iterdir()) == names
+    assert "The runs differ first at" in dryfly("diff", *(tmp_path / "runs" / name for name in names)).stdout
+    assert dryfly(*command).succeeded().stderr.count("kept from before") == 2
+    shutil.rmtree(tmp_path / "runs" / names[0])  # what is no longer there is run again
+    assert dryfly(*command).succeeded().stderr.count("kept from before") == 1
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == names
+
+
+def test_bisect_keeps_a_recording_of_each_point(dryfly: Dryfly, tmp_path: Path) -> None:
+    where = ("--state", tmp_path / "state", "--record", tmp_path / "runs")
+    dryfly(
+        "bisect", "--over", "nic.eager=4096 B,8192 B", *where, "--", "latency", "-m", "8192:8192", "-i", "1"
+    ).succeeded()
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["4096-B", "8192-B"]
+    assert (tmp_path / "runs" / "4096-B" / "messages.parquet").is_file()
 
 
 def test_the_limit_of_eager_messages_is_found_to_the_byte(dryfly: Dryfly, tmp_path: Path) -> None:

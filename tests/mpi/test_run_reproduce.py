@@ -38,3 +38,21 @@ def test_a_measurement_is_made_under_other_conditions(dryfly: Dryfly, tmp_path: 
     assert len(before) >= 2
     for quantity, figure in before.items():
         assert after[quantity] > figure + 0.29, quantity
+
+
+def test_a_measurement_is_made_with_other_ranks_and_recorded(dryfly: Dryfly, tmp_path: Path) -> None:
+    """Placed on other groups the same program needs longer; commands to NICs that are named have no ranks to place."""
+    by_program, by_nics = ("--only", "osu_latency, host buffers, 8 B"), ("--only", "cxi_send_lat 8 B")
+    figures = []
+    for place in ("packed", "spread"):
+        file, runs = tmp_path / "rows.json", tmp_path / place
+        dryfly("reproduce", "fabric", *by_program, "--place", place, "--record", runs, "--json", file).succeeded()
+        figures.append([row["dryfly"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]])
+        assert all((run / "messages.parquet").is_file() for run in runs.iterdir())
+        assert len(list(runs.iterdir())) >= 1
+    assert all(packed < spread for packed, spread in zip(*figures, strict=True))
+    for flags in (("-N", "4"), ("--record", tmp_path / "none")):
+        ended = dryfly("reproduce", "fabric", *by_nics, *flags)
+        assert ended.exit_status == 2
+        assert "has no ranks; choose measurements of programs with --only" in ended.stderr
+        assert not (tmp_path / "none").exists()

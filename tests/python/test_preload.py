@@ -33,7 +33,7 @@ def test_a_function_that_the_library_lacks_is_not_found_in_the_preload(tmp_path:
     assert preload.for_library(tmp_path / "libmpi.so.12") == path  # kept
 
 
-def test_a_library_with_every_function_gets_the_preload_itself(tmp_path: Path) -> None:
+def test_a_library_with_every_function_gets_the_preload_as_it_is(tmp_path: Path) -> None:
     every = [f"P{name}" for name in preload.wrappers(native(PRELOAD))]
     assert len(every) > 300
-    assert preload.for_library(_library(tmp_path, *every)) == native(PRELOAD)
+    assert preload.for_library(_library(tmp_path, *every)).read_bytes() == native(PRELOAD).read_bytes()

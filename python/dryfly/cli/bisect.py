@@ -10,7 +10,7 @@ import click
 
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
-from dryfly.cli.options import PROGRAM_CONTEXT, given_case_options, how, option
+from dryfly.cli.options import PROGRAM_CONTEXT, given_case_options, how, kept, option
 
 
 def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -49,6 +49,7 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
 )
 @option("--state", default="dryfly-bisect.json", metavar="FILE", shell_complete=complete.files,
         help="The figures so far: the same command goes on from there.")  # fmt: skip
+@kept
 @how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the outcome there; - is standard output."},
      timeout_s={"help": "Wall time after which a run is ended."},

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dryfly.cli import complete
-from dryfly.cli.options import CONTEXT, given_case_options, how, option
+from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
 
 
 @click.command("compare", context_settings=CONTEXT)
@@ -41,6 +41,7 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, option
 @option("--counts/--no-counts", default=True,
         help="Record a run of each too, and count messages by protocol and size.")  # fmt: skip
 @option("-j", "--jobs", type=int, metavar="N", help="Runs at a time; default: half the processors.")
+@kept
 @how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the comparison there; - is standard output."},
      timeout_s={"help": "Wall time after which a run is ended."},
@@ -59,11 +60,8 @@ def command(
     full: bool,
     folder: str,
     counts: bool,
-    jobs: int | None,
-    json_file: str | None,
-    timeout_s: float | None,
-    quiet: bool,
     benchmarks: tuple[str, ...],
+    **ways: Any,
 ) -> None:
     """Run microbenchmarks with several MPI libraries and settings on the same simulated nodes.
 
@@ -82,5 +80,5 @@ def command(
         options=(*(word for flag, value in sizes if value is not None for word in (flag, value)), *switched),
         given=given,
     )
-    options = Options(folder=folder, json_file=json_file, jobs=jobs, counts=counts, timeout_s=timeout_s, quiet=quiet)
+    options = Options(folder=folder, counts=counts, **ways)
     sys.exit(compare(make(flags), options))

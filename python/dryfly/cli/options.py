@@ -87,6 +87,12 @@ HOW: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "timeout_s": (["--timeout"], {
         "metavar": "TIME", "callback": _seconds,
         "help": 'End the job after so much wall time: seconds, or "5 min".'}),
+    "trace": (["--trace"], {
+        "metavar": "FILE", "help": "Write a trace of calls, messages and links for ui.perfetto.dev.",
+        "shell_complete": complete.files}),
+    "record": (["--record"], {
+        "metavar": "FOLDER", "help": 'Write tables of it (Parquet), for "dryfly report" or yourself.',
+        "shell_complete": complete.folders}),
     "quiet": (["--quiet"], {"is_flag": True, "help": "Only warnings and errors."}),
 }  # fmt: skip
 
@@ -108,6 +114,23 @@ def how(*names: str, **changed: Mapping[str, Any]) -> Decorator:
         return function
 
     return decorate
+
+
+def kept(function: Function) -> Function:
+    """The options of a study for what is kept of its runs, which the function gets as `kept`."""
+
+    @functools.wraps(function)
+    def call(record: str | None, trace: str | None, **values: Any) -> Any:
+        from dryfly.study.kept import Kept
+
+        return function(kept=Kept(record=record, trace=trace), **values)
+
+    each = {"metavar": "FOLDER", "shell_complete": complete.folders}
+    return how(
+        "trace", "record",
+        trace={**each, "help": "A trace of each run for ui.perfetto.dev, in this folder."},
+        record={**each, "help": 'Tables of each run (Parquet) for "dryfly report" or "dryfly diff", in this folder.'},
+    )(call)  # fmt: skip
 
 
 def case_options(*, without: Collection[str] = (), only: Collection[str] = CASE.keys(), **changed: Any) -> Decorator:

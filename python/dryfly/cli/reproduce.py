@@ -9,19 +9,22 @@ from typing import Any
 import click
 
 from dryfly.cli import complete
-from dryfly.cli.options import CONTEXT, given_case_options, how, option
+from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
 
 
 @click.command("reproduce", context_settings=CONTEXT)
 @click.argument("subject", metavar="SUBJECT", shell_complete=complete.subjects)
 @option("--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words.")
 @given_case_options(
-    without=("nodes", "ppn", "ranks", "place"),
     machine={"default": None, "help": "Instead of the machine of each measurement."},
+    nodes={"help": "Number of nodes, instead of that of each measurement by a program."},
+    ppn={"help": "Ranks per node, instead."},
+    ranks={"help": "Number of ranks, instead."},
     sets={"help": "A field of the machine, for all measurements."},
     faults={"help": "Faults for measurements that have none of their own: a TOML file."},
     compute={"default": "none", "help": "What counts between MPI calls: none, measured[:FACTOR] or model."},
 )
+@kept
 @how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the rows there; - is standard output."},
      timeout_s={"help": "Wall time after which a measurement is ended."},

@@ -14,12 +14,8 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 
 @click.command("run", context_settings=PROGRAM_CONTEXT)
 @case_options()
-@how("json_file", "timeout_s", "quiet")
+@how("json_file", "timeout_s", "quiet", "trace", "record")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
-@option("--trace", metavar="FILE", help="Write a trace of calls, messages and links for ui.perfetto.dev.",
-        shell_complete=complete.files)  # fmt: skip
-@option("--record", metavar="FOLDER", help='Write tables of it (Parquet), for "dryfly report" or yourself.',
-        shell_complete=complete.folders)  # fmt: skip
 @option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...")
 def command(case: Case, json_file: str | None, **ways: Any) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dryfly.base.errors import RunError
+from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import GENERATOR, native, programs_folder
 from dryfly.case.bind import bind
 from dryfly.case.case import Case
@@ -21,13 +21,33 @@ from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
+from dryfly.study.kept import Entry
 
 _TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
 
 Figures = dict[str, float]
 
 
-def measure(measurement: Measurement, *, given: Mapping[str, Any], timeout_s: float | None = None) -> Figures:
+# What a measurement of a program takes, and a pattern of commands to NICs that it names has no use for.
+_OF_RANKS = {"nodes": "-N", "ppn": "--ppn", "ranks": "-n", "place": "--place"}
+
+
+def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -> None:
+    """Before the first measurement. Raises UserError for what only ranks have where there are none."""
+    if measurement.program:
+        return
+    flags = [flag for name, flag in _OF_RANKS.items() if name in given]
+    flags += [f"--{name}" for name in ("record", "trace") if getattr(entry, name) is not None]
+    if flags:
+        raise UserError(
+            f"{flags[0]}: measurement {measurement.name} gives commands to NICs that it names and has no ranks; "
+            "choose measurements of programs with --only"
+        )
+
+
+def measure(
+    measurement: Measurement, *, given: Mapping[str, Any], entry: Entry, timeout_s: float | None = None
+) -> Figures:
     """`given`: fields of Case that differ from the measurement's own; sets are added to them."""
     of_measurement = {
         "machine": measurement.machine,
@@ -36,18 +56,22 @@ def measure(measurement: Measurement, *, given: Mapping[str, Any], timeout_s: fl
         "ppn": measurement.ppn,
         "environment": tuple(measurement.environment.items()),
     }
+    if "ranks" in given:  # they take the nodes that they need
+        del of_measurement["nodes"], of_measurement["ppn"]
     case = Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
-    run = _run_program if measurement.program else _run_pattern
-    return run(measurement, case, timeout_s)
+    if measurement.program:
+        return _run_program(measurement, case, entry, timeout_s)
+    return _run_pattern(measurement, case, timeout_s)
 
 
-def _run_program(measurement: Measurement, case: Case, timeout_s: float | None) -> Figures:
+def _run_program(measurement: Measurement, case: Case, entry: Entry, timeout_s: float | None) -> Figures:
     program = str(programs_folder() / "micro" / f"{measurement.program}.c")
     case = replace(case, program=(program, *measurement.arguments))
     with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
         if measurement.faults:
             case = with_files(replace(case, faults={"flap": measurement.faults}), Path(folder))
-        command = command_line(case, Runner(quiet=True, timeout_s=timeout_s))
+        record, trace = (None if path is None else str(path) for path in (entry.record, entry.trace))
+        command = command_line(case, Runner(quiet=True, timeout_s=timeout_s, record=record, trace=trace))
         output = _output_of(command, measurement.name, environment_of(case))
     figures: Figures = {}
     for size, first, second in _TABLE_ROW.findall(output):

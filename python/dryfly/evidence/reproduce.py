@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from dryfly.base.errors import UserError
-from dryfly.evidence.measure import Figures, measure
+from dryfly.evidence.measure import Figures, check, measure
 from dryfly.evidence.published import Registry, Row, load
 from dryfly.result import result
+from dryfly.study.kept import Kept
 
 _SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
 
@@ -24,6 +25,7 @@ class Options:
     given: Mapping[str, Any] = field(default_factory=dict)  # fields of Case, for every measurement
     json_file: str | None = None
     timeout_s: float | None = None
+    kept: Kept = Kept()
     quiet: bool = False
 
 
@@ -36,10 +38,16 @@ def reproduce(subject: str, options: Options) -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     figures: dict[str, Figures] = {}
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
-    for number, name in enumerate(needed, 1):
+    entries = dict(zip(needed, options.kept.entries([(name,) for name in needed]), strict=True))
+    for name, entry in entries.items():
+        check(registry.measurements[name], given=options.given, entry=entry)
+    options.kept.check()
+    for number, (name, entry) in enumerate(entries.items(), 1):
         if not options.quiet:
             console.print(f"dryfly: measuring {name} ({number} of {len(needed)})", markup=False)
-        figures[name] = measure(registry.measurements[name], given=options.given, timeout_s=options.timeout_s)
+        figures[name] = measure(
+            registry.measurements[name], given=options.given, entry=entry, timeout_s=options.timeout_s
+        )
     rows = [_result(registry, row, figures) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import re
@@ -35,10 +36,17 @@ def is_elf(path: Path) -> bool:
 def read(path: Path) -> ElfFacts | None:
     """None if the file is no well-formed ELF."""
     try:
-        with path.open("rb") as file:
-            return _read(ELFFile(file), path)
+        about = path.stat()
+        return _read_once(path, about.st_ino, about.st_mtime_ns, about.st_size)
     except (ELFError, OSError):
         return None
+
+
+@functools.cache
+def _read_once(path: Path, *_: int) -> ElfFacts:
+    """The same file is asked about several times before a run starts, and reading it takes milliseconds."""
+    with path.open("rb") as file:
+        return _read(ELFFile(file), path)
 
 
 def _read(elf: ELFFile, path: Path) -> ElfFacts:

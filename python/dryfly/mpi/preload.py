@@ -2,7 +2,8 @@
 
 mpi4py refers to the newer ones weakly, and has substitutes for those that it does not find. It would find the preload's
 wrapper, which then had nothing to call. So a copy of the preload is made in which such functions are not defined: the
-dynamic linker passes over a symbol without a value. The copy is kept for the next run.
+dynamic linker passes over a symbol without a value. The copy is kept for the next run, also where no function is missing,
+because to find that out takes longer than all else that a start does here.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ def for_library(libmpi: Path) -> Path:
         return kept
     there = {name.decode().removeprefix("P") for name in _FUNCTION.findall(libmpi.read_bytes())}
     places = [place for name, place in wrappers(original).items() if name.removeprefix("P") not in there]
-    if not places:
-        return original
     _write(kept, original.read_bytes(), places)
     return kept
 

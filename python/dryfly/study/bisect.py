@@ -28,6 +28,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import series, variant
 from dryfly.study.changepoint import Ends, Found, ends, search
+from dryfly.study.kept import Kept
 from dryfly.study.series import Series, UntestableError
 from dryfly.study.trial import Result, Store, Trial, program_hashes, run_all
 
@@ -49,6 +50,7 @@ class Options:
     state: str = "dryfly-bisect.json"
     json_file: str | None = None
     timeout_s: float | None = None
+    kept: Kept = Kept()
     quiet: bool = False
 
 
@@ -140,6 +142,7 @@ def bisect(options: Options) -> int:
     base = Trial(case=replace(fixed, program=command), sources=sources, timeout_s=options.timeout_s)
     bind(base.case)
     points.check(base)
+    options.kept.check()
     state = State(path, _question(options, points.names))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     finished = False
@@ -218,11 +221,12 @@ def _find(
     options: Options, points: Series, base: Trial, figure: Figure, state: State, console: Console
 ) -> tuple[int, dict[str, Any]]:
     names = points.names
+    entries = options.kept.entries([(name,) for name in names])
 
     def measure(place: int) -> float | None:
         name = names[place]
-        if name not in state.points:
-            state.put(_measure(points, place, base, figure))
+        if name not in state.points or not entries[place].is_there:
+            state.put(_measure(points, place, replace(base, entry=entries[place]), figure))
             shown = state.points[name]
             text = _text(shown.figure, figure) if shown.figure is not None else f"cannot be tested: {shown.why}"
             if not options.quiet or shown.figure is None:

@@ -22,6 +22,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes
 from dryfly.study.comparison import Line, Section, size_text
+from dryfly.study.kept import Entry, Kept
 from dryfly.study.plan import Plan
 from dryfly.study.trial import Result, Store, Trial, run_all
 from dryfly.study.variant import Variant
@@ -36,6 +37,7 @@ class Options:
     jobs: int | None = None
     counts: bool = True
     timeout_s: float | None = None
+    kept: Kept = Kept()
     quiet: bool = False
 
 
@@ -47,7 +49,8 @@ def compare(plan: Plan, options: Options) -> int:
     jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
     store = Store(folder / "runs")
     pairs = [(benchmark, variant) for benchmark in plan.benchmarks for variant in plan.variants]
-    trials = {pair: _trial(plan, *pair, options) for pair in pairs}
+    entries = options.kept.entries([(benchmark.shown, variant.label) for benchmark, variant in pairs])
+    trials = {pair: _trial(plan, *pair, entry, options) for pair, entry in zip(pairs, entries, strict=True)}
     measured = run_all(
         trials.values(), store, jobs=jobs, done=_progress(console, options, len(set(trials.values())), "measured")
     )
@@ -92,6 +95,7 @@ def _check(folder: Path, options: Options) -> None:
         raise UserError(f"-o {folder}: the folder cannot be made: {error.strerror}") from None
     if options.json_file not in (None, "-"):
         check_target("--json", str(options.json_file), folder=False)
+    options.kept.check()
     if options.jobs is not None and options.jobs < 1:
         raise UserError(f"--jobs {options.jobs}: accepted is 1 or more")
     if options.counts:
@@ -103,12 +107,13 @@ def _check(folder: Path, options: Options) -> None:
             ) from None
 
 
-def _trial(plan: Plan, benchmark: Benchmark, variant: Variant, options: Options) -> Trial:
+def _trial(plan: Plan, benchmark: Benchmark, variant: Variant, entry: Entry, options: Options) -> Trial:
     return Trial(
         case=plan.case_of(benchmark, variant),
         label=variant.label,
         sources=_sources(benchmark),
         timeout_s=options.timeout_s,
+        entry=entry,
     )
 
 

@@ -29,6 +29,7 @@ from dryfly.case import program
 from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
+from dryfly.study.kept import Entry
 
 Result = dict[str, Any]
 
@@ -52,6 +53,7 @@ class Trial:
     digest: Callable[[Path], Result] | None = field(default=None, compare=False)
     timeout_s: float | None = None
     folder: Path | None = None  # where it runs; None: here
+    entry: Entry = field(default=Entry(), compare=False)  # what the user keeps of it
 
     def key(self) -> str:
         """Of the result. Raises UserError for a machine, a place on it or a library that is not there."""
@@ -75,8 +77,8 @@ class Trial:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
-        record = None if record_folder is None else str(record_folder)
-        runner = Runner(json=str(json_file), record=record, timeout_s=self.timeout_s, quiet=True)
+        record, trace = (None if path is None else str(path) for path in (record_folder, self.entry.trace))
+        runner = Runner(json=str(json_file), record=record, trace=trace, timeout_s=self.timeout_s, quiet=True)
         return command_line(with_files(self.case, json_file.parent), runner)
 
 
@@ -132,7 +134,8 @@ class _Run:
         self.trial = trial
         self._folder = tempfile.TemporaryDirectory(prefix="dryfly-trial-")
         base = Path(self._folder.name)
-        self._json, self._record = base / "run.json", base / "record" if trial.recorded else None
+        self._json = base / "run.json"
+        self._record = trial.entry.record or (base / "record" if trial.recorded else None)
         self._started = time.monotonic()
         parent = os.getpid()
 
@@ -205,7 +208,7 @@ def run_all(
     waiting: list[tuple[str, Trial]] = []
     for trial in dict.fromkeys(trials):
         key = trial.key()
-        kept = store.get(key)
+        kept = store.get(key) if trial.entry.is_there else None
         if kept is None:
             waiting.append((key, trial))
         else:
