@@ -14,7 +14,7 @@ from dryfly.base.errors import UserError
 from dryfly.evidence.measure import Figures, check, measure
 from dryfly.evidence.published import Registry, Row, load
 from dryfly.result import result
-from dryfly.study.kept import Kept
+from dryfly.study.kept import NOTHING, Kept
 
 _SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
 
@@ -25,7 +25,7 @@ class Options:
     given: Mapping[str, Any] = field(default_factory=dict)  # fields of Case, for every measurement
     json_file: str | None = None
     timeout_s: float | None = None
-    kept: Kept = Kept()
+    kept: Kept = NOTHING
     quiet: bool = False
 
 

@@ -2,8 +2,8 @@
 
 mpi4py refers to the newer ones weakly, and has substitutes for those that it does not find. It would find the preload's
 wrapper, which then had nothing to call. So a copy of the preload is made in which such functions are not defined: the
-dynamic linker passes over a symbol without a value. The copy is kept for the next run, also where no function is missing,
-because to find that out takes longer than all else that a start does here.
+dynamic linker passes over a symbol without a value. The copy is kept for the next run, also where no function is
+missing, because to find that out takes longer than all else that a start does here.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import series, variant
 from dryfly.study.changepoint import Ends, Found, ends, search
-from dryfly.study.kept import Kept
+from dryfly.study.kept import NOTHING, Kept
 from dryfly.study.series import Series, UntestableError
 from dryfly.study.trial import Result, Store, Trial, program_hashes, run_all
 
@@ -50,7 +50,7 @@ class Options:
     state: str = "dryfly-bisect.json"
     json_file: str | None = None
     timeout_s: float | None = None
-    kept: Kept = Kept()
+    kept: Kept = NOTHING
     quiet: bool = False
 
 

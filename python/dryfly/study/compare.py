@@ -22,7 +22,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes
 from dryfly.study.comparison import Line, Section, size_text
-from dryfly.study.kept import Entry, Kept
+from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.plan import Plan
 from dryfly.study.trial import Result, Store, Trial, run_all
 from dryfly.study.variant import Variant
@@ -37,7 +37,7 @@ class Options:
     jobs: int | None = None
     counts: bool = True
     timeout_s: float | None = None
-    kept: Kept = Kept()
+    kept: Kept = NOTHING
     quiet: bool = False
 
 

@@ -57,3 +57,6 @@ class Kept:
                 )
             )
         return made
+
+
+NOTHING = Kept()
