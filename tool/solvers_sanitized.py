@@ -20,6 +20,7 @@ from pathlib import Path
 from dryfly.apps import solver
 from dryfly.mpi import libraries as mpi
 
+INCLUDE = Path(__file__).resolve().parent.parent / "include"
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Leaks are not looked for: MPI keeps memory until its end.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "MPIR_CVAR_NOLOCAL": "1"}
@@ -44,7 +45,8 @@ RUNS: dict[str, list[tuple[int, tuple[str, ...]]]] = {
 
 
 def build(name: str, library: mpi.MpiLibrary, folder: Path) -> Path:
-    command = [str(library.wrapper("mpicxx")), *FLAGS, f'-DDRYFLY_BLAS_FOUND="{":".join(solver.blas_libraries())}"']
+    command = [str(library.wrapper("mpicxx")), *FLAGS, f"-I{INCLUDE}"]
+    command += [f'-DDRYFLY_BLAS_FOUND="{":".join(solver.blas_libraries())}"']
     objects = {folder / f"{source.parent.name}-{source.stem}.o": source for source in solver.sources_of(name)}
 
     def one(target: Path) -> None:

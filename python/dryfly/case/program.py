@@ -15,14 +15,25 @@ from pathlib import Path
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
-from dryfly.mpi import elf
+from dryfly.mpi import elf, fortran
 from dryfly.mpi.libraries import MpiLibrary
 
-_SOURCES = {".c": "mpicc", ".cc": "mpicxx", ".cpp": "mpicxx", ".cxx": "mpicxx"}
+_FORTRAN = (".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08")
+_SOURCES = {
+    ".c": "mpicc",
+    ".cc": "mpicxx",
+    ".cpp": "mpicxx",
+    ".cxx": "mpicxx",
+    **dict.fromkeys(_FORTRAN, "mpifort"),
+}
 _USABLE = {
-    "mpich": re.compile(r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpifort\.so\.12|libmpicxx\.so\.12"),
+    "mpich": re.compile(
+        r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpi(ch)?fort\.so\.12|libmpi(ch)?cxx\.so\.12|libmpich\.so\.12"
+    ),
     "openmpi": re.compile(r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)\.so\.40"),
 }
+# Found nowhere else than beside bindings that were added; libmpifort.so.12 may be found by the program's own RPATH.
+_OF_FORTRAN = re.compile(r"libmpich(fort)?\.so\.12|libmpi_(mpifh|usempi\w*)\.so\.40")
 _TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
@@ -117,7 +128,10 @@ def check_libraries(program: str, libraries: list[str], mpi: MpiLibrary) -> None
                 f"{program} is linked against {library}, which dryfly does not know; link it against MPICH "
                 "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
             )
-        if family == mpi.family == "openmpi" and not any((Path(f) / library).exists() for f in mpi.library_folders):
+        here = any((Path(folder) / library).exists() for folder in mpi.library_folders)
+        if family == mpi.family and not here and _OF_FORTRAN.fullmatch(library):
+            raise UserError(f"{program} is linked against {library}: {fortran.advice(mpi)}")
+        if family == mpi.family == "openmpi" and not here:
             raise UserError(f"{program} is linked against {library}, which {mpi.name} does not have")
         if family != mpi.family:
             raise UserError(
@@ -140,6 +154,8 @@ def _check_script(path: Path) -> str:
 def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
     wrapper_name = _SOURCES[source.suffix]
     wrapper = mpi.wrapper(wrapper_name)
+    if wrapper is None and wrapper_name == "mpifort":
+        raise UserError(f"{source.name} cannot be compiled: {fortran.advice(mpi)}")
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no {wrapper_name}, so {source.name} cannot be compiled with it")
     target = build_folder / source.stem

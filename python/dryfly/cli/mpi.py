@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from dryfly.cli import complete
-from dryfly.cli.options import CONTEXT
+from dryfly.cli.options import CONTEXT, option
 from dryfly.cli.registry import Group
 
 
@@ -22,6 +24,23 @@ def add(what: str) -> None:
 
     library = libraries.add(what)
     click.echo(f"{library.name}: {library.libmpi}, {library.libfabric}")
+
+
+@command.command("fortran", context_settings=CONTEXT)
+@click.argument("name", shell_complete=complete.libraries)
+@option("--from", "source", metavar="PREFIX", type=click.Path(path_type=Path), shell_complete=complete.folders,
+        help="Of an MPI of the same family with Fortran; default: one in /usr, else packages of Debian.")  # fmt: skip
+@option("--keep", is_flag=True, help="Nothing is to be done where they are already.")
+def fortran(name: str, source: Path | None, keep: bool) -> None:
+    """Give a library Fortran: mpif.h, the modules mpi and mpi_f08 for gfortran, and mpifort."""
+    from dryfly.mpi import fortran as bindings
+    from dryfly.mpi.libraries import select
+
+    library = select(name)
+    if keep and library.fortran.is_dir():
+        return
+    shown = bindings.add(library, source)
+    click.echo(f"{library.name}: {library.fortran}/bin/mpifort, from {shown}")
 
 
 @command.command("list", context_settings=CONTEXT)

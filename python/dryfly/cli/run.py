@@ -21,8 +21,8 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 def command(case: Case, json_file: str | None, **ways: Any) -> None:
     """Run an MPI program on a simulated machine.
 
-    PROGRAM is a program linked against MPICH, the standard ABI or Open MPI, a script, a .py file, or a .c/.cpp file,
-    which is compiled first.
+    PROGRAM is a program linked against MPICH, the standard ABI or Open MPI, a script, a .py file, or a file in C,
+    C++ or Fortran, which is compiled first.
     """
     from dryfly.run.run import run
     from dryfly.run.runner import Runner

@@ -15,7 +15,7 @@ from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
 _MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
-_MPI_LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_[a-z0-9_]+|pmpi|mpi_cxx|mpifort)\.so(\.\d+)*")
+_MPI_LIBRARY = re.compile(r"lib(mpi|mpich|mpichfort|mpichcxx|mpi_abi|mpi_[a-z0-9_]+|pmpi|mpi_cxx|mpifort)\.so(\.\d+)*")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,11 +45,19 @@ class MpiLibrary:
 
     @property
     def library_folders(self) -> list[str]:
-        return list(dict.fromkeys([str(Path(self.libmpi).parent), str(Path(self.libfabric).parent)]))
+        folders = [Path(self.libmpi).parent, Path(self.libfabric).parent]
+        if self.fortran.is_dir():
+            folders.append(self.fortran / "lib")
+        return list(dict.fromkeys(str(folder) for folder in folders))
+
+    @property
+    def fortran(self) -> Path:
+        """Of bindings that were added to it (mpi/fortran.py); it need not be there."""
+        return _folder() / self.name / "fortran"
 
     def wrapper(self, name: str) -> Path | None:
-        path = Path(self.prefix) / "bin" / name
-        return path if path.is_file() else None
+        paths = (Path(self.prefix) / "bin" / name, self.fortran / "bin" / name)
+        return next((path for path in paths if path.is_file()), None)
 
 
 def _folder() -> Path:
