@@ -3,6 +3,10 @@
 // processor to whoever else is on the box just when the network stands still for this rank. So within a blocking call
 // of a rank with one thread the MPI library's sched_yield does nothing. It changes no clock and no result.
 //
+// Where the ranks of a node talk through memory, the library has barriers that spin on a word of it and never come to a
+// gate: the one for a segment that it shares out. Whoever spins has the node's baton, without which nobody else moves;
+// so after many offers in a row it waits for the others as an empty poll does.
+//
 // Several threads take the library's lock in turn, and MPICH 5 offers the processor while it has given that up. A
 // thread that sleeps for the lock takes longer to wake than the offer lasts: the one that waits for the network would
 // have the lock back first, again and again, and each time move the rank's clock on. So it pauses there, for long
@@ -66,6 +70,24 @@ bool waits_at_the_gate() {
          dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0;
 }
 
+// What a turn of the progress loop or of a spin before it sleeps may make, and more.
+constexpr std::uint32_t offers_before_wait = 1000;
+std::uint32_t offers = 0;
+std::uint32_t gates_seen = 0;
+
+void wait_for_the_node() {
+  if (dryfly_self.header->nodes_share_memory == 0 || !on_main_thread() || phase() != Phase::running) return;
+  const std::uint32_t gates = dryfly_self.page->gate.count.load(std::memory_order_relaxed);
+  if (gates != gates_seen) offers = 0;
+  gates_seen = gates;
+  if (++offers < offers_before_wait) return;
+  offers = 0;
+  const std::uint64_t before = instant();
+  dryfly_self.gate(wire::GateKind::wait);
+  dryfly_self.has_acted.store(0, std::memory_order_relaxed);
+  dryfly_self.waited_ps.fetch_add(instant() - before, std::memory_order_relaxed);
+}
+
 bool shares_the_library() {
   return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
          dryfly_self.thread_multiple.load(std::memory_order_relaxed) != 0 && threads_inside_mpi() > 1;
@@ -78,7 +100,10 @@ bool shares_the_library() {
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sched_yield() noexcept {
-  if (waits_at_the_gate() && is_mpi_library(__builtin_return_address(0))) return 0;
+  if (waits_at_the_gate() && is_mpi_library(__builtin_return_address(0))) {
+    wait_for_the_node();
+    return 0;
+  }
   if (shares_the_library() && is_mpi_library(__builtin_return_address(0))) {
     const timespec waking{.tv_sec = 0, .tv_nsec = 20'000};
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &waking, nullptr);  // the system call: real time

@@ -17,10 +17,28 @@ namespace dryfly::preload {
 
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t Nesting::depth_ = 0;
 
-namespace {
-
 using rank::CallMode;
 using wire::GateKind;
+
+// The order of threads is the host's anyway.
+void begin_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::outside);
+  } else if (dryfly_self.header->nodes_share_memory != 0 &&
+             dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0) {
+    dryfly_self.gate(GateKind::baton);
+  }
+}
+
+void end_call(CallMode mode) {
+  if (mode == CallMode::outside) {
+    dryfly_self.gate(GateKind::inside);
+  } else if (dryfly_self.header->nodes_share_memory != 0) {
+    dryfly_self.gate(GateKind::baton_back);
+  }
+}
+
+namespace {
 
 // One row of the table, as far as it is not in the code of the wrapper.
 struct Row {
@@ -49,25 +67,6 @@ using Word = long;
 template <std::size_t... I>
 int forward(void* function, [[maybe_unused]] const long* words, std::index_sequence<I...>) {
   return reinterpret_cast<int (*)(Word<I>...)>(function)(words[I]...);
-}
-
-// Calls that talk to the process manager take no virtual time. Any other takes its turn among the ranks of its node, if
-// these talk through memory; the order of threads is the host's anyway.
-void begin_call(CallMode mode) {
-  if (mode == CallMode::outside) {
-    dryfly_self.gate(GateKind::outside);
-  } else if (dryfly_self.header->nodes_share_memory != 0 &&
-             dryfly_self.thread_multiple.load(std::memory_order_relaxed) == 0) {
-    dryfly_self.gate(GateKind::baton);
-  }
-}
-
-void end_call(CallMode mode) {
-  if (mode == CallMode::outside) {
-    dryfly_self.gate(GateKind::inside);
-  } else if (dryfly_self.header->nodes_share_memory != 0) {
-    dryfly_self.gate(GateKind::baton_back);
-  }
 }
 
 template <std::size_t count>

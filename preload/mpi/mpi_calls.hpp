@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "rank/self.hpp"
+
 namespace dryfly::preload {
 
 // Position of each function in mpi_calls.def.
@@ -31,5 +33,10 @@ class Nesting {
   __attribute__((tls_model("initial-exec"))) static thread_local constinit std::uint32_t depth_;
   bool outermost_;
 };
+
+// What surrounds a call that is accounted for: a call to the process manager is outside virtual time, any other takes
+// its turn among the ranks of its node, if these talk through memory.
+void begin_call(rank::CallMode mode);
+void end_call(rank::CallMode mode);
 
 }  // namespace dryfly::preload

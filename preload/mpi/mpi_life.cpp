@@ -1,9 +1,14 @@
 // The MPI functions that begin and end a rank. Virtual time begins when MPI_Init has come back in every rank and ends
 // when MPI_Finalize has begun in every rank; Init and Finalize themselves talk to the process manager and take none.
 //
-// Sessions: the first MPI_Session_init that joins the run begins it as MPI_Init does. The last MPI_Session_finalize of
-// a program that never called MPI_Init leaves virtual time without waiting for the others, since there is no
-// communicator on which progress could be made meanwhile. A session is taken to be MPI_THREAD_MULTIPLE.
+// Sessions: the first MPI_Session_init that joins the run begins it as MPI_Init does. A library would go down with the
+// last session and come up again with the next, by exchanges with the process manager that virtual time knows nothing
+// of (Open MPI 5.0 does not survive it). So the preload keeps a session of its own from then on, and those of the
+// program come and go like any other call. Nobody knows which is the last: without MPI_Init virtual time ends when the
+// process exits, and what it computes behind its last session does not count. Where MPI_Init is called as well, the
+// last to be closed, MPI_COMM_WORLD or a session, is the end. A session is taken to be MPI_THREAD_MULTIPLE.
+#include <stdlib.h>
+
 #include <atomic>
 
 #include "preload/clock/compute.hpp"
@@ -26,7 +31,13 @@ namespace {
 using rank::CallMode;
 using wire::GateKind;
 
-std::atomic<std::uint32_t> sessions{0};
+enum class World : std::uint32_t { untouched, open, closed };
+
+std::atomic<World> world{World::untouched};
+std::atomic<std::uint32_t> sessions{0};  // of the program, open
+constinit long kept_session = 0;         // our own; as wide as any library's handle
+std::atomic<bool> keeps_session{false};
+std::atomic<bool> exiting{false};  // the process exits, and a session was open when it began to
 
 template <typename... Words>
 int pmpi(const char* name, Words... words) {
@@ -70,26 +81,112 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   return status;
 }
 
+// A call within the run that begins or ends something in a library that stays up.
+template <typename Function>
+int call_within_run(Call by, Function function) {
+  const Nesting nesting;
+  const auto index = static_cast<std::uint32_t>(by);
+  observe_compute(Observation::end_of_gap);
+  const std::uint64_t entered = enter_call(index, CallMode::blocking);
+  begin_call(CallMode::blocking);
+  const int status = function();
+  end_call(CallMode::blocking);
+  leave_call(index, CallMode::blocking, entered, 0);
+  begin_gap();
+  return status;
+}
+
+bool within_run() { return !Nesting::inside() && phase() == Phase::running; }
+
+// MPI_Init, where a session may have begun the run before.
+template <typename Initialise, typename IsThreadMultiple>
+int open_world(Call by, Initialise initialise, IsThreadMultiple is_thread_multiple) {
+  const int status =
+      within_run() ? call_within_run(by, initialise) : initialise_rank(by, initialise, is_thread_multiple);
+  if (status == 0) world.store(World::open, std::memory_order_relaxed);
+  return status;
+}
+
+struct Status {
+  long words[16];  // larger than any MPI_Status
+};
+
 // Waits until every rank has come to its end, and lets the library serve them meanwhile.
 void pass_end_gate() {
   const Constants& mpi = constants();
   while (dryfly_self.gate(GateKind::end) == 0) {
     int flag = 0;
-    long status[16];  // larger than any MPI_Status
-    pmpi("Iprobe", mpi.any_source, mpi.any_tag, mpi.comm_world, &flag, status);
+    Status status;
+    pmpi("Iprobe", mpi.any_source, mpi.any_tag, mpi.comm_world, &flag, &status);
   }
+}
+
+// The same without a communicator: the library is asked for a request that nothing but we completes.
+void pass_end_gate_without_world() {
+  long request = 0;
+  int flag = 0;
+  Status status;
+  constexpr auto nothing = [](void*, void*) { return 0; };
+  constexpr auto release = [](void*) { return 0; };
+  constexpr auto cancel = [](void*, int) { return 0; };
+  pmpi("Grequest_start", +nothing, +release, +cancel, static_cast<void*>(nullptr), &request);
+  while (dryfly_self.gate(GateKind::end) == 0) pmpi("Test", &request, &flag, &status);
+  pmpi("Grequest_complete", request);
+  pmpi("Wait", &request, &status);
 }
 
 // Closes the accounts. Virtual time is over after this.
 void end_run(Call by, CallMode mode, void (*wait)()) {
   const auto index = static_cast<std::uint32_t>(by);
-  observe_compute(Observation::end_of_gap);
   const std::uint64_t entered = enter_call(index, mode);
   wait();
   leave_call(index, mode, entered, 0);
   close_call_record();
   close_compute();
   set_phase(Phase::ended);
+}
+
+void close_kept_session() {
+  if (keeps_session.exchange(false, std::memory_order_relaxed)) pmpi("Session_finalize", &kept_session);
+}
+
+// Leaves virtual time, and then the library.
+template <typename Finalise>
+int finalise_rank(Call by, void (*wait)(), Finalise finalise) {
+  const Nesting nesting;
+  if (phase() == Phase::running) {
+    observe_compute(Observation::end_of_gap);
+    end_run(by, CallMode::testing, wait);
+    set_mode(CallMode::outside);
+  }
+  const int status = finalise();
+  close_kept_session();
+  tell_launcher("finalised");
+  return status;
+}
+
+// At the exit of a process that has had sessions only.
+void end_with_process() {
+  if (phase() != Phase::running || Nesting::inside() || world.load(std::memory_order_relaxed) != World::untouched)
+    return;
+  if (sessions.load(std::memory_order_relaxed) != 0) {
+    exiting.store(true, std::memory_order_relaxed);  // closed by what runs later, or never
+    return;
+  }
+  const Nesting nesting;
+  end_run(Call::Session_finalize, CallMode::testing, pass_end_gate_without_world);
+  --dryfly_self.page->profile[static_cast<std::uint32_t>(Call::Session_finalize)]
+        .count;  // the program has not called it
+  set_mode(CallMode::outside);
+  close_kept_session();
+  tell_launcher("finalised");
+}
+
+// Called while the library comes up with the program's first session.
+void keep_session(long info, long error_handler) {
+  if (phase() != Phase::before || pmpi("Session_init", info, error_handler, &kept_session) != 0) return;
+  keeps_session.store(true, std::memory_order_relaxed);
+  atexit(end_with_process);  // before what the library and the C library have registered
 }
 
 // MPI_`name`: a tool that stands between is called in place of `own`, and is to call PMPI_`name`. `seen` says whether
@@ -107,44 +204,51 @@ int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*s
 // preload may be without (dryfly.mpi.preload).
 
 int own_init(int* argument_count, char*** arguments) {
-  return initialise_rank(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
+  return open_world(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
 }
 
 int own_init_thread(int* argument_count, char*** arguments, int required, int* provided) {
-  return initialise_rank(
+  return open_world(
       Call::Init_thread, [&] { return pmpi("Init_thread", argument_count, arguments, required, provided); },
       [&] { return *provided == constants().thread_multiple; });
 }
 
 int own_session_init(long info, long error_handler, long* session) {
-  const int status = initialise_rank(
-      Call::Session_init, [&] { return pmpi("Session_init", info, error_handler, session); }, [] { return true; });
+  int status = 0;
+  if (within_run()) {
+    status = call_within_run(Call::Session_init, [&] { return pmpi("Session_init", info, error_handler, session); });
+  } else {
+    status = initialise_rank(
+        Call::Session_init,
+        [&] {
+          const int opened = pmpi("Session_init", info, error_handler, session);
+          if (opened == 0) keep_session(info, error_handler);
+          return opened;
+        },
+        [] { return true; });
+  }
   if (status == 0) sessions.fetch_add(1, std::memory_order_relaxed);
   return status;
 }
 
 int own_session_finalize(long* session) {
-  const Nesting nesting;
-  int initialised = 0;
-  pmpi("Initialized", &initialised);
-  if (sessions.fetch_sub(1, std::memory_order_relaxed) == 1 && initialised == 0 && phase() == Phase::running) {
-    end_run(Call::Session_finalize, CallMode::outside, [] { dryfly_self.gate(GateKind::outside); });
-    set_mode(CallMode::outside);
+  const bool last = sessions.fetch_sub(1, std::memory_order_relaxed) == 1;
+  if (!within_run()) return pmpi("Session_finalize", session);
+  if (last && world.load(std::memory_order_relaxed) == World::closed) {
+    return finalise_rank(Call::Session_finalize, pass_end_gate_without_world,
+                         [&] { return pmpi("Session_finalize", session); });
   }
-  const int status = pmpi("Session_finalize", session);
-  if (phase() == Phase::ended) tell_launcher("finalised");
+  const int status = call_within_run(Call::Session_finalize, [&] { return pmpi("Session_finalize", session); });
+  if (last && exiting.load(std::memory_order_relaxed)) end_with_process();
   return status;
 }
 
 int own_finalize() {
-  const Nesting nesting;
-  if (phase() == Phase::running) {
-    end_run(Call::Finalize, CallMode::testing, pass_end_gate);
-    set_mode(CallMode::outside);
+  world.store(World::closed, std::memory_order_relaxed);
+  if (within_run() && sessions.load(std::memory_order_relaxed) != 0) {
+    return call_within_run(Call::Finalize, [] { return pmpi("Finalize"); });
   }
-  const int status = pmpi("Finalize");
-  tell_launcher("finalised");
-  return status;
+  return finalise_rank(Call::Finalize, pass_end_gate, [] { return pmpi("Finalize"); });
 }
 
 int own_abort(long communicator, int code) {
@@ -176,14 +280,15 @@ DRYFLY_EXPORT int PMPI_Abort(long communicator, int code) { return own_abort(com
 
 DRYFLY_EXPORT int MPI_Init(int* argument_count, char*** arguments) {
   static constinit Tool between;
-  return through_tool(between, "Init", own_init, [] { return phase() != Phase::before; }, argument_count, arguments);
+  return through_tool(
+      between, "Init", own_init, [] { return world.load() != World::untouched; }, argument_count, arguments);
 }
 
 DRYFLY_EXPORT int MPI_Init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   static constinit Tool between;
   return through_tool(
-      between, "Init_thread", own_init_thread, [] { return phase() != Phase::before; }, argument_count, arguments,
-      required, provided);
+      between, "Init_thread", own_init_thread, [] { return world.load() != World::untouched; }, argument_count,
+      arguments, required, provided);
 }
 
 DRYFLY_EXPORT int MPI_Session_init(long info, long error_handler, long* session) {
@@ -199,7 +304,7 @@ DRYFLY_EXPORT int MPI_Session_finalize(long* session) {
 
 DRYFLY_EXPORT int MPI_Finalize() {
   static constinit Tool between;
-  return through_tool(between, "Finalize", own_finalize, [] { return phase() != Phase::running; });
+  return through_tool(between, "Finalize", own_finalize, [] { return world.load() == World::closed; });
 }
 
 DRYFLY_EXPORT int MPI_Abort(long communicator, int code) {
