@@ -7,6 +7,9 @@
 
 #include "preload/caller.hpp"
 #include "preload/export.hpp"
+#include "preload/mpi/expected_mpi.hpp"
+#include "preload/mpi/mpi_library.hpp"
+#include "preload/rank.hpp"
 #include "preload/real.hpp"
 
 namespace dryfly::preload {
@@ -16,6 +19,7 @@ namespace {
 std::atomic<bool> has_threads{false};
 
 void note_thread(const void* creator) {
+  if (clock_is_virtual() && is_in_library(creator)) end_for_progress_thread();
   if (!has_threads.load(std::memory_order_relaxed) && !lives_in_real_time(creator)) {
     has_threads.store(true, std::memory_order_relaxed);
   }

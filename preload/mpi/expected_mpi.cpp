@@ -34,6 +34,13 @@ bool speaks_for_all() {
          bind(name, reinterpret_cast<sockaddr*>(&address), bytes) == 0;
 }
 
+// Ends the run; the sentence has been said.
+[[noreturn]] void end_all(bool spoke) {
+  if (spoke) fflush(stderr);
+  real::nap_ns(spoke ? until_asked_ns : until_ended_ns);
+  _exit(2);
+}
+
 }  // namespace
 
 void require_expected_mpi() {
@@ -43,15 +50,23 @@ void require_expected_mpi() {
   const bool wants_open_mpi = strncmp(expected, "openmpi", 7) == 0;
   const bool is_open_mpi = abi() == Abi::open_mpi;
   if (wants_open_mpi == is_open_mpi) return;
-  if (speaks_for_all()) {
+  const bool speaks = speaks_for_all();
+  if (speaks) {
     fprintf(stderr, "dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
             is_open_mpi ? "Open MPI" : "MPICH", library + 1, is_open_mpi ? "openmpi" : "mpich");
-    fflush(stderr);
-    real::nap_ns(until_asked_ns);
-  } else {
-    real::nap_ns(until_ended_ns);
   }
-  _exit(2);
+  end_all(speaks);
+}
+
+void end_for_progress_thread() {
+  const bool speaks = speaks_for_all();
+  if (speaks) {
+    fprintf(stderr,
+            "dryfly: the MPI library of %s starts a progress thread, whose polls would move virtual time as this "
+            "computer happens to run them: leave out MPIR_CVAR_ASYNC_PROGRESS and MPIX_Start_progress_thread\n",
+            program_invocation_name);
+  }
+  end_all(speaks);
 }
 
 }  // namespace dryfly::preload

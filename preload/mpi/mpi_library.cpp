@@ -99,6 +99,13 @@ void* find_pmpi(const char* name) {
   return found;
 }
 
+bool is_in_library(const void* address) {
+  Dl_info asked{};
+  Dl_info own{};
+  return library() != nullptr && dladdr(address, &asked) != 0 && dladdr(dlsym(library(), "PMPI_Recv"), &own) != 0 &&
+         asked.dli_fbase == own.dli_fbase;
+}
+
 void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
 
 void* Tool::look(const char* name) {

@@ -18,6 +18,8 @@ Abi abi();
 
 // The address of PMPI_`name` ("Send"); ends the process with a sentence if there is none.
 void* find_pmpi(const char* name);
+// Is this address in the code of the library itself?
+bool is_in_library(const void* address);
 // The library's own function of that name, which this one takes the place of.
 void* find_in_library(const char* name);
 

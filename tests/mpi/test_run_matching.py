@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
@@ -99,3 +100,34 @@ def test_a_setting_that_cxi_would_not_take_is_refused_before_the_start(dryfly: D
     run = dryfly(*_COMMON, "--", "/bin/true", environment={"FI_CXI_RX_MATCH_MODE": "firmware"})
     assert run.exit_status == 2
     assert "FI_CXI_RX_MATCH_MODE=firmware: Unrecognized rx_match_mode: firmware" in run.stderr
+
+
+# MPICH has 20 bits of a tag over cxi, of which collectives take one (docs/model/mpi.md#mpich-over-cxi).
+@pytest.mark.parametrize(("library", "highest"), [("mpich", 2**19 - 1), ("openmpi", 2**31 - 1)])
+def test_the_highest_tag_is_that_of_the_library_over_cxi(
+    library: str, highest: int, dryfly: Dryfly, tmp_path: Path
+) -> None:
+    source = tmp_path / "tag.c"
+    source.write_text(_HIGHEST_TAG)
+    assert dryfly(*_COMMON, "--mpi", library, "--", source).succeeded().stdout == f"up to {highest}, received\n"
+
+
+_HIGHEST_TAG = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  int rank, found, *highest;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found);
+  if (rank == 0) MPI_Send(highest, 1, MPI_INT, 1, *highest, MPI_COMM_WORLD);
+  if (rank == 1) {
+    MPI_Status status;
+    int value;
+    MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    if (status.MPI_TAG == value && value == *highest) printf("up to %d, received\\n", value);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""

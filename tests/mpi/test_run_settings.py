@@ -80,3 +80,52 @@ def test_what_names_no_device_or_network_is_refused_before_the_start(setting: st
     run = dryfly(*_COMMON, "--", "/bin/true", environment={name: value})
     assert run.exit_status == 2
     assert setting in run.stderr
+
+
+# A thread of the library's own polls as often as this computer lets it; before, such a run was a deadlock or hung.
+@pytest.mark.parametrize("name", ["MPIR_CVAR_ASYNC_PROGRESS", "MPIR_PARAM_ASYNC_PROGRESS", "MPICH_ASYNC_PROGRESS"])
+def test_a_progress_thread_of_mpich_is_refused_before_the_start(name: str, dryfly: Dryfly, programs: Programs) -> None:
+    program = programs.micro("pingpong.c")
+    ended = dryfly(*_COMMON, "--", program, environment={name: "yes"})
+    assert ended.exit_status == 2
+    assert ended.stderr.startswith(f"dryfly: {name}=yes: a progress thread polls as this computer happens to run it")
+    assert ended.stderr.count("\n") == 1
+    dryfly(*_COMMON, "--", program, "count=2", environment={name: "0"}).succeeded()
+
+
+_STARTS_A_THREAD = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  int provided;
+  if (argc == 1) setenv("MPIR_CVAR_ASYNC_PROGRESS", "1", 1);
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (argc > 1) {
+    MPIX_Stream stream;
+    MPIX_Stream_create(MPI_INFO_NULL, &stream);
+    MPIX_Start_progress_thread(stream);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("call",)])
+def test_a_progress_thread_that_a_program_starts_ends_it_with_one_sentence(
+    words: tuple[str, ...], dryfly: Dryfly, tmp_path: Path
+) -> None:
+    source = tmp_path / "starts.c"
+    source.write_text(_STARTS_A_THREAD)
+    ended = dryfly(*_COMMON, "--", source, *words, environment={"MPIR_CVAR_CH4_RESERVE_VCIS": "1"})
+    assert ended.exit_status == 2, ended.stderr
+    assert ended.stderr.count("starts a progress thread") == 1
+
+
+# What Open MPI 5.0 has under that name changes nothing: its own thread is for a fabric of sockets.
+@pytest.mark.parametrize("name", ["MPIR_CVAR_ASYNC_PROGRESS", "OMPI_MCA_btl_tcp_progress_thread"])
+def test_open_mpi_has_no_progress_thread_to_refuse(name: str, dryfly: Dryfly) -> None:
+    command = (*_COMMON, "--mpi", "openmpi", "--", ROOT / "programs" / "micro" / "pingpong.c", "count=2")
+    with_it = dryfly(*command, environment={name: "1"}).succeeded()
+    assert with_it.fingerprint == dryfly(*command).succeeded().fingerprint

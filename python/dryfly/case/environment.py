@@ -33,6 +33,8 @@ _MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
 _MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
+_PROGRESS_THREADS = tuple(f"{prefix}_ASYNC_PROGRESS" for prefix in ("MPIR_CVAR", "MPIR_PARAM", "MPICH"))
+
 # Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
 # where it would let the others go on (docs/decision/0005).
 _MPICH_THAT_SHARES = (4, 3)
@@ -54,6 +56,16 @@ def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:
     version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
     if on_node is OnNode.SHARED and mpi.family == "mpich" and version and version < _MPICH_THAT_SHARES:
         raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
+
+
+def check_progress_threads(mpi: MpiLibrary) -> None:
+    """MPICH's names, as it reads them; Open MPI's releases have no such thread. In a rank the preload asks again."""
+    for name in _PROGRESS_THREADS if mpi.family == "mpich" else ():
+        if os.environ.get(name, "").lower() in ("yes", "true", "on", "1"):
+            raise UserError(
+                f"{name}={os.environ[name]}: a progress thread polls as this computer happens to run it, which virtual "
+                "time cannot follow; accepted is 0, and a program that tests or waits makes progress by itself"
+            )
 
 
 def check_provider_settings() -> None:
