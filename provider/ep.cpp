@@ -82,6 +82,7 @@ int bind_completion_queue(Endpoint& endpoint, CompletionQueue& queue, std::uint6
 }
 
 int bind_counter(Endpoint& endpoint, Counter& counter, std::uint64_t flags) {
+  if (counter.domain != endpoint.domain) return -FI_EINVAL;
   constexpr std::uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
   constexpr std::uint64_t known = FI_SEND | FI_RECV | FI_WRITE | FI_READ | remote;
   if ((flags & ~known) != 0) {
@@ -96,8 +97,10 @@ int bind_counter(Endpoint& endpoint, Counter& counter, std::uint64_t flags) {
   } const places[] = {
       {FI_SEND, endpoint.sends}, {FI_RECV, endpoint.receives}, {FI_WRITE, endpoint.writes}, {FI_READ, endpoint.reads}};
   for (const auto& [flag, place] : places) {
+    if ((flags & flag) != 0 && place != nullptr) return -FI_EINVAL;
+  }
+  for (const auto& [flag, place] : places) {
     if ((flags & flag) == 0) continue;
-    if (place != nullptr) return -FI_EINVAL;
     place = &counter;
     ++counter.users;
   }
@@ -117,7 +120,8 @@ int bind(fid* fid, struct fid* what, std::uint64_t flags) {
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& endpoint = *object_of<Endpoint>(fid);
-  if (endpoint.enabled) return -FI_EOPBADSTATE;
+  // A counter may come later, as on the machine (prov/cxi: cxip_ep_bind_cntr).
+  if (endpoint.enabled && what->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   switch (what->fclass) {
     case FI_CLASS_AV:
       if (endpoint.addresses != nullptr) return -FI_EINVAL;

@@ -83,9 +83,9 @@ int bind_region(fid* fid, struct fid* what, std::uint64_t flags) {
   if (region.enabled) return -FI_EINVAL;
   if (what->fclass == FI_CLASS_CNTR) return bind_counter(region, *object_of<Counter>(what), flags);
   if (what->fclass != FI_CLASS_EP) return -FI_EINVAL;
-  if (flags != 0) return -FI_EBADFLAGS;
-  if (region.endpoint != nullptr) return -FI_EINVAL;
+  // The flags are not looked at for an end-point, which has to be enabled (prov/cxi: cxip_mr_bind).
   auto& endpoint = *object_of<Endpoint>(what);
+  if (region.endpoint != nullptr || endpoint.domain != region.domain || !endpoint.enabled) return -FI_EINVAL;
   if (region.events && (endpoint.capabilities & FI_RMA_EVENT) == 0) {
     log("fi_mr_bind: a region with FI_RMA_EVENT needs an end-point that has it");
     return -FI_EINVAL;

@@ -15,7 +15,10 @@ using wire::CommandKind;
 namespace command_flag = wire::command_flag;
 
 constexpr std::uint64_t known_send_flags = transmit_flags | FI_REMOTE_CQ_DATA | FI_MORE;
-constexpr std::uint64_t known_receive_flags = receive_flags | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD;
+// Of these a receive says nothing, and the machine's provider lets them pass (prov/cxi: CXIP_RX_IGNORE_OP_FLAGS).
+constexpr std::uint64_t ignored_receive_flags = FI_REMOTE_CQ_DATA | FI_INJECT;
+constexpr std::uint64_t known_receive_flags =
+    receive_flags | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | ignored_receive_flags;
 
 ssize_t bad_flags(const char* call, std::uint64_t flags) {
   log("%s: flags 0x%llx are not offered", call, static_cast<unsigned long long>(flags));
@@ -56,8 +59,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
 ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
   auto command = endpoint.command(call.tagged ? CommandKind::tagged_receive : CommandKind::receive);
   if (const ssize_t error = fill_match(endpoint, call, command); error != 0) return error;
-  const bool multi_receive = (call.flags & FI_MULTI_RECV) != 0;
-  if (multi_receive && call.tagged) return bad_flags("fi_trecv", FI_MULTI_RECV);
+  const bool multi_receive = !call.tagged && (call.flags & FI_MULTI_RECV) != 0;
   Operation* operation =
       begin_operation(session.state(), endpoint, OperationKind::receive, receive_completing(endpoint, call));
   if (operation == nullptr) return -FI_ENOMEM;

@@ -34,6 +34,29 @@ TEST_CASE("a region is known to the run from fi_mr_enable to its close, under it
   CHECK(rig.last().kind == CommandKind::close_memory_region);
 }
 
+TEST_CASE("a region is bound to one enabled end-point of its domain, with any flags") {
+  Rig rig;
+  char memory[64];
+  fid_mr* region = nullptr;
+  REQUIRE(fi_mr_reg(rig.domain, memory, sizeof memory, FI_REMOTE_READ, 0, 7, 0, &region, nullptr) == 0);
+  fid_ep* later = nullptr;
+  REQUIRE(fi_endpoint(rig.domain, rig.info, &later, nullptr) == 0);
+  CHECK(fi_mr_bind(region, &later->fid, 0) == -FI_EINVAL);  // not enabled
+  REQUIRE(fi_ep_bind(later, &rig.addresses->fid, 0) == 0);
+  REQUIRE(fi_enable(later) == 0);
+  fid_domain* other = nullptr;
+  REQUIRE(fi_domain(rig.fabric, rig.info, &other, nullptr) == 0);
+  fid_mr* foreign = nullptr;
+  REQUIRE(fi_mr_reg(other, memory, sizeof memory, FI_REMOTE_READ, 0, 9, 0, &foreign, nullptr) == 0);
+  CHECK(fi_mr_bind(foreign, &later->fid, 0) == -FI_EINVAL);
+  CHECK(fi_mr_bind(region, &later->fid, FI_REMOTE_WRITE | FI_TRANSMIT) == 0);
+  CHECK(fi_mr_bind(region, &later->fid, 0) == -FI_EINVAL);  // it has one
+  CHECK(fi_close(&foreign->fid) == 0);
+  CHECK(fi_close(&other->fid) == 0);
+  CHECK(fi_close(&region->fid) == 0);
+  CHECK(fi_close(&later->fid) == 0);
+}
+
 TEST_CASE("a region counts what others do to it with the counter bound to it, and no other counter does") {
   Rig rig;
   char memory[64];

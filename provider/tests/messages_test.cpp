@@ -243,6 +243,46 @@ TEST_CASE("arguments that the API forbids are refused before anything is pushed"
   CHECK(rig.run.pushed.empty());
 }
 
+TEST_CASE("a counter may be bound to an end-point that is enabled, and counts from then on") {
+  Rig rig;
+  fi_cntr_attr attributes{};
+  fid_cntr* counter = nullptr;
+  REQUIRE(fi_cntr_open(rig.domain, &attributes, &counter, nullptr) == 0);
+  REQUIRE(fi_tsend(rig.endpoint, "a", 1, nullptr, 1, 0, nullptr) == 0);
+  rig.run.add(rig.answer(EventKind::sent));
+  CHECK(fi_cntr_read(counter) == 0);
+  CHECK(fi_ep_bind(rig.endpoint, &counter->fid, FI_SEND | FI_WRITE) == -FI_EINVAL);  // FI_WRITE has one already
+  REQUIRE(fi_ep_bind(rig.endpoint, &counter->fid, FI_SEND | FI_RECV) == 0);
+  CHECK(fi_ep_bind(rig.endpoint, &rig.queue->fid, FI_RECV) == -FI_EOPBADSTATE);
+  REQUIRE(fi_tsend(rig.endpoint, "a", 1, nullptr, 1, 0, nullptr) == 0);
+  rig.run.add(rig.answer(EventKind::sent));
+  CHECK(fi_cntr_read(counter) == 1);
+  REQUIRE(fi_close(&rig.endpoint->fid) == 0);
+  CHECK(fi_close(&counter->fid) == 0);
+  REQUIRE(fi_endpoint(rig.domain, rig.info, &rig.endpoint, nullptr) == 0);
+}
+
+TEST_CASE("a receive ignores the flags that are a sender's, and a tagged one FI_MULTI_RECV") {
+  Rig rig;
+  char buffer[4];
+  iovec part{buffer, sizeof buffer};
+  fi_msg_tagged tagged{};
+  tagged.msg_iov = &part;
+  tagged.iov_count = 1;
+  tagged.addr = FI_ADDR_UNSPEC;
+  REQUIRE(fi_trecvmsg(rig.endpoint, &tagged, FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_INJECT | FI_MULTI_RECV) == 0);
+  CHECK(rig.last().kind == CommandKind::tagged_receive);
+  CHECK((rig.last().flags & wire::command_flag::multi_receive) == 0);
+  fi_msg message{};
+  message.msg_iov = &part;
+  message.iov_count = 1;
+  message.addr = FI_ADDR_UNSPEC;
+  REQUIRE(fi_recvmsg(rig.endpoint, &message, FI_REMOTE_CQ_DATA | FI_INJECT) == 0);
+  CHECK(rig.last().kind == CommandKind::receive);
+  CHECK(fi_recvmsg(rig.endpoint, &message, FI_FENCE) == -FI_EBADFLAGS);
+  CHECK(fi_recvmsg(rig.endpoint, &message, FI_TRANSMIT_COMPLETE) == -FI_EBADFLAGS);
+}
+
 TEST_CASE("an event of an end-point that is closed is not delivered to the record's next user") {
   Rig rig;
   int old_context = 0;
