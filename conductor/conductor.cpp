@@ -103,7 +103,9 @@ void Conductor::run() {
     if (progress) {
       watchdog_.note_progress();
     } else {
-      if (!is_served() && watchdog_.all_wait() && !inbox_.has_any() && !has_visit()) watchdog_.check_deadlock();
+      if (!is_served() && !inbox_.has_any() && !has_visit()) {
+        watchdog_.all_wait() ? watchdog_.check_deadlock() : watchdog_.check_that_somebody_can_go_on();
+      }
       wait_for_work();
     }
   }
@@ -125,6 +127,8 @@ void Conductor::look(Rank& rank) {
     case Gates::Milestone::none:
       break;
   }
+  // A copy that it has been told of may be one that it cannot make at its gate.
+  if (rank.state != RankState::running && !rank.events.copy_waiters.empty()) delivery_.flush_waiters(rank);
 }
 
 void Conductor::start_all() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "conductor/memory.hpp"
 #include "wire/arena.hpp"
 
 namespace dryfly {
@@ -16,6 +17,11 @@ void wake_sleeper(Rank& rank) {
   if (rank.page->wants_byte.exchange(0) == 0 || rank.process.line < 0) return;
   const char byte = 0;
   [[maybe_unused]] const auto sent = send(rank.process.line, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// At a gate that no event opens, so what its ring has no room for does not reach it before others have gone on.
+bool takes_nothing(const Rank& rank) {
+  return rank.state == RankState::queued || rank.state == RankState::polling || rank.state == RankState::meeting;
 }
 
 }  // namespace
@@ -64,8 +70,23 @@ void Delivery::memory_changed(RankId changed) {
 bool Delivery::copy_is_missing(const PendingEvent& pending) const {
   if (pending.copy_number == 0) return false;
   const Rank& copier = ranks_[pending.copier.value];
-  return copier.page->copies_done.load(std::memory_order_seq_cst) < pending.copy_number &&
-         copier.state != RankState::gone;
+  const std::uint64_t counted = copier.page->copies_done.load(std::memory_order_seq_cst);
+  return !copier.events.copies.is_made(pending.copy_number, counted) && copier.state != RankState::gone;
+}
+
+bool Delivery::copy_for(Rank& copier, std::uint64_t number) {
+  if (!takes_nothing(copier)) return false;
+  auto& overflow = copier.events.overflow;
+  const auto order = std::find_if(overflow.begin(), overflow.end(),
+                                  [number](const PendingEvent& each) { return each.copy_order == number; });
+  if (order == overflow.end()) return false;  // it is in the ring, and the rank copies when it is nudged
+  wire::Event& event = order->event;
+  const int error =
+      copy_between(event.source_pid, event.source_buffer, copier.process.pid, event.buffer, event.place_length);
+  if (error != 0 && event.error == 0) event.error = error;
+  event.flags &= ~wire::event_flag::payload_memory;
+  copier.events.copies.take_over(number);
+  return true;
 }
 
 bool Delivery::waits_for_copy(Rank& rank, std::uint64_t instant) {
@@ -81,8 +102,9 @@ bool Delivery::flush(Rank& rank) {
     const PendingEvent& front = rank.events.overflow.front();
     if (front.copy_number != 0) {
       Rank& copier = ranks_[front.copier.value];
-      copier.page->notify_copies.store(front.copy_number, std::memory_order_seq_cst);
-      if (copy_is_missing(front)) {
+      const std::uint64_t count = copier.events.copies.count_at(front.copy_number);
+      copier.page->notify_copies.store(count, std::memory_order_seq_cst);
+      if (copy_is_missing(front) && !copy_for(copier, front.copy_number)) {
         copier.events.copy_waiters.push_back(rank.id);
         nudge(*copier.page);
         break;

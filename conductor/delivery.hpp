@@ -28,13 +28,15 @@ class Delivery final : public EventOutlet {
   // copy, not for time. It cannot wait for itself: the message that the copy belongs to was due at its target before
   // this event. One that only finds the ring full does not count: the rank has to take first what is there.
   bool waits_for_copy(Rank& rank, std::uint64_t instant);
-  // The rank has copied, or has gone: for those that wait for it.
+  // The rank has copied, stands at a gate, or has gone: for those that wait for it.
   void flush_waiters(Rank& copier);
   // Its process has ended: what has not been shown never will be.
   void forget(Rank& rank);
 
  private:
   bool copy_is_missing(const PendingEvent& pending) const;
+  // Makes a copy in place of a rank that cannot learn of it: its ring is full, and it takes nothing where it stands.
+  bool copy_for(Rank& copier, std::uint64_t number);
   void shown(Rank& rank);
   void drop(const PendingEvent& pending);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "conductor/rank.hpp"
 #include "wire/futex.hpp"
@@ -29,6 +30,19 @@ int move(Transfer transfer, std::uint32_t pid, char* here, std::uint64_t address
 }
 
 }  // namespace
+
+int copy_between(std::uint32_t from_pid, std::uint64_t from, std::uint32_t to_pid, std::uint64_t to,
+                 std::uint64_t bytes) {
+  constexpr std::uint64_t piece_max = 1 << 20;
+  std::vector<char> piece(std::min(bytes, piece_max));
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t length = std::min(bytes - done, piece_max);
+    if (const int error = move(process_vm_readv, from_pid, piece.data(), from + done, length)) return error;
+    if (const int error = move(process_vm_writev, to_pid, piece.data(), to + done, length)) return error;
+    done += length;
+  }
+  return 0;
+}
 
 int RankMemory::read(RankId rank, std::uint32_t pid, std::uint64_t address, void* to, std::uint64_t bytes) {
   if (segment_.header().cross_memory_allowed != 0) {

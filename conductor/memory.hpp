@@ -10,6 +10,10 @@
 
 namespace dryfly {
 
+// From one process to another, where cross-memory attach is allowed: 0 or a positive errno.
+int copy_between(std::uint32_t from_pid, std::uint64_t from, std::uint32_t to_pid, std::uint64_t to,
+                 std::uint64_t bytes);
+
 class RankMemory {
  public:
   RankMemory(Segment& segment, wire::Arena& arena) : segment_(segment), arena_(arena) {}

@@ -37,7 +37,7 @@ void Payloads::attach(PendingEvent& pending, OpenCommand& send, std::uint64_t pl
     pending.event.source_buffer = send.command.buffer;
     pending.event.source_pid = ranks_[send.rank.value].process.pid;
     send.copier = receiver;
-    send.copy_number = ++ranks_[receiver.value].events.copies_ordered;
+    send.copy_number = pending.copy_order = ranks_[receiver.value].events.copies.add();
   }
 }
 

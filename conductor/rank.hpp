@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conductor/copy_orders.hpp"
 #include "conductor/segment.hpp"
 #include "core/unit/unit.hpp"
 #include "wire/wire.hpp"
@@ -34,6 +35,7 @@ struct PendingEvent {
   // Not to be shown before `copier` has executed its copy order number `copy_number` (0: no condition).
   RankId copier;
   std::uint64_t copy_number = 0;
+  std::uint64_t copy_order = 0;  // the number of the copy that it orders its receiver to make; 0: none
 };
 
 // The process that is the rank; written by Roster.
@@ -78,7 +80,7 @@ struct EventRing {
   std::uint64_t head = 0;
   std::uint64_t last_ps = 0;          // the instant of the last event given to it
   std::deque<PendingEvent> overflow;  // events that do not fit into the ring or wait for a copy
-  std::uint64_t copies_ordered = 0;
+  CopyOrders copies;
   std::vector<RankId> copy_waiters;  // ranks whose oldest pending event waits for a copy by this rank
 };
 

@@ -154,7 +154,8 @@ void Roster::prepare_seat(Rank& rank) {
   page.all_ended.store(0);
   page.clock_ps.store(0);
   page.service.done.store(page.service.request.load());
-  page.copies_done.store(rank.events.copies_ordered);  // also those ordered since the last process here has ended
+  page.copies_done.store(
+      rank.events.copies.count_of_all());  // also those ordered since the last process here has ended
   rank.commands.tail = rank.events.head = 0;
   rank.gate.ticket = page.gate.count.load();
   page.released.store(rank.gate.ticket << wire::nudge_bits);
@@ -189,7 +190,7 @@ void Roster::process_ended(std::uint32_t index, std::uint32_t pid) {
 void Roster::seat_ended(Rank& rank) {
   of_.clock.set_state(rank, RankState::gone, never.ps);
   of_.translator.abandon(rank);
-  rank.page->copies_done.store(rank.events.copies_ordered);  // whoever waited for a copy by it waits no longer
+  rank.page->copies_done.store(rank.events.copies.count_of_all());  // whoever waited for a copy by it waits no longer
   of_.delivery.flush_waiters(rank);
   of_.delivery.forget(rank);
   if (rank.process.line >= 0) close(rank.process.line);

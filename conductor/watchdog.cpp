@@ -61,6 +61,33 @@ bool Watchdog::all_wait() const {
   return of_.clock.by_instant().empty() && !of_.clock.is_anybody_ready() && of_.batons.open_nodes().empty();
 }
 
+void Watchdog::check_that_somebody_can_go_on() const {
+  if (!of_.clock.runs() || gave_up_ || of_.clock.running() != 0) return;
+  bool any_stands = false;
+  for (const Rank& rank : of_.ranks) {
+    switch (rank.state) {
+      case RankState::queued:
+      case RankState::polling:
+        any_stands = true;
+        break;
+      case RankState::timed:
+      case RankState::waiting:
+      case RankState::meeting:
+      case RankState::ending:
+        break;
+      case RankState::absent:
+      case RankState::starting:
+      case RankState::running:
+      case RankState::away:
+      case RankState::ended:
+      case RankState::gone:
+        return;  // its process decides
+    }
+    if (!rank.events.copy_waiters.empty()) return;  // it copies at its gate
+  }
+  DRYFLY_CHECK(!any_stands);
+}
+
 void Watchdog::check_deadlock() {
   if (!of_.job.nothing_under_way()) return;
   bool any_takes_turns = false;

@@ -36,6 +36,9 @@ class Watchdog {
   bool all_wait() const;
   // They do, and nothing has come from a rank.
   void check_deadlock();
+  // Nothing moves: somebody's process has to, or all wait for events. Whoever waits for a turn or an instant gets on
+  // by what the conductor does alone, so a standstill in which only such ranks are left would be a mistake of its own.
+  void check_that_somebody_can_go_on() const;
   void check_stalls();
 
   std::uint64_t standstills() const { return standstills_; }

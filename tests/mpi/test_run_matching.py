@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import MICRO, ROOT
+from harness import CHECK, MICRO, ROOT
 
 _COMMON = ("run", "--quiet", "--machine", "testbed", "-n", "2", "--compute", "none")
 _EXAMPLE = ROOT / "docs" / "guide" / "list-entries.md"
@@ -131,3 +131,13 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
+
+
+@pytest.mark.parametrize("how", ["wait", "test"])
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_a_send_ends_while_its_receiver_computes_behind_a_full_ring(
+    library: str, on_node: str, how: str, dryfly: Dryfly
+) -> None:
+    """The payload is copied although the receiver cannot learn of it before it comes back. It once hung."""
+    dryfly(*_COMMON, "--mpi", library, "--on-node", on_node, "--", CHECK / "late_receiver.c", how).succeeded()
