@@ -39,6 +39,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       job_(machine_.engine, nics_, translator_, machine_.storage.get()),
       gates_(segment_, ranks_, clock_, batons_, delivery_),
       watchdog_({ranks_, clock_, batons_, gates_, job_, status_}),
+      headway_(status_),
       holders_(ranks_, clock_),
       pace_(machine_.engine, clock_),
       report_(spec, result_path,
@@ -102,6 +103,7 @@ void Conductor::run() {
     progress |= gates_.release_ready();
     if (progress) {
       watchdog_.note_progress();
+      headway_.look(clock_.processed_until(), false);
     } else {
       if (!is_served() && !inbox_.has_any() && !has_visit()) {
         watchdog_.all_wait() ? watchdog_.check_deadlock() : watchdog_.check_that_somebody_can_go_on();
@@ -144,6 +146,7 @@ void Conductor::start_all() {
   if (machine_.storage) machine_.storage->start(start);
   report_.start(start);
   status_.say("started");
+  headway_.start(start);
   gates_.release_all_at_start(start);
 }
 
@@ -152,6 +155,7 @@ void Conductor::end_all() {
   // instant that the ranks' ends give.
   if (job_.has_company()) clock_.run_network(job_.end_of(clock_, ranks_), false);
   clock_.end();
+  headway_.end();
   batons_.end();
   translator_.tally().stop();
   if (const std::string trouble = recording_.finish(); !trouble.empty()) status_.say("warn " + trouble);
@@ -194,6 +198,7 @@ void Conductor::wait_for_work() {
   const bool slept = inbox_.wait(watches_clock ? &slowest : nullptr, needed, clock_.running(),
                                  is_served() ? pace_.nap_ns() : nap_ns, [this] { return has_visit(); });
   if (!slept) return;
+  headway_.look(clock_.processed_until(), true);
   is_served() ? holders_.look() : watchdog_.check_stalls();
 }
 

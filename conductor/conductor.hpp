@@ -16,6 +16,7 @@
 #include "conductor/clock.hpp"
 #include "conductor/delivery.hpp"
 #include "conductor/gates.hpp"
+#include "conductor/headway.hpp"
 #include "conductor/holders.hpp"
 #include "conductor/inbox.hpp"
 #include "conductor/job_traffic.hpp"
@@ -72,6 +73,7 @@ class Conductor final : private TroubleOutlet {
   JobTraffic job_;
   Gates gates_;
   Watchdog watchdog_;
+  Headway headway_;
   Holders holders_;
   Pace pace_;
   Report report_;

@@ -1,4 +1,5 @@
-// Lines for whoever started the conductor: `ready`, `attached RANK PID`, `started`, `ended`, `deadlock`, ...
+// Lines for whoever started the conductor: `ready`, `attached RANK PID`, `started`, `reached PICOSECONDS`, `ended`,
+// `deadlock`, ...
 #pragma once
 
 #include <unistd.h>

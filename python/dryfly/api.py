@@ -38,6 +38,7 @@ class How(TypedDict, total=False):
     timeout_s: float | None
     debug: str | None
     quiet: bool
+    progress: bool
 
 
 def run_case(case: Case, **how: Unpack[How]) -> Result:

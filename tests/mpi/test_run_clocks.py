@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from conftest import Dryfly, Programs
 from harness import CHECK
@@ -19,3 +22,38 @@ def test_clocks_agree_and_sleeping_costs_no_wall_time(
     assert f"ok {name.partition('.')[0]}\n" in run.stdout
     assert run.results["virtual_time_s"] >= 10 * waits
     assert run.wall_time_s < 10  # natively it would be over 40
+
+
+# The kernel's file shows real time.
+_LASTS_13_REAL_SECONDS = """
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  int rank, going = 1, uptime = open("/proc/uptime", O_RDONLY);
+  double first = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  while (going) {
+    char text[64] = "";
+    if (pread(uptime, text, sizeof text - 1, 0) <= 0) return 1;
+    if (first == 0) first = atof(text);
+    if (rank == 0) going = atof(text) - first < 13;
+    MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_long_run_says_how_far_it_is(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "lasts.c"
+    source.write_text(_LASTS_13_REAL_SECONDS)
+    command = ("run", "--machine", "testbed", "-n", "2", "--quiet", "--compute", "none")
+    ended = dryfly(*command, "--progress", "--", source, limit_s=60).succeeded()
+    line = r"dryfly: [0-9.]+ [mun]?s of virtual time in 1[0-2] s, now [0-9.]+ [mun]?s per second\n"
+    assert re.fullmatch(line, ended.stderr), ended.stderr

@@ -39,7 +39,8 @@ def test_the_command_line_says_all_of_a_case_and_of_its_runner() -> None:
         faults="f.toml", storage="s.toml", launcher="hydra",
     )  # fmt: skip
     runner = Runner(
-        json="j", compute_record="c", trace="t", record="r", timeout_s=0.25, debug="1:gdb", quiet=True
+        json="j", compute_record="c", trace="t", record="r", timeout_s=0.25, debug="1:gdb", quiet=True,
+        progress=True,
     )  # fmt: skip
     plain_case, plain_runner = Case(), Runner()
     for of, plain in ((case, plain_case), (runner, plain_runner)):
@@ -89,28 +90,21 @@ _LACKING = {
         "mpi": "--with names the libraries, several of them",
         "program": "what is run are benchmarks",
         "compute_record": "what is measured is not repeatable, and so is not compared",
-        "trace": "it is of one run; dryfly run with the same options writes it",
-        "record": "it is of one run; dryfly run with the same options writes it",
         "debug": "several run at once, without a terminal",
+        "progress": "several run at once, without a terminal",
     },
     "bisect": {
         "mpi": "--with names the library",
         "program": "it is an argument here too, and may be a benchmark",
         "compute_record": "what is measured is not repeatable, and so is not compared",
-        "trace": "it is of one run; dryfly run with the same options writes it",
-        "record": "it is of one run; dryfly run with the same options writes it",
         "debug": "runs have no terminal",
+        "progress": "runs have no terminal",
     },
     "reproduce": {
-        "nodes": "the publication says on how many nodes it was measured",
-        "ppn": "the publication says how many ranks a node had",
-        "ranks": "the publication says how many ranks there were",
-        "place": "the publication says between which nodes",
         "program": "the measurement names it",
         "compute_record": "there is no computing worth a recording in a microbenchmark",
-        "trace": "it is of one run; dryfly run with the same options writes it",
-        "record": "it is of one run; dryfly run with the same options writes it",
         "debug": "runs have no terminal",
+        "progress": "runs have no terminal",
     },
 }
 

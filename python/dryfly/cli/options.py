@@ -94,6 +94,8 @@ HOW: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "metavar": "FOLDER", "help": 'Write tables of it (Parquet), for "dryfly report" or yourself.',
         "shell_complete": complete.folders}),
     "quiet": (["--quiet"], {"is_flag": True, "help": "Only warnings and errors."}),
+    "progress": (["--progress"], {
+        "is_flag": True, "help": "Say every 10 s how far virtual time is; a terminal shows it anyway, but rarer."}),
 }  # fmt: skip
 
 

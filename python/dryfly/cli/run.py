@@ -14,7 +14,7 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 
 @click.command("run", context_settings=PROGRAM_CONTEXT)
 @case_options()
-@how("json_file", "timeout_s", "quiet", "trace", "record")
+@how("json_file", "timeout_s", "quiet", "progress", "trace", "record")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
 @option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...")

@@ -26,6 +26,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
 from dryfly.result.finding import LET_GO, Finding
+from dryfly.run.progress import Progress
 
 EXIT_DEADLOCK = 3
 EXIT_SIMULATOR = 70
@@ -54,6 +55,7 @@ class JobSpec:
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
     launcher: str = "dryfly"
+    progress: Progress | None = None
     output_to_stderr: bool = False  # what the program prints: standard output is wanted for something else
 
 
@@ -155,6 +157,7 @@ class _Job:
         finally:
             self._close()
             restore()
+            self._clear_progress()
         self._outcome.wall_time_s = time.monotonic() - started
         return self._outcome
 
@@ -273,8 +276,13 @@ class _Job:
             self._ready = True
         elif word == "attached":
             self._outcome.attached += 1
+        elif word == "started" and self._spec.progress is not None:
+            self._spec.progress.start()
+        elif word == "reached" and self._spec.progress is not None:
+            self._spec.progress.reached(int(rest))
         elif word == "ended":
             self._outcome.has_result = True
+            self._clear_progress()
         elif word == "deadlock":
             self._fail("deadlock: nothing is in flight and every rank waits; the job was ended", EXIT_DEADLOCK)
             self._deadlock_at = time.monotonic() + _DEADLOCK_LINES_WITHIN_S
@@ -305,6 +313,10 @@ class _Job:
         elif word == "fatal":
             self._fail(rest, EXIT_SIMULATOR)
             self._end_launcher()
+
+    def _clear_progress(self) -> None:
+        if self._spec.progress is not None:
+            self._spec.progress.clear()
 
     def _from_launcher(self, line: str) -> None:
         words = line.split()
@@ -353,6 +365,7 @@ class _Job:
         """All findings are in the result; of those with the same name only some are said while the job runs."""
         self._outcome.findings.append(Finding(name=name, text=sentence))
         so_far = sum(finding.name == name for finding in self._outcome.findings)
+        self._clear_progress()
         if so_far <= _WARNINGS_SAID:
             self._say(f"warning: {sentence}")
         elif so_far == _WARNINGS_SAID + 1:

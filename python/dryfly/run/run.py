@@ -22,6 +22,7 @@ from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import capture, counters, result, summary
 from dryfly.result import compute_recording as recording
 from dryfly.run import processes as job
+from dryfly.run import progress
 from dryfly.run.runner import Runner
 
 DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
@@ -118,6 +119,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
                 timeout_s=runner.timeout_s,
                 debug_rank=debug_rank,
                 debug_command=debug_command,
+                progress=progress.wanted(asked=runner.progress, quiet=runner.quiet),
                 output_to_stderr=runner.json == "-",
             ),
             say=printer.say,

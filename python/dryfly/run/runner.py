@@ -49,6 +49,7 @@ class Runner:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
+    progress: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -75,7 +76,8 @@ def with_files(case: Case, folder: Path) -> Case:
 
 def command_line(case: Case, runner: Runner) -> list[str]:
     """It needs `environment_of` too."""
-    ways = [*_words(runner, _RUNNER_FLAGS), *(["--quiet"] if runner.quiet else [])]
+    ways = [*_words(runner, _RUNNER_FLAGS), *(["--quiet"] if runner.quiet else []),
+            *(["--progress"] if runner.progress else [])]  # fmt: skip
     return [sys.executable, "-m", "dryfly", "run", *ways, *case_words(case), "--", *case.program]
 
 
