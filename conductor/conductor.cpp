@@ -106,7 +106,11 @@ void Conductor::run() {
       headway_.look(clock_.processed_until(), false);
     } else {
       if (!is_served() && !inbox_.has_any() && !has_visit()) {
-        watchdog_.all_wait() ? watchdog_.check_deadlock() : watchdog_.check_that_somebody_can_go_on();
+        if (!watchdog_.all_wait()) {
+          watchdog_.check_that_somebody_can_go_on();
+        } else if (watchdog_.check_deadlock()) {
+          continue;
+        }
       }
       wait_for_work();
     }

@@ -88,16 +88,19 @@ void Watchdog::check_that_somebody_can_go_on() const {
   DRYFLY_CHECK(!any_stands);
 }
 
-void Watchdog::check_deadlock() {
-  if (!of_.job.nothing_under_way()) return;
+bool Watchdog::check_deadlock() {
+  if (!of_.job.nothing_under_way()) return false;
   bool any_takes_turns = false;
   for (const Rank& rank : of_.ranks) {
     if (rank.state == RankState::meeting) continue;  // turns do not help it
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
-    if (!stuck || !rank.events.overflow.empty()) return;
+    if (!stuck || !rank.events.overflow.empty()) return false;
     any_takes_turns = true;
   }
-  if (!any_takes_turns) return report_deadlock();
+  if (!any_takes_turns) {
+    report_deadlock();
+    return false;
+  }
   // A library may have something left to do that takes more turns than a rank has before it waits: a queue of
   // accumulates to itself, of which a turn handles one. Everybody gets more of them; when nothing has come of that,
   // nothing will. The number of rounds bounds the wall time: few ranks get many.
@@ -105,19 +108,26 @@ void Watchdog::check_deadlock() {
   constexpr std::size_t rounds_least = 32;
   const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / of_.ranks.size());
   if (of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_) fruitless_rounds_ = 0;
-  if (fruitless_rounds_ == rounds_before_report) return report_deadlock();
+  if (fruitless_rounds_ == rounds_before_report) {
+    report_deadlock();
+    return false;
+  }
   ++fruitless_rounds_;
-  give_another_turn();
+  return give_another_turn();
 }
 
-void Watchdog::give_another_turn() {
+bool Watchdog::give_another_turn() {
   events_at_last_round_ = of_.job.events();
   writes_at_last_round_ = of_.batons.writes();
   ++standstills_;
-  if (of_.batons.are_in_use()) return of_.batons.let_all_look();
+  if (of_.batons.are_in_use()) {
+    of_.batons.let_all_look();
+    return true;
+  }
   for (Rank& rank : of_.ranks) {
     if (rank.state != RankState::meeting) of_.gates.release(rank, rank.gate.at_ps);
   }
+  return false;  // they go on in their own time
 }
 
 void Watchdog::report_deadlock() {

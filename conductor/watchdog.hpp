@@ -34,8 +34,8 @@ class Watchdog {
   void note_progress() { last_progress_ = watched_; }
   // No rank is on its way to its gate, or about to be released from it.
   bool all_wait() const;
-  // They do, and nothing has come from a rank.
-  void check_deadlock();
+  // They do, and nothing has come from a rank. True: some may go on at once.
+  bool check_deadlock();
   // Nothing moves: somebody's process has to, or all wait for events. Whoever waits for a turn or an instant gets on
   // by what the conductor does alone, so a standstill in which only such ranks are left would be a mistake of its own.
   void check_that_somebody_can_go_on() const;
@@ -54,7 +54,7 @@ class Watchdog {
     bool named = false;
   };
 
-  void give_another_turn();
+  bool give_another_turn();
   void report_deadlock();
   void check_stall(Rank& rank);
 

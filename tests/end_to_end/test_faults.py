@@ -34,10 +34,16 @@ def test_a_failing_rank_is_named_with_node_and_cause(start: Start, how: str, sta
     assert list(run.temporary.iterdir()) == []
 
 
-def test_a_deadlock_names_each_ranks_call(start: Start) -> None:
-    _, _, errors = start("-N", "3", "--compute", "none", "--", MISBEHAVE, "deadlock").end()
-    for rank in range(3):
-        assert f"rank {rank} on t{rank}: MPI_Recv" in errors
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+@pytest.mark.parametrize(("where", "nodes"), [(("-N", "3"), (0, 1, 2)), (("-N", "2", "--ppn", "2"), (0, 0, 1, 1))])
+def test_a_deadlock_names_each_ranks_call(
+    start: Start, where: tuple[str, ...], nodes: tuple[int, ...], on_node: str
+) -> None:
+    run = start(*where, "--on-node", on_node, "--compute", "none", "--", MISBEHAVE, "deadlock")
+    status, _, errors = run.end(timeout=15)  # where ranks of a node take turns it was minutes
+    assert status == 3
+    for rank, node in enumerate(nodes):
+        assert f"rank {rank} on t{node}: MPI_Recv" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
