@@ -12,6 +12,7 @@ Only the main thread of a process may run cases.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -48,6 +49,7 @@ def run_case(case: Case, **how: Unpack[How]) -> Result:
     Raises UserError for input that cannot be used, before anything starts, and RunFailed if the job fails.
     """
     _must_be_case("run_case", case)
+    _must_be_main_thread("run_case")
     names = {each.name for each in fields(Runner)}
     if unknown := how.keys() - names:
         accepted = ", ".join(sorted(names))
@@ -66,6 +68,8 @@ def simulate(program: Sequence[str], **options: Any) -> dict[str, Any]:
     names = {each.name for each in fields(Case)} - {"program"}
     if isinstance(program, str):
         program = (program,)
+    if not isinstance(program, Sequence):
+        raise UserError(f"dryfly.simulate: program={program!r}: accepted is a program and its arguments")
     ways = {each.name for each in fields(Runner)}
     if unknown := options.keys() - names - ways:
         accepted = ", ".join(sorted(names | ways))
@@ -90,6 +94,9 @@ def sweep(
         raise UserError(f"dryfly.sweep: cases={cases!r}: accepted are several Cases, such as a list of them")
     if not isinstance(parallel, int) or isinstance(parallel, bool) or parallel < 1:
         raise UserError(f"dryfly.sweep: parallel={parallel!r}: accepted is a whole number, 1 or more")
+    _must_be_main_thread("sweep")
+    if cache is not None and not isinstance(cache, str | Path):
+        raise UserError(f"dryfly.sweep: cache={cache!r}: accepted is a folder, as a text or a path")
     if cache is not None and Path(cache).exists() and not Path(cache).is_dir():
         raise UserError(f'dryfly.sweep: cache="{cache}": accepted is a folder, which this is not')
     Runner(timeout_s=timeout_s)  # refuses what is no time
@@ -110,6 +117,11 @@ def _must_be_case(where: str, case: object) -> None:
         raise UserError(f"dryfly.{where}: {case!r}: accepted is a dryfly.Case")
 
 
+def _must_be_main_thread(where: str) -> None:
+    if threading.current_thread() is not threading.main_thread():
+        raise UserError(f"dryfly.{where}: only the main thread of a process may run cases: it gets the signals")
+
+
 def _trial(case: Case, timeout_s: float | None) -> Trial:
     _must_be_case("sweep", case)
     if not case.program:
@@ -125,4 +137,7 @@ def _trial(case: Case, timeout_s: float | None) -> Trial:
 def _must_be_well(trial: Trial, outcome: Mapping[str, Any], _: bool) -> None:
     if outcome["failure"]:
         name = " ".join(trial.case.program)
+        # Before its start, as run_case would say it; a rank may end with that status too.
+        if outcome["status"] == 2 and not any("exited with status 2" in line for line in outcome["said"]):
+            raise UserError(f"{name}: {outcome['failure']}")
         raise RunFailed(f"{name}: {outcome['failure']}", exit_status=outcome["status"], details=tuple(outcome["said"]))

@@ -102,7 +102,7 @@ def test_spec_prints_what_a_run_would_use(dryfly: Cli) -> None:
     assert result.stdout == Path(__file__).with_name("testbed.spec").read_text(encoding="utf-8")
 
 
-_NO_COMMANDS = {"complete", "main", "man", "options", "registry"}
+_NO_COMMANDS = {"bash", "complete", "main", "man", "options", "registry"}
 
 
 def test_each_command_is_a_file_and_a_row() -> None:

@@ -242,7 +242,7 @@ def test_flags_win_over_the_file(tmp_path: Path) -> None:
         ('benchmarks = ["latency -q"]\n[[with]]\nmpi = "mpich"', 'no option "-q"'),
         ('benchmarks = ["latency -W 3"]\n[[with]]\nmpi = "mpich"', 'no option "-W"'),
         ('benchmarks = ["bw -m 64:1"]\n[[with]]\nmpi = "mpich"', "MAX or MIN:MAX"),
-        ('benchmarks = ["bw -m 4G"]\n[[with]]\nmpi = "mpich"', "at most 2\\^30"),
+        ('benchmarks = ["bw -m 4G"]\n[[with]]\nmpi = "mpich"', "from 1 to 2\\^30"),
         ('benchmarks = ["bw -i 0"]\n[[with]]\nmpi = "mpich"', "a whole number"),
         ('options = "-c -q 3"', 'there is no option "-q"'),
         ("= 3", "no TOML"),

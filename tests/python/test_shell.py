@@ -79,6 +79,13 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Iterator[_Terminal]
         ("run --faults mine", "mine.toml "),
         ("compare allto", "alltoall "),
         ("mpi rem", "remove "),
+        ("run -N 2 -- ./min", "./mine.toml "),
+        ("run -n 4 min", "mine.toml "),
+        ("run --machine=auror", "--machine=aurora "),
+        ("run --compute replay:min", "replay:mine.toml "),
+        ("run --set fabric.routing.algorithm=min", "algorithm=minimal "),
+        ("bisect --over mpich==4..5 -- allto", "alltoall "),
+        ("reproduce fabric --only gpc", "gpcnet "),
     ],
 )
 def test_bash_completes_what_is_begun(terminal: _Terminal, tmp_path: Path, keys: str, until: str) -> None:

@@ -144,8 +144,9 @@ def check_options(name: str, words: Sequence[str]) -> list[Option]:
         for value in values:
             least = 1 if flag in ("-i", "-W", "-p", "-M") else 0
             numbers = [number(part) for part in value.split(":")] if re.fullmatch(_VALUES[flag], value) else []
-            if not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or numbers[0] < least:
-                sizes = "MAX or MIN:MAX in bytes, such as 1:65536, at most"
+            nothing = flag == "-m" and numbers[-1:] == [0]
+            if not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or numbers[0] < least or nothing:
+                sizes = "MAX or MIN:MAX in bytes, such as 1:65536, MAX from 1 to"
                 wanted = sizes if flag == "-m" else f"a whole number from {least} to"
                 raise UserError(f"benchmark {name}: {flag} {value}: accepted is {wanted} 2^30")
     return options

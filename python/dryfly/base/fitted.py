@@ -14,7 +14,7 @@ _COLUMN = re.compile(r" {2,}(?=\S)")
 def fitted(text: str) -> str:
     """Lines that are wider than the terminal are broken between words and go on under their last column. In a pipe
     they stay whole."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():
         return text
     width = shutil.get_terminal_size().columns
     return "\n".join(_broken(line, width) for line in text.split("\n"))

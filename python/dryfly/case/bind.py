@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.case import environment
@@ -12,7 +14,7 @@ from dryfly.case.resolve import ComputeSpec, OnNode, resolve
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import libraries, linkx
+from dryfly.mpi import launchers, libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.scenario import faults
 from dryfly.scenario import storage as storage_files
@@ -87,6 +89,13 @@ def bind_served(case: Case, *, processes: int) -> BoundCase:
         storage=None,
         spec=f"{text}{others}run.served 1\n",
     )
+
+
+def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping[str, str]], launchers.Starter | None]:
+    """Of the case's launcher; raises UserError where it cannot start this job."""
+    names = NodeNames(bound.machine)
+    nodes = tuple(names.name(each.node) for each in bound.placement.ranks)
+    return launchers.prepare(bound.case.launcher, library, node_of_rank=nodes)
 
 
 def library_of(case: Case, *, needed: str = "") -> MpiLibrary:

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dryfly.base.checked import check_fields
+from dryfly.base.errors import UserError
 
 SEED_MAX = 2**63 - 1
+PROVIDERS = ("cxi", "linkx")
+LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm")  # of mpi/launchers.py
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +30,24 @@ class Case:
     place: str = "packed"
     seed: int = 1
     mpi: str | None = None
-    provider: str = "cxi"
+    provider: str = PROVIDERS[0]
     on_node: str = "provider"
     compute: str = "measured"
     skip_numerics: bool = False
     faults: str | Mapping[str, object] | None = field(default=None, hash=False)
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
-    launcher: str = "dryfly"  # of mpi/launchers.py
+    launcher: str = LAUNCHERS[0]
     environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS)):
+            if getattr(self, name) not in accepted:
+                raise UserError(f"Case: {name}={getattr(self, name)!r}: accepted is {', '.join(accepted)}")
+        for name, value in self.environment:
+            if not name or "=" in name or "\0" in name + value:
+                raise UserError(
+                    f"Case: environment: {name!r}={value!r}: accepted is a name without = and a text without \\0"
+                )
+        if any("\0" in word for word in self.program):
+            raise UserError(f"Case: program={self.program!r}: accepted are words without \\0")

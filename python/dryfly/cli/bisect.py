@@ -19,15 +19,18 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
     from dryfly.base import units
 
     try:
-        return units.parse(text, units.RATIO) / 10**6
+        share = units.parse(text, units.RATIO) / 10**6
     except UserError as error:
         raise UserError(f"--threshold {text}: {error}") from None
+    if not 0 < share < 100:
+        raise UserError(f"--threshold {text}: accepted is a share above 0, such as 5%")
+    return share
 
 
 @click.command("bisect", context_settings=PROGRAM_CONTEXT)
 @option("--over", required=True, metavar="SERIES",
         help="mpich==4.3..5.0; NAME=VALUE,VALUE,... or NAME=1..9 (a variable, or a field of the machine); "
-             "git:GOOD..BAD.")  # fmt: skip
+             "git:GOOD..BAD.", shell_complete=complete.series)  # fmt: skip
 @option("--with", "fixed", metavar="LIBRARY[,NAME=VALUE]...", help="What stays the same.",
         shell_complete=complete.libraries)  # fmt: skip
 @option("--figure", metavar="SIZE|REGEX", help="A benchmark's message size; or where a program prints its number.")
@@ -54,7 +57,8 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
      json_file={"help": "Write the outcome there; - is standard output."},
      timeout_s={"help": "Wall time after which a run is ended."},
      quiet={"help": "Do not tell the figure of each point."})  # fmt: skip
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- BENCHMARK|PROGRAM ARGS...",
+                shell_complete=complete.measured)  # fmt: skip
 def command(given: Mapping[str, Any], **ways: Any) -> None:
     """Find the release, value or commit from which on a benchmark or program is faster or slower.
 

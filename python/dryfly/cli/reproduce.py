@@ -14,7 +14,8 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
 
 @click.command("reproduce", context_settings=CONTEXT)
 @click.argument("subject", metavar="SUBJECT", shell_complete=complete.subjects)
-@option("--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words.")
+@option("--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words.",
+        shell_complete=complete.rows)  # fmt: skip
 @given_case_options(
     machine={"default": None, "help": "Instead of the machine of each measurement."},
     nodes={"help": "Number of nodes, instead of that of each measurement by a program."},

@@ -17,7 +17,8 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 @how("json_file", "timeout_s", "quiet", "progress", "trace", "record")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
 @option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...",
+                shell_complete=complete.programs)  # fmt: skip
 def command(case: Case, json_file: str | None, **ways: Any) -> None:
     """Run an MPI program on a simulated machine.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dryfly.case.case import Case
+from dryfly.case.case import LAUNCHERS, Case
 from dryfly.cli.options import CONTEXT, case_options
 
 
@@ -12,6 +12,9 @@ from dryfly.cli.options import CONTEXT, case_options
 @case_options()
 def command(case: Case) -> None:
     """Print the resolved spec that a run with these options would use."""
-    from dryfly.case.bind import bind
+    from dryfly.case.bind import bind, library_of, starter_of
 
-    click.echo(bind(case).spec, nl=False)
+    bound = bind(case)
+    if case.mpi is not None or case.launcher != LAUNCHERS[0]:  # a spec needs neither, a run with them may be refused
+        starter_of(bound, library_of(case))
+    click.echo(bound.spec, nl=False)

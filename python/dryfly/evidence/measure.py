@@ -32,8 +32,28 @@ Figures = dict[str, float]
 _OF_RANKS = {"nodes": "-N", "ppn": "--ppn", "ranks": "-n", "place": "--place"}
 
 
+def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
+    """`given`: fields of Case that differ from the measurement's own; sets are added to them."""
+    of_measurement = {
+        "machine": measurement.machine,
+        "compute": "none",
+        "nodes": measurement.nodes,
+        "ppn": measurement.ppn,
+        "environment": tuple(measurement.environment.items()),
+    }
+    if "ranks" in given:  # they take the nodes that they need
+        del of_measurement["nodes"], of_measurement["ppn"]
+    return Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
+
+
 def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -> None:
-    """Before the first measurement. Raises UserError for what only ranks have where there are none."""
+    """Before the first measurement. Raises UserError for what cannot be used, and for what only ranks have where there
+    are none."""
+    case = case_of(measurement, given)
+    if case.compute.startswith("replay:"):
+        raise UserError(f"--compute {case.compute}: accepted is none, measured[:FACTOR] or model")
+    if given:
+        bind(case)
     if measurement.program:
         return
     flags = [flag for name, flag in _OF_RANKS.items() if name in given]
@@ -48,17 +68,8 @@ def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -
 def measure(
     measurement: Measurement, *, given: Mapping[str, Any], entry: Entry, timeout_s: float | None = None
 ) -> Figures:
-    """`given`: fields of Case that differ from the measurement's own; sets are added to them."""
-    of_measurement = {
-        "machine": measurement.machine,
-        "compute": "none",
-        "nodes": measurement.nodes,
-        "ppn": measurement.ppn,
-        "environment": tuple(measurement.environment.items()),
-    }
-    if "ranks" in given:  # they take the nodes that they need
-        del of_measurement["nodes"], of_measurement["ppn"]
-    case = Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
+    """Figures by key; `given` and `entry` have been checked."""
+    case = case_of(measurement, given)
     if measurement.program:
         return _run_program(measurement, case, entry, timeout_s)
     return _run_pattern(measurement, case, timeout_s)

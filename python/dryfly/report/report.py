@@ -39,6 +39,8 @@ def report(run: str, target: str) -> int:
 def _check(folder: Path, target: str) -> None:
     if not (folder / tables.RESULT).is_file():
         raise UserError(f'{folder} is no recorded run; "dryfly run --record FOLDER" makes one')
+    if Path(target).suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"-o {target}: of a recorded run a page is made: accepted is a name that ends with .html")
     _check_libraries(target)
 
 

@@ -14,7 +14,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
-from dryfly.case.bind import BoundCase, bind, library_of
+from dryfly.case.bind import BoundCase, bind, library_of, starter_of
 from dryfly.case.case import Case
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers
@@ -69,7 +69,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
     node_names = tuple(names.name(each.node) for each in placement.ranks)
     if debug_rank is not None and case.launcher != launchers.OWN:
         raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
-    starter = launchers.prepare(case.launcher, library, node_of_rank=node_names)
+    starter = starter_of(bound, library)
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()

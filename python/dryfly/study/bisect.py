@@ -191,14 +191,16 @@ def _size(benchmark: Benchmark, text: str | None) -> int:
     """The row of the table that counts: --figure, or the only size that -m allows."""
     if benchmark.name == "barrier":
         return 0
+    words = benchmark.options
+    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
+    first, _, last = given[-1].rpartition(":") if given else ("", "", "")  # [MIN:]MAX
     if text is not None:
         if not text.isdecimal() or int(text) < 1:
             raise UserError(f"--figure {text}: for a benchmark it is a message size in bytes")
+        if last and not number(first or "1") <= int(text) <= number(last):
+            raise UserError(f"--figure {text}: {benchmark.shown} does not measure that size")
         return int(text)
-    words = benchmark.options
-    given = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-m"]
-    first, colon, last = given[-1].partition(":") if given else ("", "", "")
-    if colon and first == last:
+    if first and first == last:
         return number(first)
     raise UserError(f"{benchmark.shown} measures several sizes: --figure SIZE says which one counts, or -m 4096:4096")
 

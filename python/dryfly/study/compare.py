@@ -166,6 +166,8 @@ def _line(benchmark: Benchmark, variant: Variant, measured: Result, counted: Res
     failure = measured["failure"]
     if not failure and not table:
         failure = "it printed no table"
+    if not failure and counted is not None and counted["failure"]:
+        failure = f"its messages were not counted: {counted['failure']}"
     found = changes.from_curve(changes.as_times(table, rate=benchmark.kind.more_is_better))
     counts = counted.get("digest") if counted is not None else None
     if counts:

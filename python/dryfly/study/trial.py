@@ -16,17 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dryfly import __version__
 from dryfly.apps import solver
+from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import program
-from dryfly.case.bind import bind, library_of
+from dryfly.case.bind import bind, library_of, starter_of
 from dryfly.case.case import Case
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.study.kept import Entry
@@ -62,8 +64,10 @@ class Trial:
         needed = program.family(case.program[0]) if self.folder is None else ""
         library = library_of(case, needed=needed)
         about = Path(library.libmpi).stat()
+        bound = bind(case)
+        starter_of(bound, library)
         content = {
-            "spec": bind(case).spec,
+            "spec": bound.spec,
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
             "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
@@ -125,12 +129,27 @@ class Store:
 
     def put(self, key: str, result: Result) -> None:
         if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self._folder / f"{key}.json", (json.dumps(result, indent=1) + "\n").encode())
+            file = self._folder / f"{key}.json"
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                write_whole(file, (json.dumps(result, indent=1) + "\n").encode())
+            except OSError as error:
+                raise RunError(f"{file} cannot be written: {error.strerror or error}", exit_status=1) from None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[set[signal.Signals]]:
+    """Ctrl-C waits until this is over. What it gives is the mask from before, which a child must have."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield {number for number in mask if isinstance(number, signal.Signals)}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class _Run:
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, mask: set[signal.Signals]) -> None:
+        """`mask`: of the signals that the run does not get."""
         self.trial = trial
         self._folder = tempfile.TemporaryDirectory(prefix="dryfly-trial-")
         base = Path(self._folder.name)
@@ -140,6 +159,7 @@ class _Run:
         parent = os.getpid()
 
         def die_with_parent() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             if os.getppid() != parent:
                 os._exit(1)
@@ -220,19 +240,23 @@ def run_all(
         while waiting or running:
             while waiting and len(running) < jobs:
                 key, trial = waiting.pop(0)
-                run = _Run(trial)
-                running[run.pidfd] = (key, run)
+                with _undisturbed() as mask:  # a child that nobody knows of would go on
+                    run = _Run(trial, mask)
+                    running[run.pidfd] = (key, run)
             for pidfd in _ended(list(running)):
-                key, run = running.pop(pidfd)
+                key, run = running[pidfd]
                 result = run.result()
-                run.close()
+                with _undisturbed():
+                    del running[pidfd]
+                    run.close()
                 if not result["failure"]:
                     store.put(key, result)
                 results[run.trial] = result
                 done(run.trial, result, False)
     finally:
-        for _, run in running.values():
-            run.close()
+        with _undisturbed():
+            for _, run in running.values():
+                run.close()
         signal.signal(signal.SIGTERM, before)
     return results
 
