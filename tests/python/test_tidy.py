@@ -42,6 +42,12 @@ def test_an_include_that_the_table_does_not_allow_is_found(tmp_path: Path) -> No
     assert includes.check(bad, {"includes": {"wire": ["core/b.hpp"], "core": []}}) == []
 
 
+def test_an_include_in_angle_brackets_is_one_too(tmp_path: Path) -> None:
+    bad = tree(tmp_path, {"core/a.hpp": "#include <conductor/b.hpp>\n#include <vector>\n", "conductor/b.hpp": ""})
+    rules = {"includes": {"core": [], "conductor": ["core"]}}
+    assert includes.check(bad, rules) == ["core/a.hpp:1: core must not include conductor/b.hpp"]
+
+
 def test_an_include_by_a_path_beside_the_file_is_followed(tmp_path: Path) -> None:
     bad = tree(
         tmp_path, {"wire/a.hpp": '#include "../core/b.hpp"\n', "core/b.hpp": '#include "c.hpp"\n', "core/c.hpp": ""}
@@ -122,6 +128,12 @@ def test_modules_that_import_each_other_are_found_once_however_far_apart(tmp_pat
     assert circles.check(tree(tmp_path, files), {}) == []
 
 
+def test_a_relative_import_is_found(tmp_path: Path) -> None:
+    bad = tree(tmp_path, {"python/dryfly/base/a.py": "from ..cli import main\n"})
+    rules = {"imports": {"packages": ["base"]}}
+    assert imports.check(bad, rules) == ["python/dryfly/base/a.py:1: import it by its whole name"]
+
+
 def test_other_folders_import_only_what_they_may(tmp_path: Path) -> None:
     bad = tree(tmp_path, {"programs/a.py": "import dryfly\n", "tool/b.py": "from dryfly.machine import load\n"})
     assert imports.check(bad, PACKAGES) == ["programs/a.py:1: programs must not import dryfly"]
@@ -184,6 +196,26 @@ def test_a_class_that_several_files_define_is_found(tmp_path: Path) -> None:
     assert classes.check(tree(tmp_path, files), class_rules()) == ["core: A: 2 .cpp files that define it, at most 1"]
 
 
+def test_a_class_is_defined_in_its_own_folder_however_it_is_called_there(tmp_path: Path) -> None:
+    files = {
+        "core/a.hpp": "namespace x {\nclass A {\n  int one();\n};\n}\n",
+        "core/a.cpp": "namespace x {\nint A::one() { return 1; }\n}\n",
+        "core/b.cpp": "int x::A::two() { return 2; }\n",
+        "core/other/c.cpp": "namespace x {\nint A::three() { return 3; }\n}\n",
+    }
+    assert classes.check(tree(tmp_path, files), class_rules()) == [
+        "core/other/c.cpp:2: defines A::three, of core",
+        "core: A: 2 .cpp files that define it, at most 1",
+    ]
+
+
+def test_a_class_is_seen_behind_a_macro_and_with_any_base_and_a_struct_that_hides_something_is_one() -> None:
+    text = "class API A {};\nclass B : public C<T(int)> {};\nstruct D {\n private:\n  int hidden;\n};\nstruct E {};\n"
+    assert [(each.name, each.is_data) for each in cpp.classes(text)] == [
+        ("A", False), ("B", False), ("D", False), ("E", True),
+    ]  # fmt: skip
+
+
 def test_an_exception_is_a_limit_and_goes_when_it_is_no_longer_needed() -> None:
     def findings(value: int) -> list[str]:
         return ratchet.over({"a/b.hpp: Big": value}, most=3, exceptions={"Big": 5}, what="methods")
@@ -223,6 +255,14 @@ def test_a_citation_that_leads_nowhere_is_found(tmp_path: Path, cited: str, why:
     findings = citations.check(tree(tmp_path, {**GOOD_PAGES, "core/a.hpp": f"// Models {cited}.\n"}), CITED)
     assert len(findings) == 1
     assert why in findings[0]
+
+
+def test_a_makefile_and_a_script_cite_too(tmp_path: Path) -> None:
+    bad = tree(tmp_path, {**GOOD_PAGES, "Makefile": "# docs/model/none.md\n", "a.sh": "# docs/model/NIC.md\n"})
+    assert citations.check(bad, CITED) == [
+        "a.sh:1: cites docs/model/NIC.md, which is not there",
+        "Makefile:1: cites docs/model/none.md, which is not there",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tidy_checks.tree import CPP, Rules, Tree
 _PAGE = re.compile(r"(?<![\w/.-])((?:docs/[\w./-]+|[A-Z]+)\.md)(?:#([\w-]+))?")
 _ROW = re.compile(r"(?<![\w/.-])(data/[\w./-]+\.toml)(?:#([\w.-]+))?")
 _FOLDER = re.compile(r"(?<![\w/.-])(docs/(?:decision|model)/[\w-]+)(?![\w/-]|\.\w)")
-_PLACEHOLDER = re.compile(r"/[A-Z]+\.\w+$")  # data/machines/NAME.toml
+_PLACEHOLDER = re.compile(r"/(?:NAME|FILE|SUBJECT|PAGE|NNNN|X|N)\.\w+$")  # data/machines/NAME.toml
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
 _NAMED = re.compile(r"<a\s+(?:id|name)=\"([\w.-]+)\"")
@@ -22,7 +22,8 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 
 def check(tree: Tree, rules: Rules) -> list[str]:
     settings = rules["citations"]
-    sources = [path for path in tree.having(*CPP, ".py", ".toml", ".md") if not _left_out(path, settings)]
+    named = [*tree.having(*CPP, ".py", ".toml", ".md", ".txt", ".cmake", ".sh"), PurePosixPath("Makefile")]
+    sources = [path for path in named if tree.has(path.as_posix()) and not _left_out(path, settings)]
     findings = []
     for path in sources:
         text = tree.text(path)

@@ -38,12 +38,26 @@ def _sizes(tree: Tree, rules: Rules) -> list[str]:
 
 
 def _files(tree: Tree, rules: Rules) -> list[str]:
-    """By room and class: the files that define its functions."""
+    """By folder and class: the files that define its functions. A class is of the folder that declares it."""
+    declared: dict[str, set[str]] = defaultdict(set)
+    for path in _looked_at(tree, rules, ".hpp", ".cpp", ".h"):
+        for found in cpp.classes(tree.text(path)):
+            declared[found.name.split("::")[-1]].add(str(path.parent))
     homes: dict[str, set[str]] = defaultdict(set)
-    for path in _looked_at(tree, rules, ".cpp"):
+    findings = []
+    for path in _looked_at(tree, rules, ".cpp", ".inc"):
+        if "tests" in path.parts:
+            continue  # a fake that is linked in a class's place
         for function in cpp.functions(tree.text(path)):
-            if "::" in function.name:
-                homes[f"{path.parent}: {function.name.split('::')[0]}"].add(path.name)
+            if "::" not in function.name:
+                continue
+            owners = function.name.split("::")[:-1]
+            name, folder = next((word for word in owners if word in declared), owners[0]), str(path.parent)
+            if name in declared and folder not in declared[name]:
+                findings.append(
+                    f"{path}:{function.line}: defines {function.name}, of {', '.join(sorted(declared[name]))}"
+                )
+            homes[f"{folder}: {name}"].add(path.name)
     counts = {name: len(files) for name, files in homes.items()}
     exceptions = rules.get("exceptions", {}).get("files", {})
-    return ratchet.over(counts, most=1, exceptions=exceptions, what=".cpp files that define it")
+    return sorted(set(findings)) + ratchet.over(counts, most=1, exceptions=exceptions, what=".cpp files that define it")

@@ -15,7 +15,7 @@ _BLANK = re.compile(
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 _CLASS = re.compile(
-    r"\b(class|struct)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)?([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::(?!:)[^{;()]*)?\{"
+    r"\b(class|struct)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)?(?:[A-Z][A-Z_]+\s+)?([A-Za-z_][\w:]*)\s*(?:final\s*)?(?::(?!:)[^{;]*)?\{"
 )
 _NAMESPACE = re.compile(r"\b(?:inline\s+)?namespace(?:\s+[\w:]+)?\s*\{|\bextern\s*\{|\bextern\s+[^\w;]*\{")
 _NO_MEMBER = re.compile(
@@ -29,7 +29,7 @@ _QUALIFIED = re.compile(r"(?:^|[\s*&>])((?:\w+::)*\w+)::(~?\w+|operator\s*[^\s(]
 class Class:
     name: str
     line: int
-    is_data: bool  # a struct
+    is_data: bool  # a struct that hides nothing
     methods: int
     fields: int
 
@@ -68,11 +68,11 @@ def classes(text: str) -> list[Class]:
         if re.search(r"\benum\s+$", code[: found.start()]):
             continue
         begin = found.end() - 1
-        methods, fields = _count(code[begin + 1 : closing(code, begin)])
+        body = code[begin + 1 : closing(code, begin)]
+        methods, fields = _count(body)
+        is_data = found[1] == "struct" and not re.search(r"^\s*private\s*:", body, re.MULTILINE)
         line = code.count("\n", 0, found.start()) + 1
-        found_classes.append(
-            Class(name=found[2], line=line, is_data=found[1] == "struct", methods=methods, fields=fields)
-        )
+        found_classes.append(Class(name=found[2], line=line, is_data=is_data, methods=methods, fields=fields))
     return found_classes
 
 

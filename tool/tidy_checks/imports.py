@@ -22,6 +22,8 @@ def check(tree: Tree, rules: Rules) -> list[str]:
     findings: list[str] = []
     used: set[str] = set()
     for path in tree.having(".py"):
+        if path.is_relative_to(_ROOT):
+            findings += [f"{path}:{line}: import it by its whole name" for line in _relative(tree.text(path))]
         for line, module in modules_named(tree.text(path)):
             if module.split(".")[0] != "dryfly":
                 continue
@@ -45,6 +47,12 @@ def modules_named(text: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _relative(text: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            yield node.lineno
 
 
 def _package(tree: Tree, module: str) -> str | None:

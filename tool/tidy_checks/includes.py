@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from tidy_checks.tree import CPP, Rules, Tree, is_test, longest_owner, within
 
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
 
 def check(tree: Tree, rules: Rules) -> list[str]:
