@@ -6,15 +6,17 @@ import re
 import shutil
 import sys
 import textwrap
+from typing import TextIO
 
 _LEAST = 24
 _COLUMN = re.compile(r" {2,}(?=\S)")
 
 
-def fitted(text: str) -> str:
+def fitted(text: str, to: TextIO | None = None) -> str:
     """Lines that are wider than the terminal are broken between words and go on under their last column. In a pipe
-    they stay whole."""
-    if sys.stdout is None or not sys.stdout.isatty():
+    they stay whole. `to`: standard output, unless another is given."""
+    stream = to if to is not None else sys.stdout
+    if stream is None or not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns
     return "\n".join(_broken(line, width) for line in text.split("\n"))

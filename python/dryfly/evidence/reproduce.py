@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from dryfly.base.errors import UserError
+from dryfly.base.fitted import fitted
 from dryfly.evidence.measure import Figures, check, measure
 from dryfly.evidence.published import Registry, Row, load
 from dryfly.result import result
@@ -148,7 +149,7 @@ def _published(row: Mapping[str, Any]) -> str:
 
 
 def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
-    """Plain columns, as wide as they need to be: the table may go into a file."""
+    """Plain columns, as wide as they need to be: the table may go into a file. On a terminal its lines are broken."""
     console = Console(highlight=False, soft_wrap=True)
     lines = [("ref", "quantity", "published", "dryfly", "unit", "error", "kind", "source")]
     for row in rows:
@@ -164,7 +165,7 @@ def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
             cell.rjust(width) if column in (2, 3, 5) else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        console.print("  ".join(cells).rstrip(), markup=False)
+        console.print(fitted("  ".join(cells).rstrip()), markup=False)
     _show_notes(console, rows)
     _show_summary(console, summary)
 
@@ -175,7 +176,7 @@ def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
         if noted:
             console.print(f"\n{title}", markup=False)
         for quantity, note in noted:
-            console.print(f"  {quantity}: {note}", markup=False)
+            console.print(fitted(f"  {quantity}: {note}"), markup=False)
 
 
 def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:

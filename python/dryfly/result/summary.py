@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
 from dryfly.base.units import size_text, time_text
 from dryfly.case.bind import BoundCase
@@ -52,7 +54,7 @@ class Printer:
 
     def line(self, text: str) -> None:
         if not self._quiet:
-            self._console.print(text, markup=False)
+            self._console.print(fitted(text, sys.stderr), markup=False)
 
 
 def before(printer: Printer, run: BoundCase, mpi: MpiLibrary, program: Program, memory: MemoryNeed) -> None:

@@ -20,6 +20,7 @@ from dryfly.apps import benchmarks, solver
 from dryfly.apps.benchmarks import KINDS, Benchmark, check_options, number
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
+from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
 from dryfly.case import program
 from dryfly.case.bind import bind
@@ -270,14 +271,14 @@ def _show(
     points: Series, figure: Figure, state: State, between: Ends | None, found: Found | None, options: Options
 ) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{figure.name} over {options.over}", style="bold", markup=False)
+    console.print(fitted(f"{figure.name} over {options.over}"), style="bold", markup=False)
     lines = [
         (name, _text(state.points[name].figure, figure), _verdict(state.points[name], between, options))
         for name in points.names
         if name in state.points
     ]
     console.print(
-        Grid(heads=("", "figure", ""), rows=lines, left=frozenset({0, 1, 2}), prose=frozenset({2}), boxed=True)
+        Grid(heads=("point", "figure", "like"), rows=lines, left=frozenset({0, 1, 2}), prose=frozenset({2}), boxed=True)
     )
     if between is None:
         console.print("fewer than two of them can be tested", markup=False)
