@@ -28,6 +28,8 @@ enum class TrafficClass : std::uint8_t { dedicated, low_latency, bulk_data, best
 // What one NIC asks the network to carry to another. The two are different NICs of the machine: what stays within a NIC
 // or a node is no business of the network. `size` is payload; headers are the network's business. A size of zero is
 // legal and travels as one piece of headers only.
+inline constexpr std::uint32_t flow_limit = 1U << 12;
+
 struct Transfer {
   NicId source;
   NicId target;
@@ -36,9 +38,10 @@ struct Transfer {
   // that another transfer under way has.
   std::uint32_t handle = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
-  // Ordered transfers of one source, target and class are delivered in the order of submission; they are routed as one
-  // flow. Unordered ones are routed piece by piece and may overtake and be overtaken.
+  // Ordered transfers of one source, target, class and flow are delivered in the order of submission, and routed as
+  // one. Unordered ones are routed piece by piece and may overtake and be overtaken.
   bool ordered = true;
+  std::uint16_t flow = 0;  // below flow_limit; what is at the target, see docs/model/routing.md#what-a-flow-is
 };
 
 // What becomes of a transfer. Each is either delivered() once and then acknowledged() once, or it ends in failed()

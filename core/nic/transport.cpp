@@ -193,8 +193,13 @@ void Transport::handle(Event event) {
 }
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {
-  return {port(journey.from).nic, port(journey.to).nic,  journey.size,
-          parcel.handle(),        journey.traffic_class, journey.ordered};
+  return {port(journey.from).nic,
+          port(journey.to).nic,
+          journey.size,
+          parcel.handle(),
+          journey.traffic_class,
+          journey.ordered,
+          static_cast<std::uint16_t>(journey.to.value % flow_limit)};
 }
 
 void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {

@@ -30,7 +30,8 @@ class Adaptive final : public Routing {
         shift_(spec.small(fields::fabric_routing_bias_shift)),
         bias_ps_(transmission_time(Bytes{spec.number(fields::fabric_routing_bias_bytes)},
                                    Rate{spec.number(fields::fabric_link_rate_bytes_per_s)})
-                     .ps) {
+                     .ps),
+        drain_ps_(std::max(bias_ps_, spec.number(fields::fabric_congestion_round_trip_ps))) {
     const bool has_kinds = spec.has(fields::fabric_routing_group_load);
     const std::string kinds = has_kinds ? spec.text(fields::fabric_routing_group_load) : "";
     for (std::uint32_t group = 0; group < dragonfly.group_count(); ++group) {
@@ -55,6 +56,14 @@ class Adaptive final : public Routing {
   }
   Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const override {
     return best_minimal(query, draws, load).way;
+  }
+  // The way that the flow has stands where the minimal one does in choose(). The flow sends nothing for about a round
+  // trip when it drains, so another way has to be better by more than that.
+  bool should_leave(const RouteQuery& query, const Way& current, PacketDraws& draws,
+                    const LoadView& load) const override {
+    const std::uint64_t current_ps = weigh(query, current, load).load_ps;
+    if (current_ps <= drain_ps_) return false;
+    return current_ps > (weigh(query, choose(query, draws, load), load).load_ps << shift_) + drain_ps_;
   }
 
  private:
@@ -132,6 +141,7 @@ class Adaptive final : public Routing {
   std::vector<bool> by_load_;  // by group
   std::uint32_t shift_;
   std::uint64_t bias_ps_;
+  std::uint64_t drain_ps_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // The routing decisions: which way a packet takes. The switch of its source NIC chooses between the minimal ways and
 // detours when the head is about to leave it, as published of Slingshot (docs/model/routing.md#adaptive-routing). A
 // detour by a third group goes on by the decision of the switch where it enters that group: only there the load of
-// the links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was.
+// the links onward is known. Unordered packets are decided one by one, those of an ordered flow as its first was,
+// until the flow leaves a loaded way.
 //
 // An algorithm sees the graph, random draws that belong to the packet, and the load of ports through a view of what
 // that switch can know; it changes nothing. To add one called NAME, write core/route/NAME.cpp with `make_NAME`,
@@ -65,6 +66,12 @@ class Routing {
   virtual Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
   // At `query.source`, the switch where a detour enters a third group.
   virtual Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
+  // At the source switch: whether an ordered flow on that way should wait until nothing of it is under way and then
+  // choose anew (docs/model/routing.md#draining-a-flow).
+  virtual bool should_leave(const RouteQuery& /*query*/, const Way& /*current*/, PacketDraws& /*draws*/,
+                            const LoadView& /*load*/) const {
+    return false;
+  }
 };
 
 // What the simulator knows of a row of the registry; core/route/algorithms.hpp has all of them. An algorithm reads

@@ -146,6 +146,42 @@ TEST_CASE("adaptive routing carries adversarial traffic at least twice as fast a
   CHECK(end_ps["adaptive"] * 2 < end_ps["minimal"]);
 }
 
+// Every NIC of a group sends to the next group without a pause, so the one link between them fills and flows drain.
+TEST_CASE("flows that never pause leave a full link, and nothing overtakes while they do") {
+  std::map<std::string, std::uint64_t> end_ps;
+  for (const char* routing : {"minimal", "adaptive"}) {
+    SampleMachine machine;
+    machine.groups = 9;
+    machine.nodes = 16;
+    machine.global_links = 1;
+    machine.routing = routing;
+    Rig rig{machine};
+    const std::uint32_t nics = rig.dragonfly.nic_count();
+    for (std::uint32_t n = 0; n < 100; ++n) {
+      for (std::uint32_t source = 0; source < nics; ++source) {
+        rig.submit_at(n, transfer_between(source, (source + 16) % nics, 1 + (n * 4'099 + source * 577) % 20'000));
+      }
+    }
+    rig.engine.run(never);
+    CHECK(rig.network.at_rest());
+    CHECK(rig.network.credit_bytes_outstanding() == 0);
+    CHECK(rig.acknowledged_count == rig.transfers.size());
+    check_order_of_flows(rig);
+    end_ps[routing] = rig.engine.now().ps;
+  }
+  CHECK(end_ps["adaptive"] * 3 < end_ps["minimal"] * 2);
+}
+
+TEST_CASE("transfers to two end-points of a NIC are two flows") {
+  Rig rig{SampleMachine{}};
+  Transfer other = transfer_between(0, 31, 2'048);
+  other.flow = flow_limit - 1;
+  rig.submit_at(0, transfer_between(0, 31, 1'000'000));
+  rig.submit_at(1, other);
+  rig.engine.run(never);
+  CHECK(rig.outcomes[1].delivered_ps < rig.outcomes[0].delivered_ps);
+}
+
 // Window, links and switches carry one long transfer at the rate of the link.
 TEST_CASE("one long transfer across groups runs at the rate of the link") {
   Rig rig{SampleMachine{}};

@@ -126,6 +126,10 @@ void NicPorts::send(NicId nic) {
     const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
     if (chosen == no_class) return wait_for_class(nic, open);
     if (retry_ != nullptr && abandon(nic, chosen)) continue;
+    if (transfers_.parks(turns(nic, chosen).first)) {
+      take_turn(nic, chosen);
+      continue;
+    }
     Holds::Hold* hold = hold_of_front(nic, chosen);
     if (hold != nullptr && !holds_.may_send(*hold, links_.now_ps())) {
       hold_back(nic, chosen, *hold);
@@ -277,10 +281,7 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
   if (packet.kind == PacketKind::notice) return tell(pair, holds_.find(pair), interval_ps);
-  if (transfer.flow != none) {
-    Flow& flow = transfers_.flow(transfer.flow);
-    if (--flow.packets_in_flight == 0) flow.routed = false;
-  }
+  const std::uint32_t parked = transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow));
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
   const bool failed = transfer.failed;
@@ -291,7 +292,8 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
     if (hold != nullptr) Holds::acknowledged(*hold);
     tell(pair, hold, interval_ps);
   }
-  if (window_was_closed) send(nic);
+  if (parked != none) append_turn(nic, parked);
+  if (window_was_closed || parked != none) send(nic);
   if (complete && !failed) sink_->acknowledged(handle);
 }
 
@@ -399,9 +401,11 @@ void NicPorts::release(std::uint32_t index) {
   const std::uint32_t transfer_index = packets_[index].transfer;
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[transfer_index];
-  if (transfer.flow != none) {
-    Flow& flow = transfers_.flow(transfer.flow);
-    if (--flow.packets_in_flight == 0) flow.routed = false;
+  const std::uint32_t parked = transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow));
+  if (parked != none) {
+    append_turn(transfer.source, parked);
+    links_[links_.nic_port(transfer.source)].waiting = 1;
+    links_.wake(links_.nic_port(transfer.source), links_.now_ps());
   }
   const Pair pair{transfer.source, transfer.target, transfer.traffic_class};
   if (Holds::Hold* hold = holds_.find(pair)) Holds::acknowledged(*hold);

@@ -93,14 +93,26 @@ void Switches::route(Packet& packet, std::uint32_t first_port) {
   if (packet.place == 0 && !flow.routed) {
     flow.path = Path{};
     flow.routed = true;
+  } else if (packet.place == 0 && !flow.draining && should_leave(flow, transfer, packet.draw, here)) {
+    transfers_.drain(flow);
   }
-  if (flow.path.decide_at == packet.place) decide(flow.path, transfer, packet.draw, here);
+  if (flow.path.decide_at == packet.place) {
+    const Way way = decide(flow.path, transfer, packet.draw, here);
+    if (packet.place == 0) flow.way = way;
+  }
   // Behind the packet its path holds the way home.
   packet.path.switch_hops = flow.path.switch_hops;
   packet.path.decide_at = flow.path.decide_at == packet.place ? decided : flow.path.decide_at;
   for (std::uint32_t place = packet.place; place < most_switches; ++place) {
     packet.path.ports[place] = flow.path.ports[place];
   }
+}
+
+bool Switches::should_leave(const Flow& flow, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+  const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
+  if (query.source == query.target) return false;
+  PacketDraws draws{draw, 0};
+  return routing_->should_leave(query, flow.way, draws, loads_);
 }
 
 // A flow leaves a path that is out of use in the middle of its packets: those that are overtaken by that are late, and
@@ -114,21 +126,23 @@ bool Switches::is_left_behind(Packet& packet, Flow& flow) const {
   return false;
 }
 
-void Switches::decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+Way Switches::decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
   constexpr std::uint32_t other_draws = 0x9e3779b9;
   const Path before = path;
+  Way drawn_way;
   for (std::uint32_t again = 0; again < Manager::tries; ++again) {
     path = before;
-    lay_drawn(path, transfer, draw + again * other_draws, here);
-    if (!manager_->avoids(path, here, before.decide_at)) return;
+    drawn_way = lay_drawn(path, transfer, draw + again * other_draws, here);
+    if (!manager_->avoids(path, here, before.decide_at)) return drawn_way;
   }
   const Path drawn = path;
   path = before;
   const SwitchId target = dragonfly_.switch_of(transfer.target);
   if (!manager_->lay_what_is_left(path, here, target, dragonfly_.port_of(transfer.target))) path = drawn;
+  return drawn_way;
 }
 
-void Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+Way Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
   const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
   Way way;
   way.via = query.target;
@@ -137,6 +151,7 @@ void Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t
     way = path.decide_at == 0 ? routing_->choose(query, draws, loads_) : routing_->go_on(query, draws, loads_);
   }
   lay(path, dragonfly_, query.source, query.target, query.target_port, way);
+  return way;
 }
 
 void Switches::forward_acknowledgement(std::uint32_t input, std::uint32_t index) {

@@ -1,25 +1,33 @@
-// The transfers under way, and the flows that ordered ones form: one for each (source, target, class) that has any.
+// The transfers under way, and the flows that ordered ones form: one for each (source, target, end-point, class) that
+// has any.
 // A flow keeps its path until none of its packets is in flight, and sends its transfers one after the other; as
-// every queue on the path is first-in first-out, they arrive in order.
+// every queue on the path is first-in first-out, they arrive in order. A flow that is to leave a loaded path sends
+// nothing until then (docs/model/routing.md#draining-a-flow).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/contract/network.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/pool.hpp"
+#include "core/network/packet/qos.hpp"
 #include "core/network/packet/shared_pool.hpp"
 #include "core/unit/key_table.hpp"
 
 namespace dryfly::fabric {
 
 struct Flow {
+  std::uint64_t name = 0;
   Path path;
+  Way way;  // that the path begins with
   bool routed = false;
+  bool draining = false;                // sends nothing until none of its packets is in flight
   std::uint32_t transfers = 0;          // not yet acknowledged
   std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
   std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
+  std::uint32_t parked = none;          // transfer whose turn came while the flow was draining
   // With retries only, in packets: sent ever, and taken by the target.
   std::uint32_t sent = 0;
   std::uint32_t expected = 0;
@@ -50,6 +58,26 @@ class Transfers {
 
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
+  void drain(Flow& flow) {
+    flow.draining = true;
+    ++draining_;
+  }
+  // Whether the transfer, whose turn it is, has to wait until its flow has drained.
+  bool parks(std::uint32_t index) {
+    if (draining_ == 0 || transfers_[index].flow == none) return false;
+    Flow& flow = flows_[transfers_[index].flow];
+    if (flow.draining) flow.parked = index;
+    return flow.draining;
+  }
+  // One packet of the flow less is in flight. Returns a transfer that may take its turn again; `none`.
+  std::uint32_t left_fabric(Flow& flow) {
+    if (--flow.packets_in_flight > 0) return none;
+    flow.routed = false;
+    if (!flow.draining) return none;
+    flow.draining = false;
+    --draining_;
+    return std::exchange(flow.parked, none);
+  }
   void fetch(std::uint32_t index) const { transfers_.fetch(index); }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
@@ -62,7 +90,7 @@ class Transfers {
     transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
         static_cast<std::uint32_t>(packets);
     if (asked.ordered) {
-      transfer.flow = flow_of(transfer);
+      transfer.flow = flow_of(name_of_flow(asked, traffic_class));
       ++flows_[transfer.flow].transfers;
     }
     return index;
@@ -71,7 +99,7 @@ class Transfers {
   void close(std::uint32_t index) {
     const OpenTransfer& transfer = transfers_[index];
     if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
-      flow_numbers_.erase(*flow_numbers_.find(name_of_flow(transfer)));
+      flow_numbers_.erase(*flow_numbers_.find(flows_[transfer.flow].name));
       flows_.give_back(transfer.flow);
     }
     transfers_.give_back(index);
@@ -79,16 +107,19 @@ class Transfers {
 
  private:
   // NICs are fewer than 2^24, see Links.
-  static std::uint64_t name_of_flow(const OpenTransfer& transfer) {
-    return (static_cast<std::uint64_t>(transfer.traffic_class) << 56) |
-           (static_cast<std::uint64_t>(transfer.source.value) << 28) | transfer.target.value;
+  static std::uint64_t name_of_flow(const Transfer& asked, std::uint32_t traffic_class) {
+    static_assert(most_classes <= 16);
+    DRYFLY_CHECK(asked.flow < flow_limit);
+    return static_cast<std::uint64_t>(asked.flow) << 52 | static_cast<std::uint64_t>(traffic_class) << 48 |
+           static_cast<std::uint64_t>(asked.source.value) << 24 | asked.target.value;
   }
 
-  std::uint32_t flow_of(const OpenTransfer& transfer) {
-    std::uint32_t& flow = flow_numbers_[name_of_flow(transfer)].value;
+  std::uint32_t flow_of(std::uint64_t name) {
+    std::uint32_t& flow = flow_numbers_[name].value;
     if (flow == none) {
       flow = flows_.take();
       flows_[flow] = Flow{};
+      flows_[flow].name = name;
     }
     return flow;
   }
@@ -99,6 +130,7 @@ class Transfers {
 
   SharedPool<OpenTransfer> transfers_;
   Pool<Flow> flows_;
+  std::uint32_t draining_ = 0;  // flows
   KeyTable<FlowNumber> flow_numbers_;
 };
 
