@@ -173,7 +173,9 @@ def _unpack(package: bytes, target: Path) -> None:
         if name.startswith("data.tar"):
             content = io.BytesIO(package[place + 60 : place + 60 + size])
             with tarfile.open(fileobj=content) as archive:
-                archive.extractall(target, filter="tar")
+                if hasattr(tarfile, "tar_filter"):  # Python 3.11.4 and newer
+                    archive.extraction_filter = tarfile.tar_filter
+                archive.extractall(target)
         place += 60 + size + size % 2
 
 
