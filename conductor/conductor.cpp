@@ -155,9 +155,9 @@ void Conductor::start_all() {
 }
 
 void Conductor::end_all() {
-  // Beside other traffic, how far the network has come depends on when the conductor looked, so it goes on to an
-  // instant that the ranks' ends give.
-  if (job_.has_company()) clock_.run_network(job_.end_of(clock_, ranks_), false);
+  // How far the network has come depends on when the conductor looked, so it goes on to an instant that the ranks' ends
+  // give.
+  clock_.run_network(job_.end_of(clock_, ranks_), false);
   clock_.end();
   headway_.end();
   batons_.end();

@@ -47,6 +47,28 @@ CallMode mode_now() {
 
 void set_mode() { dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode_now()), std::memory_order_relaxed); }
 
+void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t now, std::uint64_t bytes) {
+  wire::RankPage& page = *dryfly_self.page;
+  wire::CallProfile& profile = page.profile[index];
+  ++profile.count;
+  profile.bytes += bytes;
+  profile.time_ps += now - entered_ps;
+  --ledger.active_in[static_cast<std::uint32_t>(mode)];
+  set_mode();
+  if (calls_are_recorded()) {
+    record_call(
+        {entered_ps, now, dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps, bytes, index});
+  }
+  if (ledger.active.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  const std::uint64_t inside = now - ledger.changed_ps;
+  std::uint64_t waited = dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps;
+  if (waited > inside) waited = inside;
+  page.times.waiting_ps += waited;
+  page.times.communicating_ps += inside - waited;
+  ledger.changed_ps = now;
+  page.call_index.store(0, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void open_ledger(bool concurrent_calls_allowed) {
@@ -79,26 +101,12 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
 
 void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes) {
   const Lock lock;
-  wire::RankPage& page = *dryfly_self.page;
-  const std::uint64_t now = instant();
-  wire::CallProfile& profile = page.profile[index];
-  ++profile.count;
-  profile.bytes += bytes;
-  profile.time_ps += now - entered_ps;
-  --ledger.active_in[static_cast<std::uint32_t>(mode)];
-  set_mode();
-  if (calls_are_recorded()) {
-    record_call(
-        {entered_ps, now, dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps, bytes, index});
-  }
-  if (ledger.active.fetch_sub(1, std::memory_order_relaxed) != 1) return;
-  const std::uint64_t inside = now - ledger.changed_ps;
-  std::uint64_t waited = dryfly_self.waited_ps.load(std::memory_order_relaxed) - ledger.waited_ps;
-  if (waited > inside) waited = inside;
-  page.times.waiting_ps += waited;
-  page.times.communicating_ps += inside - waited;
-  ledger.changed_ps = now;
-  page.call_index.store(0, std::memory_order_relaxed);
+  close_call(index, mode, entered_ps, instant(), bytes);
+}
+
+void leave_last_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps) {
+  const Lock lock;
+  close_call(index, mode, entered_ps, entered_ps, 0);
 }
 
 void note_call(std::uint32_t index) {

@@ -21,6 +21,10 @@ void open_ledger(bool concurrent_calls_allowed);
 std::uint64_t enter_call(std::uint32_t index, rank::CallMode mode);
 void leave_call(std::uint32_t index, rank::CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes);
 
+// The same for the call that ends the run: virtual time ends where it began. How long the rank then serves others
+// depends on when the host sees that all have come.
+void leave_last_call(std::uint32_t index, rank::CallMode mode, std::uint64_t entered_ps);
+
 // Adds a call to the profile that took no virtual time (MPI_Init, before the run).
 void note_call(std::uint32_t index);
 

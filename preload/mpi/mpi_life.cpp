@@ -140,7 +140,7 @@ void end_run(Call by, CallMode mode, void (*wait)()) {
   const auto index = static_cast<std::uint32_t>(by);
   const std::uint64_t entered = enter_call(index, mode);
   wait();
-  leave_call(index, mode, entered, 0);
+  leave_last_call(index, mode, entered);
   close_call_record();
   close_compute();
   set_phase(Phase::ended);

@@ -26,6 +26,38 @@ def test_repeated_runs_are_equal(name: str, dryfly: Dryfly, programs: Programs) 
     assert len({run.results["virtual_time_s"] for run in runs}) == 1
 
 
+# Each has something under way when the last rank comes to its end: credits on the links, or peers in shared memory.
+@pytest.mark.parametrize(
+    ("nodes", "ppn", "on_node", "program"),
+    [(16, 1, "provider", ("alltoall.c", "bytes=65536")), (2, 2, "shared", ("p2p.c",))],
+)
+def test_repeated_runs_record_the_same_to_the_byte(
+    nodes: int,
+    ppn: int,
+    on_node: str,
+    program: tuple[str, ...],
+    dryfly: Dryfly,
+    programs: Programs,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    source, *arguments = program
+    path = programs.micro(source) if arguments else programs.check(source)
+    recorded = []
+    for number in range(6):
+        if number == 3:
+            request.getfixturevalue("hogs")
+        folder = tmp_path / str(number)
+        placement = ("-N", str(nodes), "--ppn", str(ppn), "--on-node", on_node)
+        command = ("run", "--machine", "testbed", *placement, "--compute", "none", "--record", folder)
+        dryfly(*command, "--", path, *arguments, limit_s=120).succeeded()
+        recorded.append({table.name: table.read_bytes() for table in folder.glob("*.parquet")})
+    assert {"links.parquet", "calls.parquet"} <= recorded[0].keys()
+    for tables in recorded[1:]:
+        assert tables.keys() == recorded[0].keys()
+        assert [name for name, table in tables.items() if table != recorded[0][name]] == []
+
+
 @pytest.mark.slow
 def test_other_load_on_the_box_changes_nothing(
     dryfly: Dryfly, programs: Programs, request: pytest.FixtureRequest
