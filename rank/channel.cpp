@@ -85,6 +85,8 @@ void Channel::start() {
 int Channel::end() {
   if (!baton_.is_used() && polls_.jump_to_event()) return 0;
   gate_.stop(GateKind::end, far_future);
+  self_->has_acted.store(0, std::memory_order_relaxed);
+  polls_.acted();  // the test behind this gate looks once and does not wait
   if (attachment_.page->all_ended.load(std::memory_order_acquire) != 0) return 1;
   if (!baton_.is_used()) polls_.jump_to_event();
   return 0;

@@ -111,18 +111,10 @@ struct Status {
   long words[16];  // larger than any MPI_Status
 };
 
-// Waits until every rank has come to its end, and lets the library serve them meanwhile.
+// Waits until every rank has come to its end, and lets the library serve them meanwhile: it is asked for a request that
+// nothing but we completes. That needs no communicator, and unlike a probe no command, which would look as if something
+// came of it where the others are in a deadlock.
 void pass_end_gate() {
-  const Constants& mpi = constants();
-  while (dryfly_self.gate(GateKind::end) == 0) {
-    int flag = 0;
-    Status status;
-    pmpi("Iprobe", mpi.any_source, mpi.any_tag, mpi.comm_world, &flag, &status);
-  }
-}
-
-// The same without a communicator: the library is asked for a request that nothing but we completes.
-void pass_end_gate_without_world() {
   long request = 0;
   int flag = 0;
   Status status;
@@ -136,10 +128,10 @@ void pass_end_gate_without_world() {
 }
 
 // Closes the accounts. Virtual time is over after this.
-void end_run(Call by, CallMode mode, void (*wait)()) {
+void end_run(Call by, CallMode mode) {
   const auto index = static_cast<std::uint32_t>(by);
   const std::uint64_t entered = enter_call(index, mode);
-  wait();
+  pass_end_gate();
   leave_last_call(index, mode, entered);
   close_call_record();
   close_compute();
@@ -152,11 +144,11 @@ void close_kept_session() {
 
 // Leaves virtual time, and then the library.
 template <typename Finalise>
-int finalise_rank(Call by, void (*wait)(), Finalise finalise) {
+int finalise_rank(Call by, Finalise finalise) {
   const Nesting nesting;
   if (phase() == Phase::running) {
     observe_compute(Observation::end_of_gap);
-    end_run(by, CallMode::testing, wait);
+    end_run(by, CallMode::testing);
     set_mode(CallMode::outside);
   }
   const int status = finalise();
@@ -174,7 +166,7 @@ void end_with_process() {
     return;
   }
   const Nesting nesting;
-  end_run(Call::Session_finalize, CallMode::testing, pass_end_gate_without_world);
+  end_run(Call::Session_finalize, CallMode::testing);
   --dryfly_self.page->profile[static_cast<std::uint32_t>(Call::Session_finalize)]
         .count;  // the program has not called it
   set_mode(CallMode::outside);
@@ -235,8 +227,7 @@ int own_session_finalize(long* session) {
   const bool last = sessions.fetch_sub(1, std::memory_order_relaxed) == 1;
   if (!within_run()) return pmpi("Session_finalize", session);
   if (last && world.load(std::memory_order_relaxed) == World::closed) {
-    return finalise_rank(Call::Session_finalize, pass_end_gate_without_world,
-                         [&] { return pmpi("Session_finalize", session); });
+    return finalise_rank(Call::Session_finalize, [&] { return pmpi("Session_finalize", session); });
   }
   const int status = call_within_run(Call::Session_finalize, [&] { return pmpi("Session_finalize", session); });
   if (last && exiting.load(std::memory_order_relaxed)) end_with_process();
@@ -248,7 +239,7 @@ int own_finalize() {
   if (within_run() && sessions.load(std::memory_order_relaxed) != 0) {
     return call_within_run(Call::Finalize, [] { return pmpi("Finalize"); });
   }
-  return finalise_rank(Call::Finalize, pass_end_gate, [] { return pmpi("Finalize"); });
+  return finalise_rank(Call::Finalize, [] { return pmpi("Finalize"); });
 }
 
 int own_abort(long communicator, int code) {

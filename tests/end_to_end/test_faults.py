@@ -46,6 +46,17 @@ def test_a_deadlock_names_each_ranks_call(
         assert f"rank {rank} on t{node}: MPI_Recv" in errors
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+def test_a_rank_that_has_come_to_its_end_hides_no_deadlock(start: Start, on_node: str, mpi: str) -> None:
+    where = ("-N", "2", "--ppn", "2", "--on-node", on_node, "--mpi", mpi)
+    run = start(*where, "--compute", "none", "--", MISBEHAVE, "end")
+    status, _, errors = run.end(timeout=30)
+    assert status == 3, errors
+    assert "rank 1 on t0: MPI_Finalize" in errors
+    assert "rank 2 on t1: MPI_Recv" in errors
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_dryfly_ends_everything(start: Start, number: signal.Signals) -> None:
     run = start("-N", "3", "--compute", "none", "--", MISBEHAVE, "hang")

@@ -125,6 +125,33 @@ for options, how in (({"compute": "measured"}, {"cache": "cache"}), ({}, {"paral
         assert part in line
 
 
+def test_a_kept_result_is_not_taken_when_a_header_of_the_program_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "app.c").write_text(
+        '#include <mpi.h>\n#include "turns.h"\nint main(int c, char** v) { MPI_Init(&c, &v);\n'
+        "for (int i = 0; i < TURNS; ++i) MPI_Barrier(MPI_COMM_WORLD);\nreturn MPI_Finalize(); }\n",
+        encoding="utf-8",
+    )
+    ran = _python(
+        """
+import dryfly
+from pathlib import Path
+
+def count(turns: int) -> int:
+    Path("turns.h").write_text(f"#define TURNS {turns}\\n", encoding="utf-8")
+    case = dryfly.Case(program=("app.c",), ranks=2, compute="none")
+    (result,) = dryfly.sweep([case], cache="cache")
+    return result.messages
+
+first, more = count(1), count(5)
+assert more == 5 * first, (first, more)
+assert count(1) == first
+print("ended")
+""",
+        tmp_path,
+    )
+    assert ran.stdout.endswith("ended\n"), ran.stderr
+
+
 def test_the_example_of_a_sweep_prints_a_row_for_each_case() -> None:
     script = Path(__file__).parents[2] / "docs" / "tutorial" / "sweep.py"
     done = subprocess.run(

@@ -151,6 +151,20 @@ def _check_script(path: Path) -> str:
     return f"a script for {words[0]}: its MPI is checked when it is loaded"
 
 
+def included(source: Path, *, mpi: MpiLibrary) -> list[Path]:
+    """The headers that a source file includes, but the system's; none for Fortran, or where the compiler cannot say."""
+    name = _SOURCES.get(source.suffix)
+    wrapper = mpi.wrapper(name) if name is not None and name != "mpifort" else None
+    if wrapper is None:
+        return []
+    command = [str(wrapper), "-MM", f"-I{include_folder()}", str(source)]
+    listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        return []
+    words = listed.stdout.replace("\\\n", " ").partition(":")[2].split()
+    return sorted(Path(word) for word in words if Path(word) != source)
+
+
 def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
     wrapper_name = _SOURCES[source.suffix]
     wrapper = mpi.wrapper(wrapper_name)

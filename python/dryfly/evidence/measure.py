@@ -7,13 +7,13 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dryfly.base.errors import RunError, UserError
+from dryfly.base.folder import RunFolder
 from dryfly.base.paths import GENERATOR, native, programs_folder
 from dryfly.case.bind import bind
 from dryfly.case.case import Case
@@ -78,9 +78,10 @@ def measure(
 def _run_program(measurement: Measurement, case: Case, entry: Entry, timeout_s: float | None) -> Figures:
     program = str(programs_folder() / "micro" / f"{measurement.program}.c")
     case = replace(case, program=(program, *measurement.arguments))
-    with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
+    with RunFolder() as made:
+        folder = made.path
         if measurement.faults:
-            case = with_files(replace(case, faults={"flap": measurement.faults}), Path(folder))
+            case = with_files(replace(case, faults={"flap": measurement.faults}), folder)
         record, trace = (None if path is None else str(path) for path in (entry.record, entry.trace))
         command = command_line(case, Runner(quiet=True, timeout_s=timeout_s, record=record, trace=trace))
         output = _output_of(command, measurement.name, environment_of(case))
@@ -96,10 +97,11 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     """Without processes: of the case its spec counts."""
     bound = bind(case)
     figures: Figures = {}
-    with tempfile.TemporaryDirectory(prefix="dryfly-reproduce-") as folder:
-        spec = Path(folder) / "spec"
+    with RunFolder() as made:
+        folder = made.path
+        spec = folder / "spec"
         spec.write_text(bound.spec, encoding="utf-8")
-        arguments = [*measurement.arguments, *_where(measurement, bound.machine, Path(folder))]
+        arguments = [*measurement.arguments, *_where(measurement, bound.machine, folder)]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")
         for size in measurement.sizes:

@@ -159,7 +159,7 @@ def _time_table(result: Json) -> Grid:
         lines.append((name, _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}"))
     ended = [result["virtual_time_s"] - sum(split[who][f"{name}_s"] for name in _PARTS) for who in ("mean", "slowest")]
     if max(ended) / total >= _SHARE_SHOWN:  # of the time after a rank's MPI_Finalize, until the last one's
-        mean, slowest = ended
+        mean, slowest = (max(0.0, part) for part in ended)
         lines.append(("finished", _time(mean), f"{mean / total:.1%}", _time(slowest), f"{slowest / total:.1%}"))
     return Grid(heads=heads, rows=lines, indent="  ")
 

@@ -14,7 +14,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,10 +25,12 @@ from dryfly import __version__
 from dryfly.apps import solver
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
+from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of, starter_of
 from dryfly.case.case import Case
+from dryfly.mpi.libraries import MpiLibrary
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.study.kept import Entry
 
@@ -72,13 +73,16 @@ class Trial:
             "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
             "flags": [case.provider, case.launcher],
-            "sources": [_file_hash(path) for path in self.sources],
+            "sources": [_file_hash(path) for path in self._all_sources(library)],
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
+
+    def _all_sources(self, library: MpiLibrary) -> list[Path]:
+        return [path for source in self.sources for path in (source, *program.included(source, mpi=library))]
 
     def line(self, json_file: Path, record_folder: Path | None) -> list[str]:
         record, trace = (None if path is None else str(path) for path in (record_folder, self.entry.trace))
@@ -151,8 +155,8 @@ class _Run:
     def __init__(self, trial: Trial, mask: set[signal.Signals]) -> None:
         """`mask`: of the signals that the run does not get."""
         self.trial = trial
-        self._folder = tempfile.TemporaryDirectory(prefix="dryfly-trial-")
-        base = Path(self._folder.name)
+        self._folder = RunFolder()
+        base = self._folder.path
         self._json = base / "run.json"
         self._record = trial.entry.record or (base / "record" if trial.recorded else None)
         self._started = time.monotonic()
@@ -182,7 +186,7 @@ class _Run:
         status = self.process.wait()
         if self.trial.case.skip_numerics and status == solver.NOT_SOLVED and self._json.is_file():
             status = 0  # without numerics nothing is solved; the times are what the run was for
-        base = Path(self._folder.name)
+        base = self._folder.path
         output, said = ((base / name).read_text(errors="replace") for name in ("stdout", "stderr"))
         result: Result = {"status": status, "output": output, "wall_time_s": round(time.monotonic() - self._started, 2)}
         result["failure"] = _failure(status, said)
@@ -206,7 +210,7 @@ class _Run:
                 self.process.kill()
                 self.process.wait()
         os.close(self.pidfd)
-        self._folder.cleanup()
+        self._folder.remove()
 
 
 def _failure(status: int, said: str) -> str:

@@ -1,4 +1,4 @@
-/* misbehave HOW: rank 1 dies, leaves, aborts or never answers after all ranks have met once. */
+/* misbehave HOW: rank 1 dies, leaves, aborts, comes to its end or never answers after all ranks have met once. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     if (strcmp(how, "segv") == 0) raise(SIGSEGV);
     if (strcmp(how, "exit") == 0) _Exit(7);
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 42);
+    if (strcmp(how, "end") == 0) return MPI_Finalize();
   }
   int nothing;
   if (strcmp(how, "hang") == 0)
