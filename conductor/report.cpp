@@ -156,6 +156,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("dropped_gaps_ns", times.dropped_gaps_ns);
     json.member("replay_mismatches", times.replay_mismatches);
     json.member("announced_work", times.announced_work);
+    json.member("software_ps", times.software_ps);
+    json.member("software_assumed_ps", times.software_assumed_ps);
     json.member("several_threads", times.several_threads);
     json.member("messages_sent", tally.sent_by(rank.id).messages);
     json.member("bytes_sent", tally.sent_by(rank.id).bytes);

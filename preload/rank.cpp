@@ -14,7 +14,7 @@
 
 extern "C" {
 __attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{
-    dryfly::wire::version, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, {}};
+    dryfly::wire::version, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, {}, {}};
 }
 
 namespace dryfly::preload {

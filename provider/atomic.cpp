@@ -126,6 +126,7 @@ wire::CommandKind kind_of(Form form) {
 ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  session.channel().boundary(rank::Boundary::atomic, 0);
   constexpr std::uint64_t known = transmit_flags | FI_MORE;
   if ((call.flags & ~known) != 0) {
     log("atomic: flags 0x%llx are not offered", static_cast<unsigned long long>(call.flags & ~known));

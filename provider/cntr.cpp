@@ -22,6 +22,7 @@ std::uint64_t read(fid_cntr* fid) {
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.value;
+  session.channel().boundary(rank::Boundary::counter, 0);
   session.channel().polls().settle();  // the value must not depend on how far the simulator happens to be
   const bool delivered = progress(session);
   session.state().news.seen(counter.outlet, 0);

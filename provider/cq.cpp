@@ -45,6 +45,11 @@ void take_one(CompletionQueue& queue) {
   process().news.seen(queue.outlet, queue.size());
 }
 
+rank::Boundary what_it_is(const Completion& completion) {
+  if ((completion.flags & FI_RECV) != 0) return rank::Boundary::arrived;
+  return (completion.flags & FI_SEND) != 0 ? rank::Boundary::sent : rank::Boundary::done;
+}
+
 // At most one entry a call, however many the caller has room for: how many are here already depends on how far the
 // simulator happens to be, and the caller would act on several before it pays for the next.
 // Entries in front of an error come first; the error then has to be fetched with fi_cq_readerr.
@@ -65,6 +70,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
+  session.channel().found(what_it_is(completion), completion.length);
   take_one(queue);
   session.channel().polls().begin_free_polls();
   const wire::HostCosts& costs = session.channel().costs();
@@ -97,6 +103,7 @@ ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sourc
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
   if (queue.one != &queue) return -FI_EAGAIN;
+  session.channel().boundary(rank::Boundary::poll, 0);
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
   const bool delivered = progress(session);
   if (queue.size() == 0) empty_poll(session, delivered);

@@ -44,6 +44,7 @@ bool restricted(const Session& session, const Endpoint& endpoint, const MemoryCa
 ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  session.channel().boundary(call.is_read ? rank::Boundary::read : rank::Boundary::write, call.length);
   constexpr std::uint64_t known = transmit_flags | FI_MORE;
   if ((call.flags & ~known) != 0) {
     log("RMA: flags 0x%llx are not offered", static_cast<unsigned long long>(call.flags & ~known));

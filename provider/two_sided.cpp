@@ -114,11 +114,18 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
   return 0;
 }
 
+rank::Boundary boundary_of(const wire::SegmentHeader& header, const SendCall& call) {
+  if (call.inject) return rank::Boundary::inject;
+  if (call.length <= header.inline_max) return rank::Boundary::send_short;
+  return call.length <= header.eager_max ? rank::Boundary::send_eager : rank::Boundary::send_long;
+}
+
 }  // namespace
 
 ssize_t send(Endpoint& endpoint, const SendCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  session.channel().boundary(boundary_of(session.channel().header(), call), call.length);
   if ((call.flags & ~known_send_flags) != 0) return bad_flags("send", call.flags & ~known_send_flags);
   rank::Channel& channel = session.channel();
   const bool inject = call.inject || (call.flags & FI_INJECT) != 0;
@@ -151,11 +158,13 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
 ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
+  const bool peeks = (call.flags & FI_PEEK) != 0;
+  session.channel().boundary(peeks ? rank::Boundary::peek : rank::Boundary::receive, 0);
   if ((call.flags & ~known_receive_flags) != 0) return bad_flags("receive", call.flags & ~known_receive_flags);
   if ((call.tag & ~tag_mask & ~call.ignore) != 0) return -FI_EINVAL;
   const bool claims = (call.flags & FI_CLAIM) != 0;
   const bool discards = (call.flags & FI_DISCARD) != 0;
-  if ((call.flags & FI_PEEK) != 0) {
+  if (peeks) {
     if (claims && discards) return bad_flags("FI_PEEK", FI_CLAIM | FI_DISCARD);
     return peek(session, endpoint, call);
   }

@@ -1,6 +1,6 @@
 # What `pip install .` puts into the Python package: the simulator's programs and libraries, and the data files.
 # The root CMakeLists.txt includes this last; a part that is not built is left out.
-foreach(target dryfly_conductor_app dryfly-launch dryfly_generator_app)
+foreach(target dryfly_conductor_app dryfly-launch dryfly_generator_app dryfly_count_app)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION dryfly/_native COMPONENT python)
   endif()
@@ -16,7 +16,7 @@ endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro
-        ${CMAKE_SOURCE_DIR}/programs/benchmark
+        ${CMAKE_SOURCE_DIR}/programs/benchmark ${CMAKE_SOURCE_DIR}/programs/measure
         DESTINATION dryfly/programs
         COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.h")
 # What programs include.

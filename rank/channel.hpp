@@ -42,6 +42,18 @@ class Channel {
   // Moves the rank's clock forward by what a call costs.
   void charge(std::uint64_t ps) { self_->set_clock(self_->now() + ps); }
 
+  // The rank has come to a boundary (rank/software.hpp), which charges what the MPI library did since the last one.
+  void boundary(Boundary at, std::uint64_t bytes) {
+    const std::uint64_t ps = self_->software.reach(at, bytes, self_->mode() != CallMode::testing);
+    if (ps != 0) charge(ps);
+    self_->software.leave(at, bytes);
+  }
+  // What a poll has found, for the interval that begins with it.
+  void found(Boundary what, std::uint64_t bytes) {
+    self_->software.leave(what, bytes);
+    if (const auto tell = self_->software.found_something.load(std::memory_order_relaxed); tell != nullptr) tell();
+  }
+
   // Appends the command, stamped with now(), and publishes the clock. `payload` may be null; with
   // command_flag::payload_inline it is copied behind the record (length bytes). Waits when the ring is full.
   void push(wire::Command& command, const void* payload);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rank/common_pages.hpp"
+#include "rank/software.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::rank {
@@ -46,6 +47,7 @@ struct Self {
   // Filled in by the preload: memory of the MPI library that is the same in most ranks
   // (preload/memory/first_requests.hpp).
   CommonPages first_requests;
+  Software software;
 
   std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
   void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }

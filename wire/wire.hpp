@@ -131,13 +131,15 @@ inline constexpr std::uint32_t call_profile_count = 512;
 // Where the rank's virtual time went; waiting + communicating + computing = now since the start.
 struct RankTimes {
   std::uint64_t computing_ps;
-  std::uint64_t waiting_ps;         // inside MPI, clock moved forward by waiting
-  std::uint64_t communicating_ps;   // inside MPI, the rest
-  std::uint64_t dropped_gaps_ns;    // measured CPU time below the threshold, not counted
-  std::uint64_t measured_ns;        // measured CPU time that was counted
-  std::uint64_t replay_mismatches;  // replay: points at which the recording did not fit the program
-  std::uint64_t announced_work;     // calls of dryfly_work that took time
-  std::uint64_t several_threads;    // 1: MPI was called while there were several threads; nothing repeats exactly
+  std::uint64_t waiting_ps;           // inside MPI, clock moved forward by waiting
+  std::uint64_t communicating_ps;     // inside MPI, the rest
+  std::uint64_t dropped_gaps_ns;      // measured CPU time below the threshold, not counted
+  std::uint64_t measured_ns;          // measured CPU time that was counted
+  std::uint64_t replay_mismatches;    // replay: points at which the recording did not fit the program
+  std::uint64_t announced_work;       // calls of dryfly_work that took time
+  std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)
+  std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
+  std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
 inline constexpr std::uint32_t nudge_bits = 8;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "preload/clock/software.hpp"
 #include "preload/clock/threads.hpp"
 #include "preload/mpi/call_names.hpp"
 #include "preload/mpi/call_record.hpp"
@@ -91,7 +92,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
     ledger.changed_ps = now;
     ledger.waited_ps = dryfly_self.waited_ps.load(std::memory_order_relaxed);
   }
-  ledger.active.fetch_add(1, std::memory_order_relaxed);
+  if (ledger.active.fetch_add(1, std::memory_order_relaxed) == 0) begin_software(index);
   ++ledger.active_in[static_cast<std::uint32_t>(mode)];
   set_mode();
   page.call_index.store(index + 1, std::memory_order_relaxed);
@@ -101,6 +102,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
 
 void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes) {
   const Lock lock;
+  if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
   close_call(index, mode, entered_ps, instant(), bytes);
 }
 

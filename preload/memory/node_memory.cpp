@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "preload/clock/software.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
 
@@ -45,13 +46,21 @@ void charge(std::size_t bytes) {
   dryfly_self.now_ps.fetch_add(header.copy_ps + bytes * header.copy_ps_per_kib / 1024, std::memory_order_relaxed);
 }
 
+void charge_copy(const void* target, const void* source, std::size_t bytes) {
+  if (lies_in_node_memory(target) || lies_in_node_memory(source)) {
+    charge(bytes);
+  } else {
+    charge_copied(bytes);
+  }
+}
+
 void* watched_memcpy(void* target, const void* source, std::size_t bytes) {
-  if (lies_in_node_memory(target) || lies_in_node_memory(source)) charge(bytes);
+  charge_copy(target, source, bytes);
   return memcpy(target, source, bytes);
 }
 
 void* watched_memmove(void* target, const void* source, std::size_t bytes) {
-  if (lies_in_node_memory(target) || lies_in_node_memory(source)) charge(bytes);
+  charge_copy(target, source, bytes);
   return memmove(target, source, bytes);
 }
 
@@ -143,23 +152,24 @@ void put(std::uintptr_t slot, std::uintptr_t function) {
   *reinterpret_cast<std::uintptr_t*>(slot) = function;
 }
 
-void replace(const Tables& tables, const ElfW(Rela) * entry, std::size_t bytes, const Replacement (&wanted)[5]) {
+void replace(const Tables& tables, const ElfW(Rela) * entry, std::size_t bytes, const Replacement* wanted,
+             std::size_t count) {
   const ElfW(Rela)* end = entry + bytes / sizeof(ElfW(Rela));
   for (; entry != nullptr && entry != end; ++entry) {
     const auto symbol = ELF64_R_SYM(entry->r_info);
     if (symbol == 0 || entry->r_addend != 0) continue;
     const char* name = tables.names + tables.symbols[symbol].st_name;
-    for (const Replacement& each : wanted) {
-      if (strcmp(name, each.name) == 0) put(tables.base + entry->r_offset, each.function);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (strcmp(name, wanted[i].name) == 0) put(tables.base + entry->r_offset, wanted[i].function);
     }
   }
 }
 
-// Of the object in which the address lies.
+// Of the object in which the address lies, and of the part that Open MPI keeps its datatypes in.
 int look_into(dl_phdr_info* object, std::size_t, void* data) {
   const auto address = *static_cast<std::uintptr_t*>(data);
   const ElfW(Dyn)* dynamic = nullptr;
-  bool found = false;
+  bool found = object->dlpi_name != nullptr && strstr(object->dlpi_name, "/libopen-pal") != nullptr;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const auto& part = object->dlpi_phdr[i];
     const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
@@ -175,10 +185,12 @@ int look_into(dl_phdr_info* object, std::size_t, void* data) {
       {"munmap", reinterpret_cast<std::uintptr_t>(watched_munmap)},
   };
   const Tables tables = tables_of(object->dlpi_addr, dynamic);
-  if (tables.symbols == nullptr || tables.names == nullptr) return 1;
-  replace(tables, tables.calls, tables.calls_bytes, wanted);
-  replace(tables, tables.data, tables.data_bytes, wanted);
-  return 1;
+  if (tables.symbols == nullptr || tables.names == nullptr) return 0;
+  constexpr std::size_t copies = 2;  // without memory of the node only these
+  const std::size_t count = nodes_share_memory() ? sizeof wanted / sizeof wanted[0] : copies;
+  replace(tables, tables.calls, tables.calls_bytes, wanted, count);
+  replace(tables, tables.data, tables.data_bytes, wanted, count);
+  return 0;
 }
 
 }  // namespace
@@ -194,9 +206,9 @@ bool nodes_share_memory() {
   return answer != 0;
 }
 
-void watch_node_memory() {
+void watch_copies() {
   static std::atomic<bool> done{false};
-  if (!nodes_share_memory() || done.exchange(true)) return;
+  if ((!nodes_share_memory() && !software_is_charged()) || done.exchange(true)) return;
   auto address = reinterpret_cast<std::uintptr_t>(find_pmpi("Recv"));
   dl_iterate_phdr(look_into, &address);
 }

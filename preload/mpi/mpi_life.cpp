@@ -13,6 +13,7 @@
 
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/software.hpp"
 #include "preload/export.hpp"
 #include "preload/launcher_line.hpp"
 #include "preload/memory/first_requests.hpp"
@@ -57,6 +58,7 @@ void begin_run(Call by, bool thread_multiple) {
   open_ledger(thread_multiple);
   open_compute();
   open_call_record();
+  open_software();
   begin_gap();
 }
 
@@ -68,7 +70,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   require_expected_mpi();
   become_rank();
   wish_for_nic();
-  watch_node_memory();
+  watch_copies();
   set_mode(CallMode::outside);
   tell_launcher("initialised");
   const int status = initialise();
@@ -134,6 +136,7 @@ void end_run(Call by, CallMode mode) {
   pass_end_gate();
   leave_last_call(index, mode, entered);
   close_call_record();
+  close_software();
   close_compute();
   set_phase(Phase::ended);
 }

@@ -9,6 +9,7 @@ from dryfly.base.errors import UserError
 
 CONDUCTOR = "dryfly-conductor"
 LAUNCHER = "dryfly-launch"
+COUNTER = "dryfly-count"
 PROVIDER = "libcxi-fi.so"
 NODE_PROVIDER = "linkx/libshm-fi.so"
 PRELOAD = "libdryfly-preload.so"

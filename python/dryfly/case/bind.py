@@ -32,6 +32,7 @@ class BoundCase:
     on_node: OnNode
     storage: Storage | None
     spec: str  # docs/reference/resolved-spec.md
+    software: str = ""  # the library whose own code is charged as counted (mpi/software.py); empty: none
 
 
 def load_machine(case: Case) -> Machine:

@@ -11,6 +11,7 @@ from dryfly.base.errors import UserError
 
 SEED_MAX = 2**63 - 1
 PROVIDERS = ("cxi", "linkx")
+SOFTWARE = ("none", "measured")
 LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm")  # of mpi/launchers.py
 
 
@@ -33,6 +34,7 @@ class Case:
     provider: str = PROVIDERS[0]
     on_node: str = "provider"
     compute: str = "measured"
+    software: str = "none"
     skip_numerics: bool = False
     faults: str | Mapping[str, object] | None = field(default=None, hash=False)
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
@@ -41,7 +43,7 @@ class Case:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS)):
+        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS), ("software", SOFTWARE)):
             if getattr(self, name) not in accepted:
                 raise UserError(f"Case: {name}={getattr(self, name)!r}: accepted is {', '.join(accepted)}")
         for name, value in self.environment:

@@ -116,6 +116,15 @@ def resolve(
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 
+def with_counted_software(spec: str, machine: Machine) -> str:
+    """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes."""
+    instruction_ps = machine.number("host.instruction")
+    call_ps = instruction_ps * machine.number("host.provider_instructions")
+    costs = {f"host.{call}_ps": call_ps for call in ("send", "receive", "rma", "completion")}
+    lines = (line.partition(" ") for line in spec.splitlines())
+    return "".join(f"{name} {costs.get(name, value)}\n" for name, _, value in lines)
+
+
 def _topology(machine: Machine) -> list[tuple[str, int | str]]:
     lines: list[tuple[str, int | str]] = [("topology.kinds", len(machine.kinds))]
     for index, kind in enumerate(machine.kinds):

@@ -57,6 +57,24 @@ def list_libraries() -> None:
         click.echo('none yet; "dryfly mpi add mpich==5.0.2" sets one up')
 
 
+@command.command("measure", context_settings=CONTEXT)
+@click.argument("name", shell_complete=complete.libraries)
+@option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), shell_complete=complete.files,
+        help="Write the table there, and not into the user's cache.")  # fmt: skip
+def measure(name: str, output: Path | None) -> None:
+    """Count the instructions of a library's own code, for the costs that runs charge (minutes)."""
+    from dryfly.mpi import software
+    from dryfly.mpi.libraries import select
+    from dryfly.study import instructions
+
+    library = select(name)
+    table = instructions.measure(library)
+    path = output or software.cached_file(library)
+    software.write(table, path)
+    intervals = sum(len(of) for of in table.calls.values())
+    click.echo(f"{library.name}: {intervals} kinds of intervals of {len(table.calls)} MPI calls, in {path}")
+
+
 @command.command("remove", context_settings=CONTEXT)
 @click.argument("name", shell_complete=complete.libraries)
 def remove(name: str) -> None:

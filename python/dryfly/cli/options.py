@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
-from dryfly.case.case import LAUNCHERS, PROVIDERS, Case
+from dryfly.case.case import LAUNCHERS, PROVIDERS, SOFTWARE, Case
 from dryfly.cli import complete
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -57,6 +57,9 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "compute": (["--compute"], {
         "metavar": "MODE", "help": "What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.",
         "shell_complete": complete.compute}),
+    "software": (["--software"], {
+        "type": click.Choice(SOFTWARE),
+        "help": "What the MPI library's own code costs: the same for every call, or as was counted (mpi measure)."}),
     "skip_numerics": (["--skip-numerics"], {
         "is_flag": True, "help": "With model: programs that can leave out their kernels do so."}),
     "launcher": (["--launcher"], {

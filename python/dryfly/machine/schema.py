@@ -161,6 +161,9 @@ FIELDS: dict[str, Field] = {
     "host.poll": time("host.poll_ps", "a poll that finds nothing", least=1),
     "host.clock_read": time("host.clock_read_ps", "reading the clock", least=1),
     "host.match": time("host.match_ps", "one message matched by software"),
+    # Where the MPI library's own code is charged by its instructions (mpi/software.py), and not by the costs above.
+    "host.instruction": time("", "one instruction of MPI's own code, on the mean", least=1),
+    "host.provider_instructions": count("", "of a call of the cxi provider", least=0, most=10**6),
     "host.compute_factor": Field(
         dimension=RATIO,
         least=1,

@@ -32,7 +32,7 @@ def build(
     ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
-    health = [*_run_health(counted, findings), *_compute_health(compute)]
+    health = [*_run_health(counted, findings), *_compute_health(compute), *_software_health(run, mpi)]
     spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
@@ -57,6 +57,11 @@ def build(
         "fingerprint": counted.get("fingerprint", ""),
         "repeatable": run.compute.mode in ("none", "replay", "model") and not spoiled,
         "compute": compute,
+        "software": {
+            "table": run.software,
+            "charged_s": sum(row["software_s"] for row in ranks),
+            "assumed_s": sum(_seconds(row.get("software_assumed_ps", 0)) for row in counted.get("ranks", [])),
+        },
         "mpi": {
             "name": mpi.name,
             "version": mpi.version,
@@ -97,6 +102,7 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any]) -> Json:
         "computing_s": _seconds(row.get("computing_ps", 0)),
         "communicating_s": _seconds(row.get("communicating_ps", 0)),
         "waiting_s": _seconds(row.get("waiting_ps", 0)),
+        "software_s": _seconds(row.get("software_ps", 0)),
         "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
         "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
         "messages_sent": row.get("messages_sent", 0),
@@ -208,6 +214,16 @@ def _compute_health(compute: Json) -> list[Json]:
     share = f"{compute['dropped_share']:.1%}"
     text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
     return [_finding("dropped_gaps", text)]
+
+
+def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:
+    if run.software or run.case.software != "measured":
+        return []
+    text = (
+        f"the instructions of {mpi.name} have not been counted, so each of its calls costs what an average one does; "
+        f'"dryfly mpi measure {mpi.name}" counts them'
+    )
+    return [_finding("uncounted_software", text, severity="note")]
 
 
 def _finding(name: str, text: str, *, severity: str = "warning", count: int = 1) -> Json:

@@ -102,6 +102,8 @@ def after(printer: Printer, run: BoundCase, result: Json) -> None:
         f"virtual time {_time(result['virtual_time_s'])}"
     )
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
+    if result["software"]["table"]:
+        printer.line(f"  software {_software_line(result)}")
     mpi = result["mpi"]
     dropped = result["compute"]["dropped_s"]
     repeatable = "repeatable" if result["repeatable"] else "not repeatable"
@@ -129,6 +131,15 @@ def after(printer: Printer, run: BoundCase, result: Json) -> None:
         printer.line_always(line)
     for row in result["health"]:
         printer.line(f"  {row['severity']} ({row['name']}): {row['text']}")
+
+
+def _software_line(result: Json) -> str:
+    """What the MPI library's own code costs, and how much of that stands for kinds that nobody has counted."""
+    charged, assumed = result["software"]["charged_s"], result["software"]["assumed_s"]
+    of = result["ranks"] * result["virtual_time_s"]
+    share = f", {charged / of:.1%} of the ranks' time" if of > 0 else ""
+    means = f"; {assumed / charged:.0%} of it by means of other intervals" if assumed > 0 else ""
+    return f"{_time(charged)} in {result['software']['table']}'s own code{share}{means}"
 
 
 def _links_line(links: Sequence[Mapping[str, Any]]) -> str:

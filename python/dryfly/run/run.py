@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.apps import solver
@@ -16,8 +16,9 @@ from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
 from dryfly.case.bind import BoundCase, bind, library_of, starter_of
 from dryfly.case.case import Case
+from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import launchers
+from dryfly.mpi import launchers, software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import capture, counters, result, summary
 from dryfly.result import compute_recording as recording
@@ -65,6 +66,9 @@ def _execute(case: Case, runner: Runner) -> Ended:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = library_of(case, needed=program.family(case.program[0]))
+    table = software.load(library) if case.software == "measured" else None
+    if table is not None:
+        bound = replace(bound, spec=with_counted_software(bound.spec, machine), software=table.library)
     names = NodeNames(machine)
     node_names = tuple(names.name(each.node) for each in placement.ranks)
     if debug_rank is not None and case.launcher != launchers.OWN:
@@ -87,17 +91,21 @@ def _execute(case: Case, runner: Runner) -> Ended:
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         channel = job.new_channel()
-        values = environment.variables(
-            channel=channel,
-            mpi=library,
-            compute=compute,
-            folder=folder.path,
-            inherited=os.environ,
-            record_folder=record_folder,
-            provider=case.provider,
-            on_node=on_node,
-            seed=case.seed,
-        ) | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
+        values = (
+            environment.variables(
+                channel=channel,
+                mpi=library,
+                compute=compute,
+                folder=folder.path,
+                inherited=os.environ,
+                record_folder=record_folder,
+                provider=case.provider,
+                on_node=on_node,
+                seed=case.seed,
+            )
+            | _software_of(table, bound, folder.path)
+            | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
+        )
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
@@ -165,6 +173,15 @@ def _report(
         about = recording.About(ranks=len(bound.placement.ranks), program=bound.case.program)
         recording.pack(folder / "compute", bound.compute.record_file, about)
     return Ended(exit_status=outcome.exit_status, result=final)
+
+
+def _software_of(table: software.SoftwareTable | None, bound: BoundCase, folder: Path) -> dict[str, str]:
+    """What ranks are to be told of the costs of the library's own code."""
+    if table is None:
+        return {}
+    file = folder / "software"
+    file.write_bytes(software.encoded(table, instruction_ps=bound.machine.number("host.instruction")))
+    return {"DRYFLY_SOFTWARE": str(file)}
 
 
 def _check_recording(runner: Runner) -> None:

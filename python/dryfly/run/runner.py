@@ -24,6 +24,7 @@ _CASE_FLAGS = {
     "on_node": "--on-node",
     "provider": "--provider",
     "compute": "--compute",
+    "software": "--software",
     "faults": "--faults",
     "storage": "--storage",
     "launcher": "--launcher",

@@ -30,6 +30,7 @@ from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of, starter_of
 from dryfly.case.case import Case
+from dryfly.mpi import software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.study.kept import Entry
@@ -77,6 +78,9 @@ class Trial:
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
+        table = software.file_of(library) if case.software == "measured" else None
+        if table is not None:
+            content["software"] = [str(bound.machine.number("host.instruction")), _file_hash(table)]
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]

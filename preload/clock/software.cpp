@@ -1,0 +1,206 @@
+#include "preload/clock/software.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "preload/clock/compute_file.hpp"
+#include "preload/mpi/call_names.hpp"
+#include "preload/mpi/mpi_calls.hpp"
+#include "preload/rank.hpp"
+#include "rank/software.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+using rank::Boundary;
+using rank::SoftwareRow;
+using rank::SoftwareTable;
+
+constinit const SoftwareRow* row_of_call[call_name_count] = {};
+
+// A stop that the counting process sees (app/count_main.cpp): from `begin` on it counts the library's instructions into
+// `executed`, until `end`. From `pause` to `resume` it lets the library run at full speed.
+constexpr std::uint64_t counter_magic = 0x6466636f756e7431;
+enum class CounterCall : std::uint64_t { begin, end, pause, resume };
+
+void call_counter(CounterCall what) {
+#if defined(__x86_64__)
+  asm volatile("int3" : : "a"(counter_magic), "D"(what), "S"(&dryfly_self.software.executed) : "memory");
+#else
+  (void)what;
+#endif
+}
+
+// One interval of the record.
+struct Interval {
+  std::uint16_t call;
+  std::uint8_t from;
+  std::uint8_t to;
+  std::uint32_t executed;
+  std::uint64_t bytes;
+};
+
+struct Record {
+  int file = -1;
+  std::uint32_t call = 0;
+  std::uint64_t seen = 0;  // of the instructions counted
+  bool paused = false;
+  std::size_t count = 0;
+  Interval intervals[4096] = {};
+};
+constinit Record record;
+
+[[noreturn]] void refuse(const char* what, const char* path, const char* why) {
+  fprintf(stderr, "dryfly: %s %s: %s\n", what, path, why);
+  _exit(70);
+}
+
+void flush() {
+  const char* at = reinterpret_cast<const char*>(record.intervals);
+  std::size_t left = record.count * sizeof(Interval);
+  while (left > 0) {
+    const ssize_t written = write(record.file, at, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) refuse("the record of counted instructions", rank_name(), strerror(errno));
+    at += written;
+    left -= static_cast<std::size_t>(written);
+  }
+  record.count = 0;
+}
+
+void resume() {
+  if (record.file < 0 || !record.paused) return;
+  record.paused = false;
+  call_counter(CounterCall::resume);
+}
+
+// A wait is looked at twice; how it polls from then on costs nothing, so it need not be counted.
+void note(Boundary from, Boundary to, std::uint64_t bytes) {
+  const bool polls = rank::is_look(from) && rank::is_look(to) && dryfly_self.mode() != rank::CallMode::testing;
+  if (record.paused) {
+    if (polls) return;
+    record.paused = false;
+    if (to != Boundary::call) call_counter(CounterCall::resume);
+    record.seen = dryfly_self.software.executed.load(std::memory_order_relaxed);
+    return;  // what lies before was not counted
+  }
+  const std::uint64_t executed = dryfly_self.software.executed.load(std::memory_order_relaxed);
+  record.intervals[record.count++] = {static_cast<std::uint16_t>(record.call), static_cast<std::uint8_t>(from),
+                                      static_cast<std::uint8_t>(to), static_cast<std::uint32_t>(executed - record.seen),
+                                      bytes};
+  record.seen = executed;
+  if (record.count == sizeof record.intervals / sizeof record.intervals[0]) flush();
+  if (polls) {
+    record.paused = true;
+    call_counter(CounterCall::pause);
+  }
+}
+
+void open_record(const char* folder) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/intervals-%s.bin", folder, rank_name());
+  record.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (record.file < 0) refuse("the record of counted instructions", path, strerror(errno));
+  for (const char* name : call_names) dprintf(record.file, "%s\n", name);
+  dprintf(record.file, "\n");  // the intervals begin behind an empty line
+  static constexpr SoftwareRow free_of_charge{};
+  for (const SoftwareRow*& row : row_of_call) row = &free_of_charge;
+  dryfly_self.software.interval.store(note, std::memory_order_relaxed);
+  dryfly_self.software.found_something.store(resume, std::memory_order_relaxed);
+}
+
+void read_table(const char* path) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat status{};
+  if (file < 0 || fstat(file, &status) != 0) refuse("the software's costs", path, strerror(errno));
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* mapped = size < sizeof(SoftwareTable) ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) refuse("the software's costs", path, "not to be read");
+  const auto& table = *static_cast<const SoftwareTable*>(mapped);
+  if (memcmp(table.format, rank::software_table_format, sizeof table.format) != 0 || table.row_count == 0 ||
+      size != offsetof(SoftwareTable, rows) + table.row_count * sizeof(SoftwareRow)) {
+    refuse("the software's costs", path, "not a table of this version");
+  }
+  for (std::uint32_t call = 0; call < call_name_count; ++call) {
+    row_of_call[call] = table.rows;
+    for (std::uint64_t row = 1; row < table.row_count; ++row) {
+      if (strncmp(table.rows[row].call, call_names[call], sizeof table.rows[row].call) == 0) {
+        row_of_call[call] = table.rows + row;
+      }
+    }
+  }
+}
+
+const char* setting(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr && *value != 0 ? value : nullptr;
+}
+
+const char* record_folder() { return setting("DRYFLY_SOFTWARE_RECORD"); }
+const char* table_file() { return setting("DRYFLY_SOFTWARE"); }
+
+}  // namespace
+
+bool software_is_charged() { return record_folder() != nullptr || table_file() != nullptr; }
+
+void charge_copied(std::uint64_t bytes) {
+  rank::Software& software = dryfly_self.software;
+  if (software.row.load(std::memory_order_relaxed) == nullptr) return;
+  const std::uint64_t ps = bytes * dryfly_self.header->copy_ps_per_kib / 1024;
+  software.charged_ps.fetch_add(ps, std::memory_order_relaxed);
+  dryfly_self.now_ps.fetch_add(ps, std::memory_order_relaxed);
+}
+
+void open_software() {
+  if (const char* folder = record_folder(); folder != nullptr) {
+    open_record(folder);
+  } else if (const char* table = table_file(); table != nullptr) {
+    read_table(table);
+  }
+  // What ends the run takes no time.
+  for (const Call call : {Call::Finalize, Call::Session_finalize})
+    row_of_call[static_cast<std::uint32_t>(call)] = nullptr;
+}
+
+void begin_software(std::uint32_t index) {
+  rank::Software& software = dryfly_self.software;
+  if (row_of_call[index] == nullptr) return;
+  software.leave(Boundary::call, 0);
+  software.row.store(row_of_call[index], std::memory_order_relaxed);
+  if (record.file < 0) return;
+  record.call = index;
+  record.seen = software.executed.load(std::memory_order_relaxed);
+  call_counter(CounterCall::begin);
+}
+
+void end_software() {
+  rank::Software& software = dryfly_self.software;
+  if (software.row.load(std::memory_order_relaxed) == nullptr) return;
+  if (record.file >= 0) call_counter(CounterCall::end);
+  const bool waits = dryfly_self.mode() != rank::CallMode::testing;
+  const std::uint64_t ps = software.reach(Boundary::call, 0, waits);
+  software.row.store(nullptr, std::memory_order_relaxed);
+  if (ps != 0) advance(ps);
+  dryfly_self.page->times.software_ps = software.charged_ps.load(std::memory_order_relaxed);
+  dryfly_self.page->times.software_assumed_ps = software.assumed_ps.load(std::memory_order_relaxed);
+}
+
+void close_software() {
+  if (record.file < 0) return;
+  flush();
+  close(record.file);
+  record.file = -1;
+}
+
+}  // namespace dryfly::preload

@@ -1,0 +1,191 @@
+"""What an MPI library's own code executes between two boundaries: the tables, and what a run is given of them.
+
+A table is a TOML file of a library's release: data/mpi/software/NAME.toml for those that dryfly's tests use, the user's
+cache for what `dryfly mpi measure` has counted there. rank/software.hpp says what a boundary is; docs/model/software.md
+how the instructions were counted and how they become time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import struct
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dryfly.base import toml
+from dryfly.base.errors import UserError
+from dryfly.base.files import write_whole
+from dryfly.base.paths import cache_folder, data_folder
+from dryfly.mpi.libraries import MpiLibrary
+
+# In the order of rank::Boundary.
+BOUNDARIES = (
+    "call", "inject", "send_short", "send_eager", "send_long", "receive", "peek", "write", "read", "atomic", "poll",
+    "sent", "arrived", "done", "counter",
+)  # fmt: skip
+_SQUARE = 16  # rank::boundary_count
+_ASSUMED = 1 << 31
+_LARGEST = _ASSUMED - 1
+_FORMAT = b"dfsoft01"
+LOOKS = frozenset({"poll", "counter"})
+
+Interval = tuple[str, str]  # from one boundary to another
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    instructions: float
+    per_kib: float  # more for each KiB of the message at one of its ends
+    seen: int  # how often it was counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareTable:
+    library: str
+    build: str  # build_of the library
+    architecture: str
+    tool: str  # version of dryfly
+    calls: Mapping[str, Mapping[Interval, Cost]]
+
+
+def build_of(library: MpiLibrary) -> str:
+    """What tells one build of a release from another: a digest of libmpi and libfabric."""
+    return _digest(library.libmpi, library.libfabric)
+
+
+@cache
+def _digest(*paths: str) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with Path(path).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def cached_file(library: MpiLibrary) -> Path:
+    return cache_folder() / "mpi" / "software" / f"{library.name}.toml"
+
+
+def file_of(library: MpiLibrary) -> Path | None:
+    """The user's table of the library, or dryfly's own."""
+    paths = (cached_file(library), data_folder() / "mpi" / "software" / f"{library.name}.toml")
+    return next((path for path in paths if path.is_file()), None)
+
+
+def load(library: MpiLibrary) -> SoftwareTable | None:
+    """None where its instructions have not been counted. Raises UserError for a table of another build."""
+    path = file_of(library)
+    if path is None:
+        return None
+    table = read(path)
+    _require_same_build(table, library, path)
+    return table
+
+
+def _require_same_build(table: SoftwareTable, library: MpiLibrary, path: Path) -> None:
+    for what, counted, here in (
+        ("build", table.build, build_of(library)),
+        ("processor architecture", table.architecture, platform.machine()),
+    ):
+        if counted != here:
+            raise UserError(
+                f"{path}: counted for {what} {counted}, and {library.name} here is {here}; "
+                f'"dryfly mpi measure {library.name}" counts it anew, --software none does without'
+            )
+
+
+def read(path: Path) -> SoftwareTable:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return SoftwareTable(
+            library=content["library"],
+            build=content["build"],
+            architecture=content["architecture"],
+            tool=content["tool"],
+            calls={
+                call: {_interval(text): _cost(numbers) for text, numbers in intervals.items()}
+                for call, intervals in content["calls"].items()
+            },
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path}: not a table of software costs: {error}") from None
+
+
+def _interval(text: str) -> Interval:
+    first, second = text.split(" ")
+    if first not in BOUNDARIES or second not in BOUNDARIES:
+        raise ValueError(f"unknown boundary in {text!r}")
+    return first, second
+
+
+def _cost(numbers: list[float]) -> Cost:
+    instructions, per_kib, seen = numbers
+    if instructions < 0 or per_kib < 0 or seen < 1:
+        raise ValueError(f"{numbers}: accepted are instructions, instructions per KiB, and how often they were seen")
+    return Cost(instructions=instructions, per_kib=per_kib, seen=int(seen))
+
+
+def write(table: SoftwareTable, path: Path) -> None:
+    content = {
+        "library": table.library,
+        "build": table.build,
+        "architecture": table.architecture,
+        "tool": table.tool,
+        "calls": {
+            call: {
+                " ".join(interval): [cost.instructions, cost.per_kib, cost.seen]
+                for interval, cost in sorted(of.items())
+            }
+            for call, of in sorted(table.calls.items())
+        },
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = (
+        f"# Instructions that {table.library} executes by its own code between two boundaries, counted by\n"
+        f"# `dryfly mpi measure {table.library}`: how many, how many more for each KiB of it, how often seen.\n"
+    )
+    write_whole(path, (head + toml.text(content)).encode())
+
+
+def encoded(table: SoftwareTable, *, instruction_ps: int) -> bytes:
+    """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. An interval that a call lacks costs the call's mean,
+    and a call that is not there the mean of those that are; both are marked."""
+    rows = [_row("", _of_unknown_call(table.calls), instruction_ps)]
+    rows += [_row(call, _filled(intervals), instruction_ps) for call, intervals in sorted(table.calls.items())]
+    return struct.pack("=8sQ", _FORMAT, len(rows)) + b"".join(rows)
+
+
+def _mean(costs: list[Cost]) -> Cost:
+    seen = sum(cost.seen for cost in costs)
+    return Cost(
+        instructions=sum(cost.instructions * cost.seen for cost in costs) / max(seen, 1),
+        per_kib=sum(cost.per_kib * cost.seen for cost in costs) / max(seen, 1),
+        seen=0,
+    )
+
+
+def _filled(intervals: Mapping[Interval, Cost]) -> dict[Interval, Cost]:
+    usual = _mean([cost for (start, end), cost in intervals.items() if not {start, end} <= LOOKS])
+    return {(start, end): intervals.get((start, end), usual) for start in BOUNDARIES for end in BOUNDARIES}
+
+
+def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[Interval, Cost]:
+    of_interval: dict[Interval, list[Cost]] = {}
+    for intervals in calls.values():
+        for interval, cost in intervals.items():
+            of_interval.setdefault(interval, []).append(cost)
+    return _filled({interval: _mean(costs) for interval, costs in of_interval.items()})
+
+
+def _row(call: str, intervals: Mapping[Interval, Cost], instruction_ps: int) -> bytes:
+    numbers = [0] * (2 * _SQUARE * _SQUARE)
+    for (start, end), cost in intervals.items():
+        at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
+        ps = min(round(cost.instructions * instruction_ps), _LARGEST)
+        numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
+        numbers[at + 1] = min(round(cost.per_kib * instruction_ps), _LARGEST)
+    return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)

@@ -1,0 +1,53 @@
+#include "rank/software.hpp"
+
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+using namespace dryfly::rank;
+
+namespace {
+
+void set(SoftwareRow& row, Boundary from, Boundary to, SoftwareCost cost) {
+  row.costs[static_cast<int>(from)][static_cast<int>(to)] = cost;
+}
+
+}  // namespace
+
+TEST_CASE("an interval costs what its kind does, and a blocking call's empty polls nothing") {
+  SoftwareRow row{};
+  set(row, Boundary::call, Boundary::receive, {100, 0});
+  set(row, Boundary::receive, Boundary::poll, {20, 0});
+  set(row, Boundary::poll, Boundary::poll, {7, 0});
+  set(row, Boundary::arrived, Boundary::call, {300, 1024});
+  Software software{};
+  software.row = &row;
+  software.leave(Boundary::call, 0);
+
+  constexpr bool waits = true;
+  CHECK(software.reach(Boundary::receive, 0, waits) == 100);
+  software.leave(Boundary::receive, 0);
+  CHECK(software.reach(Boundary::poll, 0, waits) == 20);
+  software.leave(Boundary::poll, 0);
+  CHECK(software.reach(Boundary::poll, 0, waits) == 0);
+  CHECK(software.reach(Boundary::poll, 0, !waits) == 7);
+  software.leave(Boundary::arrived, 512);
+  CHECK(software.reach(Boundary::call, 0, waits) == 300 + 512);
+  CHECK(software.charged_ps == 100 + 20 + 7 + 812);
+  CHECK(software.assumed_ps == 0);
+}
+
+TEST_CASE("outside an MPI call, and without a table, nothing costs anything") {
+  Software software{};
+  CHECK(software.reach(Boundary::poll, 0, true) == 0);
+  CHECK(software.charged_ps == 0);
+}
+
+TEST_CASE("the message is the longer one of those at the two boundaries, and what was not counted is told apart") {
+  SoftwareRow row{};
+  set(row, Boundary::arrived, Boundary::send_eager, {cost_is_assumed | 50, 2048});
+  Software software{};
+  software.row = &row;
+  software.leave(Boundary::arrived, 1024);
+  CHECK(software.reach(Boundary::send_eager, 4096, true) == 50 + 4 * 2048);
+  CHECK(software.assumed_ps == software.charged_ps);
+}
