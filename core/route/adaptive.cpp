@@ -59,9 +59,10 @@ class Adaptive final : public Routing {
   }
   // The way that the flow has stands where the minimal one does in choose(). The flow sends nothing for about a round
   // trip when it drains, so another way has to be better by more than that.
-  bool should_leave(const RouteQuery& query, const Way& current, PacketDraws& draws,
+  bool should_leave(const RouteQuery& query, const Way& current, std::uint64_t leaving_ps, PacketDraws& draws,
                     const LoadView& load) const override {
-    const std::uint64_t current_ps = weigh(query, current, load).load_ps;
+    const std::uint64_t loaded_ps = weigh(query, current, load).load_ps;
+    const std::uint64_t current_ps = loaded_ps - std::min(loaded_ps, leaving_ps);
     if (current_ps <= drain_ps_) return false;
     return current_ps > (weigh(query, choose(query, draws, load), load).load_ps << shift_) + drain_ps_;
   }

@@ -67,9 +67,10 @@ class Routing {
   // At `query.source`, the switch where a detour enters a third group.
   virtual Way go_on(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const = 0;
   // At the source switch: whether an ordered flow on that way should wait until nothing of it is under way and then
-  // choose anew (docs/model/routing.md#draining-a-flow).
-  virtual bool should_leave(const RouteQuery& /*query*/, const Way& /*current*/, PacketDraws& /*draws*/,
-                            const LoadView& /*load*/) const {
+  // choose anew (docs/model/routing.md#draining-a-flow). `leaving_ps`: what of the way's load goes with flows that are
+  // leaving it already; without that all would leave at once, and come back together.
+  virtual bool should_leave(const RouteQuery& /*query*/, const Way& /*current*/, std::uint64_t /*leaving_ps*/,
+                            PacketDraws& /*draws*/, const LoadView& /*load*/) const {
     return false;
   }
 };

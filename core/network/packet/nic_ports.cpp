@@ -193,7 +193,6 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
     transfer.place_under_way =
         under_way_.add(egress.under_way, {name_under_way(transfer.target, traffic_class), transfer_index});
   }
-  if (transfer.flow != none) ++transfers_.flow(transfer.flow).packets_in_flight;
 
   const std::uint32_t index = packets_.take();
   Packet& packet = packets_[index];
@@ -202,6 +201,7 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   packet.transmission_ps = payload == payload_max_
                                ? frame_max_ps_
                                : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
+  if (transfer.flow != none) transfers_.flow(transfer.flow).in_flight_ps += packet.transmission_ps;
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
   packet.path.switch_hops = 0;
   packet.path.decide_at = 0;
@@ -281,7 +281,8 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
   if (packet.kind == PacketKind::notice) return tell(pair, holds_.find(pair), interval_ps);
-  const std::uint32_t parked = transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow));
+  const std::uint32_t parked =
+      transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow), packet.transmission_ps);
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
   const bool failed = transfer.failed;
@@ -399,9 +400,11 @@ void NicPorts::leave_window(std::uint32_t index) {
 
 void NicPorts::release(std::uint32_t index) {
   const std::uint32_t transfer_index = packets_[index].transfer;
+  const std::uint32_t transmission_ps = packets_[index].transmission_ps;
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[transfer_index];
-  const std::uint32_t parked = transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow));
+  const std::uint32_t parked =
+      transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow), transmission_ps);
   if (parked != none) {
     append_turn(transfer.source, parked);
     links_[links_.nic_port(transfer.source)].waiting = 1;

@@ -93,8 +93,8 @@ void Switches::route(Packet& packet, std::uint32_t first_port) {
   if (packet.place == 0 && !flow.routed) {
     flow.path = Path{};
     flow.routed = true;
-  } else if (packet.place == 0 && !flow.draining && should_leave(flow, transfer, packet.draw, here)) {
-    transfers_.drain(flow);
+  } else if (packet.place == 0 && flow.leaves == none && should_leave(flow, transfer, packet.draw, here)) {
+    transfers_.drain(flow, first_port + flow.path.ports[0]);
   }
   if (flow.path.decide_at == packet.place) {
     const Way way = decide(flow.path, transfer, packet.draw, here);
@@ -108,11 +108,12 @@ void Switches::route(Packet& packet, std::uint32_t first_port) {
   }
 }
 
-bool Switches::should_leave(const Flow& flow, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
+bool Switches::should_leave(const Flow& flow, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) {
   const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
   if (query.source == query.target) return false;
   PacketDraws draws{draw, 0};
-  return routing_->should_leave(query, flow.way, draws, loads_);
+  const std::uint64_t leaving_ps = transfers_.leaving_ps(dragonfly_.first_port(here) + flow.path.ports[0]);
+  return routing_->should_leave(query, flow.way, leaving_ps, draws, loads_);
 }
 
 // A flow leaves a path that is out of use in the middle of its packets: those that are overtaken by that are late, and

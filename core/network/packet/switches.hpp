@@ -58,7 +58,7 @@ class Switches {
   // The way that was laid.
   Way lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
   Way decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
-  bool should_leave(const Flow& flow, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const;
+  bool should_leave(const Flow& flow, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here);
   // Whether the packet of a flow is to go by itself: what is known of its flow's path is of a later one.
   bool is_left_behind(Packet& packet, Flow& flow) const;
   bool may_go_at_once(Port& output, std::uint32_t output_id, const Packet& packet, std::uint32_t channel);

@@ -23,11 +23,11 @@ struct Flow {
   Path path;
   Way way;  // that the path begins with
   bool routed = false;
-  bool draining = false;                // sends nothing until none of its packets is in flight
-  std::uint32_t transfers = 0;          // not yet acknowledged
-  std::uint32_t packets_in_flight = 0;  // sent, not yet acknowledged
-  std::uint32_t last_unsent = none;     // transfer; the next one is sent behind it
-  std::uint32_t parked = none;          // transfer whose turn came while the flow was draining
+  std::uint32_t leaves = none;       // port; while it does it sends nothing
+  std::uint32_t transfers = 0;       // not yet acknowledged
+  std::uint64_t in_flight_ps = 0;    // transmission time of the packets sent and not yet acknowledged
+  std::uint32_t last_unsent = none;  // transfer; the next one is sent behind it
+  std::uint32_t parked = none;       // transfer whose turn came while the flow was draining
   // With retries only, in packets: sent ever, and taken by the target.
   std::uint32_t sent = 0;
   std::uint32_t expected = 0;
@@ -58,24 +58,34 @@ class Transfers {
 
   OpenTransfer& operator[](std::uint32_t index) { return transfers_[index]; }
   Flow& flow(std::uint32_t index) { return flows_[index]; }
-  void drain(Flow& flow) {
-    flow.draining = true;
-    ++draining_;
+  // The flow leaves its way, which begins at that port.
+  void drain(Flow& flow, std::uint32_t port) {
+    flow.leaves = port;
+    leaving_[port].ps += flow.in_flight_ps;
+  }
+  // What flows that leave the port have in flight, as transmission time.
+  std::uint64_t leaving_ps(std::uint32_t port) {
+    const InFlight* leaving = leaving_.find(port);
+    return leaving == nullptr ? 0 : leaving->ps;
   }
   // Whether the transfer, whose turn it is, has to wait until its flow has drained.
   bool parks(std::uint32_t index) {
-    if (draining_ == 0 || transfers_[index].flow == none) return false;
+    if (leaving_.empty() || transfers_[index].flow == none) return false;
     Flow& flow = flows_[transfers_[index].flow];
-    if (flow.draining) flow.parked = index;
-    return flow.draining;
+    if (flow.leaves != none) flow.parked = index;
+    return flow.leaves != none;
   }
   // One packet of the flow less is in flight. Returns a transfer that may take its turn again; `none`.
-  std::uint32_t left_fabric(Flow& flow) {
-    if (--flow.packets_in_flight > 0) return none;
+  std::uint32_t left_fabric(Flow& flow, std::uint32_t transmission_ps) {
+    flow.in_flight_ps -= transmission_ps;
+    if (flow.leaves != none) {
+      InFlight& leaving = *leaving_.find(flow.leaves);
+      leaving.ps -= transmission_ps;
+      if (leaving.ps == 0) leaving_.erase(leaving);
+    }
+    if (flow.in_flight_ps > 0) return none;
     flow.routed = false;
-    if (!flow.draining) return none;
-    flow.draining = false;
-    --draining_;
+    flow.leaves = none;
     return std::exchange(flow.parked, none);
   }
   void fetch(std::uint32_t index) const { transfers_.fetch(index); }
@@ -127,11 +137,14 @@ class Transfers {
   struct FlowNumber {
     std::uint32_t value = none;
   };
+  struct InFlight {
+    std::uint64_t ps = 0;
+  };
 
   SharedPool<OpenTransfer> transfers_;
   Pool<Flow> flows_;
-  std::uint32_t draining_ = 0;  // flows
   KeyTable<FlowNumber> flow_numbers_;
+  KeyTable<InFlight> leaving_;  // by port
 };
 
 }  // namespace dryfly::fabric
