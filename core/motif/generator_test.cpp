@@ -103,6 +103,24 @@ TEST_CASE("four ranks sum in two messages behind each other, six in three") {
   }
 }
 
+TEST_CASE("a window takes the calls of its sends, the last message's way, and that of the answer") {
+  const Spec spec = sample();
+  Stand stand(spec);
+  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  // Two pairs at once, each on its own NICs, and two windows of three messages: the NIC takes a command each 10 ns.
+  const std::vector<std::uint64_t> times =
+      windows_ps(stand, {{0}, {2}, {1}, {3}}, {.size = Bytes{8}, .count = 2, .window = 3}, costs);
+  const std::uint64_t last = 7000 + 100'000 + 2 * 10'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000 + 5000;
+  const std::uint64_t answer = 7000 + 100'000 + 200'000 + way_ps + frame_ps(4) + 300'000 + 50'000 + 5000;
+  CHECK(times == std::vector<std::uint64_t>(2, 2 * (last + answer)));
+  // What is fetched from memory has left when its acknowledgement is home, which is before the answer.
+  Stand large(spec);
+  const std::uint64_t time_ps =
+      windows_ps(large, {{0}, {1}}, {.size = Bytes{16384}, .count = 1, .window = 64}, costs)[0];
+  CHECK(time_ps >= 64 * 8 * frame_ps(2048));
+  CHECK(time_ps <= 64 * 8 * frame_ps(2048) + 2 * (answer + 700'000));
+}
+
 TEST_CASE("uniform traffic is delivered at most at the rate of the links, and below saturation of a small machine") {
   const Spec spec = sample();
   Stand stand(spec);

@@ -40,6 +40,17 @@ std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
                            const CpuCosts& costs);
 
+// Bandwidth of many pairs at once, as osu_mbw_mr and mbw_mr have it: rank r of the first half sends a window of
+// messages to rank r of the second, and goes on when all have left and the peer has answered that all have come. All
+// begin at once. One entry for each pair: when its source is through.
+struct Windows {
+  Bytes size;
+  std::uint64_t count = 1;  // of windows
+  std::uint64_t window = 64;
+};
+std::vector<std::uint64_t> windows_ps(Stand& stand, const std::vector<NicId>& ranks, const Windows& plan,
+                                      const CpuCosts& costs);
+
 // Each NIC writes `count` messages to random others, `window` at once and routed packet by packet: bytes delivered per
 // second by all of them between a quarter and three quarters of the time, when nobody has finished.
 double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes size, std::uint64_t count,

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 
 from conftest import Dryfly
+from harness import ROOT
+
+from dryfly.evidence.measure import measure
+from dryfly.evidence.published import Measurement
+from dryfly.study.kept import Entry
 
 
 def test_one_row_of_each_kind_is_measured(dryfly: Dryfly, tmp_path: Path) -> None:
@@ -56,3 +61,19 @@ def test_a_measurement_is_made_with_other_ranks_and_recorded(dryfly: Dryfly, tmp
         assert ended.exit_status == 2
         assert "has no ranks; choose measurements of programs with --only" in ended.stderr
         assert not (tmp_path / "none").exists()
+
+
+def test_many_pairs_without_processes_have_what_ranks_have(dryfly: Dryfly) -> None:
+    """16 pairs, one on each NIC. At 2 KiB the ranks' software decides, at 64 KiB the link; in between which ways
+    ordered flows find, and so the slowest pair of one run or the other."""
+    sizes = {2048: 0.01, 16384: 0.15, 65536: 0.01}
+    pairs = Measurement(
+        name="pairs", machine="aurora", pattern="windows", crowd=(4, 4), ranks_per_nic=1, sizes=tuple(sizes),
+        arguments=("count=10",),
+    )  # fmt: skip
+    without = measure(pairs, given={}, entry=Entry())
+    flags = ("--machine", "aurora", "-N", "4", "--ppn", "8", "--compute", "none")
+    ended = dryfly("run", *flags, "--", ROOT / "programs" / "benchmark" / "mbw_mr.c", "-m", "2048:65536").succeeded()
+    ranks = {int(row.split()[0]): float(row.split()[1]) for row in ended.stdout.splitlines() if row[:1].isdigit()}
+    for size, tolerance in sizes.items():
+        assert abs(without[str(size)] / ranks[size] - 1) < tolerance, size

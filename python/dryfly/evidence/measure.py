@@ -124,6 +124,7 @@ def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str
         f"{names.number(node)}.{nic}\n"
         for node in (number * of // wanted for number in range(wanted))
         for nic in range(names.nics(node))
+        for _ in range(measurement.ranks_per_nic)
     ]
     file = folder / "ranks"
     file.write_text("".join(lines), encoding="utf-8")

@@ -30,6 +30,7 @@ class Measurement:
     faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
     ends: tuple[str, str] | None = None  # NODE.NIC
     crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
+    ranks_per_nic: int = 1  # of a crowd
     sizes: tuple[int, ...] = ()
 
 
@@ -95,6 +96,7 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         faults=tuple(raw.get("faults", ())),
         ends=(raw["from"], raw["to"]) if "from" in raw else None,
         crowd=(crowd["nodes"], crowd["of"]) if crowd else None,
+        ranks_per_nic=raw.get("ranks_per_nic", 1),
         sizes=tuple(raw.get("sizes", ())),
     )
 
