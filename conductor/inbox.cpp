@@ -17,7 +17,10 @@ std::uint32_t processors_allowed() {
 }  // namespace
 
 Inbox::Inbox(const Segment& segment)
-    : header_(segment.header()), words_((segment.rank_count() + 63) / 64), processors_(processors_allowed()) {
+    : header_(segment.header()),
+      words_((segment.rank_count() + 63) / 64),
+      processors_(processors_allowed()),
+      gathering_(segment.header()) {
   spinner_.share_with(segment.rank_count());
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "conductor/gathering.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/segment.hpp"
 #include "wire/futex.hpp"
@@ -44,6 +45,7 @@ class Inbox {
   std::size_t words_;
   std::uint32_t processors_;
   wire::Spinner spinner_{20};  // some 2 us, which is what a rank takes for a short answer
+  Gathering gathering_;
   std::uint64_t sleeps_ = 0;
 };
 
@@ -66,6 +68,8 @@ bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_
   };
   const auto wakes = [&] { return has_any() || is_there() || clock_moved(); };
   // Spinning pays only while a processor has nothing better to do; the only one always has.
+  const bool rests = spinner_.is_resting();
+  if (!rests) gathering_.disperse();
   if (processors_ > 1 && busy < processors_) {
     header_.conductor_processor.store(static_cast<std::uint32_t>(sched_getcpu() + 1), std::memory_order_relaxed);
     if (spinner_.spin(spin_steps, wakes)) return false;
@@ -74,6 +78,7 @@ bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_
   const std::uint32_t seen = header_.doorbell.load(std::memory_order_seq_cst);
   header_.conductor_asleep.store(1, std::memory_order_seq_cst);
   if (!wakes()) {
+    if (rests && processors_ > 1) gathering_.sleeps_beside(busy);
     ++sleeps_;
     wire::futex_wait(header_.doorbell, seen, nap_ns);
   }

@@ -72,8 +72,9 @@ bool Gate::is_released(std::uint32_t ticket) const {
 }
 
 // A short spin saves both futex calls where few ranks are in play; with many, each would only keep the processor from
-// one that has work.
+// one that has work, as it would from the conductor where ranks gather on its processor.
 void Gate::spin(std::uint32_t ticket) {
+  if (header_->gathering_processor.load(std::memory_order_relaxed) != 0) return;
   if (header_->spinning_ranks.fetch_add(1, std::memory_order_relaxed) < spinners_max) {
     spinner_.spin(spin_steps, [&] { return is_released(ticket); });
     sidestep_.after_spin(spinner_.in_company(), header_->conductor_processor.load(std::memory_order_relaxed));
@@ -83,6 +84,7 @@ void Gate::spin(std::uint32_t ticket) {
 
 // False: it has lasted longer than patience allows.
 bool Gate::sleep(std::uint32_t ticket, long patience_ns) {
+  const Sidestep::Stay stay(header_->gathering_processor.load(std::memory_order_relaxed));
   page_->asleep.store(1, std::memory_order_seq_cst);
   bool released = false;
   for (bool patient = true; patient;) {

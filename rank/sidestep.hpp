@@ -32,6 +32,28 @@ class Sidestep {
     if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
   }
 
+  // Until the end of its life this thread sleeps on that processor (one more than its number; 0: on any), and may then
+  // go where it might before.
+  class Stay {
+   public:
+    explicit Stay(std::uint32_t processor) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      if (processor == 0 || sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) return;
+      CPU_SET(processor - 1, &one);
+      is_bound_ = CPU_ISSET(processor - 1, &allowed_) && sched_setaffinity(0, sizeof one, &one) == 0;
+    }
+    ~Stay() {
+      if (is_bound_) sched_setaffinity(0, sizeof allowed_, &allowed_);
+    }
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+   private:
+    cpu_set_t allowed_{};
+    bool is_bound_ = false;
+  };
+
   static constexpr std::uint32_t patience = 32;
 
  private:

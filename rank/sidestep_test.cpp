@@ -30,6 +30,25 @@ TEST_CASE("a rank steps aside after many crowded spins in a row on the conductor
   CHECK(CPU_EQUAL(&before, &after));
 }
 
+TEST_CASE("a rank that sleeps on the conductor's processor may afterwards go where it might before") {
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  int last = 0;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) last = CPU_ISSET(processor, &before) ? processor : last;
+  cpu_set_t now;
+  {
+    const Sidestep::Stay stay(static_cast<std::uint32_t>(last) + 1);
+    REQUIRE(sched_getaffinity(0, sizeof now, &now) == 0);
+    CHECK(CPU_COUNT(&now) == 1);
+    CHECK(sched_getcpu() == last);
+  }
+  REQUIRE(sched_getaffinity(0, sizeof now, &now) == 0);
+  CHECK(CPU_EQUAL(&before, &now));
+  const Sidestep::Stay anywhere(0);
+  REQUIRE(sched_getaffinity(0, sizeof now, &now) == 0);
+  CHECK(CPU_EQUAL(&before, &now));
+}
+
 TEST_CASE("a rank that is bound to the conductor's processor stays there") {
   cpu_set_t before;
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);

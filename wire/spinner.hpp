@@ -54,6 +54,8 @@ class Spinner {
     }
     return done();
   }
+  // Spinning has cost the processor lately, so that waits go straight to sleep.
+  bool is_resting() const { return sleeps_due_ != 0; }
   // Others had the processor when it was last offered.
   bool in_company() const { return in_company_; }
 

@@ -98,6 +98,7 @@ struct SegmentHeader {
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
   std::atomic<std::uint32_t> conductor_asleep;
   std::atomic<std::uint32_t> conductor_processor;  // one more than the number of that on which it spins
+  std::atomic<std::uint32_t> gathering_processor;  // the same of that on which ranks sleep now; 0: on any
   alignas(64) std::atomic<std::uint32_t> spinning_ranks;
   std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
   CommonCopies table;                   // the MPI library's table of addresses (rank/common_table.hpp)
