@@ -138,7 +138,18 @@ void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const 
   json.end_array();
 }
 
-void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, std::uint64_t start_ps) {
+// How long a rank read clocks again and again: all that passed between two readings less than a thousandth of the run
+// apart, however few or many they are elsewhere.
+std::uint64_t in_clock_loops_ps(const wire::ClockReadings& readings, std::uint64_t run_ps) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i + 1 < std::size(readings.passed_ps) && std::uint64_t{2} << i <= run_ps / 1000; ++i) {
+    sum += readings.passed_ps[i];
+  }
+  return sum;
+}
+
+void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, std::uint64_t start_ps,
+                 std::uint64_t run_ps) {
   json.key("ranks");
   json.begin_array();
   for (const Rank& rank : ranks) {
@@ -159,6 +170,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("software_ps", times.software_ps);
     json.member("software_assumed_ps", times.software_assumed_ps);
     json.member("several_threads", times.several_threads);
+    json.member("clock_readings", rank.page->clock_readings.count);
+    json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));
     json.member("messages_sent", tally.sent_by(rank.id).messages);
     json.member("bytes_sent", tally.sent_by(rank.id).bytes);
     json.member("mpi_calls", rank.page->call_count.load());
@@ -250,7 +263,7 @@ std::string Report::text(const GateTotals& gates) const {
   write_nics(json, counters(), of_.topology);
   if (of_.storage != nullptr) write_storage(json, *of_.storage);
   write_traffic_classes(json, network, spec_);
-  write_ranks(json, of_.ranks, of_.tally, start_.ps);
+  write_ranks(json, of_.ranks, of_.tally, start_.ps, end().ps - start_.ps);
   write_profile(json, of_.ranks);
   write_simulator(json, gates);
   json.end_object();

@@ -143,6 +143,12 @@ struct RankTimes {
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
+// How the rank's main thread has read clocks.
+struct ClockReadings {
+  std::uint64_t count;
+  std::uint64_t passed_ps[64];  // from one reading to the next: the sum of those of [2^i, 2^(i+1)) picoseconds
+};
+
 inline constexpr std::uint32_t nudge_bits = 8;
 inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
 
@@ -197,6 +203,7 @@ struct alignas(64) RankPage {
   alignas(64) Service service;
   std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
   alignas(64) RankTimes times;
+  ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
 };

@@ -27,12 +27,25 @@ namespace {
 
 constexpr std::uint64_t ns_per_s = 1'000'000'000;
 
+// For the run's summary, which says when most of the run was a loop that reads a clock.
+void note_reading(std::uint64_t at_ps) {
+  static constinit std::uint64_t last_ps = 0;
+  if (phase() != Phase::running) return;
+  wire::ClockReadings& readings = dryfly_self.page->clock_readings;
+  if (readings.count++ != 0 && at_ps > last_ps) {
+    const std::uint64_t passed = at_ps - last_ps;
+    readings.passed_ps[63 - __builtin_clzll(passed)] += passed;
+  }
+  last_ps = at_ps;
+}
+
 // The instant that a reading shows. A helper thread that reads while the rank is inside MPI costs nothing: the call
 // moves the clock, and the number of such readings depends on the real scheduler.
 std::uint64_t read_instant() {
   if (on_main_thread() || !inside_mpi()) {
     observe_compute(Observation::within_gap);
     advance(clock_read_cost_ps());
+    if (on_main_thread()) note_reading(instant());
   }
   return instant();
 }

@@ -24,6 +24,34 @@ def test_clocks_agree_and_sleeping_costs_no_wall_time(
     assert run.wall_time_s < 10  # natively it would be over 40
 
 
+_LOOPS = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  int reads = argc > 1, sum = 0, one = 1, going = 1, rounds = 0;
+  MPI_Init(&argc, &argv);
+  const double end = MPI_Wtime() + 0.1;
+  while (going) {
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ++rounds;
+    going = reads ? MPI_Wtime() < end : rounds < 1000;
+    MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_the_summary_says_when_most_of_a_run_was_a_loop_that_reads_the_clock(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "loops.c"
+    source.write_text(_LOOPS)
+    job = ("run", "--machine", "testbed", "-N", "2", "--compute", "none", "--", source)
+    by_clock, counted = dryfly(*job, "by the clock").succeeded(), dryfly(*job).succeeded()
+    assert [row["name"] for row in by_clock.results["health"]] == ["clock_loop"]
+    assert re.search(r"note \(clock_loop\): rank \d spent (9\d|100)% of the run in loops that read", by_clock.stderr)
+    assert counted.results["health"] == []
+
+
 # The kernel's file shows real time.
 _LASTS_13_REAL_SECONDS = """
 #include <fcntl.h>

@@ -83,6 +83,20 @@ def test_a_rank_that_was_let_go_or_used_several_threads_makes_the_run_not_repeat
     assert [(row["name"], row["count"]) for row in threaded["health"]] == [("several_threads", 1)]
 
 
+def test_a_note_says_when_most_of_the_run_was_a_loop_that_reads_the_clock() -> None:
+    for readings, looped_ps, noted in (
+        (10_000, 6 * 10**9, True),
+        (9_999, 6 * 10**9, False),
+        (10_000, 5 * 10**9, False),
+    ):
+        reader = {**rank(1, 1, 1), "clock_readings": readings, "in_clock_loops_ps": looped_ps}
+        counted = {"virtual_time_ps": 10**10, "ranks": [rank(0, 1, 1), reader]}
+        built = result.build(bound(), counted, mpi=MPI, wall_time_s=1.0, findings=[])
+        assert [(row["name"], row["severity"]) for row in built["health"]] == [("clock_loop", "note")] * noted
+        assert all("rank 1 spent 60% of the run" in row["text"] for row in built["health"])
+        assert built["repeatable"]
+
+
 def test_a_recording_that_did_not_fit_is_in_the_health_table() -> None:
     counted = {"ranks": [{**rank(0, 1, 1), "replay_mismatches": 5}, rank(1, 1, 1)]}
     built = result.build(bound(), counted, mpi=MPI, wall_time_s=1.0, findings=[])

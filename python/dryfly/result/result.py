@@ -19,6 +19,8 @@ from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
 DROPPED_SHARE_WARNING = 0.02
+CLOCK_LOOP_SHARE_NOTE = 0.5
+CLOCK_READINGS_NOTE = 10_000  # fewer rounds of a loop are simulated within a second or so
 _PS_PER_S = 10**12
 _NS_PER_S = 10**9
 
@@ -190,6 +192,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if threads:
         text = f"{_ranks(threads)} called MPI while having several threads; their order is the host's: not repeatable"
         rows.append(_finding("several_threads", text, severity="note", count=threads))
+    rows += _clock_loop(counted, ranks)
     mismatched = sum(1 for row in ranks if row.get("replay_mismatches"))
     if mismatched:
         text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
@@ -203,6 +206,23 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
     return rows
+
+
+def _clock_loop(counted: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
+    readers = [row for row in ranks if row.get("clock_readings", 0) >= CLOCK_READINGS_NOTE]
+    virtual_time_ps = counted.get("virtual_time_ps", 0)
+    if not readers or not virtual_time_ps:
+        return []
+    most = max(readers, key=lambda row: (row["in_clock_loops_ps"], -row["rank"]))
+    share = most["in_clock_loops_ps"] / virtual_time_ps
+    if share <= CLOCK_LOOP_SHARE_NOTE:
+        return []
+    text = (
+        f"rank {most['rank']} spent {share:.0%} of the run in loops that read a clock "
+        f"({most['clock_readings']:,} times); "
+        "one that ends by the clock takes as many rounds as fit into virtual time (docs/guide/loops-by-the-clock.md)"
+    )
+    return [_finding("clock_loop", text, severity="note", count=len(readers))]
 
 
 def _compute_health(compute: Json) -> list[Json]:
