@@ -14,10 +14,11 @@ namespace dryfly::preload {
 
 namespace {
 
-// Beginnings of file names; a wheel adds a hash behind them.
+// Beginnings of file names; a wheel adds a hash behind them. Tools have names like libmpiP.so and libmpitrace.so.
 constexpr const char* real_time_libraries[] = {
-    "libmpi", "libpmpi", "libfabric", "libpmi", "libevent",    "libprrte",    "libhwloc", "libucp",    "libucs",
-    "libucm", "libuct",  "libxpmem",  "mca_",   "libopen-pal", "libopen-rte", "libcxi",   "libdryfly",
+    "libmpi.",  "libmpi_",  "libmpi-",     "libmpich",    "libmpicxx", "libmpifort", "libpmpi", "libfabric",
+    "libpmi",   "libevent", "libprrte",    "libhwloc",    "libucp",    "libucs",     "libucm",  "libuct",
+    "libxpmem", "mca_",     "libopen-pal", "libopen-rte", "libcxi",    "libdryfly",
 };
 
 bool is_real_time_library(const char* path) {

@@ -2,7 +2,7 @@
 // makes `while (MPI_Wtime() < t)` end. CPU-time clocks follow the virtual clock, since a real MPI rank polls.
 //
 // Left out, and real: times(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
-// setitimer, alarm) and system calls made without the C library.
+// setitimer, alarm), the processor's time-stamp counter (rdtsc) and system calls made without the C library.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

@@ -69,6 +69,11 @@ int forward(void* function, [[maybe_unused]] const long* words, std::index_seque
   return reinterpret_cast<int (*)(Word<I>...)>(function)(words[I]...);
 }
 
+template <std::size_t... I>
+auto as_function(void* function, std::index_sequence<I...>) {
+  return reinterpret_cast<int (*)(Word<I>...)>(function);
+}
+
 template <std::size_t count>
 int call(Row& row, const long* words) {
   void* function = pmpi(row);
@@ -127,18 +132,19 @@ using namespace dryfly::preload;
 #define DRYFLY_WORDS_12 DRYFLY_WORDS_11, l
 #define DRYFLY_WORDS_13 DRYFLY_WORDS_12, m
 
-#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                           \
-  static constinit Row row_of_##name{#name, Call::name, CallMode::mode, bytes}; \
-  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {                 \
-    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};               \
-    void* tool = row_of_##name.tool.function(#name);                            \
-    if (tool != nullptr) [[unlikely]]                                           \
-      return forward(tool, words, std::make_index_sequence<arguments>{});       \
-    return call<arguments>(row_of_##name, words);                               \
-  }                                                                             \
-  DRYFLY_EXPORT int PMPI_##name(DRYFLY_PARAMETERS_##arguments) {                \
-    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};               \
-    return call<arguments>(row_of_##name, words);                               \
+// A tool is called by a jump, without an array whose address is taken: it looks for its caller on the stack.
+#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                                            \
+  static constinit Row row_of_##name{#name, Call::name, CallMode::mode, bytes};                  \
+  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {                                  \
+    void* tool = row_of_##name.tool.function(#name);                                             \
+    if (tool != nullptr) [[unlikely]]                                                            \
+      return as_function(tool, std::make_index_sequence<arguments>{})(DRYFLY_WORDS_##arguments); \
+    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};                                \
+    return call<arguments>(row_of_##name, words);                                                \
+  }                                                                                              \
+  DRYFLY_EXPORT int PMPI_##name(DRYFLY_PARAMETERS_##arguments) {                                 \
+    const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};                                \
+    return call<arguments>(row_of_##name, words);                                                \
   }
 #define DRYFLY_MPI_LIFE(name, arguments)
 #include "preload/mpi/mpi_calls.def"

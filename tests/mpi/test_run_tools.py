@@ -33,15 +33,15 @@ class Tools:
         assert built.returncode == 0, built.stderr
         return target
 
-    def program(self, *defines: str, tool: Path | None = None) -> Path:
-        words = [str(CHECK / "pmpi_tool.c"), "-DPROGRAM", *(f"-D{each}" for each in defines)]
+    def program(self, *defines: str, tool: Path | None = None, source: str = "pmpi_tool.c") -> Path:
+        words = [str(CHECK / source), "-DPROGRAM", *(f"-D{each}" for each in defines)]
         if tool is not None:
             words += [str(tool), f"-Wl,-rpath,{self.folder}", "-Wl,--no-as-needed"]
         return self.build("_".join(["program", *defines, *(["before_libmpi"] if tool else [])]).lower(), *words)
 
-    def tool(self, *defines: str) -> Path:
-        words = ["-shared", "-fPIC", "-DTOOL", *(f"-D{each}" for each in defines), str(CHECK / "pmpi_tool.c")]
-        return self.build("_".join(["libtool", *defines]).lower() + ".so", *words)
+    def tool(self, *defines: str, source: str = "pmpi_tool.c", name: str = "") -> Path:
+        words = ["-shared", "-fPIC", "-DTOOL", *(f"-D{each}" for each in defines), str(CHECK / source)]
+        return self.build(name or "_".join(["libtool", *defines]).lower() + ".so", *words)
 
 
 @pytest.fixture(params=["mpich", "openmpi"])
@@ -90,6 +90,54 @@ def test_a_tool_that_times_every_call_sees_virtual_time_however_it_is_linked(too
     facts = [(*_facts(each), _said(each, r"tool: (\S+) s")) for each in ends]
     assert facts[1:] == facts[:1] * 2
     assert "MPI_Reduce" in str(ends[0].results["profile"])
+
+
+def _in_three_ways(dryfly: Dryfly, tools: Tools, source: str, *defines: str) -> str:
+    """What rank 0 prints, the same for a tool that is compiled in, linked, and preloaded."""
+    # mpiP's file name begins as the MPI library's, which lives in real time.
+    tool = tools.tool(*defines, source=source, name="libmpiP.so")
+    ends = [
+        _run(dryfly, tools, tools.program("TOOL", *defines, source=source)),
+        _run(dryfly, tools, tools.program(tool=tool, source=source)),
+        _run(dryfly, tools, tools.program(source=source), preload=tool),
+    ]
+    assert [_facts(each) for each in ends[1:]] == [_facts(ends[0])] * 2
+    assert [each.stdout for each in ends[1:]] == [ends[0].stdout] * 2
+    return ends[0].stdout
+
+
+def test_a_profiler_of_call_sites_finds_the_same_places_and_times_however_it_is_linked(
+    tools: Tools, dryfly: Dryfly
+) -> None:
+    output = _in_three_ways(dryfly, tools, "call_sites.c")
+    sites = re.findall(r"site \d: (\w+) (\d+) (\S+)", output)
+    # Of the 11 MPI_Allreduce one is called while MPI_Pcontrol has switched the profiler off.
+    assert [(call, int(count)) for call, count, _ in sites] == [("Send", 10), ("Allreduce", 10), ("Send", 5)]
+    took = re.search(r"took (\S+) s", output)
+    assert took is not None
+    # The rest are readings of the clock, and the MPI_Allreduce that nobody saw, a twentieth or so.
+    assert 0.8 * float(took[1]) < sum(float(spent) for _, _, spent in sites) < float(took[1])
+    assert re.findall(r"rank (\d): (\d) sites", output) == [("1", "1"), ("2", "3")]
+
+
+@pytest.mark.parametrize(("clock", "tick_s"), [("CLOCK=CLOCK_MONOTONIC_RAW", 1e-9), ("OF_DAY", 1e-6)])
+def test_a_tracer_with_a_clock_of_its_own_sees_virtual_time_however_it_is_linked(
+    tools: Tools, dryfly: Dryfly, clock: str, tick_s: float
+) -> None:
+    output = _in_three_ways(dryfly, tools, "tracer.c", clock)
+    # Rank 0: 17 calls in each of 10 rounds and a barrier, two events each; four communicators a round.
+    assert "traced 342 events, 40 communicators, 0 left" in output
+    took, traced = re.search(r"took (\S+) s", output), re.search(r"traced (\S+) s, (\S+) s inside", output)
+    assert took is not None
+    assert traced is not None
+    # Between the program's readings and the tracer's are two readings of a clock, 25 ns each; the rest is rounding.
+    assert 0 <= float(took[1]) - float(traced[1]) < 1e-7 + 2 * tick_s
+    assert float(traced[2]) == pytest.approx(float(traced[1]), rel=0.02, abs=20 * tick_s)
+    apart = [float(each) for each in re.findall(r"clocks at the \w+: (\S+) apart", output)]
+    assert len(apart) == 2
+    assert max(apart) < 1e-7 + 2 * tick_s
+    # Neither library has events, or variables that are timers, which would be in real time.
+    assert "MPI_T: some control variables, 0 times" in output
 
 
 def test_a_tool_that_calls_the_library_past_dryfly_is_refused_with_a_sentence(tools: Tools, dryfly: Dryfly) -> None:
