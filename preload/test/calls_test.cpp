@@ -158,13 +158,14 @@ TEST_CASE("whole life: the gates are start and end, and MPI is served until all 
   CHECK(profile("MPI_Barrier").count == 2);
   CHECK(profile("MPI_Init_thread").count == 1);
   REQUIRE(MPI_Finalize() == 0);
-  // The fake lets the end gate through after two probes.
+  // The fake lets the end gate through after two tests.
   const std::uint32_t expected[] = {
       static_cast<std::uint32_t>(GateKind::start), static_cast<std::uint32_t>(GateKind::end),
       static_cast<std::uint32_t>(GateKind::end), static_cast<std::uint32_t>(GateKind::end)};
   REQUIRE(fake_mpi.gate_count == 4);
   for (int i = 0; i < 4; ++i) CHECK(fake_mpi.gates[i] == expected[i]);
-  CHECK(fake_mpi.iprobes == 2);
+  CHECK(fake_mpi.tests == 2);
+  CHECK(fake_mpi.open_requests == 0);
   CHECK(fake_mpi.mode == static_cast<std::uint32_t>(CallMode::outside));
   CHECK(profile("MPI_Finalize").count == 1);
   const std::uint64_t publishes = fake_mpi.publishes;

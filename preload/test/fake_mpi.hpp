@@ -16,7 +16,7 @@ struct FakeMpi {
   std::uint64_t publishes;
   std::uint32_t gates[8];  // GateKinds in order
   std::uint32_t gate_count;
-  int iprobes;
+  int tests;
   int provided;                           // what MPI_Init_thread grants
   std::uint64_t takes_ps;                 // the next call moves the clock by this,
   std::uint64_t waits_ps;                 // of which so much is waiting
