@@ -61,7 +61,7 @@ bool Watchdog::all_wait() const {
   return of_.clock.by_instant().empty() && !of_.clock.is_anybody_ready() && of_.batons.open_nodes().empty();
 }
 
-void Watchdog::check_that_somebody_can_go_on() const {
+void Watchdog::check_that_somebody_can_go_on() {
   if (!of_.clock.runs() || gave_up_ || of_.clock.running() != 0) return;
   bool any_stands = false;
   for (const Rank& rank : of_.ranks) {
@@ -85,7 +85,7 @@ void Watchdog::check_that_somebody_can_go_on() const {
     }
     if (!rank.events.copy_waiters.empty()) return;  // it copies at its gate
   }
-  DRYFLY_CHECK(!any_stands);
+  if (any_stands) report_deadlock();
 }
 
 bool Watchdog::check_deadlock() {

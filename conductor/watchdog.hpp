@@ -37,8 +37,8 @@ class Watchdog {
   // They do, and nothing has come from a rank. True: some may go on at once.
   bool check_deadlock();
   // Nothing moves: somebody's process has to, or all wait for events. Whoever waits for a turn or an instant gets on
-  // by what the conductor does alone, so a standstill in which only such ranks are left would be a mistake of its own.
-  void check_that_somebody_can_go_on() const;
+  // by what the conductor does alone; should only such ranks be left and stand still, that is reported as a deadlock.
+  void check_that_somebody_can_go_on();
   void check_stalls();
 
   std::uint64_t standstills() const { return standstills_; }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/unit/check.hpp"
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
 
@@ -26,6 +27,11 @@ struct Counter {
   std::uint64_t last_read;    // what the program saw last
 
   void count(int error) { ++(error == 0 ? value : errors); }
+  // One of those under way is none any more.
+  void settle_one() {
+    DRYFLY_CHECK(outstanding != 0);
+    --outstanding;
+  }
 };
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);

@@ -41,6 +41,7 @@ void write_entry(const Completion& completion, fi_cq_format format, void* to) {
 }
 
 void take_one(CompletionQueue& queue) {
+  DRYFLY_CHECK(queue.size() != 0);
   ++queue.tail;
   process().news.seen(queue.outlet, queue.size());
 }

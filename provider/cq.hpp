@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "core/unit/check.hpp"
 #include "provider/av.hpp"
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
@@ -57,7 +58,10 @@ struct CompletionQueue {
   std::uint64_t size() const { return head - tail; }
   // Makes room for one more; false without memory.
   bool reserve();
-  void put(const Completion& completion) { ring[head++ & (capacity - 1)] = completion; }
+  void put(const Completion& completion) {
+    DRYFLY_CHECK(size() < capacity);  // who puts one has reserved its place, so none is lost
+    ring[head++ & (capacity - 1)] = completion;
+  }
 };
 
 int open_completion_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context);

@@ -157,7 +157,7 @@ void forget(Deferred* work) {
   --work->trigger->users;
   if (work->completion != nullptr) {
     --work->completion->users;
-    --work->completion->outstanding;
+    work->completion->settle_one();
   }
   --work->domain->users;
   free(work);

@@ -59,7 +59,7 @@ int close_region(fid* fid) {
   --region->domain->users;
   if (region->counter != nullptr) {
     --region->counter->users;
-    --region->counter->outstanding;
+    region->counter->settle_one();
   }
   free(region);
   return 0;

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "core/unit/check.hpp"
+
 namespace dryfly::provider {
 
 // One completion queue or counter.
@@ -38,6 +40,7 @@ class News {
   // The program has looked; `left` deliveries it did not take.
   void seen(Outlet& outlet, std::uint64_t left) {
     if (outlet.fresh <= left) return;
+    DRYFLY_CHECK(fresh_ >= outlet.fresh);  // it is the sum over the outlets
     fresh_ -= outlet.fresh - static_cast<std::uint32_t>(left);
     outlet.fresh = static_cast<std::uint32_t>(left);
     looks_ = 0;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/unit/check.hpp"
 #include "provider/memory.hpp"
 
 namespace dryfly::provider {
@@ -33,6 +34,7 @@ OperationId Operations::id_of(const Operation& operation) const {
 }
 
 void Operations::remove(Operation& operation) {
+  DRYFLY_CHECK(operation.kind != OperationKind::free);
   const std::uint32_t number = operation.next;
   operation.kind = OperationKind::free;
   ++operation.generation;

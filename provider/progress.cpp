@@ -49,7 +49,7 @@ void deliver(Process& state, Operation& operation, const Completion& completion)
 }
 
 void finish(Process& state, Operation& operation) {
-  if (operation.counter != nullptr) --operation.counter->outstanding;
+  if (operation.counter != nullptr) operation.counter->settle_one();
   state.operations.remove(operation);
 }
 

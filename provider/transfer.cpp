@@ -12,7 +12,7 @@ namespace dryfly::provider {
 namespace {
 
 void drop(Process& state, Operation& operation) {
-  if (operation.counter != nullptr) --operation.counter->outstanding;
+  if (operation.counter != nullptr) operation.counter->settle_one();
   state.operations.remove(operation);
 }
 

@@ -29,13 +29,9 @@ class FakeNetwork final : public Network, public Handler {
   bool takes_ordered() const override { return true; }
   void submit(const Transfer& transfer) override {
     DRYFLY_CHECK(transfer.source != transfer.target);
-    if (bus_ != nullptr) bus_->sends(transfer.source, transfer.size, engine_.now());
     submitted.push_back({engine_.now(), transfer, fate_of(transfer)});
-    const std::uint64_t index = submitted.size() - 1;
-    const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1'000'000};
-    engine_.schedule(engine_.now() + flight, index << 1);
-    engine_.schedule(engine_.now() + flight + acknowledgement_time, index << 1 | 1);
     in_flight += 2;
+    depart(submitted.size() - 1);
   }
 
   bool at_rest() const override { return in_flight == 0; }
@@ -70,15 +66,33 @@ class FakeNetwork final : public Network, public Handler {
   std::uint64_t in_flight = 0;
 
  private:
+  enum Step : std::uint64_t { arrival, acknowledgement, departure };
+  static std::uint64_t key(std::uint64_t index, Step step) { return index << 2 | step; }
+
+  // A transfer is one piece, which waits for the bus.
+  void depart(std::uint64_t index) {
+    const Transfer& transfer = submitted[index].transfer;
+    if (bus_ != nullptr) {
+      const Instant start = bus_->may_send(transfer.source);
+      if (start > engine_.now()) return engine_.schedule(start, key(index, departure));
+      bus_->sends(transfer.source, transfer.size, engine_.now());
+    }
+    const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1'000'000};
+    engine_.schedule(engine_.now() + flight, key(index, arrival));
+    engine_.schedule(engine_.now() + flight + acknowledgement_time, key(index, acknowledgement));
+  }
   Fate fate_of(const Transfer& transfer) const {
     if (cut_.contains(transfer.source) || cut_.contains(transfer.target)) return Fate::lost;
     return fate ? fate(transfer) : Fate::arrives;
   }
   void handle(Event event) override {
+    const std::uint64_t index = event.key >> 2;
+    const auto step = static_cast<Step>(event.key & 3);
+    if (step == departure) return depart(index);
     --in_flight;
-    const Submission submission = submitted[event.key >> 1];
+    const Submission submission = submitted[index];
     const Transfer& transfer = submission.transfer;
-    if ((event.key & 1) == 0) {
+    if (step == arrival) {
       if (submission.fate == Fate::lost) return;
       count(transfer);
       if (bus_ != nullptr) bus_->took(transfer.target, transfer.size, engine_.now());
@@ -104,7 +118,7 @@ class FakeNetwork final : public Network, public Handler {
 
   Engine& engine_;
   TransferSink* sink_ = nullptr;
-  HostBus* bus_ = nullptr;  // which never holds it up: a transfer is one piece
+  HostBus* bus_ = nullptr;
   std::set<NicId> cut_;
   NetworkTotals totals_;
   std::map<NicId, NicTimeouts> timeouts_;

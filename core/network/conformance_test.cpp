@@ -17,6 +17,7 @@
 #include "core/engine/engine.hpp"
 #include "core/network/packet/packet_network.hpp"
 #include "core/network/packet/regional_network.hpp"
+#include "core/network/shared_network.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
 #include "testing/fake_network.hpp"
@@ -94,8 +95,36 @@ struct InRegions {
   RegionalNetwork all;
 };
 
+// A share of a packet network, and another share that submits nothing.
+struct InShares {
+  explicit InShares(const fabric::SampleMachine& sample)
+      : machine(sample), below(engine, machine.dragonfly, machine.spec), all(engine, below), share(all.open_share()) {
+    all.open_share().connect(nobody);
+  }
+  std::uint32_t parts() const { return 1; }
+  std::uint32_t part_of(NicId) const { return 0; }
+  Engine& engine_of(std::uint32_t) { return engine; }
+  Carrier& carrier(std::uint32_t) { return share; }
+  NetworkTotals totals() const { return below.totals(); }
+  bool at_rest() const { return below.at_rest(); }
+  void run() { engine.run(never); }
+
+  struct Nobody final : TransferSink {
+    void delivered(std::uint32_t, std::uint32_t) override { FAIL("a transfer of another share"); }
+    void acknowledged(std::uint32_t) override { FAIL("a transfer of another share"); }
+    void failed(std::uint32_t, bool) override { FAIL("a transfer of another share"); }
+  };
+
+  Machine machine;
+  Engine engine;
+  PacketNetwork below;
+  SharedNetwork all;
+  SharedNetwork::Share& share;
+  Nobody nobody;
+};
+
 using Networks = std::tuple<InOnePart<PacketNetwork>, InOnePart<FakeNetwork>>;
-using Carriers = std::tuple<InOnePart<PacketNetwork>, InOnePart<FakeNetwork>, InRegions>;
+using Carriers = std::tuple<InOnePart<PacketNetwork>, InOnePart<FakeNetwork>, InRegions, InShares>;
 // Those whose pieces cross links, and which tell an observer of it.
 using WithLinks = std::tuple<InOnePart<PacketNetwork>>;
 
@@ -439,14 +468,15 @@ TEST_CASE_TEMPLATE_DEFINE("a NIC sends its pieces when the bus allows it, and ev
                           bus_obeyed) {
   Bus bus{1 * us};
   Submitter<Implementation> submitter{fabric::SampleMachine{}};
-  submitter.under_test.carrier(0).attach(bus);
+  submitter.under_test.carrier(submitter.under_test.part_of(NicId{1})).attach(bus);
   for (int n = 0; n < 5; ++n) submitter.submit_at(5, between(1, 2, 20'480));
   submitter.run();
   for (const Fate& fate : submitter.fates) CHECK(fate.ends == 1);
   CHECK(bus.sent[NicId{1}] == 5 * 20'480);
-  CHECK(bus.next[NicId{1}] == Instant{5 + 50 * us});  // each microsecond one packet
+  CHECK(submitter.under_test.totals().pieces >= 5);
+  CHECK(bus.next[NicId{1}] == Instant{5 + submitter.under_test.totals().pieces * us});  // each microsecond one
 }
-TEST_CASE_TEMPLATE_APPLY(bus_obeyed, WithLinks);
+TEST_CASE_TEMPLATE_APPLY(bus_obeyed, Carriers);
 
 TEST_CASE_TEMPLATE_DEFINE("a transfer from a NIC to itself is refused", Implementation, to_itself) {
   Implementation under_test{fabric::SampleMachine{}};

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/unit/check.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/clock/threads.hpp"
 #include "preload/mpi/call_names.hpp"
@@ -49,6 +50,7 @@ CallMode mode_now() {
 void set_mode() { dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode_now()), std::memory_order_relaxed); }
 
 void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t now, std::uint64_t bytes) {
+  DRYFLY_CHECK(ledger.active_in[static_cast<std::uint32_t>(mode)] != 0);
   wire::RankPage& page = *dryfly_self.page;
   wire::CallProfile& profile = page.profile[index];
   ++profile.count;

@@ -44,6 +44,7 @@ def natives(tmp_path: Path) -> dict[str, str]:
         (["run", "--compute", "fast", "--", "true"], "measured:FACTOR"),
         (["run", "--skip-numerics", "--", "true"], "--skip-numerics needs --compute model"),
         (["run", "--compute", "replay:nowhere", "--", "true"], "no such recording"),
+        (["spec", "--compute", "replay:nowhere"], "no such recording"),
         (["run", "--compute", "none", "--compute-record", "x", "--", "true"], "--compute-record"),
         (["run", "--timeout", "soon", "--", "true"], "--timeout soon"),
         (["run", "--timeout", "0", "--", "true"], "more than 0"),
