@@ -163,7 +163,7 @@ Result measure(const Size& size, const Load& load) {
   const Spec spec = spec_of(size);
   Machine machine{spec};
   Engine& engine = machine.engine;
-  PacketNetwork& network = machine.network;
+  Network& network = *machine.network;
   const Dragonfly& dragonfly = machine.topology;
   Workload workload{engine, dragonfly, network, load, Instant{size.traffic_ps}, {0}, dragonfly.nic_count()};
   const auto start = std::chrono::steady_clock::now();
@@ -319,7 +319,7 @@ int bench_build(int rounds) {
     const Spec spec = machine.spec();
     Machine whole{spec};
     Engine& engine = whole.engine;
-    PacketNetwork& network = whole.network;
+    Network& network = *whole.network;
     const Dragonfly& dragonfly = whole.topology;
     const Load none_yet{"", false, 50};
     Workload workload{engine, dragonfly, network, none_yet, Instant{100'000}, {0}, dragonfly.nic_count()};

@@ -43,9 +43,9 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       holders_(ranks_, clock_),
       pace_(machine_.engine, clock_),
       report_(spec, result_path,
-              {machine_.engine, machine_.topology, machine_.network, nics_, machine_.storage.get(), segment_, ranks_,
+              {machine_.engine, machine_.topology, *machine_.network, nics_, machine_.storage.get(), segment_, ranks_,
                translator_.tally()}),
-      recording_(record_folder, machine_.topology, machine_.network, translator_.tally(), gates_),
+      recording_(record_folder, machine_.topology, *machine_.network, translator_.tally(), gates_),
       roster_({machine_.topology, segment_, ranks_, clock_, batons_, delivery_, translator_, watchdog_, holders_,
                inbox_, status_},
               spec, attach_line, channel, life_line) {
@@ -62,7 +62,7 @@ void Conductor::require_routes(const Spec& spec) const {
   for (const Rank& rank : ranks_) user_of.try_emplace(machine_.topology.nic_of(rank.node, rank.nic_index), &rank);
   std::vector<NicId> nics;
   for (const auto& [nic, rank] : user_of) nics.push_back(nic);
-  if (const auto drained = machine_.network.drained(nics)) {
+  if (const auto drained = machine_.network->drained(nics)) {
     const auto& [nic, entry] = *drained;
     const std::string where = entry + ".where";
     throw SpecError(entry + ": a drain of `" + spec.text(TextField{{where}}) + "` takes out NIC n" +
@@ -70,7 +70,7 @@ void Conductor::require_routes(const Spec& spec) const {
                     ", for which there is no other way: accepted are drains of what no rank hangs on; to lose it "
                     "nevertheless, write a loss or a flap");
   }
-  const auto cut_off = machine_.network.cut_off(nics);
+  const auto cut_off = machine_.network->cut_off(nics);
   if (!cut_off) return;
   const auto [from, to] = *cut_off;
   throw SpecError("what fabric.down and fabric.cabling take away leaves no way from NIC n" +
@@ -141,7 +141,7 @@ void Conductor::start_all() {
   Engine& engine = machine_.engine;
   engine.run(never);
   const Instant start{(engine.now().ps / start_grid_ps + 1) * start_grid_ps};
-  machine_.network.restart(start);
+  machine_.network->restart(start);
   nics_.restart();
   clock_.start(start);
   batons_.start();
@@ -164,7 +164,7 @@ void Conductor::end_all() {
   translator_.tally().stop();
   if (const std::string trouble = recording_.finish(); !trouble.empty()) status_.say("warn " + trouble);
   if (const std::string trouble = report_.write(gate_totals()); !trouble.empty()) status_.say("fatal " + trouble);
-  machine_.network.end_faults();
+  machine_.network->end_faults();
   if (machine_.storage) machine_.storage->stop();
   status_.say("ended");
   gates_.release_all_at_end();

@@ -214,7 +214,8 @@ int run(const char* spec_path) {
   if (machine.storage) machine.storage->stop();
   machine.engine.run(never);
   // What was begun is finished and counted nowhere; nothing may be left.
-  DRYFLY_CHECK(machine.network.at_rest() && machine.network.credit_bytes_outstanding() == 0);
+  const auto& network = dynamic_cast<const PacketNetwork&>(*machine.network);
+  DRYFLY_CHECK(network.at_rest() && network.credit_bytes_outstanding() == 0);
   traffic.print();
   if (machine.storage) print(*machine.storage, end_ps);
   return 0;

@@ -1,12 +1,12 @@
 // The simulated machine, put together from its resolved spec: engine, topology, network, and the traffic to and from
-// storage groups where the spec has any. Which model of the network it is is decided here. NICs are not part of it,
-// since the host to which they report has to be there before them, and is itself made of these parts.
+// storage groups where the spec has any. Which model of the network it is, machine.cpp decides. NICs are not part of
+// it, since the host to which they report has to be there before them, and is itself made of these parts.
 #pragma once
 
 #include <memory>
 
+#include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
-#include "core/network/packet/packet_network.hpp"
 #include "core/spec/spec.hpp"
 #include "core/storage/storage_traffic.hpp"
 #include "core/topology/dragonfly.hpp"
@@ -20,11 +20,11 @@ struct Machine {
   Machine& operator=(const Machine&) = delete;
 
   // Where the job submits: the network, or its share of it beside storage.
-  Carrier& carrier() { return storage ? static_cast<Carrier&>(storage->network()) : network; }
+  Carrier& carrier() { return storage ? static_cast<Carrier&>(storage->network()) : *network; }
 
   Engine engine;
   const Dragonfly topology;
-  PacketNetwork network;
+  const std::unique_ptr<Network> network;
   std::unique_ptr<storage::StorageTraffic> storage;  // none: the job has the network for itself
 };
 

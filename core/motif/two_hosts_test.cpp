@@ -79,7 +79,7 @@ Both run(bool with_first, bool with_second, NicId a, NicId b, NicId c, NicId d) 
   if (with_first) first.begin();
   if (with_second) second.begin();
   machine.parts.engine.run(never);
-  CHECK(machine.parts.network.at_rest());
+  CHECK(machine.parts.network->at_rest());
   CHECK(machine.nics.at_rest());
   return {first.over_ps, second.over_ps};
 }
