@@ -28,10 +28,10 @@ class Batons {
   Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use);
 
   bool are_in_use() const { return in_use_; }
-  // From the start to the end of virtual time the ranks take turns, unless one is in a call that takes none.
-  void start() { taking_turns_ = in_use_; }
-  void end() { taking_turns_ = false; }
-  bool takes_turns(const Rank& rank) const { return taking_turns_ && !rank.gate.outside; }
+  // From the start to the end of virtual time the ranks pass the baton, unless one is in a call that needs none.
+  void start() { is_passed_ = in_use_; }
+  void end() { is_passed_ = false; }
+  bool passes_baton(const Rank& rank) const { return is_passed_ && !rank.gate.outside; }
 
   void seat(const Rank& rank);  // once for each rank, in order
   const std::vector<std::uint32_t>& ranks_of(NodeId node) const { return nodes_[node.value].ranks; }
@@ -45,8 +45,8 @@ class Batons {
     rank.baton.ends = ends;
     give_back(rank, rank.page->baton_end_ps, true);
   }
-  // The rank has left MPI, waits, or wants its turn again, from this instant on. `acted`: it may have written. One that
-  // does not have the baton has nothing to give back.
+  // The rank has left MPI, waits, or wants the baton again, from this instant on. `acted`: it may have written. One
+  // that does not have the baton has nothing to give back.
   void give_back(Rank& rank, std::uint64_t at, bool acted);
   // Everything stands still: each rank of the run that waits looks once more.
   void let_all_look();
@@ -77,7 +77,7 @@ class Batons {
   BoundHeap& bounds_;
   Duration visibility_;
   bool in_use_;
-  bool taking_turns_ = false;
+  bool is_passed_ = false;
   std::vector<Node> nodes_;  // by node number
   std::set<std::uint32_t> open_;
   std::uint64_t looks_ = 0;

@@ -34,7 +34,7 @@ void CommandIssuer::handle(dryfly::Event event) {
   }
 }
 
-void CommandIssuer::fetch(dryfly::Event event, unsigned stage) const {
+void CommandIssuer::prefetch(dryfly::Event event, unsigned stage) const {
   parts_.queue.prefetch(RankId{static_cast<std::uint32_t>(event.key)}, stage);
 }
 

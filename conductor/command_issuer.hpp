@@ -35,7 +35,7 @@ class CommandIssuer final : public Handler {
   CommandIssuer(Engine& engine, Nics& nics, const IssuerParts& parts);
 
   void handle(dryfly::Event event) override;
-  void fetch(dryfly::Event event, unsigned stage) const override;
+  void prefetch(dryfly::Event event, unsigned stage) const override;
   // Takes effect at once, whatever the command's stamp: a peer may have been told of the end-point and may already send
   // to it.
   void open_endpoint(std::uint32_t slot);

@@ -36,7 +36,7 @@ class CommandQueue {
       return no_slot;
     }
     queue.pop_front();
-    if (!queue.empty()) commands_.fetch(queue.front());
+    if (!queue.empty()) commands_.prefetch(queue.front());
     return slot;
   }
   // Takes out and releases the rank's commands of which this is true.
@@ -64,7 +64,7 @@ class CommandQueue {
   void prefetch(RankId rank, unsigned stage) const {
     const std::deque<std::uint32_t>& queue = queues_[rank.value];
     if (stage == 0) __builtin_prefetch(&queue);
-    if (stage == 2 && !queue.empty()) commands_.fetch(queue.front());
+    if (stage == 2 && !queue.empty()) commands_.prefetch(queue.front());
   }
   // Engine events for commands that there have been, and those that are still to come.
   std::uint64_t events_scheduled() const { return events_scheduled_; }

@@ -2,10 +2,10 @@
 // it any more, and releases the ranks that may go on. When ranks look has no influence on any result.
 //
 // Who does what: Roster knows the processes that are the ranks; Inbox, which of them wants something; Gates, for what
-// each waits; Clock, how far each may act and the network may run; Batons, whose turn it is on a node; Translator makes
-// commands for the NICs of theirs, and events of what the NICs say, which Delivery puts into their rings. Watchdog
-// notices that nothing moves, on a served fabric Holders and Pace take its place; Recording and Report write what is
-// left of a run.
+// each waits; Clock, how far each may act and the network may run; Batons, who has the baton of a node; Translator
+// makes commands for the NICs of theirs, and events of what the NICs say, which Delivery puts into their rings.
+// Watchdog notices that nothing moves, on a served fabric Holders and Pace take its place; Recording and Report write
+// what is left of a run.
 #pragma once
 
 #include <cstdint>

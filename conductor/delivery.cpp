@@ -46,7 +46,7 @@ void Delivery::emit(RankId id, PendingEvent&& pending) {
 
   const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
                      (rank.state == RankState::timed && at <= rank.gate.deadline_ps);
-  if (waits && clock_.bring_forward(rank, at) && batons_.takes_turns(rank)) batons_.waits(rank);
+  if (waits && clock_.bring_forward(rank, at) && batons_.passes_baton(rank)) batons_.waits(rank);
 }
 
 // A rank that waits may wait for just this, so it gets to look: others look before they wait. One that has an event

@@ -69,7 +69,7 @@ void Gates::poll(Rank& rank) {
 
 void Gates::wait(Rank& rank) {
   ++waits_;
-  if (batons_.takes_turns(rank)) return wait_in_turn(rank, RankState::waiting);
+  if (batons_.passes_baton(rank)) return wait_for_baton(rank, RankState::waiting);
   wait_in_state(rank, RankState::waiting, never.ps);
 }
 
@@ -77,7 +77,7 @@ void Gates::wait_until(Rank& rank) {
   ++waits_;
   rank.gate.deadline_ps = rank.page->gate.deadline_ps;
   if (!clock_.runs()) return release(rank, rank.gate.at_ps);
-  if (batons_.takes_turns(rank)) return wait_in_turn(rank, RankState::waiting);
+  if (batons_.passes_baton(rank)) return wait_for_baton(rank, RankState::waiting);
   wait_in_state(rank, RankState::timed, rank.gate.deadline_ps);
 }
 
@@ -101,8 +101,8 @@ Gates::Milestone Gates::end(Rank& rank) {
     rank.gate.end_ps = rank.gate.at_ps;
     ++ending_;
   }
-  if (batons_.takes_turns(rank)) {
-    wait_in_turn(rank, RankState::ending);
+  if (batons_.passes_baton(rank)) {
+    wait_for_baton(rank, RankState::ending);
   } else {
     wait_in_state(rank, RankState::ending, never.ps);
   }
@@ -110,7 +110,7 @@ Gates::Milestone Gates::end(Rank& rank) {
 }
 
 void Gates::ask_for_baton(Rank& rank) {
-  if (!batons_.takes_turns(rank)) return release(rank, rank.gate.at_ps);
+  if (!batons_.passes_baton(rank)) return release(rank, rank.gate.at_ps);
   clock_.set_state(rank, RankState::queued, rank.gate.at_ps);
   batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
 }
@@ -118,7 +118,7 @@ void Gates::ask_for_baton(Rank& rank) {
 void Gates::meet(Rank& rank) {
   if (clock_.has_ended() || is_served()) return release(rank, rank.gate.at_ps);
   if (clock_.has_started()) clock_.set_state(rank, RankState::meeting, never.ps);
-  if (batons_.takes_turns(rank)) batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
+  if (batons_.passes_baton(rank)) batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
   const std::vector<RankId> all = meetings_.come(rank);
   std::uint64_t last_ps = 0;
   for (const RankId id : all) last_ps = std::max(last_ps, ranks_[id.value].gate.at_ps);
@@ -130,7 +130,7 @@ void Gates::meet(Rank& rank) {
 void Gates::go_on_after_meeting(Rank& rank, std::uint64_t instant) {
   if (!clock_.has_started()) return release(rank, rank.gate.at_ps);
   rank.gate.at_ps = instant;
-  if (!batons_.takes_turns(rank)) return clock_.set_state(rank, RankState::polling, instant);
+  if (!batons_.passes_baton(rank)) return clock_.set_state(rank, RankState::polling, instant);
   clock_.set_state(rank, RankState::queued, instant);
   batons_.give_back(rank, instant, false);
 }
@@ -147,7 +147,7 @@ void Gates::wait_in_state(Rank& rank, RankState state, std::uint64_t bound) {
   }
 }
 
-void Gates::wait_in_turn(Rank& rank, RankState state) {
+void Gates::wait_for_baton(Rank& rank, RankState state) {
   const std::uint64_t until = std::min(rank.gate.deadline_ps, next_event_ps(segment_, rank));
   clock_.set_state(rank, state, until == never.ps ? until : std::max(until, rank.gate.at_ps));
   batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
@@ -180,7 +180,7 @@ bool Gates::release_those_with_events() {
   bool any = false;
   for (const RankId id : clock_.take_ready()) {
     Rank& rank = ranks_[id.value];
-    if (batons_.takes_turns(rank)) continue;
+    if (batons_.passes_baton(rank)) continue;
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
     if (!waits || !has_untaken(rank)) continue;
@@ -214,7 +214,7 @@ void Gates::release(Rank& rank, std::uint64_t clock) {
   const auto& overflow = rank.events.overflow;
   if (!overflow.empty()) horizon = std::min(horizon, overflow.front().event.at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
-  const bool is_told_instant = batons_.takes_turns(rank);
+  const bool is_told_instant = batons_.passes_baton(rank);
   const bool event_moves_clock =
       rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
   rank.page->release_clock_ps.store(

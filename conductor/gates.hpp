@@ -51,7 +51,7 @@ class Gates {
   void go_on_after_meeting(Rank& rank, std::uint64_t instant);
   void ask_for_baton(Rank& rank);
   void wait_in_state(Rank& rank, RankState state, std::uint64_t bound);
-  void wait_in_turn(Rank& rank, RankState state);
+  void wait_for_baton(Rank& rank, RankState state);
   bool pass_batons();
   bool release_those_with_events();
   bool release_those_at_their_instant();

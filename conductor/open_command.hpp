@@ -38,7 +38,7 @@ class OpenCommands {
  public:
   std::uint32_t allocate() { return commands_.acquire_as_left(); }
   OpenCommand& operator[](std::uint64_t token) { return commands_[static_cast<std::uint32_t>(token)]; }
-  void fetch(std::uint32_t slot) const { commands_.fetch(slot); }
+  void prefetch(std::uint32_t slot) const { commands_.prefetch(slot); }
   std::byte* inline_bytes(const OpenCommand& open) {
     DRYFLY_CHECK(open.inline_slot != no_slot);
     return payloads_[open.inline_slot].bytes.data();

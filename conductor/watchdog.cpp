@@ -90,19 +90,19 @@ void Watchdog::check_that_somebody_can_go_on() {
 
 bool Watchdog::check_deadlock() {
   if (!of_.job.nothing_under_way()) return false;
-  bool any_takes_turns = false;
+  bool any_can_poll = false;
   for (const Rank& rank : of_.ranks) {
-    if (rank.state == RankState::meeting) continue;  // turns do not help it
+    if (rank.state == RankState::meeting) continue;  // polls do not help it
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.events.overflow.empty()) return false;
-    any_takes_turns = true;
+    any_can_poll = true;
   }
-  if (!any_takes_turns) {
+  if (!any_can_poll) {
     report_deadlock();
     return false;
   }
-  // A library may have something left to do that takes more turns than a rank has before it waits: a queue of
-  // accumulates to itself, of which a turn handles one. Everybody gets more of them; when nothing has come of that,
+  // A library may have something left to do that takes more polls than a rank has before it waits: a queue of
+  // accumulates to itself, of which a poll handles one. Everybody gets more of them; when nothing has come of that,
   // nothing will. The number of rounds bounds the wall time: few ranks get many.
   constexpr std::size_t releases_before_report = 16384;
   constexpr std::size_t rounds_least = 32;
@@ -113,10 +113,10 @@ bool Watchdog::check_deadlock() {
     return false;
   }
   ++fruitless_rounds_;
-  return give_another_turn();
+  return let_all_poll_again();
 }
 
-bool Watchdog::give_another_turn() {
+bool Watchdog::let_all_poll_again() {
   events_at_last_round_ = of_.job.events();
   writes_at_last_round_ = of_.batons.writes();
   ++standstills_;

@@ -54,7 +54,7 @@ class Watchdog {
     bool named = false;
   };
 
-  bool give_another_turn();
+  bool let_all_poll_again();
   void report_deadlock();
   void check_stall(Rank& rank);
 

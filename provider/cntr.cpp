@@ -24,10 +24,10 @@ std::uint64_t read(fid_cntr* fid) {
   if (!session) return counter.value;
   session.channel().boundary(rank::Boundary::counter, 0);
   session.channel().polls().settle();  // the value must not depend on how far the simulator happens to be
-  const bool delivered = progress(session);
+  const bool reported = progress(session);
   session.state().news.seen(counter.outlet, 0);
   const bool polls = counter.value == counter.last_read && counter.outstanding != 0;
-  if (polls && !session.channel().polls().take_free_poll()) empty_poll(session, delivered);
+  if (polls && !session.channel().polls().take_free_poll()) empty_poll(session, reported);
   session.state().news.seen(counter.outlet, 0);
   if (counter.value != counter.last_read) session.channel().polls().begin_free_polls();
   counter.last_read = counter.value;

@@ -71,8 +71,8 @@ ssize_t read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length
   if (queue.users == 0 || !session) return take(queue, event, buffer, length, flags);
   // Reports of end-points come in here.
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
-  const bool delivered = progress(session);
-  if (queue.first == nullptr) empty_poll(session, delivered);
+  const bool reported = progress(session);
+  if (queue.first == nullptr) empty_poll(session, reported);
   const ssize_t got = take(queue, event, buffer, length, flags);
   if (got > 0) session.channel().charge(session.channel().costs().completion_ps);
   return got;
@@ -153,7 +153,7 @@ void put_event(Process& state, EventQueue& queue, std::uint32_t event, const fi_
   append(queue, event, &entry, is_error ? sizeof(fi_eq_err_entry) : sizeof(fi_eq_entry), is_error);
   if (!queue.is_outlet) state.news.add(queue.outlet);
   queue.is_outlet = true;
-  state.news.delivered(queue.outlet);
+  state.news.reported(queue.outlet);
 }
 
 int open_event_queue(fid_fabric* fid, fi_eq_attr* attributes, fid_eq** queue_fid, void* context) {

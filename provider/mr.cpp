@@ -186,7 +186,7 @@ bool is_optimized(const Environment& environment, const Domain& domain, std::uin
 
 bool tells_of_accesses(const Domain& domain, std::uint64_t key) { return domain.provider_keys && (key & telling) != 0; }
 
-bool report_write(Process& state, const wire::Event& event, bool& delivered) {
+bool report_write(Process& state, const wire::Event& event, bool& reported) {
   const Region* region = region_of(state, event);
   CompletionQueue* queue = region != nullptr ? region->endpoint->receive.queue : nullptr;
   if (queue == nullptr) return true;
@@ -200,8 +200,8 @@ bool report_write(Process& state, const wire::Event& event, bool& delivered) {
   completion.sources = region->endpoint->addresses;
   completion.source = event.peer;
   queue->put(completion);
-  state.news.delivered(queue->outlet);
-  delivered = true;
+  state.news.reported(queue->outlet);
+  reported = true;
   return true;
 }
 
@@ -209,7 +209,7 @@ bool count_access(Process& state, const wire::Event& event) {
   const Region* region = region_of(state, event);
   if (region == nullptr || region->counter == nullptr) return false;
   region->counter->count(0);
-  state.news.delivered(region->counter->outlet);
+  state.news.reported(region->counter->outlet);
   return true;
 }
 

@@ -30,7 +30,7 @@ struct Region {
 bool count_access(Process& state, const wire::Event& event);
 // Another rank has written to it with data: the end-point's queue of receives says so. False: there is no memory for
 // that, and the event has to stay.
-bool report_write(Process& state, const wire::Event& event, bool& delivered);
+bool report_write(Process& state, const wire::Event& event, bool& reported);
 
 // What a key says of its region. Optimized ones take inline commands, and restricted ones where nobody is told of
 // accesses. Those of applications are optimized by their number; a provider's own keys say it in bits of theirs.

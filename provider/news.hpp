@@ -1,4 +1,4 @@
-// Decides whether an empty poll may let virtual time pass. It may not while something has been delivered to another
+// Decides whether an empty poll may let virtual time pass. It may not while something has been reported to another
 // queue or counter of the process that the program has not looked at yet: a program that polls several in turn would
 // otherwise wait, in one of them, for an event that it already has. A program that has looked at as many queues as
 // there are and taken nothing meanwhile is not going to, so the news is old then.
@@ -14,7 +14,7 @@ namespace dryfly::provider {
 struct Outlet {
   Outlet* next;
   Outlet* previous;
-  std::uint32_t fresh;  // deliveries that the program has not seen
+  std::uint32_t fresh;  // reports that the program has not seen
 };
 
 class News {
@@ -32,12 +32,12 @@ class News {
     if (outlet.next != nullptr) outlet.next->previous = outlet.previous;
     --outlets_;
   }
-  void delivered(Outlet& outlet) {
+  void reported(Outlet& outlet) {
     ++outlet.fresh;
     ++fresh_;
     looks_ = 0;
   }
-  // The program has looked; `left` deliveries it did not take.
+  // The program has looked; `left` reports it did not take.
   void seen(Outlet& outlet, std::uint64_t left) {
     if (outlet.fresh <= left) return;
     DRYFLY_CHECK(fresh_ >= outlet.fresh);  // it is the sum over the outlets

@@ -37,14 +37,14 @@ void discard_payload(rank::Channel& channel, const Event& event) {
   channel.place(nothing, &nowhere);
 }
 
-void deliver(Process& state, Operation& operation, const Completion& completion) {
+void report(Process& state, Operation& operation, const Completion& completion) {
   if (operation.queue != nullptr && (operation.reported || completion.error != 0)) {
     operation.queue->put(completion);
-    state.news.delivered(operation.queue->outlet);
+    state.news.reported(operation.queue->outlet);
   }
   if (operation.counter != nullptr) {
     operation.counter->count(completion.error);
-    state.news.delivered(operation.counter->outlet);
+    state.news.reported(operation.counter->outlet);
   }
 }
 
@@ -88,7 +88,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
   }
   const bool last = !operation.multi_receive || (event.flags & wire::event_flag::released) != 0;
   if (operation.multi_receive && last) completion.flags |= FI_MULTI_RECV;
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   if (operation.entry != nullptr) operation.endpoint->shared->owner_calls->free_entry(operation.entry);
   if (last) finish(state, operation);
 }
@@ -96,7 +96,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
 void peeked(Process& state, Operation& operation, const Event& event, int error) {
   if (operation.waits) {
     operation.queue->put(peer::arrival(operation, event, state.operations.id_of(operation)));
-    state.news.delivered(operation.queue->outlet);
+    state.news.reported(operation.queue->outlet);
     operation.kind = OperationKind::claim;
     return;
   }
@@ -108,7 +108,7 @@ void peeked(Process& state, Operation& operation, const Event& event, int error)
   } else if (error == 0) {
     completion.error = FI_ENOMSG;
   }
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   if (found && operation.claims && completion.error == 0) {
     operation.kind = OperationKind::claim;
   } else {
@@ -121,7 +121,7 @@ void released(Process& state, Operation& operation) {
   Completion completion{};
   completion.context = operation.context;
   completion.flags = FI_MULTI_RECV;
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   finish(state, operation);
 }
 
@@ -129,7 +129,7 @@ void failed(Process& state, Operation& operation, const Event& event, int error)
   Completion completion = completion_of(operation, event, error);
   completion.buffer = operation.buffer;
   completion.tag = event.tag;
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   finish(state, operation);
 }
 
@@ -137,7 +137,7 @@ void failed(Process& state, Operation& operation, const Event& event, int error)
 void completed(Process& state, Operation& operation, const Event& event) {
   Completion completion = completion_of(operation, event, 0);
   completion.length = operation.length;
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   finish(state, operation);
 }
 
@@ -146,7 +146,7 @@ void reduced(Process& state, Operation& operation, const Event& event) {
   Completion completion = completion_of(operation, event, 0);
   completion.length = 0;
   set_reduction_error(event, completion);
-  deliver(state, operation, completion);
+  report(state, operation, completion);
   finish(state, operation);
 }
 
@@ -196,52 +196,52 @@ void failed_unseen(Process& state, const Event& event) {
   completion.length = event.length;
   completion.error = event.error;
   queue->put(completion);
-  state.news.delivered(queue->outlet);
+  state.news.reported(queue->outlet);
 }
 
 }  // namespace
 
 bool progress(const Session& session) {
   rank::Channel& channel = session.channel();
-  bool delivered = false;
+  bool reported = false;
   channel.renew_baton();
   while (const Event* event = channel.peek()) {
     Operation* operation = session.state().operations.find(event->context);
     if (event->kind == EventKind::work) {
-      delivered |= accept_work(session, *event);
+      reported |= accept_work(session, *event);
     } else if (event->kind == EventKind::joined) {
-      delivered |= accept_joined(session, *event);
+      reported |= accept_joined(session, *event);
     } else if (event->kind == EventKind::accessed) {
-      delivered |= count_access(session.state(), *event);
+      reported |= count_access(session.state(), *event);
     } else if (event->kind == EventKind::written) {
-      if (!report_write(session.state(), *event, delivered)) break;
+      if (!report_write(session.state(), *event, reported)) break;
     } else if (operation == nullptr || (event->flags & wire::event_flag::dropped_free) != 0) {
       discard_payload(channel, *event);
       if (event->kind == EventKind::memory_changed) channel.polls().begin_free_polls();
       if (operation == nullptr && event->kind == EventKind::sent && event->error != 0) {
         failed_unseen(session.state(), *event);
-        delivered = true;
+        reported = true;
       }
     } else {
       // Without memory the event stays where it is, for the next call.
       if (operation->queue != nullptr && !operation->queue->reserve()) break;
       if (event->error != 0) log("operation of end-point %u failed: error %d", event->endpoint, event->error);
       handle(session, *operation, *event);
-      delivered = true;
+      reported = true;
     }
     channel.pop();
   }
-  return delivered;
+  return reported;
 }
 
-void empty_poll(const Session& session, bool delivered) {
+void empty_poll(const Session& session, bool reported) {
   rank::Channel& channel = session.channel();
   if (channel.polls().must_not_wait()) {
     // What the program is told now must not depend on how far the simulator happens to be.
     channel.polls().settle();
     if (progress(session)) return;
   }
-  if (delivered || !session.state().news.may_wait() || work_is_due(session.state())) return;
+  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return;
   if (channel.polls().idle()) progress(session);
 }
 

@@ -6,11 +6,11 @@
 
 namespace dryfly::provider {
 
-// Takes all that is visible. True if anything was delivered.
+// Takes all that is visible. True if anything was reported.
 bool progress(const Session& session);
 
-// A poll has found nothing (`delivered`: to its own queue). Costs one poll and, unless something was delivered
+// A poll has found nothing (`reported`: to its own queue). Costs one poll and, unless something was reported
 // elsewhere, may let virtual time pass; takes what is visible then.
-void empty_poll(const Session& session, bool delivered);
+void empty_poll(const Session& session, bool reported);
 
 }  // namespace dryfly::provider

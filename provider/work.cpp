@@ -44,7 +44,7 @@ bool accept_work(const Session& session, const wire::Event& event) {
     return false;
   }
   queue->put(entry_of(event));
-  state.news.delivered(queue->outlet);
+  state.news.reported(queue->outlet);
   return true;
 }
 

@@ -39,7 +39,7 @@ int Payloads::place(const Event& event, void* to) {
   if ((event.flags & event_flag::payload_inline) != 0) {
     if (length > 0) memcpy(target, reinterpret_cast<const char*>(&event) + event_bytes, length);
   } else if ((event.flags & event_flag::payload_arena) != 0) {
-    if (length > 0) fetch(event.arena_offset, length, target);
+    if (length > 0) copy_from_arena(event.arena_offset, length, target);
     Arena::free(base_, event.arena_offset);
   } else if ((event.flags & event_flag::payload_memory) != 0) {
     return copy_from_sender(event, target);
@@ -50,7 +50,7 @@ int Payloads::place(const Event& event, void* to) {
 // To look at a part of the arena for the first time costs a fault, in which the kernel maps 64 KiB; who has one message
 // from each of many senders would pay that for each. So the first payload from such a part is read from the segment's
 // file, and only who comes back maps it, unless it has been mapped ahead.
-void Payloads::fetch(std::uint64_t offset, std::uint64_t length, char* target) {
+void Payloads::copy_from_arena(std::uint64_t offset, std::uint64_t length, char* target) {
   const auto part = static_cast<std::uint32_t>(offset / StartMemory::part_bytes);
   std::uint32_t& visited = visited_parts_[part % parts_known];
   if (offset >= header_->arena.offset + header_->arena.ahead_bytes && visited != part && length <= read_max_bytes) {

@@ -54,7 +54,7 @@ class Payloads {
  private:
   bool prepare_long(wire::Command& command, const void* payload, bool stable);
   void serve(std::uint32_t wanted);
-  void fetch(std::uint64_t offset, std::uint64_t length, char* target);
+  void copy_from_arena(std::uint64_t offset, std::uint64_t length, char* target);
   int copy_from_sender(const wire::Event& event, char* target);
 
   static constexpr std::uint32_t parts_known = 1024;

@@ -310,16 +310,16 @@ void Engine::run(Instant limit) {
 void Engine::fetch_ahead() const {
   const LargeVector<Event>& events = queue_->under_way;
   const std::size_t next = queue_->cursor;
-  const auto fetch = [&](std::size_t place, unsigned stage) {
+  const auto prefetch = [&](std::size_t place, unsigned stage) {
     const Event& event = events[place];
-    handlers_[event.key >> component_class_shift]->fetch(event, stage);
+    handlers_[event.key >> component_class_shift]->prefetch(event, stage);
   };
   for (unsigned stage = 0; stage < Handler::fetch_stages; ++stage) {
     const std::size_t place = next + ahead[stage] - 1;
     if (next == 1) {
-      for (std::size_t first = 1; first < std::min(events.size(), place); ++first) fetch(first, stage);
+      for (std::size_t first = 1; first < std::min(events.size(), place); ++first) prefetch(first, stage);
     }
-    if (place < events.size()) fetch(place, stage);
+    if (place < events.size()) prefetch(place, stage);
   }
 }
 

@@ -34,10 +34,10 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual void handle(Event event) = 0;
-  // The event will be handled soon, and sooner with each stage: what it needs may be fetched into the cache. Changes
+  // The event will be handled soon, and sooner with each stage: what it needs may be prefetched into the cache. Changes
   // nothing. A large machine's state is far larger than any cache, and waiting for it is most of the time it takes.
   static constexpr unsigned fetch_stages = 3;
-  virtual void fetch(Event, unsigned /*stage*/) const {}
+  virtual void prefetch(Event, unsigned /*stage*/) const {}
 };
 
 class Engine {

@@ -98,7 +98,7 @@ class MessageTable {
   std::uint32_t acquire() { return messages_.acquire(); }
   Message& operator[](std::uint32_t index) { return messages_[index]; }
   const Message& operator[](std::uint32_t index) const { return messages_[index]; }
-  void prefetch(std::uint32_t index) const { messages_.fetch(index); }
+  void prefetch(std::uint32_t index) const { messages_.prefetch(index); }
   std::size_t size() const { return messages_.size(); }
   std::size_t in_use() const { return messages_.in_use(); }
   void restart() { messages_.restart(); }

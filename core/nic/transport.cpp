@@ -209,7 +209,7 @@ void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {
 }
 
 // Of the stages with a queue for each end-point; the others look ahead in theirs.
-void Transport::fetch(Event event, unsigned stage) const {
+void Transport::prefetch(Event event, unsigned stage) const {
   if (stage_of(event) != Stage::own_ingress) return;
   const Port& target = port(EndpointId{static_cast<std::uint32_t>(event.key)});
   if (stage == 0) {

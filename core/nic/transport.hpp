@@ -68,7 +68,7 @@ class Transport final : public Handler, public TransferSink {
   std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
 
   void handle(Event event) override;
-  void fetch(Event event, unsigned stage) const override;
+  void prefetch(Event event, unsigned stage) const override;
   void delivered(std::uint32_t handle, std::uint32_t switch_hops) override;
   void acknowledged(std::uint32_t handle) override;
   void failed(std::uint32_t handle, bool delivered) override;

@@ -36,7 +36,7 @@ class Pool {
 
   T& operator[](std::uint32_t index) { return items_[index]; }
   const T& operator[](std::uint32_t index) const { return items_[index]; }
-  void fetch(std::uint32_t index) const { items_.fetch(index); }
+  void prefetch(std::uint32_t index) const { items_.prefetch(index); }
   std::size_t size() const { return items_.size(); }  // ever used
   std::size_t in_use() const { return items_.size() - free_.size(); }
 

@@ -21,7 +21,7 @@ class StableVector {
   const Item& operator[](std::size_t index) const { return chunks_[index >> chunk_bits].data()[index & mask]; }
   std::size_t size() const { return size_; }
   // Into the cache, all of it.
-  void fetch(std::size_t index) const {
+  void prefetch(std::size_t index) const {
     if (index >= size_) return;
     const auto* const bytes = reinterpret_cast<const char*>(&(*this)[index]);
     for (std::size_t line = 0; line < sizeof(Item); line += 64) __builtin_prefetch(bytes + line);

@@ -283,7 +283,7 @@ TEST_CASE("a receive ignores the flags that are a sender's, and a tagged one FI_
   CHECK(fi_recvmsg(rig.endpoint, &message, FI_TRANSMIT_COMPLETE) == -FI_EBADFLAGS);
 }
 
-TEST_CASE("an event of an end-point that is closed is not delivered to the record's next user") {
+TEST_CASE("an event of an end-point that is closed is not reported to the record's next user") {
   Rig rig;
   int old_context = 0;
   char buffer[4];

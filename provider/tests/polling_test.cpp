@@ -78,7 +78,7 @@ TEST_CASE("a program that takes one of many from a queue in each round over its 
   provider::Outlet empty{}, full{};
   news.add(empty);
   news.add(full);
-  for (int i = 0; i < 5; ++i) news.delivered(full);
+  for (int i = 0; i < 5; ++i) news.reported(full);
   for (std::uint64_t left = 5; left-- > 0;) {
     CHECK_FALSE(news.may_wait());  // in a look at the empty one
     news.seen(full, left);

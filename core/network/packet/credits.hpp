@@ -40,7 +40,7 @@ class Credits {
 
   bool empty() const { return lines_.empty(); }
 
-  void fetch(std::size_t index) const { __builtin_prefetch(lines_.data() + index); }
+  void prefetch(std::size_t index) const { __builtin_prefetch(lines_.data() + index); }
 
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];

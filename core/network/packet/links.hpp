@@ -145,9 +145,9 @@ class Links {
     schedule(at_ps, EventKind::retry_due, port, packet, true);
   }
 
-  void fetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
+  void prefetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
   void fetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
-    credits_[traffic_class].fetch(line(port, channel));
+    credits_[traffic_class].prefetch(line(port, channel));
   }
 
   // A transfer of this class is about to come.

@@ -229,15 +229,15 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
 void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
   if (packet.kind == PacketKind::data) {
-    if (stage == 1) transfers_.fetch(packet.transfer);
+    if (stage == 1) transfers_.prefetch(packet.transfer);
     return;
   }
   const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
   if (stage != 1) {
-    under_way_.fetch(nics_[nic].under_way);
+    under_way_.prefetch(nics_[nic].under_way);
     return;
   }
-  transfers_.fetch(packet.transfer);
+  transfers_.prefetch(packet.transfer);
   __builtin_prefetch(&turns_[packet.traffic_class][nic]);
   __builtin_prefetch(&nics_[nic]);
 }

@@ -45,7 +45,7 @@ class OutputQueues {
   Arbiter& arbiter(Port& output) { return outputs_[open(output)].arbiter; }
 
   // Fetch the queues of the port into the cache; then the tail of the one that is likely to be next.
-  void fetch(const Port& port) const {
+  void prefetch(const Port& port) const {
     if (port.queues == none) return;
     const Output& output = outputs_[port.queues];
     __builtin_prefetch(&output.first);

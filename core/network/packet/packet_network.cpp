@@ -230,14 +230,14 @@ void PacketNetwork::handle_observed(Event event) {
 }
 
 // The packet and the port where it is, then what these lead to, then what that leads to.
-void PacketNetwork::fetch(Event event, unsigned stage) const {
+void PacketNetwork::prefetch(Event event, unsigned stage) const {
   const EventKind kind = fabric::kind_of(event);
   const std::uint32_t port = fabric::port_of(event);
   const std::uint32_t packet = fabric::packet_of(event);
   if (kind == EventKind::hold_over || kind == EventKind::retry_due) return;
   if (stage == 0) {
-    parts_->links.fetch(port);
-    if (kind != EventKind::output_wakes) parts_->packets.fetch(packet);
+    parts_->links.prefetch(port);
+    if (kind != EventKind::output_wakes) parts_->packets.prefetch(packet);
   } else if (kind == EventKind::head_at_switch) {
     parts_->switches.fetch_for_head(port, packet, stage);
   } else if (kind != EventKind::output_wakes) {

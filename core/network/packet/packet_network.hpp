@@ -63,7 +63,7 @@ class PacketNetwork final : public Network, private Handler {
 
  private:
   void handle(Event event) override;
-  void fetch(Event event, unsigned stage) const override;
+  void prefetch(Event event, unsigned stage) const override;
   [[gnu::noinline]] void handle_observed(Event event);
 
   struct Parts;

@@ -32,7 +32,7 @@ class Pool {
   Record& operator[](std::uint32_t index) { return records_[index]; }
   const Record& operator[](std::uint32_t index) const { return records_[index]; }
   bool has(std::uint32_t index) const { return index < records_.size(); }
-  void fetch(std::uint32_t index) const {
+  void prefetch(std::uint32_t index) const {
     if (has(index)) __builtin_prefetch(&records_[index]);
   }
   std::uint32_t in_use() const { return in_use_; }

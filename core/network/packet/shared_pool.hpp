@@ -69,7 +69,7 @@ class SharedPool {
   }
   Record& operator[](std::uint32_t index) { return records_[index]; }
   const Record& operator[](std::uint32_t index) const { return records_[index]; }
-  void fetch(std::uint32_t index) const { __builtin_prefetch(&records_[index]); }
+  void prefetch(std::uint32_t index) const { __builtin_prefetch(&records_[index]); }
   // Taken less given back by this handle, modulo 2^32: only the sum over all handles counts records.
   std::uint32_t in_use() const { return in_use_; }
 

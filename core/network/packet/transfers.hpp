@@ -88,7 +88,7 @@ class Transfers {
     flow.leaves = none;
     return std::exchange(flow.parked, none);
   }
-  void fetch(std::uint32_t index) const { transfers_.fetch(index); }
+  void prefetch(std::uint32_t index) const { transfers_.prefetch(index); }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 
   std::uint32_t open(const Transfer& asked, std::uint32_t traffic_class, Bytes payload_max) {

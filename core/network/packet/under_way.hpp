@@ -57,7 +57,7 @@ class UnderWay {
     }
   }
 
-  void fetch(const List& list) const {
+  void prefetch(const List& list) const {
     if (list.head != none) __builtin_prefetch(&lines_[list.head]);
   }
 
