@@ -44,12 +44,14 @@ class Channel {
 
   // The rank has come to a boundary (rank/software.hpp), which charges what the MPI library did since the last one.
   void boundary(Boundary at, std::uint64_t bytes) {
+    if (!self_->software.is_charged()) return;
     const std::uint64_t ps = self_->software.reach(at, bytes, self_->mode() != CallMode::testing);
     if (ps != 0) charge(ps);
     self_->software.leave(at, bytes);
   }
   // What a poll has found, for the interval that begins with it.
   void found(Boundary what, std::uint64_t bytes) {
+    if (!self_->software.is_charged()) return;
     self_->software.leave(what, bytes);
     if (const auto tell = self_->software.found_something.load(std::memory_order_relaxed); tell != nullptr) tell();
   }

@@ -70,6 +70,8 @@ struct Software {
   std::atomic<void (*)(Boundary from, Boundary to, std::uint64_t bytes)> interval;
   std::atomic<void (*)()> found_something;
 
+  bool is_charged() const { return row.load(std::memory_order_relaxed) != nullptr; }
+
   // The library's code ends here; what it has cost, in picoseconds. `waits`: the call is a blocking one.
   std::uint64_t reach(Boundary to, std::uint64_t bytes, bool waits) {
     const SoftwareRow* at = row.load(std::memory_order_relaxed);
