@@ -25,11 +25,14 @@
 #include <string>
 #include <vector>
 
+#include "rank/software.hpp"
+
 namespace {
 
+using dryfly::rank::counter_magic;
+using dryfly::rank::CounterCall;
+
 constexpr int refused_status = 70;
-constexpr std::uint64_t counter_magic = 0x6466636f756e7431;            // as in preload/clock/software.cpp
-enum class CounterCall : std::uint64_t { begin, end, pause, resume };  // as there
 constexpr std::uint64_t breakpoint = 0xcc;
 
 [[noreturn]] void refuse(const char* what) {

@@ -58,6 +58,16 @@ struct SoftwareTable {
 };
 inline constexpr char software_table_format[8] = {'d', 'f', 's', 'o', 'f', 't', '0', '1'};
 
+// How the rank tells the process that counts its instructions (app/count_main.cpp): by a trap, with the magic number in
+// rax, one of these in rdi and the address of Software::executed in rsi.
+inline constexpr std::uint64_t counter_magic = 0x6466636f756e7431;
+enum class CounterCall : std::uint64_t {
+  begin,  // the library is about to be called
+  end,    // it has returned
+  pause,  // until `resume` it runs at full speed
+  resume,
+};
+
 struct Software {
   std::atomic<const SoftwareRow*> row;  // of the outermost MPI call; null outside of it, and if nothing is charged
   std::atomic<std::uint32_t> from;      // Boundary

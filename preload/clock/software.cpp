@@ -23,19 +23,15 @@ namespace dryfly::preload {
 namespace {
 
 using rank::Boundary;
+using rank::CounterCall;
 using rank::SoftwareRow;
 using rank::SoftwareTable;
 
 constinit const SoftwareRow* row_of_call[call_name_count] = {};
 
-// A stop that the counting process sees (app/count_main.cpp): from `begin` on it counts the library's instructions into
-// `executed`, until `end`. From `pause` to `resume` it lets the library run at full speed.
-constexpr std::uint64_t counter_magic = 0x6466636f756e7431;
-enum class CounterCall : std::uint64_t { begin, end, pause, resume };
-
 void call_counter(CounterCall what) {
 #if defined(__x86_64__)
-  asm volatile("int3" : : "a"(counter_magic), "D"(what), "S"(&dryfly_self.software.executed) : "memory");
+  asm volatile("int3" : : "a"(rank::counter_magic), "D"(what), "S"(&dryfly_self.software.executed) : "memory");
 #else
   (void)what;
 #endif

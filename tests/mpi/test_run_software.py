@@ -11,7 +11,9 @@ from conftest import Dryfly
 from harness import CHECK, MICRO
 
 from dryfly.base.paths import COUNTER, native
+from dryfly.case.case import Case
 from dryfly.mpi.libraries import select
+from dryfly.study.trial import Trial
 
 _PINGPONG = ("--machine", "lumi-g", "-N", "2", "--compute", "none")
 _CHARGED = (*_PINGPONG, "--software", "measured")
@@ -77,6 +79,15 @@ def _counted(dryfly: Dryfly, mpi: str, program: Path, folder: Path) -> dict[Kind
         for call, start, end, executed, _ in struct.iter_unpack("=HBBIQ", intervals):
             seen.setdefault((names[call], start, end), []).append(executed)
     return {kind: max(set(values), key=values.count) for kind, values in seen.items() if len(values) > 4}
+
+
+@pytest.mark.parametrize("item", ["host.instruction=1 ns", "host.provider_instructions=200"])
+def test_a_kept_result_is_of_one_cost_of_the_software(item: str) -> None:
+    def key(*sets: str, software: str) -> str:
+        return Trial(case=Case(program=("true",), nodes=2, mpi="mpich", software=software, sets=sets)).key()
+
+    assert key(item, software="measured") != key(software="measured")
+    assert key(item, software="none") == key(software="none")
 
 
 def test_runs_that_are_charged_repeat_to_the_picosecond(dryfly: Dryfly, request: pytest.FixtureRequest) -> None:

@@ -146,7 +146,7 @@ class Links {
   }
 
   void prefetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
-  void fetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
+  void prefetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
     credits_[traffic_class].prefetch(line(port, channel));
   }
 

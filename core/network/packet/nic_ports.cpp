@@ -226,7 +226,7 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   pass_turn(nic, traffic_class);
 }
 
-void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
+void NicPorts::prefetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
   if (packet.kind == PacketKind::data) {
     if (stage == 1) transfers_.prefetch(packet.transfer);
@@ -242,7 +242,7 @@ void NicPorts::fetch_for_arrival(std::uint32_t port, std::uint32_t index, unsign
   __builtin_prefetch(&nics_[nic]);
 }
 
-void NicPorts::fetch_for_wake(std::uint32_t port, unsigned stage) const {
+void NicPorts::prefetch_for_wake(std::uint32_t port, unsigned stage) const {
   const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
   if (stage == 1) {
     __builtin_prefetch(&nics_[nic]);
@@ -251,7 +251,7 @@ void NicPorts::fetch_for_wake(std::uint32_t port, unsigned stage) const {
   if (nics_[nic].classes == 0) return;
   const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(nics_[nic].classes));
   __builtin_prefetch(&turns_[traffic_class][nic]);
-  links_.fetch_credit(port, traffic_class, 0);
+  links_.prefetch_credit(port, traffic_class, 0);
 }
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {

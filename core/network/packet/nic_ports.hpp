@@ -53,8 +53,8 @@ class NicPorts final : private RetryOutlet {
   // An acknowledgement is home.
   void acknowledge(std::uint32_t port, std::uint32_t packet);
   // Fetch what an arrival and wake() will need into the cache, as Switches does.
-  void fetch_for_arrival(std::uint32_t port, std::uint32_t packet, unsigned stage) const;
-  void fetch_for_wake(std::uint32_t port, unsigned stage) const;
+  void prefetch_for_arrival(std::uint32_t port, std::uint32_t packet, unsigned stage) const;
+  void prefetch_for_wake(std::uint32_t port, unsigned stage) const;
   // The link or a credit is free.
   void wake(std::uint32_t port);
   // A transfer of this class to this target may have waited long enough.

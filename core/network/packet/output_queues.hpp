@@ -52,7 +52,7 @@ class OutputQueues {
     __builtin_prefetch(&output.arbiter);
     __builtin_prefetch(&output.place);
   }
-  void fetch_first_in_line(const Port& port) const {
+  void prefetch_first_in_line(const Port& port) const {
     if (port.queues == none) return;
     const Waiting& waiting = outputs_[port.queues].first;
     for (std::uint32_t channel = 0; channel < channel_count; ++channel) {

@@ -239,13 +239,13 @@ void PacketNetwork::prefetch(Event event, unsigned stage) const {
     parts_->links.prefetch(port);
     if (kind != EventKind::output_wakes) parts_->packets.prefetch(packet);
   } else if (kind == EventKind::head_at_switch) {
-    parts_->switches.fetch_for_head(port, packet, stage);
+    parts_->switches.prefetch_for_head(port, packet, stage);
   } else if (kind != EventKind::output_wakes) {
-    parts_->nics.fetch_for_arrival(port, packet, stage);
+    parts_->nics.prefetch_for_arrival(port, packet, stage);
   } else if (parts_->links.is_nic_port(port)) {
-    parts_->nics.fetch_for_wake(port, stage);
+    parts_->nics.prefetch_for_wake(port, stage);
   } else {
-    parts_->switches.fetch_for_wake(port, stage);
+    parts_->switches.prefetch_for_wake(port, stage);
   }
 }
 

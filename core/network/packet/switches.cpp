@@ -42,7 +42,7 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
 }
 
-void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
+void Switches::prefetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
   const Port& in = links_[input];
   const bool is_data = packet.kind == PacketKind::data;
@@ -51,20 +51,20 @@ void Switches::fetch_for_head(std::uint32_t input, std::uint32_t index, unsigned
     if (stage == 1) transfers_.prefetch(packet.transfer);
   } else if (const std::uint32_t output = in.first_port + packet.path.ports[packet.place]; stage == 1) {
     links_.prefetch(output);
-    if (is_data) links_.fetch_credit(output, packet.traffic_class, channel_out(packet.place));
+    if (is_data) links_.prefetch_credit(output, packet.traffic_class, channel_out(packet.place));
   } else if (is_data && links_[output].waiting > 0) {
     queues_.prefetch(links_[output]);
   }
   if (!is_data || stage != 1 || links_.is_far(in)) return;
   links_.prefetch(in.peer);
-  links_.fetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
+  links_.prefetch_credit(in.peer, packet.traffic_class, channel_in(packet.place));
 }
 
-void Switches::fetch_for_wake(std::uint32_t output, unsigned stage) const {
+void Switches::prefetch_for_wake(std::uint32_t output, unsigned stage) const {
   if (stage == 1) {
     queues_.prefetch(links_[output]);
   } else {
-    queues_.fetch_first_in_line(links_[output]);
+    queues_.prefetch_first_in_line(links_[output]);
   }
 }
 

@@ -41,8 +41,8 @@ class Switches {
   std::uint32_t acknowledgement_ps() const { return ack_ps_; }
   // Fetch what head() and wake() will need into the cache: what the port and the packet lead to in the first stage,
   // what that leads to in the second.
-  void fetch_for_head(std::uint32_t input, std::uint32_t packet, unsigned stage) const;
-  void fetch_for_wake(std::uint32_t output, unsigned stage) const;
+  void prefetch_for_head(std::uint32_t input, std::uint32_t packet, unsigned stage) const;
+  void prefetch_for_wake(std::uint32_t output, unsigned stage) const;
   // Another region returns a credit.
   void credit_from_far(const Crossing& crossing);
   // The output may have room for more.

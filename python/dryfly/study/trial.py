@@ -30,6 +30,7 @@ from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of, starter_of
 from dryfly.case.case import Case
+from dryfly.case.resolve import with_counted_software
 from dryfly.mpi import software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
@@ -80,6 +81,7 @@ class Trial:
         }
         table = software.file_of(library) if case.software == "measured" else None
         if table is not None:
+            content["spec"] = with_counted_software(bound.spec, bound.machine)
             content["software"] = [str(bound.machine.number("host.instruction")), _file_hash(table)]
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
