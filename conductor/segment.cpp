@@ -45,7 +45,8 @@ wire::HostCosts host_costs(const Spec& spec) {
           .completion_ps = costs.completion.ps,
           .poll_ps = costs.poll.ps,
           .clock_read_ps = costs.clock_read.ps,
-          .match_ps = costs.match.ps};
+          .match_ps = costs.match.ps,
+          .wake_ps = costs.wake.ps};
 }
 
 std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {

@@ -126,7 +126,11 @@ bool Polls::wait_until(GateKind kind, std::uint64_t deadline_ps) {
     return false;
   }
   charge_poll();
-  if (event != nullptr && event->at_ps <= deadline_ps) return jump_to_event();
+  if (event != nullptr && event->at_ps <= deadline_ps) {
+    jump_to_event();
+    charge_wake();
+    return true;
+  }
   if (deadline_ps > self_->now()) move_clock_to(deadline_ps);
   return false;
 }
@@ -139,7 +143,10 @@ bool Polls::wait_with_node(GateKind kind, std::uint64_t deadline_ps) {
   begin_free_polls();
   self_->has_acted.store(0, std::memory_order_relaxed);
   if (waited != 0) gate_.publish();
-  if (events_.visible(self_->now()) != nullptr) return true;
+  if (events_.visible(self_->now()) != nullptr) {
+    if (waited != 0) charge_wake();
+    return true;
+  }
   // Behind the end of virtual time nobody moves a rank's clock but itself.
   return page_->all_ended.load(std::memory_order_acquire) != 0 && jump_to_event();
 }

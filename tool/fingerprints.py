@@ -8,6 +8,9 @@ fingerprints.py compare           runs all cases; each difference is a line, and
    --jobs N                       so many at a time
    --to FILE                      another file of results
 
+The MPI library's own code costs nothing unless the case says `--software measured`: else a new table would
+change all.
+
 A case repeats: `--compute none` or `replay`, or simulation without processes. What it gives does not depend on the
 computer, but on the MPI library, whose release cases.toml names, and on the programs in programs/.
 """
@@ -74,6 +77,8 @@ def _of_program(case: Case, folder: Path) -> Result:
     options = shlex.split(case["run"])
     if "--compute" not in options:
         options = ["--compute", "none", *options]
+    if "--software" not in options:
+        options = ["--software", "none", *options]
     _checked([*command, *options], environment=case.get("environment"), status=case.get("status", 0))
     found = json.loads(result.read_text(encoding="utf-8"))
     if not found["repeatable"]:

@@ -19,6 +19,7 @@ struct CpuCosts {
   Duration poll;        // one poll that finds nothing
   Duration clock_read;  // one reading of a clock by the program
   Duration match;       // one message matched, or one header taken over, by software
+  Duration wake;        // more for the first of what a waiting CPU sees
 
   static CpuCosts read(const Spec& spec) {
     const auto cost = [&](const NumberField& field) { return Duration{spec.number(field)}; };
@@ -28,7 +29,8 @@ struct CpuCosts {
             .completion = cost(fields::host_completion_ps),
             .poll = cost(fields::host_poll_ps),
             .clock_read = cost(fields::host_clock_read_ps),
-            .match = cost(fields::host_match_ps)};
+            .match = cost(fields::host_match_ps),
+            .wake = Duration{spec.has(fields::host_wake_ps) ? spec.number(fields::host_wake_ps) : 0}};
   }
 };
 

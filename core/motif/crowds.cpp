@@ -36,6 +36,7 @@ struct Doubling {
   Bytes size{};
   Duration send_cost{};
   Duration receive_cost{};
+  Duration wake_cost{};
   std::uint32_t power = 1;  // ranks that take part in the rounds
   std::uint32_t round = 0;
   std::uint64_t here = 0;  // bit per round: its message has come
@@ -63,7 +64,8 @@ struct Doubling {
   }
   // A message of a partner who is ahead waits until this rank gets to that round.
   void message(std::uint32_t tag) {
-    stand.at(stand.now() + receive_cost, [this, tag] {
+    const bool is_awaited = tag == 0 || tag == round;
+    stand.at(stand.now() + (is_awaited ? receive_cost + wake_cost : receive_cost), [this, tag] {
       if (folded()) {
         end = stand.now();
       } else if (tag == 0) {
@@ -99,7 +101,8 @@ std::vector<Doubling> doublings(Stand& stand, const std::vector<EndpointId>& end
   std::vector<Doubling> all;
   all.reserve(endpoints.size());
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
-    Doubling one{stand, endpoints, rank, size, costs.send, costs.completion};
+    // Before a round's message a rank posts the receive of that round.
+    Doubling one{stand, endpoints, rank, size, costs.receive + costs.send, costs.completion, costs.wake};
     one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
     all.push_back(one);
   }
@@ -166,7 +169,8 @@ struct Neighbours {
   // One after the other: a rank has one CPU.
   void complete(std::size_t place) {
     Rank& rank = ranks[place];
-    rank.busy_until = std::max(rank.busy_until, stand.now()) + costs.completion;
+    if (rank.busy_until < stand.now()) rank.busy_until = stand.now() + costs.wake;
+    rank.busy_until = rank.busy_until + costs.completion;
     if (--rank.open > 0) return;
     stand.at(rank.busy_until, [this, place] { meet(place); });
   }

@@ -113,6 +113,12 @@ TEST_CASE("a window takes the calls of its sends, the last message's way, and th
   const std::uint64_t last = 7000 + 100'000 + 2 * 10'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000 + 5000;
   const std::uint64_t answer = 7000 + 100'000 + 200'000 + way_ps + frame_ps(4) + 300'000 + 50'000 + 5000;
   CHECK(times == std::vector<std::uint64_t>(2, 2 * (last + answer)));
+  // Both ranks wait for the other's last message; the ones before it have been seen when it comes.
+  Stand awaited(spec);
+  CpuCosts with_wake = costs;
+  with_wake.wake = Duration{1000};
+  const Windows plan{.size = Bytes{8}, .count = 2, .window = 3};
+  CHECK(windows_ps(awaited, {{0}, {1}}, plan, with_wake)[0] == 2 * (last + answer + 2 * with_wake.wake.ps));
   // What is fetched from memory has left when its acknowledgement is home, which is before the answer.
   Stand large(spec);
   const std::uint64_t time_ps =

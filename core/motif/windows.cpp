@@ -15,6 +15,10 @@ struct Processor {
   Instant free{};
 
   Instant does(Duration cost) { return free = std::max(free, stand.now()) + cost; }
+  Instant sees(const CpuCosts& costs) {
+    const bool has_waited = free < stand.now();
+    return does(has_waited ? costs.completion + costs.wake : costs.completion);
+  }
 };
 
 // The two ranks of a pair, each in its own loop over windows.
@@ -44,13 +48,13 @@ struct WindowPair {
     if (!waits_for_sends) stand.at(source.free, [this] { take_answer(); });
   }
   void has_left() {
-    const Instant seen = source.does(costs.completion);
+    const Instant seen = source.sees(costs);
     if (--unsent == 0) stand.at(seen, [this] { take_answer(); });
   }
   void take_answer() {
     stand.at(source.does(costs.receive), [this] {
       stand.receive(from, answer_size, answer, [this] {
-        stand.at(source.does(costs.completion), [this] {
+        stand.at(source.sees(costs), [this] {
           if (++windows_sent < plan.count) send_window();
         });
       });
@@ -64,7 +68,7 @@ struct WindowPair {
     }
   }
   void has_come() {
-    const Instant seen = target.does(costs.completion);
+    const Instant seen = target.sees(costs);
     if (--unreceived > 0) return;
     stand.at(seen, [this] {
       stand.at(target.does(costs.send), [this] {

@@ -100,6 +100,7 @@ inline constexpr NumberField node_nics{{"node.nics"}, 0, 64};
 inline constexpr NumberField node_nic_socket{{"node.nic.I.socket"}, 0, 15};
 inline constexpr NumberField node_socket_latency_ps{{"node.socket_latency_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_pcie_rate_bytes_per_s{{"node.pcie_rate_bytes_per_s"}, 1000000, 10000000000000ULL};
+inline constexpr NumberField host_wake_ps{{"host.wake_ps"}, 0, 1000000000000ULL};
 inline constexpr TextField host_compute_mode{{"host.compute_mode"}, "none, measured, replay, model"};
 inline constexpr NumberField compute_numerics_skipped{{"compute.numerics_skipped"}, 0, 1};
 inline constexpr NumberField compute_cpu_latency_ps{{"compute.cpu.latency_ps"}, 0, 1000000000000ULL};

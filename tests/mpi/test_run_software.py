@@ -17,6 +17,7 @@ from dryfly.study.trial import Trial
 
 _PINGPONG = ("--machine", "lumi-g", "-N", "2", "--compute", "none")
 _CHARGED = (*_PINGPONG, "--software", "measured")
+_NOT_CHARGED = (*_PINGPONG, "--software", "none")
 
 
 def test_a_latency_is_longer_by_what_the_library_executes(dryfly: Dryfly) -> None:
@@ -34,9 +35,40 @@ def test_a_latency_is_longer_by_what_the_library_executes(dryfly: Dryfly) -> Non
 
 def test_without_it_calls_cost_what_the_machine_says(dryfly: Dryfly) -> None:
     program = ("--", MICRO / "pingpong.c", "count=10")
-    run = dryfly("run", *_PINGPONG, *program).succeeded()
+    run = dryfly("run", *_NOT_CHARGED, *program).succeeded()
     assert run.results["software"] == {"table": "", "charged_s": 0.0, "assumed_s": 0.0}
     assert "own code" not in run.stderr
+
+
+def test_a_library_that_has_been_counted_is_charged_without_a_word(dryfly: Dryfly) -> None:
+    program = ("--", MICRO / "pingpong.c", "count=10")
+    fingerprints = {dryfly("run", *how, *program).succeeded().fingerprint for how in (_PINGPONG, _CHARGED)}
+    assert len(fingerprints) == 1
+    assert fingerprints != {dryfly("run", *_NOT_CHARGED, *program).succeeded().fingerprint}
+
+
+def test_whoever_waits_for_a_message_pays_for_waking_and_nobody_else(dryfly: Dryfly) -> None:
+    def took_s(program: tuple[str | Path, ...], wake: str) -> float:
+        command = ("run", *_PINGPONG, "--set", f"host.wake={wake}", "--", *program)
+        return float(dryfly(*command).succeeded().results["virtual_time_s"])
+
+    pingpong = (MICRO / "pingpong.c", "count=100")
+    more_s = took_s(pingpong, "390 ns") - took_s(pingpong, "290 ns")
+    assert more_s == pytest.approx(100e-9 * 200, rel=0.15)  # and of the barriers around
+    # In a window of 64 messages the receiver is behind all the time.
+    windows = (MICRO / "bandwidth.c", "largest=4", "count=10")
+    more_s = took_s(windows, "390 ns") - took_s(windows, "290 ns")
+    assert more_s < 100e-9 * 3 * 11 * 6
+
+
+def test_a_library_for_gpus_looks_each_receives_buffer_up(dryfly: Dryfly) -> None:
+    def rate(*options: str) -> float:
+        command = ("run", *_PINGPONG, *options, "--", MICRO / "bandwidth.c", "largest=8", "count=10")
+        return float(dryfly(*command).succeeded().stdout.split()[-1])
+
+    # The receiver takes longest.
+    without, with_look_up = rate(), rate("--set", "host.buffer_lookup=340 ns")
+    assert 8 / with_look_up - 8 / without == pytest.approx(0.340, rel=0.05)
 
 
 def test_libraries_differ_by_what_they_execute(dryfly: Dryfly) -> None:
@@ -106,4 +138,6 @@ def test_a_library_without_a_table_is_run_without_and_the_summary_says_so(
     dryfly("mpi", "add", "mpich==4.3.2", environment=older_wheels, limit_s=300).succeeded()
     run = dryfly("run", *_CHARGED, "--", MICRO / "pingpong.c", "count=5", environment=older_wheels).succeeded()
     assert run.results["software"]["table"] == ""
-    assert "note (uncounted_software): the instructions of mpich-4.3.2 have not been counted" in run.stderr
+    assert (
+        "note (uncounted_software): the instructions of this build of mpich-4.3.2 have not been counted" in run.stderr
+    )

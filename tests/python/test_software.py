@@ -75,11 +75,11 @@ def test_a_table_of_another_build_is_refused_with_what_counts_it_anew(
 ) -> None:
     library = _library(tmp_path)
     monkeypatch.setattr(software, "cached_file", lambda _: tmp_path / "nothing.toml")
-    assert software.load(library) is None
+    assert software.load(library, None) is None
     monkeypatch.setattr(software, "cached_file", lambda _: tmp_path / "table.toml")
     software.write(TABLE, tmp_path / "table.toml")
     with pytest.raises(UserError, match=r'build 0123456789abcdef, and mpich-1 here is .*"dryfly mpi measure mpich-1"'):
-        software.load(library)
+        software.load(library, "measured")
 
 
 def test_dryflys_own_tables_can_be_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -116,13 +117,21 @@ def resolve(
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 
-def with_counted_software(spec: str, machine: Machine) -> str:
-    """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes."""
+def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, float] | None = None) -> str:
+    """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes.
+
+    `own_code`, where there are no ranks that would charge it: the instructions of the library that go with a "send", a
+    "receive" and a "completion"."""
     instruction_ps = machine.number("host.instruction")
-    call_ps = instruction_ps * machine.number("host.provider_instructions")
-    costs = {f"host.{call}_ps": call_ps for call in ("send", "receive", "rma", "completion")}
+    instructions = dict.fromkeys(("send", "receive", "rma", "completion"), machine.number("host.provider_instructions"))
+    costs = {
+        f"host.{call}_ps": round(instruction_ps * (count + (own_code or {}).get(call, 0)))
+        for call, count in instructions.items()
+    }
+    costs["host.receive_ps"] += machine.number("host.buffer_lookup")
     lines = (line.partition(" ") for line in spec.splitlines())
-    return "".join(f"{name} {costs.get(name, value)}\n" for name, _, value in lines)
+    charged = "".join(f"{name} {costs.get(name, value)}\n" for name, _, value in lines)
+    return f"{charged}host.wake_ps {machine.number('host.wake')}\n"
 
 
 def _topology(machine: Machine) -> list[tuple[str, int | str]]:

@@ -15,11 +15,13 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import GENERATOR, native, programs_folder
-from dryfly.case.bind import bind
+from dryfly.case.bind import BoundCase, bind, library_of
 from dryfly.case.case import Case
+from dryfly.case.resolve import with_counted_software
 from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.mpi import software
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.study.kept import Entry
 
@@ -39,6 +41,7 @@ def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
         "compute": "none",
         "nodes": measurement.nodes,
         "ppn": measurement.ppn,
+        "mpi": measurement.mpi,
         "environment": tuple(measurement.environment.items()),
     }
     if "ranks" in given:  # they take the nodes that they need
@@ -100,17 +103,26 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     with RunFolder() as made:
         folder = made.path
         spec = folder / "spec"
-        spec.write_text(bound.spec, encoding="utf-8")
+        table = None if case.mpi is None else software.load(library_of(case), case.software)
         arguments = [*measurement.arguments, *_where(measurement, bound.machine, folder)]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")
         for size in measurement.sizes:
+            spec.write_text(_charged(bound, table, measurement.pattern, size), encoding="utf-8")
             command = [str(native(GENERATOR)), str(spec), measurement.pattern, f"bytes={size}", *arguments]
             answer = json.loads(_output_of(command, measurement.name, environment_of(case), timeout_s))
             figures |= {f"{size}.{key}": float(value) for key, value in answer.items()}
             main = answer["mean_ps"] * 1e-6 if "mean_ps" in answer else answer["bytes_per_s"] * 1e-6
             figures[str(size)] = main  # us, or MB/s
     return figures
+
+
+def _charged(bound: BoundCase, table: software.SoftwareTable | None, pattern: str, size: int) -> str:
+    """The spec, with the library's own code where the pattern stands for calls of one that has been counted."""
+    if table is None:
+        return bound.spec
+    of = software.of_doubling if pattern == "allreduce" else software.of_messages
+    return with_counted_software(bound.spec, bound.machine, of(table, size))
 
 
 def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str]:

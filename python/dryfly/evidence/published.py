@@ -27,6 +27,7 @@ class Measurement:
     ppn: int = 1
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # of a program
+    mpi: str | None = None  # the library that the figures were published for, or the one that stands for it
     faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
     ends: tuple[str, str] | None = None  # NODE.NIC
     crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
@@ -93,6 +94,7 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         ppn=raw.get("ppn", 1),
         arguments=tuple(raw.get("arguments", ())),
         environment=raw.get("environment", {}),
+        mpi=raw.get("mpi"),
         faults=tuple(raw.get("faults", ())),
         ends=(raw["from"], raw["to"]) if "from" in raw else None,
         crowd=(crowd["nodes"], crowd["of"]) if crowd else None,

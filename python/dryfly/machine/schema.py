@@ -164,6 +164,10 @@ FIELDS: dict[str, Field] = {
     # Where the MPI library's own code is charged by its instructions (mpi/software.py), and not by the costs above.
     "host.instruction": time("", "one instruction of MPI's own code, on the mean", least=1),
     "host.provider_instructions": count("", "of a call of the cxi provider", least=0, most=10**6),
+    "host.wake": time("", "there too: more for what a rank has waited for"),
+    "host.buffer_lookup": time(
+        "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"
+    ),
     "host.compute_factor": Field(
         dimension=RATIO,
         least=1,

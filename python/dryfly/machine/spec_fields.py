@@ -133,6 +133,10 @@ def _declared() -> list[SpecField]:
         _number("node.nic.I.socket", "NICs", "the socket that NIC I of a node is on", 0, 15, optional=True),
         _of_machine("node.socket_latency_ps", "NICs", FIELDS["node.socket_latency"]),
         _of_machine("node.pcie_rate_bytes_per_s", "NICs", FIELDS["node.pcie_rate"]),
+        _number(
+            "host.wake_ps", "ranks", "with counted software: more for what a rank has waited for", 0, 10**12,
+            optional=True,
+        ),
         _text(
             "host.compute_mode", "ranks", "how the time between MPI calls counts", "none", "measured", "replay", "model"
         ),

@@ -31,6 +31,7 @@ _SQUARE = 16  # rank::boundary_count
 _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
 _FORMAT = b"dfsoft01"
+_INJECTED = 192  # nic.inline
 LOOKS = frozenset({"poll", "counter"})
 
 Interval = tuple[str, str]  # from one boundary to another
@@ -76,26 +77,30 @@ def file_of(library: MpiLibrary) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def load(library: MpiLibrary) -> SoftwareTable | None:
-    """None where its instructions have not been counted. Raises UserError for a table of another build."""
-    path = file_of(library)
+def load(library: MpiLibrary, how: str | None) -> SoftwareTable | None:
+    """What to charge in a run with --software `how`: None where that is "none", or the library's instructions have not
+    been counted. Raises UserError for "measured" and a table of another build; without a wish that is no table."""
+    path = None if how == "none" else file_of(library)
     if path is None:
         return None
     table = read(path)
-    _require_same_build(table, library, path)
-    return table
+    difference = _difference(table, library)
+    if difference and how is not None:
+        raise UserError(
+            f'{path}: {difference}; "dryfly mpi measure {library.name}" counts it anew, --software none does without'
+        )
+    return None if difference else table
 
 
-def _require_same_build(table: SoftwareTable, library: MpiLibrary, path: Path) -> None:
+def _difference(table: SoftwareTable, library: MpiLibrary) -> str:
+    """Between what was counted and what is here; empty: none."""
     for what, counted, here in (
         ("build", table.build, build_of(library)),
         ("processor architecture", table.architecture, platform.machine()),
     ):
         if counted != here:
-            raise UserError(
-                f"{path}: counted for {what} {counted}, and {library.name} here is {here}; "
-                f'"dryfly mpi measure {library.name}" counts it anew, --software none does without'
-            )
+            return f"counted for {what} {counted}, and {library.name} here is {here}"
+    return ""
 
 
 def read(path: Path) -> SoftwareTable:
@@ -157,6 +162,30 @@ def encoded(table: SoftwareTable, *, instruction_ps: int) -> bytes:
     rows = [_row("", _of_unknown_call(table.calls), instruction_ps)]
     rows += [_row(call, _filled(intervals), instruction_ps) for call, intervals in sorted(table.calls.items())]
     return struct.pack("=8sQ", _FORMAT, len(rows)) + b"".join(rows)
+
+
+def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
+    """Instructions of the library's own code that go with a send, a receive and a completion of `size` bytes, in a
+    window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
+    send = "inject" if size <= _INJECTED else "send_eager"
+    return {
+        "send": _sum(table, size, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call"))),
+        "receive": _sum(table, size, ("MPI_Irecv", ("call", "receive")), ("MPI_Irecv", ("receive", "call"))),
+        "completion": _sum(table, size, ("MPI_Waitall", ("arrived", "poll"))),
+    }
+
+
+def of_doubling(table: SoftwareTable, size: int) -> dict[str, float]:
+    """The same for a round of MPI_Allreduce, whose completion is followed by the next round's receive and send."""
+    return {
+        "send": _sum(table, size, ("MPI_Allreduce", ("receive", "inject"))),
+        "receive": _sum(table, size, ("MPI_Allreduce", ("arrived", "receive"))),
+    }
+
+
+def _sum(table: SoftwareTable, size: int, *intervals: tuple[str, Interval]) -> float:
+    costs = (_filled(table.calls.get(call, {}))[interval] for call, interval in intervals)
+    return sum(cost.instructions + cost.per_kib * size / 1024 for cost in costs)
 
 
 def _mean(costs: list[Cost]) -> Cost:

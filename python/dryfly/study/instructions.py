@@ -42,6 +42,7 @@ def measure(library: MpiLibrary) -> SoftwareTable:
             nodes=RANKS,
             mpi=library.name,
             compute="none",
+            software="none",
             environment=(("DRYFLY_SOFTWARE_RECORD", str(folder)), ("LD_BIND_NOW", "1")),
         )
         command = runner.command_line(case, runner.Runner(quiet=True, timeout_s=_TIMEOUT_S, json=str(folder / "json")))
