@@ -121,8 +121,8 @@ def _charged(bound: BoundCase, table: software.SoftwareTable | None, pattern: st
     """The spec, with the library's own code where the pattern stands for calls of one that has been counted."""
     if table is None:
         return bound.spec
-    of = software.of_doubling if pattern == "allreduce" else software.of_messages
-    return with_counted_software(bound.spec, bound.machine, of(table, size))
+    own_code = software.of_doubling(table) if pattern == "allreduce" else software.of_messages(table, size)
+    return with_counted_software(bound.spec, bound.machine, own_code)
 
 
 def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str]:

@@ -40,7 +40,7 @@ Interval = tuple[str, str]  # from one boundary to another
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     instructions: float
-    per_kib: float  # more for each KiB of the message at one of its ends
+    per_kib: float  # more for each KiB of the message at one of its ends, where it goes through the data
     seen: int  # how often it was counted
 
 
@@ -156,11 +156,17 @@ def write(table: SoftwareTable, path: Path) -> None:
     write_whole(path, (head + toml.text(content)).encode())
 
 
-def encoded(table: SoftwareTable, *, instruction_ps: int) -> bytes:
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    instruction_ps: int
+    data_ps_per_kib: int  # of data that the library goes through: its loops are bound by memory
+
+
+def encoded(table: SoftwareTable, prices: Prices) -> bytes:
     """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. An interval that a call lacks costs the call's mean,
     and a call that is not there the mean of those that are; both are marked."""
-    rows = [_row("", _of_unknown_call(table.calls), instruction_ps)]
-    rows += [_row(call, _filled(intervals), instruction_ps) for call, intervals in sorted(table.calls.items())]
+    rows = [_row("", _of_unknown_call(table.calls), prices)]
+    rows += [_row(call, _filled(intervals), prices) for call, intervals in sorted(table.calls.items())]
     return struct.pack("=8sQ", _FORMAT, len(rows)) + b"".join(rows)
 
 
@@ -169,32 +175,29 @@ def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
     window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
     send = "inject" if size <= _INJECTED else "send_eager"
     return {
-        "send": _sum(table, size, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call"))),
-        "receive": _sum(table, size, ("MPI_Irecv", ("call", "receive")), ("MPI_Irecv", ("receive", "call"))),
-        "completion": _sum(table, size, ("MPI_Waitall", ("arrived", "poll"))),
+        "send": _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call"))),
+        "receive": _sum(table, ("MPI_Irecv", ("call", "receive")), ("MPI_Irecv", ("receive", "call"))),
+        "completion": _sum(table, ("MPI_Waitall", ("arrived", "poll"))),
     }
 
 
-def of_doubling(table: SoftwareTable, size: int) -> dict[str, float]:
-    """The same for a round of MPI_Allreduce, whose completion is followed by the next round's receive and send."""
+def of_doubling(table: SoftwareTable) -> dict[str, float]:
+    """The same for a round of an MPI_Allreduce of few bytes, whose completion is followed by the next round's receive and
+    send."""
     return {
-        "send": _sum(table, size, ("MPI_Allreduce", ("receive", "inject"))),
-        "receive": _sum(table, size, ("MPI_Allreduce", ("arrived", "receive"))),
+        "send": _sum(table, ("MPI_Allreduce", ("receive", "inject"))),
+        "receive": _sum(table, ("MPI_Allreduce", ("arrived", "receive"))),
     }
 
 
-def _sum(table: SoftwareTable, size: int, *intervals: tuple[str, Interval]) -> float:
-    costs = (_filled(table.calls.get(call, {}))[interval] for call, interval in intervals)
-    return sum(cost.instructions + cost.per_kib * size / 1024 for cost in costs)
+def _sum(table: SoftwareTable, *intervals: tuple[str, Interval]) -> float:
+    return sum(_filled(table.calls.get(call, {}))[interval].instructions for call, interval in intervals)
 
 
 def _mean(costs: list[Cost]) -> Cost:
     seen = sum(cost.seen for cost in costs)
-    return Cost(
-        instructions=sum(cost.instructions * cost.seen for cost in costs) / max(seen, 1),
-        per_kib=sum(cost.per_kib * cost.seen for cost in costs) / max(seen, 1),
-        seen=0,
-    )
+    instructions = sum(cost.instructions * cost.seen for cost in costs) / max(seen, 1)
+    return Cost(instructions=instructions, per_kib=0.0, seen=0)
 
 
 def _filled(intervals: Mapping[Interval, Cost]) -> dict[Interval, Cost]:
@@ -210,11 +213,11 @@ def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[Inter
     return _filled({interval: _mean(costs) for interval, costs in of_interval.items()})
 
 
-def _row(call: str, intervals: Mapping[Interval, Cost], instruction_ps: int) -> bytes:
+def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices) -> bytes:
     numbers = [0] * (2 * _SQUARE * _SQUARE)
     for (start, end), cost in intervals.items():
         at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
-        ps = min(round(cost.instructions * instruction_ps), _LARGEST)
+        ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
         numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
-        numbers[at + 1] = min(round(cost.per_kib * instruction_ps), _LARGEST)
+        numbers[at + 1] = prices.data_ps_per_kib if cost.per_kib > 0 else 0
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)

@@ -180,7 +180,11 @@ def _software_of(table: software.SoftwareTable | None, bound: BoundCase, folder:
     if table is None:
         return {}
     file = folder / "software"
-    file.write_bytes(software.encoded(table, instruction_ps=bound.machine.number("host.instruction")))
+    prices = software.Prices(
+        instruction_ps=bound.machine.number("host.instruction"),
+        data_ps_per_kib=round(_PS_PER_S * 1024 / bound.machine.number("node.local_rate")),
+    )
+    file.write_bytes(software.encoded(table, prices))
     return {"DRYFLY_SOFTWARE": str(file)}
 
 

@@ -24,6 +24,8 @@ from dryfly.run import runner
 RANKS = 4
 _INTERVAL = struct.Struct("=HBBIQ")  # Interval of preload/clock/software.cpp
 _TIMEOUT_S = 3600
+_LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
+_WIDE_KIB = 4.0  # between smaller messages other things differ
 
 Sizes = dict[int, list[int]]  # instructions, by the bytes of the message
 
@@ -82,16 +84,15 @@ def _read(files: Iterable[Path]) -> dict[str, dict[Interval, Sizes]]:
 
 
 def cost_of(sizes: Sizes) -> Cost:
-    """A line through the medians of the sizes, each as heavy as it was seen often: first calls take detours, which a
-    median leaves out."""
-    points = [(size / 1024, median(executed), len(executed)) for size, executed in sizes.items()]
+    """The median: first calls take detours, which it leaves out. Where the library goes through the data, as where it adds
+    up in a reduction, what is more for each KiB is told apart; it is the slope of a line through the medians of the sizes."""
+    points = sorted((size / 1024, median(executed), len(executed)) for size, executed in sizes.items())
     seen = sum(weight for _, _, weight in points)
     mean_x = sum(x * weight for x, _, weight in points) / seen
     mean_y = sum(y * weight for _, y, weight in points) / seen
     spread = sum(weight * (x - mean_x) ** 2 for x, _, weight in points)
     slope = sum(weight * (x - mean_x) * (y - mean_y) for x, y, weight in points) / spread if spread else 0.0
-    slope = max(slope, 0.0)
-    # What grows by less than a hundredth over all that was seen does not grow.
-    if slope * max(x for x, _, _ in points) < 0.01 * mean_y:
-        slope = 0.0
-    return Cost(instructions=round(max(mean_y - slope * mean_x, 0.0), 1), per_kib=round(slope, 3), seen=seen)
+    (first_x, first_y, _), (last_x, last_y, _) = points[0], points[-1]
+    if last_x - first_x < _WIDE_KIB or slope < _LOOP_PER_KIB or last_y <= first_y:
+        return Cost(instructions=round(median(n for executed in sizes.values() for n in executed), 1), per_kib=0.0, seen=seen)
+    return Cost(instructions=round(max(first_y - slope * first_x, 0.0), 1), per_kib=round(slope, 3), seen=seen)
