@@ -148,6 +148,26 @@ std::uint64_t in_clock_loops_ps(const wire::ClockReadings& readings, std::uint64
   return sum;
 }
 
+// A row each: the MPI call, from which boundary to which, how many, their bytes and what they cost. Without a name: of
+// kinds that found no room.
+void write_software(JsonWriter& json, const wire::RankPage& page) {
+  json.key("software");
+  json.begin_array();
+  for (std::uint32_t at = 0; at < wire::software_spent_count && at <= page.software_kinds; ++at) {
+    const wire::SoftwareSpent& spent = page.software_spent[at];
+    if (spent.count == 0) continue;
+    json.begin_array();
+    json.value(at != 0 && spent.call < preload::call_name_count ? preload::call_names[spent.call] : "");
+    json.value(spent.from);
+    json.value(spent.to);
+    json.value(spent.count);
+    json.value(spent.bytes);
+    json.value(spent.ps);
+    json.end_array();
+  }
+  json.end_array();
+}
+
 void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, std::uint64_t start_ps,
                  std::uint64_t run_ps) {
   json.key("ranks");
@@ -169,6 +189,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("announced_work", times.announced_work);
     json.member("software_ps", times.software_ps);
     json.member("software_assumed_ps", times.software_assumed_ps);
+    write_software(json, *rank.page);
     json.member("several_threads", times.several_threads);
     json.member("clock_readings", rank.page->clock_readings.count);
     json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "rank/software_account.hpp"
+
 namespace dryfly::rank {
 
 // What was called at a boundary, and behind a poll what it has found.
@@ -31,7 +33,6 @@ enum class Boundary : std::uint8_t {
   done,     // a poll has found something else
   counter,  // a look at a counter
 };
-inline constexpr std::uint32_t boundary_count = 16;
 inline constexpr const char* boundary_names[] = {"call",    "inject", "send_short", "send_eager", "send_long",
                                                  "receive", "peek",   "write",      "read",       "atomic",
                                                  "poll",    "sent",   "arrived",    "done",       "counter"};
@@ -74,6 +75,7 @@ struct Software {
   std::atomic<std::uint64_t> from_bytes;
   std::atomic<std::uint64_t> charged_ps;
   std::atomic<std::uint64_t> assumed_ps;  // of that
+  std::atomic<SoftwareAccount*> account;  // of the outermost MPI call, where what it costs is told apart by kind
   // Null but under `dryfly mpi measure`: instructions of the library so far, by the process that counts them
   // (app/count_main.cpp); what is to be told of each interval; and what, when a poll has found something.
   std::atomic<std::uint64_t> executed;
@@ -95,6 +97,9 @@ struct Software {
     const std::uint64_t ps = (cost.ps & ~cost_is_assumed) + most * cost.ps_per_kib / 1024;
     charged_ps.fetch_add(ps, std::memory_order_relaxed);
     if ((cost.ps & cost_is_assumed) != 0) assumed_ps.fetch_add(ps, std::memory_order_relaxed);
+    if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
+      of->add(static_cast<std::uint8_t>(last), static_cast<std::uint8_t>(to), most, ps);
+    }
     return ps;
   }
 

@@ -3,7 +3,10 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <memory>
+
 using namespace dryfly::rank;
+namespace wire = dryfly::wire;
 
 namespace {
 
@@ -50,4 +53,36 @@ TEST_CASE("the message is the longer one of those at the two boundaries, and wha
   software.leave(Boundary::arrived, 1024);
   CHECK(software.reach(Boundary::send_eager, 4096, true) == 50 + 4 * 2048);
   CHECK(software.assumed_ps == software.charged_ps);
+}
+
+TEST_CASE("what an interval costs is accounted for by its call and kind, and kinds without room go to the first") {
+  auto page = std::make_unique<wire::RankPage>();
+  auto account = std::make_unique<SoftwareAccount>();
+  account->call = 3;
+  account->page = page.get();
+  SoftwareRow row{};
+  set(row, Boundary::call, Boundary::inject, {100, 2048});
+  Software software{};
+  software.row = &row;
+  software.account = account.get();
+  for (int i = 0; i < 2; ++i) {
+    software.leave(Boundary::call, 0);
+    CHECK(software.reach(Boundary::inject, 512, true) == 100 + 1024);
+  }
+  software.leave(Boundary::poll, 0);
+  software.reach(Boundary::poll, 0, true);  // an empty poll of a blocking call
+
+  CHECK(page->software_kinds == 1);
+  const wire::SoftwareSpent& spent = page->software_spent[1];
+  CHECK(spent.call == 3);
+  CHECK(spent.from == static_cast<int>(Boundary::call));
+  CHECK(spent.to == static_cast<int>(Boundary::inject));
+  CHECK(spent.count == 2);
+  CHECK(spent.bytes == 2 * 512);
+  CHECK(spent.ps == 2 * 1124);
+
+  page->software_kinds = wire::software_spent_count - 1;
+  account->add(copied, copied, 4096, 7);
+  CHECK(page->software_spent[0].ps == 7);
+  CHECK(spent.count == 2);
 }

@@ -14,7 +14,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 6;
+inline constexpr std::uint32_t version = 7;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -144,6 +144,19 @@ struct RankTimes {
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
+// What the rank was charged for one kind of interval of the MPI library's own code (rank/software_account.hpp).
+struct SoftwareSpent {
+  std::uint16_t call;  // as in the profile
+  std::uint8_t from;   // rank::Boundary
+  std::uint8_t to;
+  std::uint32_t unused;
+  std::uint64_t count;
+  std::uint64_t bytes;  // of the messages at their ends, or what was copied
+  std::uint64_t ps;
+};
+// Of a rank. The first is for kinds that come when the others are taken.
+inline constexpr std::uint32_t software_spent_count = 1024;
+
 // How the rank's main thread has read clocks.
 struct ClockReadings {
   std::uint64_t count;
@@ -207,6 +220,8 @@ struct alignas(64) RankPage {
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
+  std::uint32_t software_kinds;  // of `software_spent` taken, behind the first one
+  SoftwareSpent software_spent[software_spent_count];
 };
 
 enum class CommandKind : std::uint32_t {

@@ -28,6 +28,7 @@ using rank::SoftwareRow;
 using rank::SoftwareTable;
 
 constinit const SoftwareRow* row_of_call[call_name_count] = {};
+constinit rank::SoftwareAccount account_of_call[call_name_count] = {};
 
 void call_counter(CounterCall what) {
 #if defined(__x86_64__)
@@ -156,6 +157,9 @@ void charge_copied(std::uint64_t bytes) {
   const std::uint64_t ps = bytes * dryfly_self.header->copy_ps_per_kib / 1024;
   software.charged_ps.fetch_add(ps, std::memory_order_relaxed);
   dryfly_self.now_ps.fetch_add(ps, std::memory_order_relaxed);
+  if (rank::SoftwareAccount* account = software.account.load(std::memory_order_relaxed); account != nullptr) {
+    account->add(rank::copied, rank::copied, bytes, ps);
+  }
 }
 
 void open_software() {
@@ -174,7 +178,13 @@ void begin_software(std::uint32_t index) {
   if (row_of_call[index] == nullptr) return;
   software.leave(Boundary::call, 0);
   software.row.store(row_of_call[index], std::memory_order_relaxed);
-  if (record.file < 0) return;
+  if (record.file < 0) {
+    rank::SoftwareAccount& account = account_of_call[index];
+    account.call = static_cast<std::uint16_t>(index);
+    account.page = dryfly_self.page;
+    software.account.store(&account, std::memory_order_relaxed);
+    return;
+  }
   record.call = index;
   record.seen = software.executed.load(std::memory_order_relaxed);
   call_counter(CounterCall::begin);

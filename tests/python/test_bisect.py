@@ -7,11 +7,15 @@ import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.mpi import software
+from dryfly.mpi.software import Charges, Cost, SoftwareTable
+from dryfly.result import software_spent
 from dryfly.study import bisect as bisect_module
 from dryfly.study import series
 from dryfly.study.bisect import Options, bisect
@@ -255,3 +259,95 @@ def test_an_unknown_commit_is_refused(tmp_path: Path, repository: Path, fake_run
         bisect(_options(tmp_path, over="git:nowhere..main", repository=str(repository), build="true"))
     with pytest.raises(UserError, match="comes after"):
         bisect(_options(tmp_path, over="git:main..main", repository=str(repository), build="true"))
+
+
+# Instructions, by tables.
+
+
+@pytest.fixture
+def releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mpich 1 to 5 with tables that are made up, and runs that send two messages and execute what the tables say."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for release in range(1, 6):
+        table = SoftwareTable(
+            library=f"mpich-{release}", build="0", architecture="x86_64", tool="dryfly 0",
+            calls={"MPI_Isend": {("call", "inject"): Cost(instructions=200.0 + 50 * (release > 3), per_kib=0, seen=1)}},
+        )  # fmt: skip
+        path = software.cached_file(table.library)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        software.write(table, path)
+    monkeypatch.setattr(bisect_module, "program_hashes", lambda: [])
+    monkeypatch.setattr(series.mpi, "add", lambda what: SimpleNamespace(name=what.replace("==", "-")))
+
+    def run_all(trials: Iterable[Trial], *_: Any, **__: Any) -> dict[Trial, dict[str, Any]]:
+        return {trial: _run_by_table(trial) for trial in trials}
+
+    monkeypatch.setattr(bisect_module, "run_all", run_all)
+
+
+def _run_by_table(trial: Trial) -> dict[str, Any]:
+    assert trial.case.software == "measured"
+    name = trial.case.mpi or ""
+    charges = Charges(software.read(software.cached_file(name)))
+    ranks = software_spent.of_ranks({"ranks": [{"software": [["MPI_Isend", 0, 1, 2, 16, 100]]}]}, charges)
+    spent = software_spent.content(ranks, slowest=0, profile=[{"call": "MPI_Isend", "count": 2}])
+    charged = {"table": name, "charged_s": 1e-10, "assumed_s": 0.0, **spent}
+    return {"failure": "", "output": "", "virtual_time_s": 1.0, "messages": 2, "software": charged}
+
+
+@pytest.mark.parametrize("figure", ["instructions", "instructions:MPI_Isend"])
+@pytest.mark.usefixtures("releases")
+def test_the_release_with_a_longer_path_is_found_and_the_path_is_named(
+    figure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = _options(tmp_path, over="mpich==1,2,3,4,5", figure=figure)
+    assert bisect(options) == 0
+    out = json.loads((tmp_path / "out.json").read_text())
+    assert (out["before"], out["after"]) == ("3", "4")
+    assert {row["figure"] for row in out["tried"]} == {200.0, 250.0}
+    assert "MPI_Isend, call to inject: 200.0 to 250.0" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("releases")
+def test_a_call_that_the_program_does_not_make_cannot_be_tested(tmp_path: Path) -> None:
+    assert bisect(_options(tmp_path, over="mpich==1,2", figure="instructions:MPI_Put")) == 1
+    out = json.loads((tmp_path / "out.json").read_text())
+    assert {row["why"] for row in out["tried"]} == {"it has not called MPI_Put"}
+
+
+@pytest.mark.usefixtures("releases")
+def test_a_table_that_was_counted_anew_is_another_question(tmp_path: Path) -> None:
+    options = _options(tmp_path, over="mpich==1,5", figure="instructions")
+    assert bisect(options) == 0
+    path = software.cached_file("mpich-5")
+    path.write_text(path.read_text().replace("250.0", "300.0"))
+    with pytest.raises(UserError, match="another question"):
+        bisect(options)
+
+
+@pytest.mark.usefixtures("releases")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"over": "mpich==1,8,2,9", "figure": "instructions"},
+            r'instructions of mpich-8, mpich-9 have not been counted; "dryfly mpi add mpich==8 && dryfly mpi measure '
+            r'mpich-8" counts them, and so for the others',
+        ),
+        ({"over": "mpich==1,2", "figure": "instructions:Isend"}, r"--figure instructions:Isend: accepted is"),
+        (
+            {"over": "git:HEAD~1..HEAD", "build": "make", "prefix": "p", "figure": "instructions"},
+            "a library that --build makes has not been counted",
+        ),
+    ],
+)
+def test_instructions_that_nobody_has_counted_are_refused_before_anything_runs(
+    changes: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_all(*_: Any, **__: Any) -> None:
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(bisect_module, "run_all", run_all)
+    with pytest.raises(UserError, match=said):
+        bisect(_options(tmp_path, **changes))
+    assert not (tmp_path / "state.json").exists()

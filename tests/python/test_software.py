@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import platform
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.mpi import software
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.mpi.software import BOUNDARIES, Cost, SoftwareTable
-from dryfly.study.instructions import cost_of
+from dryfly.mpi.software import BOUNDARIES, Charges, Cost, SoftwareTable
+from dryfly.report import software as report
+from dryfly.result import software_spent
+from dryfly.study import software_costs
+from dryfly.study.instructions import cost_of, why
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = SoftwareTable(
@@ -23,7 +29,7 @@ TABLE = SoftwareTable(
     calls={
         "MPI_Send": {
             ("call", "inject"): Cost(instructions=400.0, per_kib=0.0, seen=30),
-            ("inject", "call"): Cost(instructions=200.0, per_kib=0.5, seen=10),
+            ("inject", "call"): Cost(instructions=200.0, per_kib=96.0, seen=10),
             ("poll", "poll"): Cost(instructions=9999.0, per_kib=0.0, seen=5),
         },
         "MPI_Recv": {("call", "inject"): Cost(instructions=100.0, per_kib=0.0, seen=10)},
@@ -52,22 +58,25 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_ranks_get_is_instructions_times_their_time_and_means_for_the_rest() -> None:
-    encoded = software.encoded(TABLE, instruction_ps=500)
+    encoded = software.encoded(TABLE, software.Prices(instruction_ps=500, data_ps_per_kib=85_000))
     assumed = 1 << 31
     assert encoded[:16] == b"dfsoft01" + struct.pack("=Q", 3)
     send = 2  # rows: calls without one, MPI_Recv, MPI_Send
     assert _entry(encoded, send, "call", "inject") == (200_000, 0)
-    assert _entry(encoded, send, "inject", "call") == (100_000, 250)
+    assert _entry(encoded, send, "inject", "call") == (100_000, 85_000)  # it goes through the data
     # The mean of the call's intervals by how often they were seen, empty polls left out.
-    assert _entry(encoded, send, "arrived", "call") == (assumed | 175_000, 62)
+    assert _entry(encoded, send, "arrived", "call") == (assumed | 175_000, 0)
     assert _entry(encoded, 0, "call", "inject") == (assumed | 162_500, 0)
 
 
-def test_a_line_goes_through_the_medians() -> None:
-    sizes = {0: [100, 100, 5000], 1024: [110, 110, 110], 2048: [120, 120, 120]}
-    assert cost_of(sizes) == Cost(instructions=100.0, per_kib=10.0, seen=9)
+def test_a_line_goes_through_the_medians_where_data_are_gone_through() -> None:
+    sizes = {0: [100, 100, 5000], 8192: [900, 900, 900], 16384: [1700, 1700, 1700]}
+    assert cost_of(sizes) == Cost(instructions=100.0, per_kib=100.0, seen=9)
     flat = {8: [100] * 5, 65536: [100] * 5}
     assert cost_of(flat) == Cost(instructions=100.0, per_kib=0.0, seen=10)
+    # Neither what differs between small messages nor what grows by less than any loop over the data would.
+    assert cost_of({0: [100] * 3, 8: [130] * 5}) == Cost(instructions=130.0, per_kib=0.0, seen=8)
+    assert cost_of({0: [100] * 3, 65536: [140] * 5}) == Cost(instructions=140.0, per_kib=0.0, seen=8)
 
 
 def test_a_table_of_another_build_is_refused_with_what_counts_it_anew(
@@ -75,11 +84,147 @@ def test_a_table_of_another_build_is_refused_with_what_counts_it_anew(
 ) -> None:
     library = _library(tmp_path)
     monkeypatch.setattr(software, "cached_file", lambda _: tmp_path / "nothing.toml")
-    assert software.load(library, None) is None
+    assert software.load(library) is None
     monkeypatch.setattr(software, "cached_file", lambda _: tmp_path / "table.toml")
     software.write(TABLE, tmp_path / "table.toml")
-    with pytest.raises(UserError, match=r'build 0123456789abcdef, and mpich-1 here is .*"dryfly mpi measure mpich-1"'):
-        software.load(library, "measured")
+    with pytest.raises(
+        UserError, match=r'counted for build 0123456789abcdef, and this is .*"dryfly mpi measure mpich-1"'
+    ):
+        software.load(library)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"library": "mpich-2"}, "for library mpich-2, and this is mpich-1"),
+        ({"architecture": "riscv128"}, "for processor architecture riscv128, and this is"),
+    ],
+)
+def test_a_table_of_another_library_or_architecture_is_refused_whatever_its_build(
+    change: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = _library(tmp_path)
+    table = replace(TABLE, build=software.build_of(library), architecture=platform.machine())
+    monkeypatch.setattr(software, "cached_file", lambda _: tmp_path / "table.toml")
+    software.write(table, tmp_path / "table.toml")
+    assert software.load(library) == table
+    software.write(replace(table, **change), tmp_path / "table.toml")
+    with pytest.raises(UserError, match=rf'{said}.*; "dryfly mpi measure mpich-1" counts it anew'):
+        software.load(library)
+
+
+def test_what_could_not_be_counted_is_said_and_not_only_that_a_rank_ended() -> None:
+    said = (
+        "dryfly: warning: slow\ndryfly: instructions cannot be counted: ptrace: Operation not permitted\n"
+        "dryfly: rank 1 on t1 (pid 7) exited with status 70; the job was ended\n"
+    )
+    assert why(said) == "instructions cannot be counted: ptrace: Operation not permitted"
+    assert why("dryfly: rank 1 exited with status 1\n") == "rank 1 exited with status 1"
+    assert why("") == "the run says nothing"
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_anything_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dryfly").write_text("a file", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UserError, match=r"dryfly/mpi/software cannot be made .*-o FILE"):
+        software.make_cache()
+
+
+# What a run spent.
+
+SEND, INJECT, CALL, ARRIVED, COPY = "MPI_Send", 1, 0, 12, 15
+COUNTED: dict[str, Any] = {
+    "ranks": [
+        {"rank": 0, "software": [[SEND, CALL, INJECT, 3, 24, 600_000], [SEND, INJECT, CALL, 3, 3072, 302_250],
+                                 [SEND, COPY, COPY, 1, 4096, 1000]]},
+        {"rank": 1, "software": [[SEND, CALL, INJECT, 1, 8, 200_000], [SEND, ARRIVED, CALL, 2, 0, 350_000],
+                                 ["MPI_Scan", CALL, INJECT, 1, 0, 162_500]]},
+    ]
+}  # fmt: skip
+
+
+def _spent() -> dict[str, Any]:
+    ranks = software_spent.of_ranks(COUNTED, Charges(TABLE))
+    spent = software_spent.content(ranks, slowest=1, profile=[{"call": SEND, "count": 4}])
+    charged = {"table": "mpich-1", "charged_s": 1_615_750e-12, "assumed_s": 512_500e-12}
+    return {**charged, **spent}
+
+
+def test_what_ranks_spent_is_told_by_call_and_by_how_it_is_known() -> None:
+    spent = _spent()
+    # 4 x 400 to the injection; 3 x 200 behind it and half an instruction for each of 3 KiB; 2 x 350, the mean; the
+    # other calls' mean of call to inject, (30 x 400 + 10 x 100) / 40.
+    assert spent["instructions"] == 1600 + 601.5 + 700 + 325
+    assert spent["time_s"] == pytest.approx(
+        {"counted": 1_102_250e-12, "call": 350_000e-12, "others": 162_500e-12, "copied": 1000e-12}
+    )
+    send, scan = spent["calls"]
+    assert (send["call"], send["count"], send["intervals"], send["copied_bytes"]) == (SEND, 4, 9, 4096)
+    assert send["instructions"] == 2901.5
+    assert send["assumed_s"] == pytest.approx(350_000e-12)
+    assert (scan["call"], scan["count"], scan["assumed_s"]) == ("MPI_Scan", 0, scan["time_s"])
+    assert [(row["from"], row["to"], row["how"], row["intervals"]) for row in spent["kinds"]] == [
+        ("call", "inject", "counted", 4),
+        ("arrived", "call", "call", 2),
+        ("inject", "call", "counted", 3),
+        ("call", "inject", "others", 1),
+        ("", "", "copied", 1),
+    ]
+    assert spent["slowest"]["rank"] == 1
+    assert [row["call"] for row in spent["slowest"]["calls"]] == [SEND, "MPI_Scan"]
+
+
+def test_each_ranks_kinds_are_rows_of_a_recording() -> None:
+    columns = software_spent.columns(software_spent.of_ranks(COUNTED, Charges(TABLE)), (0, 1))
+    assert columns["rank"] == [0, 0, 0, 1, 1, 1]
+    assert columns["intervals"] == [3, 3, 1, 2, 1, 1]
+    assert columns["how"] == ["counted", "counted", "copied", "call", "counted", "others"]
+
+
+def test_kinds_that_a_rank_had_no_room_for_have_a_time_and_no_instructions() -> None:
+    (rank,) = software_spent.of_ranks({"ranks": [{"software": [["", 0, 0, 5, 40, 777]]}]}, Charges(TABLE))
+    ((kind, part),) = rank.items()
+    assert (kind.call, kind.how, part.intervals, part.instructions, part.ps) == ("", "others", 5, 0.0, 777)
+
+
+def test_nothing_is_spent_without_a_table() -> None:
+    ranks = software_spent.of_ranks({"ranks": [{"rank": 0, "software": []}]}, None)
+    spent = software_spent.content(ranks, slowest=0, profile=[])
+    assert (spent["instructions"], spent["calls"], spent["kinds"]) == (0, [], [])
+
+
+def test_costs_are_for_each_message_and_absent_calls_have_none() -> None:
+    costs = software_costs.of({"software": _spent(), "messages": 4})
+    assert costs is not None
+    assert costs.total.instructions == pytest.approx(3226.5 / 4)
+    assert costs.assumed == pytest.approx(512_500 / 1_615_750)
+    other = replace(costs, calls=costs.calls[:1])
+    rows = software_costs.table({"a": costs, "b": other})
+    assert [row[0] for row in rows] == [SEND, "MPI_Scan", software_costs.ALL]
+    assert rows[0][1] == "725.4 (363.3 ns)"
+    assert rows[1][2] == "-"
+    (first, second) = software_costs.notes({"a": costs}, [("c", "mpich-9")])
+    assert first == "a: 32% of it by means"
+    assert '"dryfly mpi measure mpich-9"' in second
+
+
+def test_without_messages_or_a_table_there_are_no_costs_for_each() -> None:
+    assert software_costs.of({"software": _spent(), "messages": 0}) is None
+    assert software_costs.of({"software": {**_spent(), "table": ""}, "messages": 4}) is None
+    assert software_costs.of({"messages": 4}) is None
+
+
+def test_the_report_says_where_the_softwares_time_goes_and_what_rests_on_means() -> None:
+    result = {"software": _spent(), "messages": 4, "ranks": 2, "virtual_time_s": 10e-6}
+    page = report.shown(result)
+    assert "8.1% of their time" in page  # 1.616 us of 2 x 10 us
+    assert "21.7% by the mean of the call&#x27;s other intervals" in page
+    assert "10.1% by the mean of other calls" in page
+    kinds = page[page.index("By kind of interval") :]
+    assert kinds.index("<td>entry</td><td>inject</td>") < kinds.index("<td>message found</td><td>return</td>")
+    assert report.shown({"software": {"table": "", "charged_s": 0.0, "assumed_s": 0.0}}) == ""
 
 
 def test_dryflys_own_tables_can_be_read() -> None:

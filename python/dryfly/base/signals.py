@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import selectors
 import signal
 import socket
 from collections.abc import Callable
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+
+
+def dying_with_parent() -> Callable[[], None]:
+    """For subprocess's preexec_fn: a child that nobody waits for any more ends as by SIGTERM."""
+    parent = os.getpid()
+
+    def prepare() -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return prepare
 
 
 def watch(selector: selectors.BaseSelector, handle: Callable[[int], None]) -> Callable[[], None]:

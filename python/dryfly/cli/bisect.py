@@ -33,7 +33,9 @@ def _share(_: click.Context, __: click.Parameter, text: str | None) -> float | N
              "git:GOOD..BAD.", shell_complete=complete.series)  # fmt: skip
 @option("--with", "fixed", metavar="LIBRARY[,NAME=VALUE]...", help="What stays the same.",
         shell_complete=complete.libraries)  # fmt: skip
-@option("--figure", metavar="SIZE|REGEX", help="A benchmark's message size; or where a program prints its number.")
+@option("--figure", metavar="SIZE|REGEX|instructions[:CALL]",
+        help="A benchmark's message size; where a program prints its number; or what the MPI library executes for each "
+             "message (--software measured).")  # fmt: skip
 @option("--threshold", metavar="SHARE", callback=_share,
         help="Changed: by more than this, such as 5%, from the first; default: nearer to the last.")  # fmt: skip
 @option("--repo", "repository", metavar="FOLDER", help="Of git:GOOD..BAD; default: here.",

@@ -65,11 +65,15 @@ def measure(name: str, output: Path | None) -> None:
     """Count the instructions of a library's own code, for the costs that runs charge (minutes)."""
     from dryfly.mpi import software
     from dryfly.mpi.libraries import select
+    from dryfly.result import capture
     from dryfly.study import instructions
 
     library = select(name)
+    path = output or software.cached_file(library.name)
+    if output is None:
+        software.make_cache()
+    capture.check_target("-o", str(path), folder=False)
     table = instructions.measure(library)
-    path = output or software.cached_file(library)
     software.write(table, path)
     intervals = sum(len(of) for of in table.calls.values())
     click.echo(f"{library.name}: {intervals} kinds of intervals of {len(table.calls)} MPI calls, in {path}")

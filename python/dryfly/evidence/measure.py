@@ -42,6 +42,7 @@ def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
         "nodes": measurement.nodes,
         "ppn": measurement.ppn,
         "mpi": measurement.mpi,
+        "software": "measured" if measurement.mpi else "none",
         "environment": tuple(measurement.environment.items()),
     }
     if "ranks" in given:  # they take the nodes that they need
@@ -103,7 +104,7 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     with RunFolder() as made:
         folder = made.path
         spec = folder / "spec"
-        table = None if case.mpi is None else software.load(library_of(case), case.software)
+        table = software.load(library_of(case)) if case.software == "measured" else None
         arguments = [*measurement.arguments, *_where(measurement, bound.machine, folder)]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")

@@ -20,7 +20,7 @@ from dryfly.base import toml
 from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.paths import cache_folder, data_folder
-from dryfly.mpi.libraries import MpiLibrary
+from dryfly.mpi.libraries import MpiLibrary, installed
 
 # In the order of rank::Boundary.
 BOUNDARIES = (
@@ -32,6 +32,7 @@ _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
 _FORMAT = b"dfsoft01"
 _INJECTED = 192  # nic.inline
+LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
 LOOKS = frozenset({"poll", "counter"})
 
 Interval = tuple[str, str]  # from one boundary to another
@@ -67,20 +68,27 @@ def _digest(*paths: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def cached_file(library: MpiLibrary) -> Path:
-    return cache_folder() / "mpi" / "software" / f"{library.name}.toml"
+def cached_file(name: str) -> Path:
+    return cache_folder() / "mpi" / "software" / f"{name}.toml"
 
 
-def file_of(library: MpiLibrary) -> Path | None:
-    """The user's table of the library, or dryfly's own."""
-    paths = (cached_file(library), data_folder() / "mpi" / "software" / f"{library.name}.toml")
+def make_cache() -> None:
+    folder = cached_file("any").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made ({error.strerror}); -o FILE writes the table elsewhere") from None
+
+
+def file_of(name: str) -> Path | None:
+    """The user's table of the library of that name, or dryfly's own."""
+    paths = (cached_file(name), data_folder() / "mpi" / "software" / f"{name}.toml")
     return next((path for path in paths if path.is_file()), None)
 
 
-def load(library: MpiLibrary, how: str | None) -> SoftwareTable | None:
-    """What to charge in a run with --software `how`: None where that is "none", or the library's instructions have not
-    been counted. Raises UserError for "measured" and a table of another build; without a wish that is no table."""
-    path = None if how == "none" else file_of(library)
+def load(library: MpiLibrary) -> SoftwareTable | None:
+    """None where its instructions have not been counted. Raises UserError for a table of another build."""
+    path = file_of(library.name)
     if path is None:
         return None
     table = read(path)
@@ -92,15 +100,26 @@ def load(library: MpiLibrary, how: str | None) -> SoftwareTable | None:
     return None if difference else table
 
 
-def _difference(table: SoftwareTable, library: MpiLibrary) -> str:
-    """Between what was counted and what is here; empty: none."""
+def how_to_count(name: str) -> str:
+    """The command, with that which sets the library up where that is needed and a wheel can be meant."""
+    count = f"dryfly mpi measure {name}"
+    family, _, version = name.partition("-")
+    if family not in ("mpich", "openmpi") or not version or any(library.name == name for library in installed()):
+        return f'"{count}"'
+    return f'"dryfly mpi add {family}=={version} && {count}"'
+
+
+def _require_same_build(table: SoftwareTable, library: MpiLibrary, path: Path) -> None:
     for what, counted, here in (
-        ("build", table.build, build_of(library)),
+        ("library", table.library, library.name),
         ("processor architecture", table.architecture, platform.machine()),
+        ("build", table.build, build_of(library)),
     ):
         if counted != here:
-            return f"counted for {what} {counted}, and {library.name} here is {here}"
-    return ""
+            raise UserError(
+                f"{path}: it was counted for {what} {counted}, and this is {here}; "
+                f'"dryfly mpi measure {library.name}" counts it anew, --software none does without'
+            )
 
 
 def read(path: Path) -> SoftwareTable:
@@ -148,7 +167,6 @@ def write(table: SoftwareTable, path: Path) -> None:
             for call, of in sorted(table.calls.items())
         },
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
     head = (
         f"# Instructions that {table.library} executes by its own code between two boundaries, counted by\n"
         f"# `dryfly mpi measure {table.library}`: how many, how many more for each KiB of it, how often seen.\n"
@@ -162,11 +180,27 @@ class Prices:
     data_ps_per_kib: int  # of data that the library goes through: its loops are bound by memory
 
 
+class Charges:
+    """What a run charges by a table. An interval that a call lacks costs the call's mean, and a call that is not there
+    the mean of those that are."""
+
+    def __init__(self, table: SoftwareTable) -> None:
+        self.calls = {call: _filled(intervals) for call, intervals in sorted(table.calls.items())}
+        self.others = _of_unknown_call(table.calls)
+
+    def cost(self, call: str, interval: Interval) -> tuple[Cost, str]:
+        """And how it is known: counted, by the mean of the call's, or by that of the others'."""
+        if call not in self.calls:
+            return self.others[interval], "others"
+        cost = self.calls[call][interval]
+        return cost, "counted" if cost.seen else "call"
+
+
 def encoded(table: SoftwareTable, prices: Prices) -> bytes:
-    """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. An interval that a call lacks costs the call's mean,
-    and a call that is not there the mean of those that are; both are marked."""
-    rows = [_row("", _of_unknown_call(table.calls), prices)]
-    rows += [_row(call, _filled(intervals), prices) for call, intervals in sorted(table.calls.items())]
+    """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. Means are marked."""
+    charges = Charges(table)
+    rows = [_row("", charges.others, prices)]
+    rows += [_row(call, intervals, prices) for call, intervals in charges.calls.items()]
     return struct.pack("=8sQ", _FORMAT, len(rows)) + b"".join(rows)
 
 
@@ -219,5 +253,5 @@ def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices) -> bytes
         at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
         ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
         numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
-        numbers[at + 1] = prices.data_ps_per_kib if cost.per_kib > 0 else 0
+        numbers[at + 1] = prices.data_ps_per_kib if cost.per_kib >= LOOP_PER_KIB else 0
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)

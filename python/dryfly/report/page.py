@@ -25,3 +25,9 @@ def document(title: str, parts: Sequence[str]) -> str:
 
 def section(title: str, content: str, note: str = "") -> str:
     return f"<h2>{escape(title)}</h2>\n" + (f'<p class="note">{escape(note)}</p>\n' if note else "") + content
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
-from dryfly.report import solver_report
-from dryfly.report.page import document, section
+from dryfly.report import software, solver_report
+from dryfly.report.page import document, section, table
 from dryfly.result import tables
 from dryfly.result.capture import check_target
 
@@ -60,6 +60,7 @@ def _page(folder: Path, result: Mapping[str, Any]) -> str:
     groups, messages = tables.read(folder, "groups"), tables.read(folder, "messages")
     parts = [_head(result), _split(result)]
     parts.append(section("Time per MPI call", pictures.time_per_call(result["profile"])))
+    parts.append(software.shown(result))
     if steps["link"]:
         parts.append(
             section(
@@ -106,12 +107,6 @@ def _time(seconds: float) -> str:
     return time_text(seconds * _PS_PER_S) if seconds > 0 else "0 s"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
 def _split(result: Mapping[str, Any]) -> str:
     total = result["virtual_time_s"] or 1.0
     slowest = result["time"]["slowest"]
@@ -119,20 +114,20 @@ def _split(result: Mapping[str, Any]) -> str:
     for name in ("computing", "communicating", "waiting"):
         both = (result["time"]["mean"][f"{name}_s"], slowest[f"{name}_s"])
         rows.append([name, *(text for part in both for text in (_time(part), f"{part / total:.1%}"))])
-    return section("Where the time went", _table(["", "mean", "", f"rank {slowest['rank']}, the slowest", ""], rows))
+    return section("Where the time went", table(["", "mean", "", f"rank {slowest['rank']}, the slowest", ""], rows))
 
 
 def _percentiles(folder: Path) -> str:
-    table = tables.read(folder, "latency_percentiles")
+    found = tables.read(folder, "latency_percentiles")
     names = [f"p{percent:g}_s" for percent in tables.PERCENTILES]
     rows = []
-    for at in range(len(table["protocol"])):
-        hops = table["hops"][at]
+    for at in range(len(found["protocol"])):
+        hops = found["hops"][at]
         where = "on node" if hops < 0 else f"{hops} hops"
-        times = [_time(table[name][at]) for name in names]
-        rows.append([f"{table['protocol'][at]}, {where}", f"{table['messages'][at]:,}", *times])
+        times = [_time(found[name][at]) for name in names]
+        rows.append([f"{found['protocol'][at]}, {where}", f"{found['messages'][at]:,}", *times])
     heads = ["", "messages", *("longest" if percent == 100 else f"{percent:g} %" for percent in tables.PERCENTILES)]
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def _busiest(links: Mapping[str, Any]) -> str:
@@ -153,4 +148,4 @@ def _busiest(links: Mapping[str, Any]) -> str:
         ]
         for at in order
     ]
-    return _table(["link (g group, s switch)", "kind", "busy", "data", "mean queue", "longest wait"], rows)
+    return table(["link (g group, s switch)", "kind", "busy", "data", "mean queue", "longest wait"], rows)

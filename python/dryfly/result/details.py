@@ -32,6 +32,30 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SoftwareCall:
+    """What an MPI function's own code was charged, over all ranks."""
+
+    call: str
+    count: int
+    intervals: int
+    instructions: float
+    copied_bytes: int
+    time_s: float
+    assumed_s: float  # of that, by means of other intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Software:
+    """What the MPI library's own code was charged, over all ranks."""
+
+    table: str
+    charged_s: float
+    assumed_s: float
+    instructions: float
+    calls: tuple[SoftwareCall, ...]  # the dearest first
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     protocol: str
     messages_by_hops: tuple[int, ...]  # by the switch-to-switch links crossed
@@ -150,6 +174,11 @@ class Result:
     @cached_property
     def profile(self) -> tuple[Call, ...]:
         return tuple(_read(Call, row) for row in self.raw["profile"])
+
+    @cached_property
+    def software(self) -> Software:
+        row = self.raw["software"]
+        return _read(Software, {**row, "calls": [_read(SoftwareCall, call) for call in row["calls"]]})
 
     @cached_property
     def protocols(self) -> tuple[Protocol, ...]:

@@ -13,6 +13,7 @@ from dryfly.base.files import write_whole
 from dryfly.case.bind import BoundCase
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.result import software_spent
 from dryfly.result.counters import TIMEOUTS
 from dryfly.result.finding import LET_GO, Finding
 from dryfly.scenario.storage import result as storage_rows
@@ -28,10 +29,30 @@ Json = dict[str, Any]
 
 
 def build(
-    run: BoundCase, counted: Mapping[str, Any], *, mpi: MpiLibrary, wall_time_s: float, findings: Sequence[Finding]
+    run: BoundCase,
+    counted: Mapping[str, Any],
+    *,
+    mpi: MpiLibrary,
+    wall_time_s: float,
+    findings: Sequence[Finding],
+    software: Sequence[software_spent.ByKind] = (),
 ) -> Json:
+    """`software`: of each rank, where something was charged."""
     names = NodeNames(run.machine)
-    ranks = [_rank(run, names, row) for row in counted.get("ranks", [])]
+    ranks = [
+        _rank(run, names, row, software[place] if software else {})
+        for place, row in enumerate(counted.get("ranks", []))
+    ]
+    profile = [
+        {
+            "call": row.get("call", ""),
+            "count": row.get("count", 0),
+            "bytes": row.get("bytes", 0),
+            "time_s": _seconds(row.get("time_ps", 0)),
+        }
+        for row in counted.get("profile", [])
+    ]
+    split = _split(ranks)
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
     health = [*_run_health(counted, findings), *_compute_health(compute), *_software_health(run, mpi)]
@@ -63,6 +84,7 @@ def build(
             "table": run.software,
             "charged_s": sum(row["software_s"] for row in ranks),
             "assumed_s": sum(_seconds(row.get("software_assumed_ps", 0)) for row in counted.get("ranks", [])),
+            **software_spent.content(software, slowest=split["slowest"]["rank"], profile=profile),
         },
         "mpi": {
             "name": mpi.name,
@@ -70,16 +92,8 @@ def build(
             "libmpi": sorted({row["libmpi"] for row in ranks if row["libmpi"]}),
             "libfabric": sorted({row["libfabric"] for row in ranks if row["libfabric"]}),
         },
-        "time": _split(ranks),
-        "profile": [
-            {
-                "call": row.get("call", ""),
-                "count": row.get("count", 0),
-                "bytes": row.get("bytes", 0),
-                "time_s": _seconds(row.get("time_ps", 0)),
-            }
-            for row in counted.get("profile", [])
-        ],
+        "time": split,
+        "profile": profile,
         "protocols": list(counted.get("protocols", [])),
         "traffic_classes": list(counted.get("traffic_classes", [])),
         "nics": _nics(run, names, counted.get("nics", [])),
@@ -93,7 +107,7 @@ def build(
     }
 
 
-def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any]) -> Json:
+def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: software_spent.ByKind) -> Json:
     rank = int(row.get("rank", 0))
     return {
         "rank": rank,
@@ -105,6 +119,7 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any]) -> Json:
         "communicating_s": _seconds(row.get("communicating_ps", 0)),
         "waiting_s": _seconds(row.get("waiting_ps", 0)),
         "software_s": _seconds(row.get("software_ps", 0)),
+        "software_instructions": software_spent.instructions(software),
         "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
         "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
         "messages_sent": row.get("messages_sent", 0),
@@ -237,11 +252,11 @@ def _compute_health(compute: Json) -> list[Json]:
 
 
 def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:
-    if run.software or run.case.software == "none":
+    if run.software or run.case.software != "measured":
         return []
     text = (
-        f"the instructions of this build of {mpi.name} have not been counted, so each call costs what an average one "
-        f'does; "dryfly mpi measure {mpi.name}" counts them'
+        f"the instructions of {mpi.name} have not been counted, so the run is as with --software none; "
+        f'"dryfly mpi measure {mpi.name}" counts them'
     )
     return [_finding("uncounted_software", text, severity="note")]
 

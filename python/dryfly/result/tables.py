@@ -35,12 +35,12 @@ def check_target(target: str) -> None:
         raise UserError(f"--record {target}: that folder has other files in it; a new one, or one of a run, is needed")
 
 
-def write(capture: Capture, result: Json, target: str) -> None:
+def write(capture: Capture, result: Json, target: str, *, software: Columns | None = None) -> None:
     """In one piece: the folder is either the old one or the whole new one."""
     path = Path(target).absolute()
     part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        for name, columns in _tables(capture, result).items():
+        for name, columns in {**_tables(capture, result), **({"software": software} if software else {})}.items():
             _write_table(part / f"{name}.parquet", columns)
         (part / RESULT).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         umask = os.umask(0)

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers, software
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.result import capture, counters, result, summary
+from dryfly.result import capture, counters, result, software_spent, summary
 from dryfly.result import compute_recording as recording
 from dryfly.run import processes as job
 from dryfly.run import progress
@@ -66,7 +67,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = library_of(case, needed=program.family(case.program[0]))
-    table = software.load(library, case.software)
+    table = software.load(library) if case.software == "measured" else None
     if table is not None:
         bound = replace(bound, spec=with_counted_software(bound.spec, machine), software=table.library)
     names = NodeNames(machine)
@@ -132,12 +133,12 @@ def _execute(case: Case, runner: Runner) -> Ended:
             ),
             say=printer.say,
         )
-        return _report(printer, bound, library, outcome, folder.path, runner, counter_options)
+        return _report(printer, bound, library, table, outcome, folder.path, runner, counter_options)
 
 
 def _report(
-    printer: summary.Printer, bound: BoundCase, library: MpiLibrary, outcome: job.Outcome, folder: Path,
-    runner: Runner, counter_options: counters.CounterOptions,
+    printer: summary.Printer, bound: BoundCase, library: MpiLibrary, table: software.SoftwareTable | None,
+    outcome: job.Outcome, folder: Path, runner: Runner, counter_options: counters.CounterOptions,
 ) -> Ended:  # fmt: skip
     target = runner.json
     # The solvers' own end without numerics: the times are what the run was for, and are reported.
@@ -155,7 +156,10 @@ def _report(
             "(is the program linked against MPI, and does it call MPI_Init?)"
         )
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
-    final = result.build(bound, counted, mpi=library, wall_time_s=outcome.wall_time_s, findings=outcome.findings)
+    spent = software_spent.of_ranks(counted, software.Charges(table) if table is not None else None)
+    final = result.build(
+        bound, counted, mpi=library, wall_time_s=outcome.wall_time_s, findings=outcome.findings, software=spent
+    )
     if outcome.attached:
         output = sys.stderr if target == "-" else sys.stdout
         counters.report(
@@ -166,7 +170,7 @@ def _report(
     if target is not None:
         result.write(final, target)
     if outcome.has_result and (runner.trace or runner.record):
-        _write_recording(bound, final, folder / "record", runner)
+        _write_recording(bound, final, spent, folder / "record", runner)
     if unsolved:
         printer.say(f"not solved: the numerics were skipped; exit status {solver.NOT_SOLVED}")
     if bound.compute.record_file is not None:
@@ -182,7 +186,7 @@ def _software_of(table: software.SoftwareTable | None, bound: BoundCase, folder:
     file = folder / "software"
     prices = software.Prices(
         instruction_ps=bound.machine.number("host.instruction"),
-        data_ps_per_kib=round(_PS_PER_S * 1024 / bound.machine.number("node.local_rate")),
+        data_ps_per_kib=round(1024 * 10**12 / bound.machine.number("node.local_rate")),
     )
     file.write_bytes(software.encoded(table, prices))
     return {"DRYFLY_SOFTWARE": str(file)}
@@ -197,7 +201,9 @@ def _check_recording(runner: Runner) -> None:
         tables.check_target(runner.record)
 
 
-def _write_recording(bound: BoundCase, final: result.Json, folder: Path, runner: Runner) -> None:
+def _write_recording(
+    bound: BoundCase, final: result.Json, spent: Sequence[software_spent.ByKind], folder: Path, runner: Runner
+) -> None:
     names = NodeNames(bound.machine)
     recorded = capture.load(folder, {names.number(node): names.name(node) for node in bound.placement.nodes})
     if runner.trace is not None:
@@ -209,7 +215,8 @@ def _write_recording(bound: BoundCase, final: result.Json, folder: Path, runner:
     if runner.record is not None:
         from dryfly.result import tables
 
-        tables.write(recorded, final, runner.record)
+        numbers = [row["rank"] for row in final["ranks_detail"]]
+        tables.write(recorded, final, runner.record, software=software_spent.columns(spent, numbers))
 
 
 def _debugger(text: str | None, *, ranks: int) -> tuple[int | None, tuple[str, ...]]:

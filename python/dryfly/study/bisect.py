@@ -23,17 +23,22 @@ from dryfly.base.files import write_whole
 from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
 from dryfly.case import program
-from dryfly.case.bind import bind
+from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
+from dryfly.mpi import software
+from dryfly.mpi.libraries import installed
 from dryfly.result import result
 from dryfly.result.capture import check_target
-from dryfly.study import series, variant
+from dryfly.study import series, software_costs, variant
 from dryfly.study.changepoint import Ends, Found, ends, search
 from dryfly.study.kept import NOTHING, Kept
-from dryfly.study.series import Series, UntestableError
+from dryfly.study.series import Releases, Series, UntestableError
 from dryfly.study.trial import Result, Store, Trial, program_hashes, run_all
 
 FORMAT = 1
+INSTRUCTIONS = "instructions"  # --figure
+PATHS_SHOWN = 12
+LEAST_CHANGE = 0.5  # instructions per message, of a path that is shown
 SAME = 1e-9  # relative: ends closer than this are the same
 
 
@@ -64,8 +69,11 @@ class Figure:
     size: int | None = None  # a row of a benchmark's table
     pattern: re.Pattern[str] | None = None  # of a program's output
     more_is_better: bool | None = None  # None: not known
+    software: str = ""  # the MPI call, or all of them, of which it is the library's instructions per message
 
     def read(self, outcome: Result) -> float:
+        if self.software:
+            return _instructions(outcome, self.software)
         if self.size is not None:
             table = benchmarks.read(outcome["output"])
             if self.size not in table:
@@ -85,11 +93,24 @@ class Figure:
         return "faster" if (after > before) == self.more_is_better else "slower"
 
 
+def _instructions(outcome: Result, call: str) -> float:
+    if not outcome["messages"]:
+        raise UntestableError("it has sent no message")
+    costs = software_costs.of(outcome)
+    if costs is None:
+        raise UntestableError("nothing was charged for its library's own code")
+    of_call = costs.of_call(call)
+    if of_call is None:
+        raise UntestableError(f"it has not called {call}")
+    return of_call.instructions
+
+
 @dataclass(frozen=True, kw_only=True)
 class Point:
     name: str
     figure: float | None
     why: str = ""  # it has no figure
+    paths: Mapping[str, float] = field(default_factory=dict)  # what makes the figure up, for instructions
 
 
 class State:
@@ -128,6 +149,8 @@ class State:
 def bisect(options: Options) -> int:
     """0 when the change was found; 1 when the ends are alike or cannot be tested."""
     figure, command, sources = _what(options)
+    if figure.software:
+        options = replace(options, base=replace(options.base, software="measured"))
     if options.threshold is not None and not 0 < options.threshold < 100:
         raise UserError(f"--threshold {options.threshold:.4g}: accepted is a share above 0, such as 5%")
     path = Path(options.state)
@@ -143,8 +166,9 @@ def bisect(options: Options) -> int:
     base = Trial(case=replace(fixed, program=command), sources=sources, timeout_s=options.timeout_s)
     bind(base.case)
     points.check(base)
+    tables = _tables(points, base, options) if figure.software else []
     options.kept.check()
-    state = State(path, _question(options, points.names))
+    state = State(path, {**_question(options, points.names), **({"tables": tables} if tables else {})})
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     finished = False
     try:
@@ -162,20 +186,65 @@ def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
     words = options.command
     if not words:
         raise UserError("what is to be measured is missing: a benchmark such as -- alltoall -m 4096:4096, or a program")
+    if options.figure is not None and options.figure.partition(":")[0] == INSTRUCTIONS:
+        return _what_instructions(options.figure, words)
     if words[0] not in KINDS:
         if not options.over.startswith("git:") and words[0] not in solver.NAMES:
             program.find(words[0])  # raises UserError; a commit may have to build it first
         if options.figure is None:
             return Figure(name="virtual time", unit="us", more_is_better=False), words, ()
         return Figure(name=options.figure, pattern=_pattern(options.figure)), words, ()
-    options_of_it = check_options(words[0], words[1:])
-    benchmark = Benchmark(name=words[0], options=tuple(word for option in options_of_it for word in option))
+    benchmark = _benchmark(words)
     kind = benchmark.kind
     size = _size(benchmark, options.figure)
     name = f"{benchmark.shown}, {size} B" if size else benchmark.shown
-    sources = (benchmark.source, *sorted(benchmark.source.parent.glob("*.h")))
     figure = Figure(name=name, unit=kind.unit, size=size, more_is_better=kind.more_is_better)
-    return figure, benchmark.command(), sources
+    return figure, benchmark.command(), _sources(benchmark)
+
+
+def _benchmark(words: Sequence[str]) -> Benchmark:
+    options = check_options(words[0], words[1:])
+    return Benchmark(name=words[0], options=tuple(word for option in options for word in option))
+
+
+def _sources(benchmark: Benchmark) -> tuple[Path, ...]:
+    return (benchmark.source, *sorted(benchmark.source.parent.glob("*.h")))
+
+
+def _what_instructions(text: str, words: tuple[str, ...]) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:
+    _, colon, call = text.partition(":")
+    if colon and not re.fullmatch(r"MPI_[A-Z][a-z_]+", call):
+        raise UserError(f"--figure {text}: accepted is {INSTRUCTIONS}, or with a function {INSTRUCTIONS}:MPI_Isend")
+    name = f"instructions of {call or 'the library'} per message"
+    figure = Figure(name=name, software=call or software_costs.ALL)
+    if words[0] not in KINDS:
+        return figure, words, ()
+    benchmark = _benchmark(words)
+    return figure, benchmark.command(), _sources(benchmark)
+
+
+def _tables(points: Series, base: Trial, options: Options) -> list[str]:
+    """Digests of the tables of all points; raises UserError where one is missing: nobody shall wait for the runs before
+    it."""
+    if options.prefix is not None:
+        raise UserError(
+            f"--figure {options.figure}: a library that --build makes has not been counted; accepted are --over "
+            "mpich==4.3.2,5.0.2, or commits of a program"
+        )
+    if isinstance(points, Releases):
+        names = [f"{points.family}-{release}" for release in points.names]
+    else:
+        names = [library_of(base.case).name]
+    missing = [name for name in names if software.file_of(name) is None]
+    if missing:
+        raise UserError(
+            f"--figure {options.figure}: the instructions of {', '.join(missing)} have not been counted; "
+            f"{software.how_to_count(missing[0])} counts them" + (", and so for the others" if len(missing) > 1 else "")
+        )
+    for library in installed():
+        if library.name in names:
+            software.load(library)
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for name in names if (path := software.file_of(name))]
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -253,7 +322,9 @@ def _measure(points: Series, place: int, base: Trial, figure: Figure) -> Point:
         outcome = run_all([trial], Store(None), jobs=1, done=lambda *_: None)[trial]
         if outcome["failure"]:
             return Point(name=name, figure=None, why=outcome["failure"])
-        return Point(name=name, figure=figure.read(outcome))
+        value = figure.read(outcome)
+        paths = software_costs.paths(outcome, figure.software) if figure.software else {}
+        return Point(name=name, figure=value, paths=paths)
     except (UntestableError, UserError) as error:
         return Point(name=name, figure=None, why=str(error))
 
@@ -308,9 +379,19 @@ def _show_found(console: Console, points: Series, figure: Figure, state: State, 
     if found.after - found.before > 1:
         skipped = ", ".join(names[found.before + 1 : found.after])
         console.print(f"the change may be in any of these, which cannot be tested: {skipped}", markup=False)
+    for text in _changed_paths(state.points[names[found.before]].paths, state.points[names[found.after]].paths):
+        console.print(f"  {text}", markup=False)
     about = points.about(found.after)
     if about:
         console.print(about, markup=False)
+
+
+def _changed_paths(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+    """Those whose instructions per message have changed, by how much."""
+    changed = {path: (before.get(path, 0.0), after.get(path, 0.0)) for path in {**before, **after}}
+    order = sorted(changed, key=lambda path: (-abs(changed[path][1] - changed[path][0]), path))
+    shown = [path for path in order if abs(changed[path][1] - changed[path][0]) >= LEAST_CHANGE][:PATHS_SHOWN]
+    return [f"{path}: {changed[path][0]:,.1f} to {changed[path][1]:,.1f}" for path in shown]
 
 
 def _content(

@@ -20,7 +20,7 @@ from dryfly.base.grid import Grid
 from dryfly.case.bind import bind
 from dryfly.result import result
 from dryfly.result.capture import check_target
-from dryfly.study import changes
+from dryfly.study import changes, software_costs
 from dryfly.study.comparison import Line, Section, size_text
 from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.plan import Plan
@@ -208,7 +208,18 @@ def show(sections: list[Section]) -> None:
                 console.print(f"{line.variant.label}: failed: {line.failure}", markup=False)
         for text in section.changes:
             console.print(f"  {text}", markup=False, soft_wrap=True)
+        _show_software(console, section)
         console.print()
+
+
+def _show_software(console: Console, section: Section) -> None:
+    costs = section.software
+    if costs:
+        console.print("  " + software_costs.TITLE, markup=False, soft_wrap=True)
+        rows = software_costs.table(costs)
+        console.print(Grid(heads=(software_costs.HEAD, *costs), rows=rows, boxed=True), soft_wrap=True)
+    for text in section.software_notes:
+        console.print(f"  {text}", markup=False, soft_wrap=True)
 
 
 def _content(plan: Plan, sections: list[Section]) -> dict[str, Any]:
@@ -258,6 +269,7 @@ def _section_content(section: Section) -> dict[str, Any]:
                 "wall_time_s": line.result.get("wall_time_s"),
                 "changes": [vars(change) for change in line.changes],
                 "counts": line.result.get("counts"),
+                "software": None if line.software is None else line.software.content,
             }
             for line in section.lines
         ],

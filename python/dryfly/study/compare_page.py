@@ -10,6 +10,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case.bind import bind
 from dryfly.report import pictures
+from dryfly.study import software_costs
 from dryfly.study.comparison import Section, size_text
 from dryfly.study.plan import Plan
 
@@ -68,10 +69,25 @@ def _section(section: Section, folder: Path, name: str) -> str:
     parts.append(_table(section))
     said = "".join(f"<li>{escape(text)}</li>" for text in section.changes)
     parts.append(f"<ul>{said}</ul>" if said else "")
+    parts.append(_software(section))
     for line in section.lines:
         if line.failure:
             parts.append(f"<p class=failed>{escape(line.variant.label)}: failed: {escape(line.failure)}</p>")
     return "\n".join(parts)
+
+
+def _software(section: Section) -> str:
+    costs = section.software
+    notes = "".join(f"<li>{escape(text)}</li>" for text in section.software_notes)
+    said = f"<ul>{notes}</ul>" if notes else ""
+    if not costs:
+        return said
+    head = "".join(f"<th>{escape(text)}</th>" for text in (software_costs.HEAD, *costs))
+    rows = "".join(
+        f"<tr><td class=name>{escape(name)}</td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for name, *cells in software_costs.table(costs)
+    )
+    return f"<p>{escape(software_costs.TITLE)}</p><table><tr>{head}</tr>{rows}</table>{said}"
 
 
 def _table(section: Section) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dryfly.apps.benchmarks import Benchmark, Ranges, Table
+from dryfly.study import software_costs
 from dryfly.study.changes import Change
+from dryfly.study.software_costs import Costs
 from dryfly.study.trial import Result
 from dryfly.study.variant import Variant
 from dryfly.study.verdict import Verdict, verdicts
@@ -22,6 +24,10 @@ class Line:
     changes: tuple[Change, ...]
     ranges: Ranges
     failure: str = ""
+
+    @property
+    def software(self) -> Costs | None:
+        return software_costs.of(self.result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +58,20 @@ class Section:
         texts = sorted(labels, key=lambda change: (change.at, change.what, change.text))
         everyone = len(self.tables)
         return [change_text("all" if len(labels[c]) == everyone > 1 else ", ".join(labels[c]), c) for c in texts]
+
+    @property
+    def software(self) -> dict[str, Costs]:
+        """By label, where the library's own code was charged."""
+        return {line.variant.label: costs for line in self.lines if (costs := line.software) is not None}
+
+    @property
+    def software_notes(self) -> list[str]:
+        uncounted = [
+            (line.variant.label, line.variant.case.mpi or "")
+            for line in self.lines
+            if any(row["name"] == "uncounted_software" for row in line.result.get("health", ()))
+        ]
+        return software_costs.notes(self.software, uncounted)
 
     @property
     def ranges(self) -> dict[str, Ranges]:

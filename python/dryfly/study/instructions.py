@@ -15,17 +15,18 @@ from statistics import median
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import COUNTER, native, programs_folder
+from dryfly.base.signals import dying_with_parent
 from dryfly.case.case import Case
 from dryfly.case.program import prepare
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.mpi.software import BOUNDARIES, Cost, Interval, SoftwareTable, build_of
+from dryfly.mpi.software import BOUNDARIES, LOOP_PER_KIB, Cost, Interval, SoftwareTable, build_of
 from dryfly.run import runner
 
 RANKS = 4
 _INTERVAL = struct.Struct("=HBBIQ")  # Interval of preload/clock/software.cpp
 _TIMEOUT_S = 3600
-_LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
 _WIDE_KIB = 4.0  # between smaller messages other things differ
+_NOT_COUNTED = "instructions cannot be counted: "  # dryfly-count begins so
 
 Sizes = dict[int, list[int]]  # instructions, by the bytes of the message
 
@@ -55,10 +56,13 @@ def measure(library: MpiLibrary) -> SoftwareTable:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=dying_with_parent(),
         )
         if ended.returncode != 0:
-            raise UserError(f"{library.name} cannot be measured: {_last_line(ended.stdout)}")
+            raise UserError(f"{library.name} cannot be measured: {why(ended.stdout)}")
         counted = _read(sorted(folder.glob("intervals-*.bin")))
+    if not counted:
+        raise UserError(f"{library.name} cannot be measured: no MPI call of it was counted")
     return SoftwareTable(
         library=library.name,
         build=build_of(library),
@@ -68,9 +72,11 @@ def measure(library: MpiLibrary) -> SoftwareTable:
     )
 
 
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "the run says nothing"
+def why(said: str) -> str:
+    """What a rank could not do, and else the last that was said."""
+    lines = [line.removeprefix("dryfly: ") for line in said.strip().splitlines()]
+    cause = (line for line in lines if line.startswith(_NOT_COUNTED))
+    return next(cause, lines[-1] if lines else "the run says nothing")
 
 
 def _read(files: Iterable[Path]) -> dict[str, dict[Interval, Sizes]]:
@@ -93,6 +99,7 @@ def cost_of(sizes: Sizes) -> Cost:
     spread = sum(weight * (x - mean_x) ** 2 for x, _, weight in points)
     slope = sum(weight * (x - mean_x) * (y - mean_y) for x, y, weight in points) / spread if spread else 0.0
     (first_x, first_y, _), (last_x, last_y, _) = points[0], points[-1]
-    if last_x - first_x < _WIDE_KIB or slope < _LOOP_PER_KIB or last_y <= first_y:
-        return Cost(instructions=round(median(n for executed in sizes.values() for n in executed), 1), per_kib=0.0, seen=seen)
+    if last_x - first_x < _WIDE_KIB or slope < LOOP_PER_KIB or last_y <= first_y:
+        flat = median(count for executed in sizes.values() for count in executed)
+        return Cost(instructions=round(flat, 1), per_kib=0.0, seen=seen)
     return Cost(instructions=round(max(first_y - slope * first_x, 0.0), 1), per_kib=round(slope, 3), seen=seen)

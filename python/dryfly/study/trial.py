@@ -6,7 +6,6 @@ time.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
@@ -27,6 +26,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
+from dryfly.base.signals import dying_with_parent
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of, starter_of
 from dryfly.case.case import Case
@@ -41,7 +41,6 @@ Result = dict[str, Any]
 # Variables of the caller that libraries under test look at.
 _PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _PACKAGE = Path(__file__).resolve().parent.parent
-_PR_SET_PDEATHSIG = 1
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
 
@@ -79,9 +78,8 @@ class Trial:
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
-        if software.load(library, case.software) is not None:
-            table = software.file_of(library)
-            assert table is not None
+        table = software.file_of(library.name) if case.software == "measured" else None
+        if table is not None:
             content["spec"] = with_counted_software(bound.spec, bound.machine)
             content["software"] = [str(bound.machine.number("host.instruction")), _file_hash(table)]
         if case.compute.startswith("replay:"):
@@ -167,13 +165,11 @@ class _Run:
         self._json = base / "run.json"
         self._record = trial.entry.record or (base / "record" if trial.recorded else None)
         self._started = time.monotonic()
-        parent = os.getpid()
+        die_with_parent = dying_with_parent()
 
-        def die_with_parent() -> None:
+        def prepare() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(1)
+            die_with_parent()
 
         with (base / "stdout").open("wb") as out, (base / "stderr").open("wb") as err:
             self.process = subprocess.Popen(
@@ -184,7 +180,7 @@ class _Run:
                 cwd=trial.folder,
                 env=environment_of(trial.case),
                 start_new_session=True,  # Ctrl-C reaches this process, which then ends them
-                preexec_fn=die_with_parent,
+                preexec_fn=prepare,
             )
         self.pidfd = os.pidfd_open(self.process.pid)
 
@@ -202,6 +198,8 @@ class _Run:
             content = json.loads(self._json.read_text(encoding="utf-8"))
             names = ("virtual_time_s", "messages", "bytes", "protocols", "fingerprint", "repeatable", "health")
             result |= {name: content[name] for name in names}
+            if self.trial.case.software != "none":
+                result["software"] = content["software"]
             if self.trial.whole:
                 result["result"] = content
             if self._record is not None and self.trial.digest is not None:
