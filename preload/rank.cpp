@@ -13,8 +13,24 @@
 #include "preload/real.hpp"
 
 extern "C" {
-__attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{
-    dryfly::wire::version, 0, 0, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, {}, {}};
+__attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{dryfly::wire::version,
+                                                                                0,
+                                                                                0,
+                                                                                0,
+                                                                                0,
+                                                                                0,
+                                                                                0,
+                                                                                nullptr,
+                                                                                nullptr,
+                                                                                nullptr,
+                                                                                nullptr,
+                                                                                nullptr,
+                                                                                0,
+                                                                                nullptr,
+                                                                                nullptr,
+                                                                                {},
+                                                                                {},
+                                                                                {}};
 }
 
 namespace dryfly::preload {
@@ -102,11 +118,13 @@ void publish() {
 }  // namespace
 
 void advance(std::uint64_t ps) {
-  dryfly_self.now_ps.fetch_add(ps, std::memory_order_relaxed);
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
   publish();
 }
 
-void advance_to(std::uint64_t instant_ps) {
+void advance_to(std::uint64_t wanted_ps) {
+  if (wanted_ps <= instant()) return publish();
+  const std::uint64_t instant_ps = dryfly_self.noise.resume_ps(wanted_ps);
   std::uint64_t at = instant();
   while (at < instant_ps && !dryfly_self.now_ps.compare_exchange_weak(at, instant_ps, std::memory_order_relaxed)) {
   }

@@ -22,6 +22,12 @@ void after_fork_in_child() {
   if (&dryfly_self != nullptr) dryfly_self.attached.store(0, std::memory_order_relaxed);
 }
 
+void begin_noise(const Attachment& attachment, Self& self) {
+  const Welcome& welcome = attachment.welcome;
+  self.noise.begin(attachment.header->noise, welcome.node, welcome.rank_on_node, self.now(), attachment.page->times);
+  self.set_clock(self.noise.resume_ps(self.now() + self.noise.start_skew_ps()));
+}
+
 }  // namespace
 
 Channel* Channel::get() { return the_channel; }
@@ -78,6 +84,7 @@ void Channel::start() {
   start_memory_.leave_common_pages();
   start_memory_.map_ahead();
   gate_.stop(GateKind::start, far_future);
+  begin_noise(attachment_, *self_);
   attachment_.page->clock_ps.store(now(), std::memory_order_seq_cst);
   start_memory_.share_common_pages();
 }
@@ -87,7 +94,10 @@ int Channel::end() {
   gate_.stop(GateKind::end, far_future);
   self_->has_acted.store(0, std::memory_order_relaxed);
   polls_.acted();  // the test behind this gate looks once and does not wait
-  if (attachment_.page->all_ended.load(std::memory_order_acquire) != 0) return 1;
+  if (attachment_.page->all_ended.load(std::memory_order_acquire) != 0) {
+    self_->noise.end();
+    return 1;
+  }
   if (!baton_.is_used()) polls_.jump_to_event();
   return 0;
 }

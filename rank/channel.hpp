@@ -40,7 +40,7 @@ class Channel {
 
   std::uint64_t now() const { return self_->now(); }
   // Moves the rank's clock forward by what a call costs.
-  void charge(std::uint64_t ps) { self_->set_clock(self_->now() + ps); }
+  void charge(std::uint64_t ps) { self_->set_clock(self_->now() + self_->duration_ps(ps)); }
 
   // The rank has come to a boundary (rank/software.hpp), which charges what the MPI library did since the last one.
   void boundary(Boundary at, std::uint64_t bytes) {

@@ -42,7 +42,7 @@ void Gate::stop(GateKind kind, std::uint64_t deadline_ps, long patience_ns) {
     return stop(GateKind::none, 0);  // takes the place of the one that lasts too long
   }
   const std::uint64_t at_least = page_->release_clock_ps.load(std::memory_order_relaxed);
-  if (at_least > self_->now()) self_->set_clock(at_least);
+  if (at_least > self_->now()) self_->set_clock(self_->noise.resume_ps(at_least));
   released_at_ps_ = self_->now();
 }
 

@@ -103,8 +103,9 @@ bool Polls::jump_to_event() {
 void Polls::move_clock_to(std::uint64_t at_ps) {
   const std::uint64_t now = self_->now();
   DRYFLY_CHECK(at_ps > now);
-  self_->count_waiting(at_ps - now);
-  self_->set_clock(at_ps);
+  const std::uint64_t resumes_ps = self_->noise.resume_ps(at_ps);
+  self_->count_waiting(resumes_ps - now);
+  self_->set_clock(resumes_ps);
   gate_.publish();
 }
 

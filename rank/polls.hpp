@@ -65,8 +65,8 @@ class Polls {
   bool wait_outside();
   bool wait_beside_threads();
   void move_clock_to(std::uint64_t at_ps);
-  void charge_wake() { self_->set_clock(self_->now() + header_->costs.wake_ps); }
-  void charge_poll() { self_->set_clock(self_->now() + header_->costs.poll_ps); }
+  void charge_wake() { self_->set_clock(self_->now() + self_->duration_ps(header_->costs.wake_ps)); }
+  void charge_poll() { self_->set_clock(self_->now() + self_->duration_ps(header_->costs.poll_ps)); }
   std::uint64_t served_step_ps() const;
 
   const wire::SegmentHeader* header_;

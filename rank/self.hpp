@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rank/common_pages.hpp"
+#include "rank/noise.hpp"
 #include "rank/software.hpp"
 #include "wire/wire.hpp"
 
@@ -48,9 +49,12 @@ struct Self {
   // (preload/memory/first_requests.hpp).
   CommonPages first_requests;
   Software software;
+  Noise noise;
 
   std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
   void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }
+  // How long it takes from now on to do what takes so long on a core without detours.
+  std::uint64_t duration_ps(std::uint64_t ps) { return noise.duration_ps(now(), ps); }
   CallMode mode() const { return static_cast<CallMode>(call_mode.load(std::memory_order_relaxed)); }
   bool has_threads() const { return thread_multiple.load(std::memory_order_relaxed) != 0; }
   bool watches() const { return watches_memory.load(std::memory_order_relaxed) != 0; }

@@ -138,5 +138,15 @@ inline constexpr NumberField storage_stream_from_ps{{"storage.stream.N.from_ps"}
 inline constexpr NumberField storage_stream_until_ps{{"storage.stream.N.until_ps"}, 1, 2000000000000000000ULL};
 inline constexpr NumberField storage_stream_nic_amount_bytes{{"storage.stream.N.nic_amount_bytes"}, 1, 1152921504606846976ULL};
 inline constexpr NumberField storage_stream_class{{"storage.stream.N.class"}, 0, 5};
+inline constexpr NumberField noise_sources{{"noise.sources"}, 0, 32};
+inline constexpr NumberField noise_start_skew_ps{{"noise.start_skew_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField noise_cores{{"noise.cores"}, 1, 65536};
+inline constexpr TextField noise_on{{"noise.N.on"}, "each core, one core, all cores"};
+inline constexpr TextField noise_instants{{"noise.N.instants"}, "regular, random"};
+inline constexpr NumberField noise_period_ps{{"noise.N.period_ps"}, 1000, 10000000000000000ULL};
+inline constexpr NumberField noise_least_ps{{"noise.N.least_ps"}, 1, 10000000000000000ULL};
+inline constexpr NumberField noise_most_ps{{"noise.N.most_ps"}, 1, 10000000000000000ULL};
+inline constexpr NumberField noise_chance_ppb{{"noise.N.chance_ppb"}, 1, 1000000000};
+inline constexpr NumberField noise_node{{"noise.N.node"}, 0, 4294967295ULL};
 
 }  // namespace dryfly::fields

@@ -14,7 +14,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-enum class Purpose : std::uint32_t { packet, tie_break, placement, workload, test, replay, flap };
+enum class Purpose : std::uint32_t { packet, tie_break, placement, workload, test, replay, flap, noise };
 
 class RandomStream {
  public:
@@ -25,8 +25,11 @@ class RandomStream {
 
   // Uniform in [0, bound) by multiplication; the bias is below bound / 2^64.
   constexpr std::uint32_t below(std::uint64_t counter, std::uint32_t bound) const {
+    return static_cast<std::uint32_t>(within(counter, bound));
+  }
+  constexpr std::uint64_t within(std::uint64_t counter, std::uint64_t bound) const {
     __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint32_t>((static_cast<Wide>(draw(counter)) * bound) >> 64);
+    return static_cast<std::uint64_t>((static_cast<Wide>(draw(counter)) * bound) >> 64);
   }
 
  private:

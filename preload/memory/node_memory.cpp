@@ -43,7 +43,8 @@ void charge(std::size_t bytes) {
   if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
   const wire::SegmentHeader& header = *dryfly_self.header;
-  dryfly_self.now_ps.fetch_add(header.copy_ps + bytes * header.copy_ps_per_kib / 1024, std::memory_order_relaxed);
+  const std::uint64_t ps = header.copy_ps + bytes * header.copy_ps_per_kib / 1024;
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
 }
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {

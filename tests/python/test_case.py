@@ -38,6 +38,7 @@ def test_the_command_line_says_all_of_a_case_and_of_its_runner() -> None:
         place="spread", seed=9, mpi="m", provider="linkx", on_node="shared", compute="model", skip_numerics=True,
         faults="f.toml", storage="s.toml", launcher="hydra",
         software="measured",
+        noise="machine",
     )  # fmt: skip
     runner = Runner(
         json="j", compute_record="c", trace="t", record="r", timeout_s=0.25, debug="1:gdb", quiet=True,

@@ -15,7 +15,7 @@ from dryfly.base.errors import DryflyError, UserError
 from dryfly.machine import cabling
 from dryfly.machine.load import load
 from dryfly.result import result
-from dryfly.scenario import storage
+from dryfly.scenario import noise, storage
 
 _CABLES = """from,to,state
 x1c0r0j0p0,x1c0r1j0p0,up
@@ -64,6 +64,22 @@ entries = st.dictionaries(
 def test_a_file_of_storage_traffic(kind: str, tables: Any) -> None:
     with contextlib.suppress(UserError):
         storage.lines(_AURORA, storage.parse({kind: tables}, _AURORA, job=_JOB, seed=1))
+
+
+detours = st.dictionaries(
+    st.sampled_from(["every", "length", "share", "on", "instants", "node", "name", "evry"]),
+    st.one_of(quantities, anything, st.sampled_from(["1 ms", ["1 us", "3 us"], 0.5, "one core", "random", "t0"])),
+    max_size=7,
+)
+
+
+@repeatable
+@given(
+    kind=st.sampled_from(["detour", "start_skew", "detours"]), tables=st.one_of(st.lists(detours, max_size=2), anything)
+)
+def test_a_file_of_noise(kind: str, tables: Any) -> None:
+    with contextlib.suppress(UserError):
+        noise.lines(_AURORA, noise.parse({kind: tables}, _AURORA))
 
 
 @repeatable

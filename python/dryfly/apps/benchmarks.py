@@ -158,14 +158,15 @@ def number(text: str) -> int:
 
 def read(output: str) -> Table:
     """The first figure of each row."""
-    return {size: columns[0] for size, columns in _rows(output).items()}
+    return {size: columns[0] for size, columns in read_rows(output).items()}
 
 
 def read_ranges(output: str) -> Ranges:
     """With -f: the second and the third figure of each row."""
-    return {size: (columns[1], columns[2]) for size, columns in _rows(output).items() if len(columns) > 2}
+    return {size: (columns[1], columns[2]) for size, columns in read_rows(output).items() if len(columns) > 2}
 
 
-def _rows(output: str) -> dict[int, list[float]]:
+def read_rows(output: str) -> dict[int, list[float]]:
+    """All figures of each row, by the number in front of them; 0 where there is none."""
     rows = (_ROW.match(line) for line in output.splitlines() if not line.startswith("#"))
     return {int(row[1] or 0): [float(word) for word in (row[2], *row[3].split())] for row in rows if row is not None}

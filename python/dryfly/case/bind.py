@@ -17,7 +17,9 @@ from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers, libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.scenario import faults
+from dryfly.scenario import noise as noise_files
 from dryfly.scenario import storage as storage_files
+from dryfly.scenario.noise import Noise
 from dryfly.scenario.storage import Storage
 
 
@@ -32,6 +34,7 @@ class BoundCase:
     on_node: OnNode
     storage: Storage | None
     spec: str  # docs/reference/resolved-spec.md
+    noise: Noise | None = None
     software: str = ""  # the library whose own code is charged as counted (mpi/software.py); empty: none
 
 
@@ -55,11 +58,13 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
     streams = None
     if case.storage is not None:
         streams = storage_files.load(case.storage, machine, job=placement.nodes, seed=case.seed)
+    noise = noise_files.load(case.noise, machine)
     compute = ComputeSpec.parse(case.compute, record_file=compute_record, skip_numerics=case.skip_numerics)
     on_node = OnNode.parse(case.on_node)
     spec = resolve(
-        machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=on_node, storage=streams
-    )
+        machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=on_node, storage=streams,
+        noise=noise,
+    )  # fmt: skip
     return BoundCase(
         case=case,
         machine=machine,
@@ -68,6 +73,7 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
         on_node=on_node,
         storage=streams,
         spec=spec,
+        noise=noise,
     )
 
 

@@ -16,6 +16,8 @@ from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.machine.schema import FIELDS, LONGEST_FLIGHT
 from dryfly.scenario import faults
+from dryfly.scenario.noise import Noise
+from dryfly.scenario.noise import lines as noise_lines
 from dryfly.scenario.storage import Storage
 from dryfly.scenario.storage import lines as storage_lines
 
@@ -93,6 +95,7 @@ def resolve(
     scenario: faults.Scenario | None = None,
     on_node: OnNode = OnNode.PROVIDER,
     storage: Storage | None = None,
+    noise: Noise | None = None,
 ) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
@@ -114,6 +117,8 @@ def resolve(
     lines.append(("run.on_node", on_node.value))
     if storage is not None:
         lines += storage_lines(machine, storage)
+    if noise is not None:
+        lines += noise_lines(machine, noise)
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 

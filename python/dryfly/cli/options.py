@@ -45,6 +45,9 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "storage": (["--storage"], {
         "metavar": "FILE", "help": "What reads from and writes to storage groups beside it: a TOML file.",
         "shell_complete": complete.files}),
+    "noise": (["--noise"], {
+        "metavar": "none|machine|FILE", "help": "Detours of the operating system on the nodes' cores: a TOML file.",
+        "shell_complete": complete.words("none", "machine", files=True)}),
     "mpi": (["--mpi"], {
         "metavar": "NAME", "help": 'One of "dryfly mpi list"; default: the newest MPICH.',
         "shell_complete": complete.libraries}),

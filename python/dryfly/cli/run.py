@@ -16,10 +16,11 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 @case_options()
 @how("json_file", "timeout_s", "quiet", "progress", "trace", "record")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
+@option("--seeds", type=int, metavar="N", help="Run once for each of N seeds, from --seed on: medians and intervals.")
 @option("--debug", metavar="RANK[:WRAPPER]", help="Start one rank under gdb, or under another command.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM ARGS...",
                 shell_complete=complete.programs)  # fmt: skip
-def command(case: Case, json_file: str | None, **ways: Any) -> None:
+def command(case: Case, json_file: str | None, seeds: int | None, **ways: Any) -> None:
     """Run an MPI program on a simulated machine.
 
     PROGRAM is a program linked against MPICH, the standard ABI or Open MPI, a script, a .py file, or a file in C,
@@ -28,4 +29,9 @@ def command(case: Case, json_file: str | None, **ways: Any) -> None:
     from dryfly.run.run import run
     from dryfly.run.runner import Runner
 
-    sys.exit(run(case, Runner(json=json_file, **ways)))
+    runner = Runner(json=json_file, **ways)
+    if seeds is not None:
+        from dryfly.study.seeds import run_seeds
+
+        sys.exit(run_seeds(case, seeds, runner))
+    sys.exit(run(case, runner))

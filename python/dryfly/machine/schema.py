@@ -168,6 +168,7 @@ FIELDS: dict[str, Field] = {
     "host.buffer_lookup": time(
         "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"
     ),
+    "host.noise": text("detours of its cores, for --noise machine: a file of data/noise"),
     "host.compute_factor": Field(
         dimension=RATIO,
         least=1,

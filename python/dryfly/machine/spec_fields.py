@@ -160,6 +160,7 @@ def _declared() -> list[SpecField]:
         ),
         _number("run.served", "run", "1: processes join and leave (dryfly serve)", 1, 1, optional=True),
         *_storage(),
+        *_noise(),
     ]  # fmt: skip
 
 
@@ -207,6 +208,25 @@ def _storage() -> list[SpecField]:
         number("stream.N.nic_amount_bytes", "of each client NIC", 1, 2**60),
         number("stream.N.class", "number of the traffic class", 0, len(TRAFFIC_CLASSES) - 1),
     ]
+
+
+def _noise() -> list[SpecField]:
+    period, skew = 10**16, 10**12
+    return [
+        _number("noise.sources", "noise", "with --noise only, as all that follows: sources", 0, 32, optional=True),
+        _number("noise.start_skew_ps", "noise", "a rank leaves MPI_Init up to so much late", 0, skew, optional=True),
+        _number("noise.cores", "noise", "of a node", 1, 2**16, optional=True),
+        _text(
+            "noise.N.on", "noise", "what a detour is drawn for", "each core", "one core", "all cores", optional=True
+        ),
+        _text("noise.N.instants", "noise", "at one phase of each period, or anywhere in it", "regular", "random",
+              optional=True),
+        _number("noise.N.period_ps", "noise", "of which each has one detour, or none", 1000, period, optional=True),
+        _number("noise.N.least_ps", "noise", "the least that a detour lasts", 1, period, optional=True),
+        _number("noise.N.most_ps", "noise", "the most that a detour lasts", 1, period, optional=True),
+        _number("noise.N.chance_ppb", "noise", "share of the periods that have one", 1, 10**9, optional=True),
+        _number("noise.N.node", "noise", "on this node only", 0, _U32, optional=True),
+    ]  # fmt: skip
 
 
 def _once(fields: list[SpecField]) -> dict[str, SpecField]:

@@ -92,12 +92,8 @@ def load(library: MpiLibrary) -> SoftwareTable | None:
     if path is None:
         return None
     table = read(path)
-    difference = _difference(table, library)
-    if difference and how is not None:
-        raise UserError(
-            f'{path}: {difference}; "dryfly mpi measure {library.name}" counts it anew, --software none does without'
-        )
-    return None if difference else table
+    _require_same_build(table, library, path)
+    return table
 
 
 def how_to_count(name: str) -> str:
@@ -216,8 +212,7 @@ def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
 
 
 def of_doubling(table: SoftwareTable) -> dict[str, float]:
-    """The same for a round of an MPI_Allreduce of few bytes, whose completion is followed by the next round's receive and
-    send."""
+    """The same for a round of an MPI_Allreduce of few bytes: a completion is followed by the next receive and send."""
     return {
         "send": _sum(table, ("MPI_Allreduce", ("receive", "inject"))),
         "receive": _sum(table, ("MPI_Allreduce", ("arrived", "receive"))),

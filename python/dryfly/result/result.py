@@ -86,6 +86,12 @@ def build(
             "assumed_s": sum(_seconds(row.get("software_assumed_ps", 0)) for row in counted.get("ranks", [])),
             **software_spent.content(software, slowest=split["slowest"]["rank"], profile=profile),
         },
+        "noise": {
+            "of": run.noise.name if run.noise is not None else "none",
+            "detours": sum(row.get("detours", 0) for row in counted.get("ranks", [])),
+            "interrupted_s": sum(row["interrupted_s"] for row in ranks),
+            "delayed_s": sum(row["delayed_s"] for row in ranks),
+        },
         "mpi": {
             "name": mpi.name,
             "version": mpi.version,
@@ -120,6 +126,8 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "waiting_s": _seconds(row.get("waiting_ps", 0)),
         "software_s": _seconds(row.get("software_ps", 0)),
         "software_instructions": software_spent.instructions(software),
+        "interrupted_s": _seconds(row.get("interrupted_ps", 0)),
+        "delayed_s": _seconds(row.get("delayed_ps", 0)),
         "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
         "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
         "messages_sent": row.get("messages_sent", 0),

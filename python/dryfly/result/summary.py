@@ -104,6 +104,8 @@ def after(printer: Printer, run: BoundCase, result: Json) -> None:
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
     if result["software"]["table"]:
         printer.line(f"  software {_software_line(result)}")
+    if result["noise"]["of"] != "none":
+        printer.line(f"  noise    {noise_line(result)}")
     mpi = result["mpi"]
     dropped = result["compute"]["dropped_s"]
     repeatable = "repeatable" if result["repeatable"] else "not repeatable"
@@ -140,6 +142,18 @@ def _software_line(result: Json) -> str:
     share = f", {charged / of:.1%} of the ranks' time" if of > 0 else ""
     means = f"; {assumed / charged:.0%} of it by means of other intervals" if assumed > 0 else ""
     return f"{_time(charged)} in {result['software']['table']}'s own code{share}{means}"
+
+
+def noise_line(result: Json) -> str:
+    """What detours have taken from the ranks themselves; what others waited for that is among the waiting."""
+    noise, ranks = result["noise"], result["ranks_detail"]
+    taken = [row["interrupted_s"] + row["delayed_s"] for row in ranks]
+    mean = sum(taken) / max(len(taken), 1)
+    share = f" ({mean / result['virtual_time_s']:.2%})" if result["virtual_time_s"] > 0 else ""
+    return (
+        f"{noise['detours']:,} detours took {_time(mean)} of a rank's time on the mean{share}, "
+        f"{_time(max(taken, default=0.0))} of one at most; {noise['of']}"
+    )
 
 
 def _links_line(links: Sequence[Mapping[str, Any]]) -> str:

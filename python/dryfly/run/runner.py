@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dryfly.base import toml
 from dryfly.base.checked import check_fields
@@ -27,6 +28,7 @@ _CASE_FLAGS = {
     "software": "--software",
     "faults": "--faults",
     "storage": "--storage",
+    "noise": "--noise",
     "launcher": "--launcher",
 }
 _RUNNER_FLAGS = {
@@ -59,7 +61,7 @@ class Runner:
 
 
 def case_words(case: Case) -> list[str]:
-    """All but the program and the environment. `faults` and `storage` must be files."""
+    """All but the program and the environment. `faults`, `storage` and `noise` must be no content."""
     words = _words(case, _CASE_FLAGS)
     words += [word for item in case.sets for word in ("--set", item)]
     return [*words, *(["--skip-numerics"] if case.skip_numerics else [])]
@@ -67,12 +69,12 @@ def case_words(case: Case) -> list[str]:
 
 def with_files(case: Case, folder: Path) -> Case:
     """Content that is no file yet becomes one in the folder."""
-    files = {}
-    for name, content in (("faults", case.faults), ("storage", case.storage)):
+    files: dict[str, Any] = {}
+    for name, content in (("faults", case.faults), ("storage", case.storage), ("noise", case.noise)):
         if isinstance(content, Mapping):
             files[name] = str(folder / f"{name}.toml")
             (folder / f"{name}.toml").write_text(toml.text(content), encoding="utf-8")
-    return replace(case, faults=files.get("faults", case.faults), storage=files.get("storage", case.storage))
+    return replace(case, **files)
 
 
 def command_line(case: Case, runner: Runner) -> list[str]:

@@ -90,8 +90,8 @@ def _read(files: Iterable[Path]) -> dict[str, dict[Interval, Sizes]]:
 
 
 def cost_of(sizes: Sizes) -> Cost:
-    """The median: first calls take detours, which it leaves out. Where the library goes through the data, as where it adds
-    up in a reduction, what is more for each KiB is told apart; it is the slope of a line through the medians of the sizes."""
+    """The median: first calls take detours, which it leaves out. Where the library goes through the data, as where it
+    adds up in a reduction, what is more for each KiB is told apart: the slope of a line through the sizes' medians."""
     points = sorted((size / 1024, median(executed), len(executed)) for size, executed in sizes.items())
     seen = sum(weight for _, _, weight in points)
     mean_x = sum(x * weight for x, _, weight in points) / seen
