@@ -94,6 +94,7 @@ _LACKING = {
         "compute_record": "what is measured is not repeatable, and so is not compared",
         "debug": "several run at once, without a terminal",
         "progress": "several run at once, without a terminal",
+        "seeds": "one seed for all: what is compared is settings",
     },
     "bisect": {
         "mpi": "--with names the library",
@@ -101,12 +102,14 @@ _LACKING = {
         "compute_record": "what is measured is not repeatable, and so is not compared",
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
+        "seeds": "one seed for all: what is compared is releases",
     },
     "reproduce": {
         "program": "the measurement names it",
         "compute_record": "there is no computing worth a recording in a microbenchmark",
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
+        "seeds": "one seed for all: what is compared is published",
     },
 }
 

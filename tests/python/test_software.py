@@ -154,15 +154,15 @@ def _spent() -> dict[str, Any]:
 
 def test_what_ranks_spent_is_told_by_call_and_by_how_it_is_known() -> None:
     spent = _spent()
-    # 4 x 400 to the injection; 3 x 200 behind it and half an instruction for each of 3 KiB; 2 x 350, the mean; the
+    # 4 x 400 to the injection; 3 x 200 behind it and 96 for each of 3 KiB; 2 x 350, the mean; the
     # other calls' mean of call to inject, (30 x 400 + 10 x 100) / 40.
-    assert spent["instructions"] == 1600 + 601.5 + 700 + 325
+    assert spent["instructions"] == 1600 + 888 + 700 + 325
     assert spent["time_s"] == pytest.approx(
         {"counted": 1_102_250e-12, "call": 350_000e-12, "others": 162_500e-12, "copied": 1000e-12}
     )
     send, scan = spent["calls"]
     assert (send["call"], send["count"], send["intervals"], send["copied_bytes"]) == (SEND, 4, 9, 4096)
-    assert send["instructions"] == 2901.5
+    assert send["instructions"] == 3188
     assert send["assumed_s"] == pytest.approx(350_000e-12)
     assert (scan["call"], scan["count"], scan["assumed_s"]) == ("MPI_Scan", 0, scan["time_s"])
     assert [(row["from"], row["to"], row["how"], row["intervals"]) for row in spent["kinds"]] == [
@@ -198,12 +198,12 @@ def test_nothing_is_spent_without_a_table() -> None:
 def test_costs_are_for_each_message_and_absent_calls_have_none() -> None:
     costs = software_costs.of({"software": _spent(), "messages": 4})
     assert costs is not None
-    assert costs.total.instructions == pytest.approx(3226.5 / 4)
+    assert costs.total.instructions == pytest.approx(3513 / 4)
     assert costs.assumed == pytest.approx(512_500 / 1_615_750)
     other = replace(costs, calls=costs.calls[:1])
     rows = software_costs.table({"a": costs, "b": other})
     assert [row[0] for row in rows] == [SEND, "MPI_Scan", software_costs.ALL]
-    assert rows[0][1] == "725.4 (363.3 ns)"
+    assert rows[0][1] == "797.0 (363.3 ns)"
     assert rows[1][2] == "-"
     (first, second) = software_costs.notes({"a": costs}, [("c", "mpich-9")])
     assert first == "a: 32% of it by means"
