@@ -68,6 +68,7 @@ bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
 
 reproduce: setup
+	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	$(BIN)/dryfly reproduce fabric
 
 wheel: $(STAMPS)/wheel-tools

@@ -13,24 +13,8 @@
 #include "preload/real.hpp"
 
 extern "C" {
-__attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{dryfly::wire::version,
-                                                                                0,
-                                                                                0,
-                                                                                0,
-                                                                                0,
-                                                                                0,
-                                                                                0,
-                                                                                nullptr,
-                                                                                nullptr,
-                                                                                nullptr,
-                                                                                nullptr,
-                                                                                nullptr,
-                                                                                0,
-                                                                                nullptr,
-                                                                                nullptr,
-                                                                                {},
-                                                                                {},
-                                                                                {}};
+// All else is zero.
+__attribute__((visibility("default"))) constinit dryfly::rank::Self dryfly_self{.version = dryfly::wire::version};
 }
 
 namespace dryfly::preload {

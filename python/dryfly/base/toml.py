@@ -1,9 +1,24 @@
-"""Writes TOML, for content that came as a dict and is needed as a file."""
+"""Reads a file of TOML, and writes TOML, for content that came as a dict and is needed as a file."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+
+
+def read(path: str | Path, shown: str, *, accepted: str = "") -> dict[str, object]:
+    """Raises UserError, whose sentence begins with `shown`, as the user has named the file."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
+        raise UserError(f"{shown}: not valid TOML: {error}") from None
+    except OSError as error:
+        what = f"; accepted is {accepted}" if accepted else ""
+        raise UserError(f"{shown} cannot be read: {error.strerror}{what}") from None
 
 
 def text(content: Mapping[str, object]) -> str:

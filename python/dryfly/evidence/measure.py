@@ -58,6 +58,8 @@ def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -
         raise UserError(f"--compute {case.compute}: accepted is none, measured[:FACTOR] or model")
     if given:
         bind(case)
+    if case.software == "measured":
+        software.load(library_of(case))  # it is set up, and its table is of its build
     if measurement.program:
         return
     flags = [flag for name, flag in _OF_RANKS.items() if name in given]

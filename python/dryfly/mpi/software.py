@@ -220,7 +220,8 @@ def of_doubling(table: SoftwareTable) -> dict[str, float]:
 
 
 def _sum(table: SoftwareTable, *intervals: tuple[str, Interval]) -> float:
-    return sum(_filled(table.calls.get(call, {}))[interval].instructions for call, interval in intervals)
+    charges = Charges(table)
+    return sum(charges.cost(call, interval)[0].instructions for call, interval in intervals)
 
 
 def _mean(costs: list[Cost]) -> Cost:

@@ -9,7 +9,6 @@ So whichever process is killed, the others follow. Status lines come back over o
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
 import selectors
@@ -39,7 +38,6 @@ _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
 _DEADLOCK_LINES_WITHIN_S = 0.5
 _WARNINGS_SAID = 4  # of each name
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,14 +214,6 @@ class _Job:
 
     def _spawn(self, command: list[str], *, pass_fds: Sequence[int], background: bool) -> _Child:
         """In the background: off the terminal, so that Ctrl-C reaches dryfly and not the simulator."""
-        libc = ctypes.CDLL(None)
-        parent = os.getpid()
-
-        def die_with_parent() -> None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(1)
-
         try:
             process = subprocess.Popen(
                 command,
@@ -232,7 +222,7 @@ class _Job:
                 stdin=subprocess.DEVNULL if background else None,
                 stdout=sys.stderr.fileno() if self._spec.output_to_stderr else None,
                 start_new_session=background,
-                preexec_fn=die_with_parent,
+                preexec_fn=signals.dying_with_parent(),
             )
         except OSError as error:
             raise RunError(f"{command[0]} cannot be started: {error.strerror}", exit_status=EXIT_SIMULATOR) from None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly.base import units
+from dryfly.base import toml, units
 from dryfly.base.errors import UserError
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -57,12 +56,7 @@ def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Sc
     """The scenario of a file, or of a dict of the same form."""
     if not isinstance(path, str):
         return parse(path, machine, seed=seed)
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
-        raise UserError(f"--faults {path}: not valid TOML: {error}") from None
-    except OSError as error:
-        raise UserError(f"--faults {path} cannot be read: {error.strerror}") from None
+    content = toml.read(path, f"--faults {path}")
     return parse(content, machine, seed=seed, origin=path)
 
 

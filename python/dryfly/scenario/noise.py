@@ -6,12 +6,11 @@ data/noise that the machine names by host.noise.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dryfly.base import units
+from dryfly.base import toml, units
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 from dryfly.machine.machine import Machine
@@ -70,14 +69,7 @@ def load(given: str | Mapping[str, object], machine: Machine) -> Noise | None:
         if not path.is_file():
             known = ", ".join(sorted(each.stem for each in path.parent.glob("*.toml")))
             raise UserError(f'machine {machine.name}: host.noise = "{named}": accepted are {known}')
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
-        raise UserError(f"--noise {given}: not valid TOML: {error}") from None
-    except OSError as error:
-        raise UserError(
-            f"--noise {given} cannot be read: {error.strerror}; accepted is {NONE}, {OF_MACHINE} or a file"
-        ) from None
+    content = toml.read(path, f"--noise {given}", accepted=f"{NONE}, {OF_MACHINE} or a file")
     return parse(content, machine, origin=str(path), name=name)
 
 

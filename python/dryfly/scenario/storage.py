@@ -5,12 +5,10 @@ What is said here in names of nodes and text with units becomes entries `storage
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from dryfly.base import units
+from dryfly.base import toml, units
 from dryfly.base.errors import UserError
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -90,12 +88,7 @@ def load(path: str | Mapping[str, object], machine: Machine, *, job: Sequence[in
     """The streams of a file, or of a dict of the same form. `job`: the indices of the nodes that the job runs on."""
     if not isinstance(path, str):
         return parse(path, machine, job=job, seed=seed)
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
-        raise UserError(f"--storage {path}: not valid TOML: {error}") from None
-    except OSError as error:
-        raise UserError(f"--storage {path} cannot be read: {error.strerror}") from None
+    content = toml.read(path, f"--storage {path}")
     return parse(content, machine, job=job, seed=seed, origin=path)
 
 

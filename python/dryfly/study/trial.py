@@ -115,6 +115,7 @@ def program_hashes() -> list[str]:
             "case/nics",
             "mpi/openmpi",
             "mpi/preload",
+            "mpi/software",
             "case/traffic_class",
         )
     ]
