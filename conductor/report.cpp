@@ -190,9 +190,9 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("software_ps", times.software_ps);
     json.member("software_assumed_ps", times.software_assumed_ps);
     write_software(json, *rank.page);
-    json.member("interrupted_ps", times.interrupted_ps);
-    json.member("delayed_ps", times.delayed_ps);
-    json.member("detours", times.detours);
+    json.member("interrupted_ps", times.noise.interrupted_ps);
+    json.member("delayed_ps", times.noise.delayed_ps);
+    json.member("detours", times.noise.detours);
     json.member("several_threads", times.several_threads);
     json.member("clock_readings", rank.page->clock_readings.count);
     json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));

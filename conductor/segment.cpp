@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "core/host/cpu_costs.hpp"
+#include "core/host/noise_settings.hpp"
 #include "core/spec/fields.hpp"
 
 namespace dryfly {
@@ -19,7 +20,6 @@ namespace {
 
 static_assert(fields::run_ranks.most == wire::rank_count_max);
 static_assert(fields::nic_inline_bytes.most == wire::inline_bytes_max);
-static_assert(fields::noise_sources.most == wire::noise_sources_max);
 
 constexpr std::uint32_t ring_bytes = 64 * 1024;
 constexpr std::uint64_t page_bytes = 4096;
@@ -79,29 +79,6 @@ wire::ComputePlace compute_gpu(const Spec& spec) {
                                spec.number(fields::compute_gpu_half_per_s)}};
 }
 
-wire::NoiseReach noise_reach(const std::string& text) {
-  if (text == "one core") return wire::NoiseReach::one_core;
-  return text == "all cores" ? wire::NoiseReach::all_cores : wire::NoiseReach::each_core;
-}
-
-void read_noise(const Spec& spec, wire::NoiseSettings& noise) {
-  if (!spec.has(fields::noise_sources)) return;
-  noise.seed = spec.number(fields::run_seed);
-  noise.start_skew_ps = spec.number(fields::noise_start_skew_ps);
-  noise.cores = spec.small(fields::noise_cores);
-  noise.source_count = spec.small(fields::noise_sources);
-  for (std::uint32_t source = 0; source < noise.source_count; ++source) {
-    wire::NoiseSource& to = noise.sources[source];
-    to.period_ps = spec.number(fields::noise_period_ps, {source});
-    to.least_ps = spec.number(fields::noise_least_ps, {source});
-    to.most_ps = spec.number(fields::noise_most_ps, {source});
-    to.chance = spec.number(fields::noise_chance_ppb, {source});
-    to.reach = noise_reach(spec.text(fields::noise_on, {source}));
-    to.regular = spec.text(fields::noise_instants, {source}) == "regular" ? 1 : 0;
-    to.node = spec.has(fields::noise_node, {source}) ? spec.small(fields::noise_node, {source}) : wire::any_node;
-  }
-}
-
 std::map<std::uint64_t, std::uint32_t> ranks_by_node(const Spec& spec, std::uint32_t ranks) {
   std::map<std::uint64_t, std::uint32_t> count;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) ++count[spec.number(fields::run_rank_node, {rank})];
@@ -148,7 +125,7 @@ Segment::Segment(const Spec& spec) {
   head->command_ring_bytes = ring_bytes;
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
-  read_noise(spec, head->noise);
+  head->noise = read_noise(spec);
   head->compute.mode = compute_mode(spec);
   if (head->compute.mode == wire::ComputeMode::model) {
     head->compute.cpu = compute_cpu(spec);

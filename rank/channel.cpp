@@ -24,7 +24,8 @@ void after_fork_in_child() {
 
 void begin_noise(const Attachment& attachment, Self& self) {
   const Welcome& welcome = attachment.welcome;
-  self.noise.begin(attachment.header->noise, welcome.node, welcome.rank_on_node, self.now(), attachment.page->times);
+  self.noise.begin(attachment.header->noise, welcome.node, welcome.rank_on_node, self.now(),
+                   attachment.page->times.noise);
   self.set_clock(self.noise.resume_ps(self.now() + self.noise.start_skew_ps()));
 }
 

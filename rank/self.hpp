@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/noise/noise.hpp"
 #include "rank/common_pages.hpp"
-#include "rank/noise.hpp"
 #include "rank/software.hpp"
 #include "wire/wire.hpp"
 

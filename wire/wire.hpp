@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/noise/settings.hpp"
+
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
@@ -66,30 +68,6 @@ struct ComputeSettings {
   ComputePlace cpu, gpu;           // of a whole node
 };
 
-// One source of detours of the cores (rank/noise.hpp): in each of its periods one, or none.
-enum class NoiseReach : std::uint32_t { each_core = 0, one_core = 1, all_cores = 2 };
-struct NoiseSource {
-  std::uint64_t period_ps;
-  std::uint64_t least_ps;  // a detour's length is drawn between these two
-  std::uint64_t most_ps;   // no more than the period
-  std::uint64_t chance;    // that there is one in a period, of noise_certain
-  NoiseReach reach;        // what is drawn for itself: each core, one core of each node, or each node
-  std::uint32_t regular;   // 1: at the same phase of each period; 0: anywhere in it
-  std::uint32_t node;      // only of that node, or any_node
-  std::uint32_t reserved;
-};
-inline constexpr std::uint64_t noise_certain = 1'000'000'000;
-inline constexpr std::uint32_t noise_sources_max = 32;
-inline constexpr std::uint32_t any_node = 0xffffffffU;
-
-struct NoiseSettings {
-  std::uint64_t seed;
-  std::uint64_t start_skew_ps;  // a rank leaves MPI_Init up to so much late
-  std::uint32_t cores;          // of a node: where something on one of its cores may be
-  std::uint32_t source_count;
-  NoiseSource sources[noise_sources_max];
-};
-
 // Where payloads lie between two processes (arena.hpp). What is known of each granule lies apart from it.
 struct ArenaLayout {
   std::uint64_t offset;
@@ -111,7 +89,7 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeSettings compute;
-  NoiseSettings noise;
+  NoiseSettings noise;                               // of the ranks' cores
   std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
   std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
   std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
@@ -166,9 +144,7 @@ struct RankTimes {
   std::uint64_t announced_work;       // calls of dryfly_work that took time
   std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
-  std::uint64_t interrupted_ps;       // by which detours have made longer what the rank did (rank/noise.hpp)
-  std::uint64_t delayed_ps;           // by which a wait was over late for a detour
-  std::uint64_t detours;              // that did one of the two
+  NoiseTaken noise;                   // by detours of the rank's core
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 

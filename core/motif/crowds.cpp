@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "core/motif/cores.hpp"
 #include "core/motif/patterns.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
@@ -28,9 +29,11 @@ std::vector<std::uint32_t> random_cycle(std::size_t size, std::uint64_t ring) {
   return order;
 }
 
-// One rank of a recursive doubling.
+// One rank of a recursive doubling. It may be begun again once it is over: of the partners of a rank that are through,
+// none can be through with the next before that rank has begun it, so two in turn are enough for any number.
 struct Doubling {
   Stand& stand;
+  Cores& cores;
   const std::vector<EndpointId>& all;
   std::uint32_t rank = 0;
   Bytes size{};
@@ -38,6 +41,7 @@ struct Doubling {
   Duration receive_cost{};
   Duration wake_cost{};
   std::uint32_t power = 1;  // ranks that take part in the rounds
+  std::uint64_t tags = 0;   // of its messages: this and the round
   std::uint32_t round = 0;
   std::uint64_t here = 0;  // bit per round: its message has come
   Instant end{};
@@ -55,19 +59,23 @@ struct Doubling {
       exchange();
     }
   }
-  void message_to(std::uint32_t peer, std::uint32_t tag) {
-    stand.at(stand.now() + send_cost, [this, peer, tag] {
+  Instant message_to(std::uint32_t peer, std::uint32_t tag) {
+    const Instant called = cores.after(rank, stand.now(), send_cost);
+    stand.at(called, [this, peer, tag] {
       Doubling& target = (*ranks)[peer];
-      stand.receive(all[peer], size, tag, [&target, tag] { target.message(tag); });
-      stand.send(all[rank], all[peer], size, tag, [] {});
+      stand.receive(all[peer], size, tags + tag, [&target, tag] { target.message(tag); });
+      stand.send(all[rank], all[peer], size, tags + tag, [] {});
     });
+    return called;
   }
   // A message of a partner who is ahead waits until this rank gets to that round.
   void message(std::uint32_t tag) {
     const bool is_awaited = tag == 0 || tag == round;
-    stand.at(stand.now() + (is_awaited ? receive_cost + wake_cost : receive_cost), [this, tag] {
+    const Duration cost = is_awaited ? receive_cost + wake_cost : receive_cost;
+    stand.at(cores.after(rank, stand.now(), cost), [this, tag] {
       if (folded()) {
         end = stand.now();
+        if (finished) finished();
       } else if (tag == 0) {
         exchange();
       } else {
@@ -83,26 +91,30 @@ struct Doubling {
   }
   void proceed() {
     while (round > 0 && (here >> round & 1) != 0) {
-      if ((std::uint32_t{1} << round) == power) {
-        end = stand.now();
-        round = 0;
-        if (finished) finished();
-        if (extra() != rank) message_to(extra(), 0);
-        return;
-      }
+      if ((std::uint32_t{1} << round) == power) return finish();
       ++round;
       message_to(rank ^ (std::uint32_t{1} << (round - 1)), round);
     }
   }
+  void finish() {
+    end = stand.now();
+    round = 0;
+    here = 0;
+    if (extra() == rank) {
+      if (finished) finished();
+    } else if (const Instant told = message_to(extra(), 0); finished) {
+      stand.at(told, [this] { finished(); });
+    }
+  }
 };
 
-std::vector<Doubling> doublings(Stand& stand, const std::vector<EndpointId>& endpoints, Bytes size,
+std::vector<Doubling> doublings(Stand& stand, Cores& cores, const std::vector<EndpointId>& endpoints, Bytes size,
                                 const CpuCosts& costs) {
   std::vector<Doubling> all;
   all.reserve(endpoints.size());
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
     // Before a round's message a rank posts the receive of that round.
-    Doubling one{stand, endpoints, rank, size, costs.receive + costs.send, costs.completion, costs.wake};
+    Doubling one{stand, cores, endpoints, rank, size, costs.receive + costs.send, costs.completion, costs.wake};
     one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
     all.push_back(one);
   }
@@ -114,25 +126,64 @@ struct Meeting {
   std::vector<EndpointId> endpoints;
   std::vector<Doubling> ranks;
 
-  Meeting(Stand& stand, const std::vector<NicId>& nics, const CpuCosts& costs)
-      : endpoints(open_all(stand, nics)), ranks(doublings(stand, endpoints, Bytes{8}, costs)) {
+  Meeting(Stand& stand, Cores& cores, const std::vector<NicId>& nics, const CpuCosts& costs)
+      : endpoints(open_all(stand, nics)), ranks(doublings(stand, cores, endpoints, Bytes{8}, costs)) {
     for (Doubling& rank : ranks) rank.ranks = &ranks;
+  }
+};
+
+// Recursive doublings in a loop: two in turn.
+struct Doublings {
+  Stand& stand;
+  Cores& cores;
+  const Loop& loop;
+  std::vector<EndpointId> endpoints;
+  std::vector<Doubling> turns[2];
+  struct Rank {
+    Instant start;
+    std::uint64_t iteration = 0;
+  };
+  std::vector<Rank> ranks = std::vector<Rank>(endpoints.size());
+  std::vector<std::uint64_t> times_ps{};
+
+  Doublings(Stand& its_stand, Cores& its_cores, const std::vector<NicId>& nics, const Loop& its_loop,
+            const CpuCosts& costs)
+      : stand(its_stand), cores(its_cores), loop(its_loop), endpoints(open_all(stand, nics)) {
+    for (std::uint64_t turn = 0; turn < 2; ++turn) {
+      turns[turn] = doublings(stand, cores, endpoints, loop.size, costs);
+      for (Doubling& one : turns[turn]) {
+        one.ranks = &turns[turn];
+        one.tags = turn * 64;
+        one.finished = [this, rank = one.rank] { end(rank); };
+      }
+    }
+  }
+  void begin(std::uint32_t rank) {
+    ranks[rank].start = stand.now();
+    turns[ranks[rank].iteration % 2][rank].begin();
+  }
+  void end(std::uint32_t rank) {
+    Rank& here = ranks[rank];
+    if (here.iteration >= loop.warmup) times_ps.push_back((stand.now() - here.start).ps);
+    if (++here.iteration < loop.warmup + loop.iterations) begin(rank);
   }
 };
 
 struct Neighbours {
   Stand& stand;
+  Cores& cores;
   const Ring& ring;
   const CpuCosts& costs;
   std::vector<EndpointId> endpoints;
   std::vector<std::uint32_t> cycle;
   std::vector<std::unique_ptr<Meeting>> meetings{};  // by iteration
-  std::vector<std::uint64_t> times_ps{};
+  RingTimes& times;
   struct Rank {
     Instant start;
     Instant busy_until;
     std::uint64_t open = 0;  // receives and sends that it waits for
     std::uint64_t iteration = 0;
+    std::uint64_t loop_ps = 0;
   };
   std::vector<Rank> ranks = std::vector<Rank>(endpoints.size());
 
@@ -149,12 +200,12 @@ struct Neighbours {
     rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
     Instant at = rank.start;
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
-      at = at + costs.receive;
+      at = cores.after(cycle[place], at, costs.receive);
       const Way way = n % 2 == 0 ? to_right : to_left;
       stand.at(at, [this, place, own, way] { stand.receive(own, ring.size, way, [this, place] { complete(place); }); });
     }
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
-      at = at + costs.send;
+      at = cores.after(cycle[place], at, costs.send);
       const Way way = n % 2 == 0 ? to_left : to_right;
       const EndpointId target = way == to_left ? left : right;
       stand.at(at, [this, place, own, target, way, waits_for_sends] {
@@ -169,41 +220,46 @@ struct Neighbours {
   // One after the other: a rank has one CPU.
   void complete(std::size_t place) {
     Rank& rank = ranks[place];
-    if (rank.busy_until < stand.now()) rank.busy_until = stand.now() + costs.wake;
-    rank.busy_until = rank.busy_until + costs.completion;
+    if (rank.busy_until < stand.now()) rank.busy_until = cores.after(cycle[place], stand.now(), costs.wake);
+    rank.busy_until = cores.after(cycle[place], rank.busy_until, costs.completion);
     if (--rank.open > 0) return;
     stand.at(rank.busy_until, [this, place] { meet(place); });
   }
 
   void meet(std::size_t place) {
     if (!ring.barrier) return end(place);
-    Doubling& here = meetings[ranks[place].iteration]->ranks[place];
+    Doubling& here = meetings[ranks[place].iteration]->ranks[cycle[place]];
     here.finished = [this, place] { end(place); };
     here.begin();
   }
 
   void end(std::size_t place) {
     Rank& rank = ranks[place];
-    if (rank.iteration > 0) times_ps.push_back((stand.now() - rank.start).ps);
-    if (rank.iteration++ < ring.iterations) begin(place);
+    if (rank.iteration >= ring.warmup) {
+      times.iterations_ps.push_back((stand.now() - rank.start).ps);
+      rank.loop_ps += times.iterations_ps.back();
+    }
+    if (++rank.iteration < ring.warmup + ring.iterations) return begin(place);
+    times.loops_ps.push_back(rank.loop_ps);
   }
 };
 
 }  // namespace
 
-std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring,
-                                   const CpuCosts& costs) {
+RingTimes ring_ps(Stand& stand, const std::vector<NicId>& ranks, const Ring& ring, const CpuCosts& costs) {
   DRYFLY_CHECK(!ring.barrier || std::has_single_bit(ranks.size()));
+  Cores cores(stand, ranks);
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
-  std::vector<std::uint64_t> times;
+  RingTimes times;
   for (std::uint64_t number = 0; number < ring.rings; ++number) {
-    Neighbours all{stand, ring, costs, endpoints, random_cycle(ranks.size(), number)};
-    for (std::uint64_t n = 0; ring.barrier && n <= ring.iterations; ++n) {
-      all.meetings.push_back(std::make_unique<Meeting>(stand, ranks, costs));
+    Neighbours all{stand, cores, ring, costs, endpoints, random_cycle(ranks.size(), number), {}, times};
+    for (std::uint64_t n = 0; ring.barrier && n < ring.warmup + ring.iterations; ++n) {
+      all.meetings.push_back(std::make_unique<Meeting>(stand, cores, ranks, costs));
     }
-    for (std::size_t place = 0; place < ranks.size(); ++place) all.begin(place);
+    for (std::size_t place = 0; place < ranks.size(); ++place) {
+      stand.from(cores.begin(all.cycle[place]), [&all, place] { all.begin(place); });
+    }
     stand.run();
-    times.insert(times.end(), all.times_ps.begin(), all.times_ps.end());
   }
   return times;
 }
@@ -211,10 +267,11 @@ std::vector<std::uint64_t> ring_ps(Stand& stand, const std::vector<NicId>& ranks
 std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes size, std::uint64_t iterations,
                            const CpuCosts& costs) {
   const std::vector<EndpointId> endpoints = open_all(stand, ranks);
+  Cores cores(stand, ranks);
   std::uint64_t sum = 0;
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
     const Instant start = stand.now();
-    std::vector<Doubling> all = doublings(stand, endpoints, size, costs);
+    std::vector<Doubling> all = doublings(stand, cores, endpoints, size, costs);
     for (Doubling& one : all) one.ranks = &all;
     for (Doubling& one : all) one.begin();
     stand.run();
@@ -223,6 +280,17 @@ std::uint64_t allreduce_ps(Stand& stand, const std::vector<NicId>& ranks, Bytes 
     sum += (end - start).ps;
   }
   return sum / iterations;
+}
+
+std::vector<std::uint64_t> allreduces_ps(Stand& stand, const std::vector<NicId>& ranks, const Loop& loop,
+                                         const CpuCosts& costs) {
+  Cores cores(stand, ranks);
+  Doublings all(stand, cores, ranks, loop, costs);
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    stand.from(cores.begin(rank), [&all, rank] { all.begin(rank); });
+  }
+  stand.run();
+  return all.times_ps;
 }
 
 double uniform_bytes_per_s(Stand& stand, const std::vector<NicId>& nics, Bytes size, std::uint64_t count,

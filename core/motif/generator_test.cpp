@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
+#include "core/host/noise_settings.hpp"
+#include "core/motif/cores.hpp"
 #include "core/motif/patterns.hpp"
 #include "testing/sample_machine.hpp"
 
@@ -11,8 +14,10 @@ namespace dryfly::generator {
 namespace {
 
 // Command 100 ns, egress 200 ns, fetching 400 ns, ingress 300 ns, completion 50 ns; one command each 10 ns.
-Spec sample() {
+Spec sample(const std::string& noise = {}, std::uint64_t seed = 1) {
   fabric::SampleMachine machine;
+  machine.seed = seed;
+  machine.more += noise;
   machine.more +=
       "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes "
       "2048\nnic.egress_latency_ps 200000\n"
@@ -70,7 +75,7 @@ TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barri
   std::vector<NicId> all;
   for (std::uint32_t nic = 0; nic < 8; ++nic) all.push_back({nic});
   const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
-  const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, costs);
+  const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, costs).iterations_ps;
   CHECK(times.size() == all.size() * 6);
   // Two receives and a send, the way, and a completion: a neighbour's second send comes later, never sooner.
   const std::uint64_t least = 6000 + 7000 + 100'000 + 200'000 + way_ps + frame_ps(8) + 300'000 + 50'000 + 5000;
@@ -78,7 +83,8 @@ TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barri
   CHECK(*std::max_element(times.begin(), times.end()) <= least + 7000 + 5000 + 13'000 + 730'000 + 20'000);
   Stand other(spec);
   const auto met =
-      ring_ps(other, all, {.size = Bytes{65536}, .iterations = 2, .outstanding = 4, .barrier = true}, costs);
+      ring_ps(other, all, {.size = Bytes{65536}, .iterations = 2, .outstanding = 4, .barrier = true}, costs)
+          .iterations_ps;
   CHECK(met.size() == all.size() * 2);
   // 2 x 4 x 64 KiB leave each NIC at 24.24 GB/s at most, then three messages of the barrier.
   const std::uint64_t wire_ps = 8 * 65536 / 2048 * frame_ps(2048);
@@ -135,6 +141,91 @@ TEST_CASE("uniform traffic is delivered at most at the rate of the links, and be
   const double rate = uniform_bytes_per_s(stand, all, Bytes{8192}, 40, 4, 3) / static_cast<double>(all.size());
   CHECK(rate < 24.3e9);
   CHECK(rate > 2e9);
+}
+
+// One detour of 5 us in each 100 us on each core, anywhere in it.
+const std::string detours =
+    "noise.sources 1\nnoise.start_skew_ps 2000000\nnoise.cores 4\nnoise.0.on each core\nnoise.0.instants random\n"
+    "noise.0.period_ps 100000000\nnoise.0.least_ps 5000000\nnoise.0.most_ps 5000000\nnoise.0.chance_ppb 1000000000\n";
+
+std::vector<NicId> first_nics(std::uint32_t count) {
+  std::vector<NicId> nics;
+  for (std::uint32_t nic = 0; nic < count; ++nic) nics.push_back({nic});
+  return nics;
+}
+
+TEST_CASE("a pattern's rank has the detours of a real rank of that seed, node and place on its node") {
+  const Spec spec = sample(detours);
+  const Stand stand(spec);
+  // Ranks 1 and 2 are the first and the second of one node.
+  const std::vector<NicId> nics{{0}, {1}, {1}};
+  Cores cores(stand, nics);
+  const NoiseSettings settings = read_noise(spec);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    Noise noise;
+    NoiseTaken taken{};
+    noise.begin(settings, stand.topology().node_of(nics[rank]).value, rank == 2 ? 1 : 0, 0, taken);
+    CHECK(cores.begin(rank).ps == noise.resume_ps(noise.start_skew_ps()));
+    std::uint64_t at = 0;
+    for (int n = 0; n < 100; ++n) {
+      const std::uint64_t end = at + noise.duration_ps(at, 33'000'000);
+      CHECK(cores.after(rank, Instant{at}, Duration{33'000'000}).ps == end);
+      at = end;
+    }
+    CHECK(taken.detours > 0);
+  }
+}
+
+TEST_CASE("patterns with noise repeat, take longer than without, and are others with another seed") {
+  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const auto allreduces = [&](const std::string& noise, std::uint64_t seed = 1) {
+    const Spec spec = sample(noise, seed);
+    Stand stand(spec);
+    return allreduces_ps(stand, first_nics(6), {.size = Bytes{8}, .iterations = 200}, costs);
+  };
+  const auto rings = [&](const std::string& noise, std::uint64_t seed = 1) {
+    const Spec spec = sample(noise, seed);
+    Stand stand(spec);
+    const Ring ring{.size = Bytes{8}, .rings = 2, .warmup = 10, .iterations = 100, .barrier = true};
+    return ring_ps(stand, first_nics(8), ring, costs).iterations_ps;
+  };
+  const auto sum = [](const std::vector<std::uint64_t>& of) {
+    return std::accumulate(of.begin(), of.end(), std::uint64_t{0});
+  };
+  CHECK(allreduces(detours) == allreduces(detours));
+  CHECK(allreduces(detours) != allreduces(detours, 2));
+  CHECK(sum(allreduces(detours)) > sum(allreduces({})));
+  CHECK(rings(detours) == rings(detours));
+  CHECK(rings(detours) != rings(detours, 2));
+  CHECK(sum(rings(detours)) > sum(rings({})));
+}
+
+TEST_CASE("in a loop an allreduce of four ranks takes each of them two messages behind each other") {
+  const Spec spec = sample();
+  Stand stand(spec);
+  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const auto times = allreduces_ps(stand, first_nics(4), {.size = Bytes{8}, .warmup = 2, .iterations = 50}, costs);
+  CHECK(times.size() == 4 * 50);
+  const std::uint64_t near = 10'000 + 100'000 + 200'000 + frame_ps(8) + 300'000 + 50'000 + 5000;
+  const std::uint64_t mean = std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / times.size();
+  CHECK(mean >= 2 * (near + 320'000));
+  CHECK(mean <= 2 * (near + 730'000 + 20'000));
+}
+
+TEST_CASE("a wait that is over in a detour ends with it, and commands with a gap begin so much later") {
+  const Spec silent = sample();
+  Stand alone(silent);
+  const auto times = latencies_ps(alone, Verb::write, {0}, {1}, Bytes{8}, 50, Duration{1'000'000});
+  CHECK(alone.now().ps >= 49 * 1'000'000 + times.front() * 50 - 50 * 100'000);
+  const Spec noisy = sample(detours);
+  Stand stand(noisy);
+  // Of 2000 writes of some 2 us each, with detours in 5 % of the time, about one in ten meets a detour, and none is
+  // longer for it by more than the detour's length.
+  auto met = latencies_ps(stand, Verb::write, {0}, {1}, Bytes{8}, 2000);
+  std::sort(met.begin(), met.end());
+  CHECK(met[met.size() * 8 / 10] < times.front() + 100'000);
+  CHECK(met.back() > times.front() + 2'000'000);
+  CHECK(met.back() < times.front() + 5'100'000);
 }
 
 }  // namespace

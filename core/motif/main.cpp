@@ -7,6 +7,7 @@
 // `ranks=FILE`. One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -87,23 +88,35 @@ Verb verb_named(const std::string& name) {
   return found->second;
 }
 
+double deviation(const std::vector<std::uint64_t>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const std::uint64_t value : values)
+    squares += (static_cast<double>(value) - mean) * (static_cast<double>(value) - mean);
+  return std::sqrt(squares / count);
+}
+
 void write_times(JsonWriter& json, std::vector<std::uint64_t> times) {
   std::sort(times.begin(), times.end());
   json.member("mean_ps", std::accumulate(times.begin(), times.end(), std::uint64_t{0}) / times.size());
   json.member("min_ps", times.front());
   json.member("p99_ps", times[times.size() * 99 / 100]);
   json.member("max_ps", times.back());
+  json.member("deviation_ps", std::llround(deviation(times)));
 }
 
 // As GPCNeT reports them: a latency is half of an exchange with both neighbours, a rate what a rank sends in it.
 void ring(const Arguments& arguments, Stand& stand, JsonWriter& json) {
   const Ring ring{.size = Bytes{arguments.number("bytes", 8)},
                   .rings = arguments.number("rings", 2),
+                  .warmup = arguments.number("warmup", 1),
                   .iterations = arguments.number("count", 1),
                   .outstanding = arguments.number("outstanding", 1),
                   .barrier = arguments.number("barrier", 0) != 0};
-  std::vector<std::uint64_t> times =
+  RingTimes found =
       ring_ps(stand, crowd(stand.topology(), arguments.text("ranks")), ring, CpuCosts::read(stand.spec()));
+  std::vector<std::uint64_t>& times = found.iterations_ps;
   const std::uint64_t bytes = 2 * ring.outstanding * ring.size.count;
   double rates = 0;
   for (const std::uint64_t time : times) rates += static_cast<double>(bytes) / (static_cast<double>(time) * 1e-12);
@@ -113,6 +126,10 @@ void ring(const Arguments& arguments, Stand& stand, JsonWriter& json) {
   write_times(json, times);
   json.member("mean_bytes_per_s", rates / static_cast<double>(times.size()));
   json.member("p99_bytes_per_s", static_cast<double>(bytes) / (static_cast<double>(slow) * 1e-12));
+  double loops = 0;  // GPCNeT's mean rate: of what each rank sends in a ring, by the time of all its iterations
+  const auto in_loop = static_cast<double>(bytes * ring.iterations);
+  for (const std::uint64_t loop : found.loops_ps) loops += in_loop / (static_cast<double>(loop) * 1e-12);
+  json.member("loop_bytes_per_s", loops / static_cast<double>(found.loops_ps.size()));
 }
 
 // The rate is that of the slowest pair, as mbw_mr counts; osu_mbw_mr takes the mean of the pairs' times.
@@ -134,7 +151,8 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   const std::uint64_t count = std::max<std::uint64_t>(arguments.number("count", 100), 1);
   const auto nic = [&](const char* name) { return nic_named(stand.topology(), arguments.text(name)); };
   if (pattern == "latency") {
-    write_times(json, latencies_ps(stand, verb_named(arguments.text("operation")), nic("a"), nic("b"), size, count));
+    write_times(json, latencies_ps(stand, verb_named(arguments.text("operation")), nic("a"), nic("b"), size, count,
+                                   Duration{arguments.number("gap_ps", 0)}));
   } else if (pattern == "stream") {
     const bool both_ways = arguments.number("both_ways", 0) != 0;
     const std::uint64_t time_ps = stream_ps(stand, verb_named(arguments.text("operation")), nic("a"), nic("b"), size,
@@ -145,8 +163,14 @@ void measure(const std::string& pattern, const Arguments& arguments, Stand& stan
   } else if (pattern == "ring") {
     ring(arguments, stand, json);
   } else if (pattern == "allreduce") {
-    json.member("mean_ps", allreduce_ps(stand, crowd(stand.topology(), arguments.text("ranks")), size, count,
-                                        CpuCosts::read(stand.spec())));
+    const std::vector<NicId> ranks = crowd(stand.topology(), arguments.text("ranks"));
+    const CpuCosts costs = CpuCosts::read(stand.spec());
+    if (arguments.number("loop", 0) == 0) {
+      json.member("mean_ps", allreduce_ps(stand, ranks, size, count, costs));
+    } else {
+      const Loop loop{.size = size, .warmup = arguments.number("warmup", 1), .iterations = count};
+      write_times(json, allreduces_ps(stand, ranks, loop, costs));
+    }
   } else if (pattern == "uniform") {
     const std::vector<NicId> nics = crowd(stand.topology(), arguments.text("ranks"));
     const double rate = uniform_bytes_per_s(stand, nics, size, count, arguments.number("window", 8),

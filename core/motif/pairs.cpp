@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/motif/cores.hpp"
 #include "core/motif/patterns.hpp"
 
 namespace dryfly::generator {
@@ -19,13 +20,11 @@ struct Stream {
   Bytes size;
   std::uint64_t left;
   Instant last_done{};
-  std::vector<std::uint64_t> times_ps{};  // between completions: each one's own where one is under way at a time
 
   void next() {
     if (left == 0) return;
     --left;
     const auto done = [this] {
-      times_ps.push_back((stand.now() - last_done).ps);
       last_done = stand.now();
       next();
     };
@@ -38,8 +37,11 @@ struct Stream {
   }
 };
 
+// One command at a time. Whoever waits for one sees that it is over when its core is free.
 struct PingPong {
   Stand& stand;
+  Cores& cores;
+  Duration gap;
   EndpointId a;
   EndpointId b;
   Bytes size;
@@ -48,27 +50,58 @@ struct PingPong {
   std::vector<std::uint64_t> times_ps{};  // half of each round trip
 
   void round() {
-    if (stand.now() > begin) times_ps.push_back((stand.now() - begin).ps / 2);
     begin = stand.now();
     if (left-- == 0) return;
-    stand.receive(a, size, 0, [this] { round(); });
-    stand.receive(b, size, 0, [this] { stand.send(b, a, size, 0, [] {}); });
+    stand.receive(a, size, 0, [this] {
+      stand.from(cores.awake(0, stand.now()), [this] {
+        times_ps.push_back((stand.now() - begin).ps / 2);
+        stand.from(cores.after(0, stand.now(), gap), [this] { round(); });
+      });
+    });
+    stand.receive(b, size, 0,
+                  [this] { stand.from(cores.awake(1, stand.now()), [this] { stand.send(b, a, size, 0, [] {}); }); });
     stand.send(a, b, size, 0, [] {});
+  }
+};
+
+struct Single {
+  Stand& stand;
+  Cores& cores;
+  Duration gap;
+  Verb verb;
+  EndpointId from;
+  EndpointId to;
+  Bytes size;
+  std::uint64_t left;
+  Instant begin{};
+  std::vector<std::uint64_t> times_ps{};
+
+  void next() {
+    begin = stand.now();
+    if (left-- == 0) return;
+    stand.rma(kind_of(verb), from, to, size, true, [this] {
+      stand.from(cores.awake(0, stand.now()), [this] {
+        times_ps.push_back((stand.now() - begin).ps);
+        stand.from(cores.after(0, stand.now(), gap), [this] { next(); });
+      });
+    });
   }
 };
 
 }  // namespace
 
-std::vector<std::uint64_t> latencies_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count) {
+std::vector<std::uint64_t> latencies_ps(Stand& stand, Verb verb, NicId a, NicId b, Bytes size, std::uint64_t count,
+                                        Duration gap) {
   const EndpointId first = stand.open(a);
   const EndpointId second = stand.open(b);
+  Cores cores(stand, {a, b});
   if (verb == Verb::send) {
-    PingPong game{stand, first, second, size, count};
+    PingPong game{stand, cores, gap, first, second, size, count};
     game.round();
     stand.run();
     return game.times_ps;
   }
-  Stream single{stand, verb, first, second, size, count};
+  Single single{stand, cores, gap, verb, first, second, size, count};
   single.next();
   stand.run();
   return single.times_ps;

@@ -29,6 +29,11 @@ class Stand final {
 
   // As MotifHost has them.
   void at(Instant instant, Action action) { host_.at(instant, std::move(action)); }
+  // Now, or at the instant if that is later.
+  void from(Instant instant, Action action) {
+    if (instant <= now()) return action();
+    at(instant, std::move(action));
+  }
   void send(EndpointId from, EndpointId to, Bytes size, std::uint64_t tag, Action sent) {
     host_.send(from, to, size, tag, std::move(sent));
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/motif/cores.hpp"
 #include "core/motif/patterns.hpp"
 #include "core/spec/fields.hpp"
 
@@ -12,9 +13,11 @@ enum Tag : std::uint64_t { message, answer };
 // A rank that has one CPU: what it does takes its turn.
 struct Processor {
   Stand& stand;
+  Cores& cores;
+  std::size_t rank;
   Instant free{};
 
-  Instant does(Duration cost) { return free = std::max(free, stand.now()) + cost; }
+  Instant does(Duration cost) { return free = cores.after(rank, std::max(free, stand.now()), cost); }
   Instant sees(const CpuCosts& costs) {
     const bool has_waited = free < stand.now();
     return does(has_waited ? costs.completion + costs.wake : costs.completion);
@@ -26,11 +29,14 @@ struct WindowPair {
   const Windows& plan;
   const CpuCosts& costs;
   Stand& stand;
+  Cores& cores;
+  std::size_t pair;
+  std::size_t pairs;
   EndpointId from;
   EndpointId to;
   bool waits_for_sends;  // a short payload is in the command: nobody waits until it has left
-  Processor source{stand};
-  Processor target{stand};
+  Processor source{stand, cores, pair};
+  Processor target{stand, cores, pair + pairs};
   std::uint64_t windows_sent = 0;
   std::uint64_t windows_received = 0;
   std::uint64_t unsent = 0;
@@ -87,12 +93,13 @@ std::vector<std::uint64_t> windows_ps(Stand& stand, const std::vector<NicId>& ra
                                       const CpuCosts& costs) {
   const std::size_t pairs = ranks.size() / 2;
   const bool waits_for_sends = plan.size.count > stand.spec().number(fields::nic_inline_bytes);
+  Cores cores(stand, ranks);
   std::vector<EndpointId> endpoints;
   for (const NicId nic : ranks) endpoints.push_back(stand.open(nic));
   std::vector<std::unique_ptr<WindowPair>> all;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     all.push_back(std::make_unique<WindowPair>(
-        WindowPair{plan, costs, stand, endpoints[pair], endpoints[pair + pairs], waits_for_sends}));
+        WindowPair{plan, costs, stand, cores, pair, pairs, endpoints[pair], endpoints[pair + pairs], waits_for_sends}));
     all.back()->receive_window();
     all.back()->send_window();
   }

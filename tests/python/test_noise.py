@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def test_each_machine_has_noise_of_its_own(machine: str) -> None:
 
 def test_what_data_has_says_where_it_is_from() -> None:
     for path in sorted((data_folder() / "noise").glob("*.toml")):
-        for entry in noise.tomllib.loads(path.read_text(encoding="utf-8"))["detour"]:
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["detour"]:
             assert entry["source"], path
             assert entry["certainty"], path
 

@@ -1,4 +1,4 @@
-#include "rank/noise.hpp"
+#include "core/noise/noise.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
@@ -7,8 +7,6 @@
 #include <vector>
 
 using namespace dryfly;
-using rank::Noise;
-using wire::NoiseReach;
 
 namespace {
 
@@ -16,44 +14,44 @@ constexpr std::uint64_t us = 1'000'000;
 constexpr std::uint64_t ms = 1000 * us;
 constexpr std::uint64_t second = 1000 * ms;
 
-wire::NoiseSettings settings_with(std::initializer_list<wire::NoiseSource> sources) {
-  wire::NoiseSettings settings{};
+NoiseSettings settings_with(std::initializer_list<NoiseSource> sources) {
+  NoiseSettings settings{};
   settings.seed = 1;
   settings.cores = 4;
-  for (const wire::NoiseSource& source : sources) settings.sources[settings.source_count++] = source;
+  for (const NoiseSource& source : sources) settings.sources[settings.source_count++] = source;
   return settings;
 }
 
-wire::NoiseSource source_of(std::uint64_t period_ps, std::uint64_t least_ps, std::uint64_t most_ps) {
+NoiseSource source_of(std::uint64_t period_ps, std::uint64_t least_ps, std::uint64_t most_ps) {
   return {.period_ps = period_ps,
           .least_ps = least_ps,
           .most_ps = most_ps,
-          .chance = wire::noise_certain,
+          .chance = noise_certain,
           .reach = NoiseReach::each_core,
           .regular = 0,
-          .node = wire::any_node,
+          .node = any_node,
           .reserved = 0};
 }
 
 struct Core {
-  explicit Core(const wire::NoiseSettings& settings, std::uint32_t number = 0, std::uint64_t origin_ps = 0) {
-    noise.begin(settings, 7, number, origin_ps, times);
+  explicit Core(const NoiseSettings& settings, std::uint32_t number = 0, std::uint64_t origin_ps = 0) {
+    noise.begin(settings, 7, number, origin_ps, taken);
   }
-  wire::RankTimes times{};
+  NoiseTaken taken{};
   Noise noise{};
 };
 
 }  // namespace
 
 TEST_CASE("on a silent core everything takes what it takes") {
-  const wire::NoiseSettings settings{};
+  const NoiseSettings settings{};
   Core core(settings);
   CHECK(core.noise.duration_ps(5, 100 * second) == 100 * second);
   CHECK(core.noise.resume_ps(12345) == 12345);
 }
 
 TEST_CASE("a regular detour takes its length once in each period") {
-  wire::NoiseSource tick = source_of(ms, 3 * us, 3 * us);
+  NoiseSource tick = source_of(ms, 3 * us, 3 * us);
   tick.regular = 1;
   const auto settings = settings_with({tick});
   Core core(settings);
@@ -62,24 +60,24 @@ TEST_CASE("a regular detour takes its length once in each period") {
   const std::uint64_t took = core.noise.duration_ps(0, 997 * ms);
   CHECK(took >= second - 3 * us);
   CHECK(took <= second + 3 * us);
-  CHECK(core.times.interrupted_ps == took - 997 * ms);
+  CHECK(core.taken.interrupted_ps == took - 997 * ms);
 }
 
 TEST_CASE("what random detours take is the share of the closed form") {
   // One of 10 to 30 us in each of 40 % of the periods of 1 ms: the mean is 0.4 x 20 us / 1 ms = 0.8 % of the time. Of n
   // periods the standard deviation is sqrt(n (E[x^2] - E[x]^2)): E[x^2] = 0.4 (20^2 + 20^2/12) us^2, E[x] = 8 us.
   // Detours of neighbouring periods hardly ever overlap: 20 us of 1 ms, and then by half of it.
-  wire::NoiseSource source = source_of(ms, 10 * us, 30 * us);
-  source.chance = wire::noise_certain * 4 / 10;
+  NoiseSource source = source_of(ms, 10 * us, 30 * us);
+  source.chance = noise_certain * 4 / 10;
   const auto settings = settings_with({source});
   Core core(settings);
   constexpr double periods = 20'000;
   std::uint64_t now = 0;
   while (now < 20 * second) now += core.noise.duration_ps(now, 7 * us);
-  const double taken_us = static_cast<double>(core.times.interrupted_ps) / us;
+  const double taken_us = static_cast<double>(core.taken.interrupted_ps) / us;
   const double deviation_us = std::sqrt(periods * (0.4 * (400 + 400.0 / 12) - 64));
   CHECK(std::abs(taken_us - periods * 8) < 5 * deviation_us);
-  CHECK(std::abs(static_cast<double>(core.times.detours) - 0.4 * periods) < 5 * std::sqrt(periods * 0.24));
+  CHECK(std::abs(static_cast<double>(core.taken.detours) - 0.4 * periods) < 5 * std::sqrt(periods * 0.24));
 }
 
 TEST_CASE("in how many pieces a rank works, and how often it looks, changes nothing") {
@@ -91,7 +89,7 @@ TEST_CASE("in how many pieces a rank works, and how often it looks, changes noth
   std::uint64_t now = 0;
   for (int i = 0; i < 100'000; ++i) now += pieces.noise.duration_ps(now, 10 * us);
   CHECK(now == took);
-  CHECK(pieces.times.interrupted_ps == whole.times.interrupted_ps);
+  CHECK(pieces.taken.interrupted_ps == whole.taken.interrupted_ps);
   for (std::uint64_t at = 0; at < took; at += 50 * us) {
     looking.noise.duration_ps(at, 1);
     looking.noise.resume_ps(at + 1);
@@ -100,7 +98,7 @@ TEST_CASE("in how many pieces a rank works, and how often it looks, changes noth
 }
 
 TEST_CASE("a wait that is over within a detour ends with it") {
-  wire::NoiseSource tick = source_of(ms, 100 * us, 100 * us);
+  NoiseSource tick = source_of(ms, 100 * us, 100 * us);
   tick.regular = 1;
   const auto settings = settings_with({tick});
   Core worker(settings);
@@ -113,7 +111,7 @@ TEST_CASE("a wait that is over within a detour ends with it") {
   const std::uint64_t end = waiter.noise.resume_ps(begin + 50 * us);
   CHECK(end > begin + 50 * us);
   CHECK(end <= begin + 101 * us);
-  CHECK(waiter.times.delayed_ps == end - (begin + 50 * us));
+  CHECK(waiter.taken.delayed_ps == end - (begin + 50 * us));
   Core later(settings);
   CHECK(later.noise.resume_ps(end) == end);
   CHECK(later.noise.resume_ps(end + 500 * us) == end + 500 * us);
@@ -123,7 +121,7 @@ TEST_CASE("a seed gives the same detours again, another one others, and each cor
   auto settings = settings_with({source_of(100 * us, us, 9 * us)});
   auto other_seed = settings;
   other_seed.seed = 2;
-  const auto ends = [](const wire::NoiseSettings& of, std::uint32_t number, std::uint64_t origin_ps = 0) {
+  const auto ends = [](const NoiseSettings& of, std::uint32_t number, std::uint64_t origin_ps = 0) {
     Core core(of, number, origin_ps);
     std::vector<std::uint64_t> found;
     std::uint64_t now = origin_ps;
@@ -139,16 +137,16 @@ TEST_CASE("a seed gives the same detours again, another one others, and each cor
 }
 
 TEST_CASE("a detour on one core of a node is on that of its four, and on none of another node") {
-  wire::NoiseSource source = source_of(ms, 10 * us, 10 * us);
+  NoiseSource source = source_of(ms, 10 * us, 10 * us);
   source.reach = NoiseReach::one_core;
   auto settings = settings_with({source});
   std::uint64_t detours = 0;
   for (std::uint32_t number = 0; number < 4; ++number) {
     Core core(settings, number);
     core.noise.duration_ps(0, 9 * second);
-    CHECK(core.times.detours > 2000);
-    CHECK(core.times.detours < 2500);
-    detours += core.times.detours;
+    CHECK(core.taken.detours > 2000);
+    CHECK(core.taken.detours < 2500);
+    detours += core.taken.detours;
   }
   CHECK(detours >= 9000 - 4);
   CHECK(detours <= 9000 + 100);  // the cores' ends are up to 25 ms apart
@@ -158,7 +156,7 @@ TEST_CASE("a detour on one core of a node is on that of its four, and on none of
 }
 
 TEST_CASE("ranks leave MPI_Init up to the skew apart") {
-  wire::NoiseSettings settings{};
+  NoiseSettings settings{};
   settings.start_skew_ps = 10 * us;
   std::uint64_t least = ~std::uint64_t{0};
   std::uint64_t most = 0;
