@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import Dryfly
 from harness import MICRO
+
+from dryfly.base.paths import GENERATOR, native
+from dryfly.base.units import time_text
+from dryfly.case.bind import bind
+from dryfly.case.case import Case
+from dryfly.machine.names import NodeNames
 
 # Works for a fixed number of clock readings, each of which costs host.clock_read, and then meets the others.
 _PROGRAM = """
@@ -110,7 +118,95 @@ def test_what_cannot_be_used_is_said_before_the_start(dryfly: Dryfly, tmp_path: 
         (("--noise", "nothing"), "--noise nothing cannot be read"),
         (("--seeds", "1"), "--seeds 1: accepted is 2 to 10000"),
         (("--seeds", "2", "--trace", str(tmp_path / "t")), "--trace is of one run, and --seeds 2 makes several"),
+        (("-j", "2"), "--jobs 2 is of several runs: give --seeds N too"),
+        (("--seeds", "2", "-j", "0"), "--jobs 0: accepted is 1 or more"),
+        (("--seeds", "2", "-j", "2", "--compute", "measured"), "runs beside one another would change what is measured"),
     ):
         run = dryfly("run", *words, "--", MICRO / "pingpong.c")
         assert run.exit_status == 2, words
         assert message in run.stderr
+
+
+_STRONG = '[[detour]]\nevery = "200 us"\ninstants = "random"\nlength = ["2 us", "10 us"]\n'
+
+
+def _ring_of_ranks(dryfly: Dryfly, noise: str, *arguments: str) -> tuple[float, float]:
+    """Mean and 99 %, in us."""
+    command = ("run", "--machine", "aurora", "-N", "4", "--ppn", "4", "--compute", "none", "--noise", noise)
+    words = dryfly(*command, "--", MICRO / "ring.c", *arguments).succeeded().stdout.split()
+    return float(words[words.index("mean") + 1]), float(words[words.index("p99") + 1])
+
+
+def _ring_of_pattern(tmp_path: Path, noise: str, *arguments: str) -> tuple[float, float]:
+    """Of the same ranks, on the same NICs."""
+    bound = bind(Case(machine="aurora", nodes=4, ppn=4, compute="none", noise=noise))
+    names = NodeNames(bound.machine)
+    spec, ranks = tmp_path / "spec", tmp_path / "ranks"
+    spec.write_text(bound.spec)
+    ranks.write_text("".join(f"{names.number(place.node)}.{place.nic}\n" for place in bound.placement.ranks))
+    command = [str(native(GENERATOR)), str(spec), "ring", f"ranks={ranks}", *arguments]
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return answer["mean_ps"] * 1e-6, answer["p99_ps"] * 1e-6
+
+
+def test_a_pattern_without_processes_has_the_noise_that_ranks_have(dryfly: Dryfly, tmp_path: Path) -> None:
+    """Rings of 16 ranks. What a pattern leaves out (polls, readings of the clock) is 1 % of an exchange; detours take a
+    fifth of it."""
+    noise = tmp_path / "noise.toml"
+    noise.write_text(_STRONG)
+    arguments = ("bytes=8", "rings=3", "warmup=50", "count=300")
+    of_ranks = {given: _ring_of_ranks(dryfly, given, *arguments) for given in ("none", str(noise))}
+    of_pattern = {given: _ring_of_pattern(tmp_path, given, *arguments) for given in ("none", str(noise))}
+    for given in of_ranks:
+        assert of_pattern[given][0] == pytest.approx(of_ranks[given][0], rel=0.02)
+    lost = {kind: figures[str(noise)][0] - figures["none"][0] for kind, figures in
+            (("ranks", of_ranks), ("pattern", of_pattern))}  # fmt: skip
+    assert lost["ranks"] > 0.15 * of_ranks["none"][0]
+    assert lost["pattern"] == pytest.approx(lost["ranks"], rel=0.1)
+    assert of_pattern[str(noise)][1] == pytest.approx(of_ranks[str(noise)][1], rel=0.1)
+    assert _ring_of_pattern(tmp_path, str(noise), *arguments) == of_pattern[str(noise)]
+
+
+def test_a_report_says_what_noise_has_cost(dryfly: Dryfly, program: Path, tmp_path: Path) -> None:
+    noise = tmp_path / "noise.toml"
+    noise.write_text(_STRONG)
+    runs = {}
+    for name, given in (("noisy", str(noise)), ("silent", "none")):
+        folder = tmp_path / name
+        flags = ("--noise", given, "--record", folder)
+        runs[name] = dryfly("run", "-N", "8", *_RUN, *flags, "--", program, "20", "2000").succeeded().results
+    alone, page = tmp_path / "alone.html", tmp_path / "page.html"
+    dryfly("report", tmp_path / "noisy", "-o", alone).succeeded()
+    assert "run the same command with --noise none --seed 1" in alone.read_text()
+    dryfly("report", tmp_path / "noisy", "--silent", tmp_path / "silent", "-o", page).succeeded()
+    shown = page.read_text()
+    assert "What noise has cost" in shown
+    assert "of the additional waiting is in collectives, 100% in MPI_Allreduce" in shown
+    lost = runs["noisy"]["virtual_time_s"] - runs["silent"]["virtual_time_s"]
+    assert f"The run lost {time_text(lost * 1e12)} of" in shown
+    dryfly("report", tmp_path / "silent", "-o", page).succeeded()
+    assert "What noise has cost" not in page.read_text()
+    for words, message in (
+        (("silent", "noisy"), "the run of the report has no noise to compare"),
+        (("noisy", "noisy"), "this run has noise"),
+        (("noisy", "nothing"), "is no recorded run; run the same command with --noise none"),
+    ):
+        ended = dryfly("report", tmp_path / words[0], "--silent", tmp_path / words[1], "-o", page)
+        assert ended.exit_status == 2
+        assert message in ended.stderr
+
+
+def test_seeds_beside_one_another_give_what_they_give_one_by_one(dryfly: Dryfly, program: Path, tmp_path: Path) -> None:
+    flags = ("-N", "2", *_RUN, "--noise", "machine", "--seeds", "6")
+    found = []
+    for jobs in ("1", "3"):
+        run = dryfly("run", *flags, "-j", jobs, "--", program, "3", "2000").succeeded()
+        found.append([run.results[name] for name in ("seeds", "figures", "noise_cost", "figures_without_noise")])
+    assert found[0] == found[1]
+    file, page = tmp_path / "seeds.json", tmp_path / "seeds.html"
+    file.write_text(
+        json.dumps(dryfly("run", *flags, "--", MICRO / "latency.c", "largest=64", "count=20").succeeded().results)
+    )
+    dryfly("report", file, "-o", page).succeeded()
+    assert "Virtual time of each seed" in page.read_text()
+    assert "By message size" in page.read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dryfly.base.units import size_text
@@ -59,6 +59,114 @@ def time_per_call(profile: Sequence[Mapping[str, Any]]) -> str:
     axes.set_xlabel(f"virtual time of all ranks [{unit}]")
     axes.margins(x=0.18)
     axes.grid(axis="y", visible=False)
+    return _svg(figure)
+
+
+def spreads_by_size(sizes: Sequence[int], figures: Sequence[Mapping[str, Any]], without: Sequence[float] | None) -> str:
+    """Medians with their intervals, by message size, and below that how far both are from the same without noise, or
+    from the median where that is not given."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as MplFigure
+
+    mpl.rcParams.update(STYLE)
+    figure = MplFigure(figsize=(8, 5.2), layout="constrained")
+    values, shares = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    places = list(range(len(sizes)))
+    medians = [spread["median"] for spread in figures]
+    _bars(values, places, figures, [lambda value: value] * len(places))
+    if without is not None:
+        values.plot(places, without, color="#555555", linestyle="--", linewidth=1.2, marker="x", markersize=4,
+                    label="without noise")  # fmt: skip
+        values.legend(frameon=False)
+    if min(min(medians), *(spread["least"] for spread in figures)) > 0:
+        values.set_yscale("log")
+        for of_axis in (values.yaxis.set_major_formatter, values.yaxis.set_minor_formatter):
+            of_axis(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    values.set_ylabel("as the program prints it")
+    bases = list(without) if without is not None else medians
+    _bars(shares, places, figures, [_percent_of(base) for base in bases])
+    shares.axhline(0, color="#555555", linestyle="--", linewidth=1.2)
+    shares.set_ylabel("against no noise [%]" if without is not None else "against the median [%]")
+    shares.set_xticks(places, [size_text(size) for size in sizes], rotation=45 if len(sizes) > 12 else 0)
+    shares.set_xlabel("message size")
+    return _svg(figure)
+
+
+Shown = Callable[[float], float]
+
+
+def _percent_of(base: float) -> Shown:
+    return lambda value: (value / base - 1) * 100 if base else 0.0
+
+
+def _bars(axes: Any, places: Sequence[int], figures: Sequence[Mapping[str, Any]], shown: Sequence[Shown]) -> None:
+    """The least to the most in pale, the interval in front of it, the median as a point."""
+    medians = [of(spread["median"]) for of, spread in zip(shown, figures, strict=True)]
+
+    def reach(ends: Sequence[tuple[float, float]]) -> list[list[float]]:
+        both = [(of(low), of(high)) for of, (low, high) in zip(shown, ends, strict=True)]
+        return [
+            [median - low for median, (low, _) in zip(medians, both, strict=True)],
+            [high - median for median, (_, high) in zip(medians, both, strict=True)],
+        ]
+
+    whole = reach([(spread["least"], spread["most"]) for spread in figures])
+    axes.errorbar(places, medians, yerr=whole, color="#4c72b0", alpha=0.3, linewidth=0, elinewidth=7)
+    interval = reach([(spread["interval"][0], spread["interval"][1]) for spread in figures])
+    axes.errorbar(places, medians, yerr=interval, color="#4c72b0", marker="o", markersize=4, linewidth=1.2,
+                  elinewidth=1.6, capsize=4, label="median")  # fmt: skip
+
+
+def values_by_seed(seeds: Sequence[int], spread: Mapping[str, Any], without: float | None) -> str:
+    """A point for each seed, the median as a line, its interval as a band; `without`: the same without noise."""
+    factor, unit = scale(max(spread["values"]))
+    figure, axes = _figure(8, 2.8)
+    low, high = spread["interval"]
+    axes.axhspan(low * factor, high * factor, color="#4c72b0", alpha=0.15, label="interval of the median")
+    axes.axhline(spread["median"] * factor, color="#4c72b0", linewidth=1.2, label="median")
+    axes.plot(seeds, [value * factor for value in spread["values"]], "o", color="#4c72b0", markersize=4)
+    if without is not None:
+        axes.axhline(without * factor, color="#555555", linestyle="--", linewidth=1.2, label="without noise")
+    axes.set_xlabel("seed")
+    axes.set_ylabel(f"virtual time [{unit}]")
+    axes.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+    axes.ticklabel_format(useOffset=False, style="plain")
+    return _svg(figure)
+
+
+def parts_of_loss(parts: Sequence[tuple[str, float, str]]) -> str:
+    """One bar: of each part its name, seconds (none below zero) and color."""
+    factor, unit = scale(sum(seconds for _, seconds, _ in parts))
+    figure, axes = _figure(8, 1.3)
+    at = 0.0
+    for name, seconds, color in parts:
+        axes.barh([""], [seconds * factor], left=at, color=color, label=f"{name}: {seconds * factor:.3g} {unit}")
+        at += seconds * factor
+    axes.set_xlabel(f"lost by the run [{unit}]")
+    axes.grid(axis="y", visible=False)
+    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    return _svg(figure)
+
+
+def waiting_with_and_without(calls: Sequence[tuple[str, float, float]]) -> str:
+    """Of each call: its name, seconds of waiting without noise and with it."""
+    rows = list(reversed(calls))
+    factor, unit = scale(max(max(without, with_noise) for _, without, with_noise in rows))
+    figure, axes = _figure(8, 0.9 + 0.42 * len(rows))
+    places = range(len(rows))
+    for shift, values, label, color in (
+        (-0.2, [with_noise for _, _, with_noise in rows], "with noise", "#c44e52"),
+        (0.2, [without for _, without, _ in rows], "without", "#4c72b0"),
+    ):
+        bars = axes.barh([at + shift for at in places], [value * factor for value in values], height=0.38, color=color,
+                         label=label)  # fmt: skip
+        axes.bar_label(bars, [f" {value * factor:.3g}" for value in values], fontsize=8, color="#555555")
+    axes.set_yticks(list(places), [name for name, _, _ in rows])
+    axes.set_xlabel(f"waiting of a rank, mean [{unit}]")
+    axes.margins(x=0.12)
+    axes.grid(axis="y", visible=False)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], frameon=False, loc="lower right")
     return _svg(figure)
 
 

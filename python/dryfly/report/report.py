@@ -1,4 +1,5 @@
-"""`dryfly report RUN -o FILE.html`: a recorded run as one page that needs nothing beside it."""
+"""`dryfly report RUN -o FILE.html`: a recorded run, or the results of several seeds, as one page that needs nothing
+beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
-from dryfly.report import software, solver_report
+from dryfly.report import noise, seeds_report, software, solver_report
 from dryfly.report.page import document, section, table
 from dryfly.result import tables
 from dryfly.result.capture import check_target
@@ -20,15 +21,21 @@ from dryfly.result.capture import check_target
 _PS_PER_S = 10**12
 
 
-def report(run: str, target: str) -> int:
+def report(run: str, target: str, *, silent: str | None = None) -> int:
+    """`silent`: the same run without noise, recorded too."""
     source = Path(run)
     if source.is_file():
+        if silent is not None:
+            raise UserError(f"--silent goes with a recorded run; {source} is a file")
         _check_libraries(target)
-        content = solver_report.write(source, target)
+        if seeds_report.is_one(source):
+            content = seeds_report.write(source, target)
+        else:
+            content = solver_report.write(source, target)
     else:
         _check(source, target)
         result = json.loads((source / tables.RESULT).read_text(encoding="utf-8"))
-        content = _page(source, result).encode()
+        content = _page(source, result, None if silent is None else Path(silent)).encode()
     try:
         write_whole(Path(target), content)
     except OSError as error:
@@ -53,13 +60,14 @@ def _check_libraries(target: str) -> None:
         raise UserError(f'dryfly report needs {error.name}: pip install "dryfly[record]"') from None
 
 
-def _page(folder: Path, result: Mapping[str, Any]) -> str:
+def _page(folder: Path, result: Mapping[str, Any], silent: Path | None) -> str:
     from dryfly.report import pictures
 
     links, steps = tables.read(folder, "links"), tables.read(folder, "link_steps")
     groups, messages = tables.read(folder, "groups"), tables.read(folder, "messages")
     parts = [_head(result), _split(result)]
     parts.append(section("Time per MPI call", pictures.time_per_call(result["profile"])))
+    parts.append(noise.shown(folder, result, silent))
     parts.append(software.shown(result))
     if steps["link"]:
         parts.append(

@@ -37,7 +37,9 @@ def load(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         good = False
     if not good or not content["runs"]:
-        raise UserError(f"{path} is neither a recorded run nor a --json of dryfly-hpl or dryfly-mxp")
+        raise UserError(
+            f"{path} is neither a recorded run nor a --json of dryfly run --seeds, dryfly-hpl or dryfly-mxp"
+        )
     return dict(content)
 
 

@@ -7,6 +7,7 @@ order statistics, which assumes nothing about how figures are distributed.
 from __future__ import annotations
 
 import math
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -65,8 +66,15 @@ def outside(count: int) -> int:
     return place
 
 
-def check(case: Case, count: int, runner: Runner) -> None:
+def check(case: Case, count: int, runner: Runner, jobs: int | None) -> None:
     """Raises UserError for what is wrong before the first run."""
+    if jobs is not None and jobs < 1:
+        raise UserError(f"--jobs {jobs}: accepted is 1 or more")
+    if jobs is not None and jobs > 1 and case.compute.startswith("measured"):
+        raise UserError(
+            f"--jobs {jobs} with --compute {case.compute}: runs beside one another would change what is measured; "
+            "accepted are --jobs 1, or --compute none, replay:FILE or model"
+        )
     if not 2 <= count <= SEEDS_MAX:
         raise UserError(f"--seeds {count}: accepted is 2 to {SEEDS_MAX}")
     if case.seed + count - 1 > SEED_MAX:
@@ -80,9 +88,12 @@ def check(case: Case, count: int, runner: Runner) -> None:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
 
 
-def run_seeds(case: Case, count: int, runner: Runner) -> int:
-    """The exit status: that of the first run that failed."""
-    check(case, count, runner)
+def run_seeds(case: Case, count: int, runner: Runner, *, jobs: int | None = None) -> int:
+    """The exit status: that of the first run that failed. `jobs`: runs at a time, which changes no result; None: half
+    the processors, and one where computing is measured."""
+    check(case, count, runner, jobs)
+    if jobs is None:
+        jobs = 1 if case.compute.startswith("measured") else max(1, len(os.sched_getaffinity(0)) // 2)
     printer = Printer(quiet=runner.quiet)
     trials = [
         Trial(case=replace(case, seed=seed), label=f"seed {seed}", whole=True, timeout_s=runner.timeout_s)
@@ -99,7 +110,7 @@ def run_seeds(case: Case, count: int, runner: Runner) -> int:
         else:
             printer.line(f"dryfly: {trial.label}: virtual time {_time(outcome['virtual_time_s'])}")
 
-    found = run_all([*trials, *more], Store(None), jobs=1, done=done)
+    found = run_all([*trials, *more], Store(None), jobs=jobs, done=done)
     failed = next((found[trial]["status"] for trial in [*trials, *more] if found[trial]["failure"]), 0)
     if failed:
         return int(failed)
@@ -166,6 +177,7 @@ def _content(
 ) -> dict[str, Any]:
     content: dict[str, Any] = {
         "format": 1,
+        "kind": "seeds",
         "program": list(case.program),
         "seeds": [outcome["result"]["seed"] for outcome in outcomes],
         "confidence": CONFIDENCE if next(iter(spreads.values())).has_interval else None,
@@ -183,6 +195,7 @@ def _content(
     }
     if without is not None:
         content["noise_cost"] = noise_cost(outcomes, without)
+        content["figures_without_noise"] = {name: spread.median for name, spread in figures([without]).items()}
         content["without_noise"] = {"output": without["output"], "result": without["result"]}
     return content
 

@@ -1,0 +1,116 @@
+"""What a report says of noise, and of several seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dryfly.base.errors import UserError
+from dryfly.report import noise, seeds_report
+from dryfly.report.report import report
+
+
+def _result(**changes: Any) -> dict[str, Any]:
+    base: dict[str, Any] = {
+        "program": ["a.out"], "machine": "testbed", "ranks": 2, "nodes": 2, "placement": {"policy": "packed"},
+        "seed": 1, "mpi": {"name": "mpich"}, "virtual_time_s": 1.0, "time": {"mean": {"waiting_s": 0.2}},
+        "noise": {"of": "none", "detours": 0, "interrupted_s": 0.0, "delayed_s": 0.0},
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+_NOISY = _result(
+    virtual_time_s=1.1,
+    time={"mean": {"waiting_s": 0.27}},
+    noise={"of": "x", "detours": 8, "interrupted_s": 0.04, "delayed_s": 0.02},
+)
+
+
+def test_what_a_run_has_lost_is_the_sum_of_its_parts() -> None:
+    """Of two ranks: detours take 20 ms of each while it works and 10 ms at the end of its waits; each waits 70 ms more,
+    10 of them for its own detours; so 10 of the 100 ms that are lost are left."""
+    calls = {"call": ["MPI_Allreduce", "MPI_Recv", "MPI_Allreduce"], "waiting_s": [0.3, 0.04, 0.2]}
+    silent = {"call": ["MPI_Allreduce", "MPI_Recv"], "waiting_s": [0.35, 0.05]}
+    found = noise.cost(_NOISY, _result(), calls, silent)
+    assert found.lost_s == pytest.approx(0.1)
+    assert (found.interrupted_s, found.delayed_s) == (0.02, 0.01)
+    assert found.waited_s == pytest.approx(0.06)
+    assert found.rest_s == pytest.approx(0.01)
+    assert [(call.name, call.count, round(call.more_s, 6)) for call in found.calls] == [
+        ("MPI_Allreduce", 2, 0.15), ("MPI_Recv", 1, -0.01)
+    ]  # fmt: skip
+    said = noise._summary(found, _NOISY)
+    assert "The run lost 100 ms of 1 s (10.00%)" in said
+    assert "amplified 3.3 times" in said
+    assert "60 ms (22.2%) are for the noise of others" in said
+    assert "100% of the additional waiting is in collectives" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("MPI_Iallreduce", True), ("MPI_Reduce_scatter_block", True), ("MPI_Allgatherv", True), ("MPI_Init", False),
+     ("MPI_Isend", False), ("MPI_Waitall", False)],
+)  # fmt: skip
+def test_collectives_are_known_by_name(name: str, is_one: bool) -> None:
+    assert noise.Call(name=name, count=1, silent_s=0, noisy_s=0).is_collective is is_one
+
+
+@pytest.mark.parametrize(
+    ("noisy", "silent", "message"),
+    [
+        (_NOISY, _NOISY, r"this run has noise \(x\); accepted is one without"),
+        (_result(), _result(), "the run of the report has no noise to compare"),
+        (_NOISY, _result(seed=2), "another seed than the run of the report has"),
+        (_NOISY, None, "is no recorded run; run the same command with --noise none --seed 1"),
+    ],
+)
+def test_another_run_is_refused(
+    noisy: dict[str, Any], silent: dict[str, Any] | None, message: str, tmp_path: Path
+) -> None:
+    if silent is not None:
+        (tmp_path / "result.json").write_text(json.dumps(silent))
+    with pytest.raises(UserError, match=message):
+        noise.load_silent(tmp_path, noisy)
+
+
+def _seeds(**changes: Any) -> dict[str, Any]:
+    def figure(*values: float) -> dict[str, Any]:
+        low, median, high = sorted(values)
+        return {"median": median, "interval": [low, high], "least": low, "most": high, "values": list(values)}
+
+    base: dict[str, Any] = {
+        "format": 1, "kind": "seeds", "program": ["osu"], "seeds": [4, 5, 6], "confidence": None,
+        "figures": {"16": figure(2, 3, 4), "8": figure(1, 2, 3), "16, figure 2": figure(5, 6, 7),
+                    "8, figure 2": figure(5, 6, 7), "virtual time": figure(1e-3, 2e-3, 3e-3)},
+        "figures_without_noise": {"8": 1.5, "16": 2.5},
+        "runs": [{"result": _NOISY}], "without_noise": {"result": _result()}, "noise_cost": {"text": "noise took 1 s"},
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+def test_figures_of_seeds_are_curves_by_size() -> None:
+    first, second = seeds_report.curves(_seeds())
+    assert (first.name, first.sizes, first.without) == ("figure 1", (8, 16), (1.5, 2.5))
+    assert [figure["median"] for figure in first.figures] == [2, 3]
+    assert (second.name, second.sizes, second.without) == ("figure 2", (8, 16), None)
+
+
+def test_a_page_of_seeds_is_drawn_and_what_is_none_is_refused(tmp_path: Path) -> None:
+    file, page = tmp_path / "seeds.json", tmp_path / "page.html"
+    file.write_text(json.dumps(_seeds()))
+    report(str(file), str(page))
+    shown = page.read_text()
+    assert "Too few seeds for an interval" in shown
+    assert shown.count("<svg") == 3
+    assert "noise took 1 s." in shown
+    file.write_text(json.dumps(_seeds(runs=[])))
+    with pytest.raises(UserError, match="is no complete --json of dryfly run --seeds"):
+        report(str(file), str(page))
+    with pytest.raises(UserError, match="--silent goes with a recorded run"):
+        report(str(file), str(page), silent=str(tmp_path))
+    file.write_text(json.dumps(_seeds()))
+    with pytest.raises(UserError, match=r"accepted is a name that ends with \.html"):
+        report(str(file), str(tmp_path / "page.png"))
