@@ -18,18 +18,41 @@ def test_one_row_of_each_kind_is_measured(dryfly: Dryfly, tmp_path: Path) -> Non
     chosen = ("--only", "cxi_send_lat 8 B", "--only", "latency flat*", "--only", "loopback*")
     ended = dryfly("reproduce", "fabric", *chosen, "--json", file).succeeded()
     rows = {row["quantity"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
-    assert len(rows) == 6  # mean, least and most; the loopback of host and of GPU buffers
+    assert len(rows) == 7  # mean, least, most and deviation; the loopback of host and of GPU buffers
     # The sum in data/hardware/slingshot11.toml; the mean of 20,000 drawn latencies is off by 0.2 ns (29 ns / 141).
     assert abs(rows["cxi_send_lat 8 B"]["dryfly"] - 1.64) < 0.001
     assert 1.59 <= rows["cxi_send_lat 8 B, least"]["dryfly"] < 1.60
     assert rows["latency flat up to 64 B: 64 B over 1 B"]["error"] == 0
     assert rows["loopback of one NIC"]["dryfly"] is None
     assert "predicted rows: median absolute error" in ended.stdout
+    assert rows["cxi_send_lat 8 B"]["noise"] == "none"
+    assert rows["cxi_send_lat 8 B"]["seeds"] is None
+    most = rows["cxi_send_lat 8 B, most"]
+    assert most["noise"] == "machine (linux)"
+    assert most["seeds"]["count"] == 9
+    assert most["seeds"]["least"] <= most["dryfly"] <= most["seeds"]["most"]
+    assert "predicted, noise" in ended.stdout
+    assert "2 rows measured with noise of the operating system (machine (linux))" in ended.stdout
+
+
+def test_a_tail_is_the_same_however_many_seeds_are_measured_at_a_time(dryfly: Dryfly, tmp_path: Path) -> None:
+    rows = []
+    for flags in (("--seeds", "4", "-j", "1"), ("--seeds", "4", "-j", "3"), ("--noise", "none")):
+        file = tmp_path / "rows.json"
+        dryfly("reproduce", "fabric", "--only", "cxi_send_lat 8 B, most", *flags, "--json", file).succeeded()
+        rows.append(json.loads(file.read_text(encoding="utf-8"))["rows"])
+    assert rows[0] == rows[1]
+    assert rows[0][0]["seeds"]["count"] == 4
+    assert rows[2][0]["noise"] == "none"
+    for flags, message in ((("--seeds", "0"), "--seeds 0: accepted is 1 to"), (("-j", "0"), "--jobs 0: accepted is 1")):
+        ended = dryfly("reproduce", "fabric", "--only", "cxi_send_lat 8 B, most", *flags)
+        assert ended.exit_status == 2
+        assert message in ended.stderr
 
 
 def test_a_measurement_is_made_under_other_conditions(dryfly: Dryfly, tmp_path: Path) -> None:
     """300 ns more in each switch: a program and commands given to the NICs, one switch or more apart, both feel it."""
-    chosen = ("--only", "cxi_send_lat 8 B", "--only", "osu_latency, host buffers, 8 B", "--quiet")
+    chosen = ("--only", "cxi-send-latency", "--only", "osu_latency, host buffers, 8 B", "--quiet")
     flags = ("--set", "fabric.switch.latency=650 ns", "--seed", "1")
     figures = []
     for name, changed in (("as-published", ()), ("slower", flags)):

@@ -103,13 +103,13 @@ _LACKING = {
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
         "seeds": "one seed for all: what is compared is releases",
+        "jobs": "which release is next follows from the last one",
     },
     "reproduce": {
         "program": "the measurement names it",
         "compute_record": "there is no computing worth a recording in a microbenchmark",
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
-        "seeds": "one seed for all: what is compared is published",
     },
 }
 

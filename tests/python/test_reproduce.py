@@ -67,7 +67,7 @@ def test_figures_are_subtracted_divided_and_scaled() -> None:
 
 def test_the_median_counts_every_predicted_row_and_no_other() -> None:
     registry = Registry(measurements={"run": Measurement(name="run", machine="testbed", program="latency")}, rows=())
-    figures = {"run": {"8": 2.1, "16": 3.0, "32": 2.0}}
+    figures = {"run": [{"8": 2.1, "16": 3.0, "32": 2.0}]}
     rows = [
         reproduce._result(registry, each, figures)
         for each in (
@@ -85,6 +85,28 @@ def test_the_median_counts_every_predicted_row_and_no_other() -> None:
     assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.275)  # 0, 5, 50, 50
     assert summary["rows"] == {"predicted": 3, "calibrated": 1, "device": 1, "untested": 1}
     assert len(rows) == 6
+
+
+def test_a_row_of_several_seeds_is_the_median_of_what_each_gives() -> None:
+    runs = {name: Measurement(name=name, machine="testbed", program="latency") for name in ("run", "other")}
+    figures = {"run": [{"8": 6.0}, {"8": 2.0}, {"8": 3.0}], "other": [{"8": 2.0}]}
+    found = reproduce._result(
+        Registry(measurements=runs, rows=()), row(over="other/8"), figures, {"run": "machine (linux)", "other": "none"}
+    )
+    assert found["dryfly"] == 1.5
+    assert found["seeds"] == {"count": 3, "least": 1.0, "most": 3.0}
+    assert found["noise"] == "machine (linux)"
+    assert reproduce._shown_kind(found) == "predicted, noise"
+
+
+def test_what_noise_decides_is_measured_with_several_seeds() -> None:
+    noisy = Measurement(name="x", machine="testbed", pattern="ring", noise="machine", seeds=5)
+    assert reproduce.seeds_of(noisy, reproduce.Options()) == range(1, 6)
+    assert reproduce.seeds_of(noisy, reproduce.Options(given={"noise": "none"})) == range(1, 2)
+    assert reproduce.seeds_of(noisy, reproduce.Options(given={"seed": 7}, seeds=2)) == range(7, 9)
+    assert {each.name for each in REGISTRY.measurements.values() if each.noise != "none"} == {
+        "ring", "ring-bandwidth", "allreduce", "cxi-send-latency-noise", "cxi-read-latency-noise",
+    }  # fmt: skip
 
 
 def test_what_is_not_there_is_said_in_one_sentence() -> None:

@@ -25,6 +25,13 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
     faults={"help": "Faults for measurements that have none of their own: a TOML file."},
     compute={"default": "none", "help": "What counts between MPI calls: none, measured[:FACTOR] or model."},
 )
+@option(
+    "--seeds",
+    type=int,
+    metavar="N",
+    help="Measure with each of N seeds and take medians; default: what a row with noise needs.",
+)
+@option("-j", "--jobs", type=int, metavar="N", help="Seeds at a time; default: half the processors.")
 @kept
 @how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the rows there; - is standard output."},

@@ -15,7 +15,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import GENERATOR, native, programs_folder
-from dryfly.case.bind import BoundCase, bind, library_of
+from dryfly.case.bind import BoundCase, bind, library_of, load_machine
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.evidence.published import Measurement
@@ -23,6 +23,7 @@ from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import software
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
+from dryfly.scenario import noise as noise_files
 from dryfly.study.kept import Entry
 
 _TABLE_ROW = re.compile(r"^(\d+)\s+([\d.]+)(?:\s+([\d.]+))?$", re.MULTILINE)
@@ -43,11 +44,19 @@ def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
         "ppn": measurement.ppn,
         "mpi": measurement.mpi,
         "software": "measured" if measurement.mpi else "none",
+        "noise": measurement.noise,
         "environment": tuple(measurement.environment.items()),
     }
     if "ranks" in given:  # they take the nodes that they need
         del of_measurement["nodes"], of_measurement["ppn"]
     return Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
+
+
+def noise_of(measurement: Measurement, given: Mapping[str, Any]) -> str:
+    """What there is of it in a measurement, as --noise has it; none."""
+    case = case_of(measurement, given)
+    noise = noise_files.load(case.noise, load_machine(case))
+    return "none" if noise is None else noise.name
 
 
 def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -> None:

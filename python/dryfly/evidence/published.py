@@ -28,6 +28,8 @@ class Measurement:
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # of a program
     mpi: str | None = None  # the library that the figures were published for, or the one that stands for it
+    noise: str = "none"  # or "machine", where a tail decides
+    seeds: int = 1  # with noise: measured so often, of which the median counts
     faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
     ends: tuple[str, str] | None = None  # NODE.NIC
     crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
@@ -95,6 +97,8 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         arguments=tuple(raw.get("arguments", ())),
         environment=raw.get("environment", {}),
         mpi=raw.get("mpi"),
+        noise=raw.get("noise", "none"),
+        seeds=raw.get("seeds", 1),
         faults=tuple(raw.get("faults", ())),
         ends=(raw["from"], raw["to"]) if "from" in raw else None,
         crowd=(crowd["nodes"], crowd["of"]) if crowd else None,

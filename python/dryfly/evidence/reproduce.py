@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 
 from dryfly.base.errors import UserError
 from dryfly.base.fitted import fitted
-from dryfly.evidence.measure import Figures, check, measure
-from dryfly.evidence.published import Registry, Row, load
+from dryfly.case.case import SEED_MAX
+from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
+from dryfly.evidence.published import Measurement, Registry, Row, load
 from dryfly.result import result
-from dryfly.study.kept import NOTHING, Kept
+from dryfly.study.kept import NOTHING, Entry, Kept
+from dryfly.study.seeds import SEEDS_MAX
 
 _SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
 
@@ -28,6 +33,8 @@ class Options:
     timeout_s: float | None = None
     kept: Kept = NOTHING
     quiet: bool = False
+    seeds: int | None = None  # of each measurement; None: its own number where it has noise
+    jobs: int | None = None  # seeds at a time; None: half the processors
 
 
 def reproduce(subject: str, options: Options) -> int:
@@ -37,25 +44,62 @@ def reproduce(subject: str, options: Options) -> int:
     if not chosen:
         raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    figures: dict[str, Figures] = {}
+    figures: dict[str, list[Figures]] = {}  # by measurement, of each of its seeds
+    _check_seeds(options)
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
     entries = dict(zip(needed, options.kept.entries([(name,) for name in needed]), strict=True))
     for name, entry in entries.items():
         check(registry.measurements[name], given=options.given, entry=entry)
     options.kept.check()
     for number, (name, entry) in enumerate(entries.items(), 1):
+        seeds = seeds_of(registry.measurements[name], options)
         if not options.quiet:
-            console.print(f"dryfly: measuring {name} ({number} of {len(needed)})", markup=False)
-        figures[name] = measure(
-            registry.measurements[name], given=options.given, entry=entry, timeout_s=options.timeout_s
-        )
-    rows = [_result(registry, row, figures) for row in chosen]
+            times = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
+            console.print(f"dryfly: measuring {name} ({number} of {len(needed)}){times}", markup=False)
+        figures[name] = _measure(registry.measurements[name], seeds, options, entry)
+    noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
+    rows = [_result(registry, row, figures, noises) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
         result.write({"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}, json_file)
     if json_file != "-":
         _show(rows, summary)
     return 0
+
+
+def _check_seeds(options: Options) -> None:
+    if options.seeds is not None and not 1 <= options.seeds <= SEEDS_MAX:
+        raise UserError(f"--seeds {options.seeds}: accepted is 1 to {SEEDS_MAX}")
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"--jobs {options.jobs}: accepted is 1 or more")
+    first = options.given.get("seed", 1)
+    if options.seeds is not None and first + options.seeds - 1 > SEED_MAX:
+        raise UserError(f"--seeds {options.seeds}: the last seed would be above {SEED_MAX}")
+    if options.seeds is not None and options.seeds > 1 and options.kept != NOTHING:
+        raise UserError(f"--record and --trace are of one run, and --seeds {options.seeds} makes several")
+
+
+def seeds_of(measurement: Measurement, options: Options) -> range:
+    """Those with which it is measured: one where nothing depends on it, or where the runs are kept."""
+    case = case_of(measurement, options.given)
+    count = options.seeds
+    if count is None:
+        count = measurement.seeds if case.noise != "none" and options.kept == NOTHING else 1
+    return range(case.seed, case.seed + count)
+
+
+def _measure(measurement: Measurement, seeds: range, options: Options, entry: Entry) -> list[Figures]:
+    """In the order of the seeds, however many are measured at a time."""
+    jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
+    if str(options.given.get("compute", "none")).startswith("measured"):
+        jobs = 1  # runs beside one another would change what is measured
+
+    def one(seed: int) -> Figures:
+        given = {**options.given, "seed": seed} if len(seeds) > 1 else options.given
+        return measure(measurement, given=given, entry=entry, timeout_s=options.timeout_s)
+
+    with ThreadPoolExecutor(max_workers=min(jobs, len(seeds))) as pool:
+        return list(pool.map(one, seeds))
 
 
 def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,6 +131,15 @@ def _value(row: Row, figures: Mapping[str, Figures]) -> float:
     return value * row.scale
 
 
+def _values(row: Row, figures: Mapping[str, Sequence[Figures]]) -> list[float]:
+    """Of each seed; what was measured with one only is the same beside all others."""
+    names = {figure.split("/")[0] for figure in row.figures}
+    count = max(len(figures[name]) for name in names)
+    return [
+        _value(row, {name: figures[name][min(seed, len(figures[name]) - 1)] for name in names}) for seed in range(count)
+    ]
+
+
 def _error(row: Row, value: float) -> float:
     """Against the published figure, or against the nearer end of a published range; 0 inside it."""
     assert row.least is not None
@@ -95,9 +148,17 @@ def _error(row: Row, value: float) -> float:
     return (value - nearest) / nearest if nearest else 0.0
 
 
-def _result(registry: Registry, row: Row, figures: Mapping[str, Figures]) -> dict[str, Any]:
+def _result(
+    registry: Registry,
+    row: Row,
+    figures: Mapping[str, Sequence[Figures]],
+    noises: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """`figures`: by measurement, of each of its seeds."""
+    noise = [found for figure in row.figures if (found := noises.get(figure.split("/")[0], "none")) != "none"]
     measured = row.figures != ()
-    value = _value(row, figures) if measured else None
+    values = _values(row, figures) if measured else []
+    value = statistics.median(values) if measured else None
     return {
         "quantity": row.quantity,
         "reference": row.reference,
@@ -106,6 +167,8 @@ def _result(registry: Registry, row: Row, figures: Mapping[str, Figures]) -> dic
         "dryfly": value,
         "error": _error(row, value) if value is not None else None,
         "kind": row.kind,
+        "noise": noise[0] if noise else "none",
+        "seeds": {"count": len(values), "least": min(values), "most": max(values)} if len(values) > 1 else None,
         "source": row.source,
         "certainty": row.certainty,
         "note": row.note,
@@ -129,6 +192,9 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     predicted = [abs(row["error"]) for row in rows if row["kind"] == "predicted"]
     return {
         "rows": {kind: sum(row["kind"] == kind for row in rows) for kind in _SHOWN},
+        "rows_with_noise": sum(row["noise"] != "none" for row in rows),
+        "rows_of_several_seeds": sum(row["seeds"] is not None for row in rows),
+        "noise": sorted({row["noise"] for row in rows} - {"none"}),
         "predicted_median_absolute_error": median("predicted"),
         "predicted_within_10_percent": sum(error <= 0.1 for error in predicted),
         "predicted_and_device_median_absolute_error": median("predicted", "device"),
@@ -157,7 +223,7 @@ def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
         source = f"{row['source']} [{row['certainty']}]"
         lines.append(
             (row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"], error,
-             _SHOWN[row["kind"]], source)
+             _shown_kind(row), source)
         )  # fmt: skip
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
@@ -168,6 +234,10 @@ def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
         console.print(fitted("  ".join(cells).rstrip()), markup=False)
     _show_notes(console, rows)
     _show_summary(console, summary)
+
+
+def _shown_kind(row: Mapping[str, Any]) -> str:
+    return _SHOWN[row["kind"]] + ("" if row["noise"] == "none" else ", noise")
 
 
 def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
@@ -194,6 +264,13 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
         console.print(
             f"{counts['device']} rows published for GPU buffers, which the model does not have: "
             f"with them the median is {both:.1%}",
+            markup=False,
+        )
+    noisy = summary["rows_with_noise"]
+    if noisy:
+        console.print(
+            f"{noisy} rows measured with noise of the operating system ({', '.join(summary['noise'])}), "
+            f"{summary['rows_of_several_seeds']} rows by the median of several seeds",
             markup=False,
         )
     console.print(f"{counts['calibrated']} calibrated rows, {counts['untested']} not tested", markup=False)
