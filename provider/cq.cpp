@@ -106,8 +106,7 @@ ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sourc
   if (queue.one != &queue) return -FI_EAGAIN;
   session.channel().boundary(rank::Boundary::poll, 0);
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
-  const bool reported = progress(session);
-  if (queue.size() == 0) empty_poll(session, reported);
+  look(session, [&] { return queue.size() != 0; });
   if (queue.owner != nullptr) return pass_on_one(session, queue);
   return take(session, queue, buffer, count, sources);
 }

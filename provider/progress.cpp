@@ -234,15 +234,22 @@ bool progress(const Session& session) {
   return reported;
 }
 
-void empty_poll(const Session& session, bool reported) {
+void take_all_visible(const Session& session) {
+  session.channel().polls().settle();
+  progress(session);
+}
+
+bool empty_poll(const Session& session, bool reported) {
   rank::Channel& channel = session.channel();
-  if (channel.polls().must_not_wait()) {
-    // What the program is told now must not depend on how far the simulator happens to be.
+  const bool waits = !channel.polls().must_not_wait();
+  if (!waits) {
     channel.polls().settle();
-    if (progress(session)) return;
+    if (progress(session)) return false;
   }
-  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return;
-  if (channel.polls().idle()) progress(session);
+  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return waits;
+  if (!channel.polls().idle()) return false;
+  progress(session);
+  return true;
 }
 
 }  // namespace dryfly::provider

@@ -73,7 +73,8 @@ void Polls::settle() {
   baton_.renew();  // with it, a rank must not wait for instants that its node has not reached
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   // Changes of memory are no events, so there it proves nothing.
-  const bool proven = events_.oldest() != nullptr && !self_->watches();
+  const Event* head = events_.oldest();
+  const bool proven = head != nullptr && head->at_ps > self_->now() && !self_->watches();
   if (page_->horizon_ps.load(std::memory_order_acquire) >= self_->now() || proven) return;
   // Several threads renew no baton, so what this one has may be for an instant long ago, and the node waits for it.
   if (baton_.is_used() && self_->has_threads()) baton_.give_back();

@@ -25,6 +25,7 @@ struct FakeRun {
   std::vector<PushedCommand> pushed;
   std::deque<wire::Event> events;
   std::deque<std::string> payloads;  // of the events
+  std::size_t under_way = 0;         // of the events, the last so many have not come to the ring yet
   int pushes_to_refuse = 0;          // the arena is full this often
   int idle_calls = 0;
   int settle_calls = 0;
