@@ -152,7 +152,9 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
-  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, channel.costs().send_ps);
+  const bool fetched = call.length > channel.header().inline_max;
+  const std::uint64_t cost_ps = fetched ? channel.costs().send_fetched_ps : channel.costs().send_ps;
+  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);
 }
 
 ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {

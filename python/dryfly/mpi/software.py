@@ -96,6 +96,18 @@ def load(library: MpiLibrary) -> SoftwareTable | None:
     return table
 
 
+def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
+    """What a run with `--software how` charges; None asks for what there is of this very build."""
+    if how == "none":
+        return None
+    if how == "measured":
+        return load(library)
+    try:
+        return load(library)
+    except UserError:
+        return None
+
+
 def how_to_count(name: str) -> str:
     """The command, with that which sets the library up where that is needed and a wheel can be meant."""
     count = f"dryfly mpi measure {name}"
@@ -201,13 +213,16 @@ def encoded(table: SoftwareTable, prices: Prices) -> bytes:
 
 
 def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
-    """Instructions of the library's own code that go with a send, a receive and a completion of `size` bytes, in a
-    window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
+    """Instructions of the library's own code that go with a send, a receive and their completions, of `size` bytes, in
+    a window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
     send = "inject" if size <= _INJECTED else "send_eager"
+    of_send = _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call")))
     return {
-        "send": _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call"))),
+        "send": of_send,
+        "send_fetched": of_send,
         "receive": _sum(table, ("MPI_Irecv", ("call", "receive")), ("MPI_Irecv", ("receive", "call"))),
-        "completion": _sum(table, ("MPI_Waitall", ("arrived", "poll"))),
+        "sent": _sum(table, ("MPI_Waitall", ("sent", "poll"))),
+        "received": _sum(table, ("MPI_Waitall", ("arrived", "poll"))),
     }
 
 
