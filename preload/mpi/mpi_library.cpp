@@ -152,6 +152,13 @@ const Constants& constants() {
   return mpich;
 }
 
+long handle(long word) { return abi() == Abi::mpich ? static_cast<long>(static_cast<std::uint32_t>(word)) : word; }
+
+long handle_at(long address) {
+  if (abi() == Abi::mpich) return handle(*reinterpret_cast<const int*>(address));
+  return *reinterpret_cast<const long*>(address);
+}
+
 std::int64_t type_size(long datatype) {
   static std::atomic<void*> function{nullptr};
   const int size = ask(function, "Type_size", datatype);

@@ -60,6 +60,10 @@ struct Constants {
 };
 const Constants& constants();
 
+// MPICH's handles are 32 bits wide; of a word that carries one the rest means nothing.
+long handle(long word);
+long handle_at(long address);
+
 // Sizes asked of the library. Negative results (undefined, error) come back as 0.
 std::int64_t type_size(long datatype);
 std::int64_t comm_size(long communicator);
