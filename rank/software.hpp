@@ -59,12 +59,16 @@ struct PackingCost {
   }
 };
 
-// Of an MPI operation on elements of an MPI type, by their names.
+// Of an MPI operation on elements of an MPI type, by their names: what it takes for the same bytes as a sum of doubles,
+// of which the table was counted, in units of reduction_unit.
 struct ReductionCost {
   char type[32];
   char operation[16];
-  std::uint32_t ps_per_kib;
+  std::uint32_t scale;
 };
+inline constexpr std::uint32_t reduction_unit = 1024;
+// In the place of a scale: a function of the program does it.
+inline constexpr std::uint32_t programs_reduction = UINT32_MAX;
 
 struct SoftwareRow {
   char call[48];                                       // "MPI_Send"; of the first row empty: for calls without a row
@@ -92,9 +96,6 @@ enum class CounterCall : std::uint64_t {
   resume,
 };
 
-// In the place of a reduction's cost: a function of the program does it.
-inline constexpr std::uint32_t programs_reduction = UINT32_MAX;
-
 struct Software {
   std::atomic<const SoftwareRow*> row;  // of the outermost MPI call; null outside of it, and if nothing is charged
   std::atomic<std::uint32_t> from;      // Boundary
@@ -106,8 +107,7 @@ struct Software {
   PackingCost unpack;
   std::atomic<std::uint32_t> block;        // mean bytes of a block of the call's buffer; 0: that is contiguous
   std::atomic<std::uint32_t> found_block;  // the same of the message that a poll has found
-  // What the call's operation takes on its type. 0: as it was counted, with sums of doubles.
-  std::atomic<std::uint32_t> reduction_ps_per_kib;
+  std::atomic<std::uint32_t> reduction_scale;  // ReductionCost::scale of the call's operation; 0: as it was counted
   // Null but under `dryfly mpi measure`: instructions of the library so far, by the process that counts them
   // (app/count_main.cpp); what is to be told of each interval; and what, when a poll has found something.
   std::atomic<std::uint64_t> executed;
@@ -127,7 +127,7 @@ struct Software {
     if (waits && is_look(last) && is_look(to)) return 0;
     const SoftwareCost& cost = at->costs[static_cast<std::uint32_t>(last)][static_cast<std::uint32_t>(to)];
     std::uint64_t ps = cost.ps & ~cost_is_assumed;
-    if (cost.ps_per_kib != 0) ps += most * data_ps_per_kib(cost) / 1024;
+    if (cost.ps_per_kib != 0) ps += scaled(most * cost.ps_per_kib / 1024);
     charged_ps.fetch_add(ps, std::memory_order_relaxed);
     if ((cost.ps & cost_is_assumed) != 0) assumed_ps.fetch_add(ps, std::memory_order_relaxed);
     if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
@@ -148,10 +148,10 @@ struct Software {
   }
 
  private:
-  std::uint32_t data_ps_per_kib(const SoftwareCost& cost) const {
-    const std::uint32_t of_call = reduction_ps_per_kib.load(std::memory_order_relaxed);
-    if (of_call == programs_reduction) return 0;
-    return of_call == 0 ? cost.ps_per_kib : of_call;
+  std::uint64_t scaled(std::uint64_t data_ps) const {
+    const std::uint32_t scale = reduction_scale.load(std::memory_order_relaxed);
+    if (scale == 0) return data_ps;
+    return scale == programs_reduction ? 0 : data_ps * scale / reduction_unit;
   }
 
   // What is sent is packed before, and what has been found is unpacked after it.

@@ -66,10 +66,10 @@ TEST_CASE("a reduction's data take what its operation takes on its type, and a f
     return software.reach(to, 0, true);
   };
   CHECK(arrive(Boundary::call) == 100 + 2 * 1024);
-  software.reduction_ps_per_kib = 5000;
-  CHECK(arrive(Boundary::call) == 100 + 2 * 5000);
+  software.reduction_scale = 3 * reduction_unit;
+  CHECK(arrive(Boundary::call) == 100 + 3 * 2 * 1024);
   CHECK(arrive(Boundary::poll) == 100);  // nothing is gone through there
-  software.reduction_ps_per_kib = programs_reduction;
+  software.reduction_scale = programs_reduction;
   CHECK(arrive(Boundary::call) == 100);
 }
 

@@ -28,7 +28,10 @@ using rank::SoftwareRow;
 using rank::SoftwareTable;
 
 constinit const SoftwareRow* row_of_call[call_name_count] = {};
+constinit const SoftwareRow* row_of_schedule[call_name_count] = {};  // null: it has none of its own
 constinit rank::SoftwareAccount account_of_call[call_name_count] = {};
+constinit rank::SoftwareAccount account_of_schedule[call_name_count] = {};
+std::atomic<bool> next_is_schedule{false};
 constinit const rank::ReductionCost* reductions = nullptr;
 constinit std::uint64_t reduction_count = 0;
 
@@ -142,11 +145,13 @@ void open_record(const char* folder) {
   dprintf(record.file, "\n");  // the intervals begin behind an empty line
   static constexpr SoftwareRow free_of_charge{};
   for (const SoftwareRow*& row : row_of_call) row = &free_of_charge;
+  for (const SoftwareRow*& row : row_of_schedule) row = &free_of_charge;
   dryfly_self.software.interval.store(note, std::memory_order_relaxed);
   dryfly_self.software.found_something.store(resume, std::memory_order_relaxed);
 }
 
 // A call with large counts, MPI_Send_c, is the plain one in all else.
+// Null where the table has none of that name.
 const SoftwareRow* row_of(const SoftwareTable& table, const char* name) {
   std::size_t length = strlen(name);
   if (length > 2 && strcmp(name + length - 2, "_c") == 0) length -= 2;
@@ -156,7 +161,7 @@ const SoftwareRow* row_of(const SoftwareTable& table, const char* name) {
       return table.rows + row;
     }
   }
-  return table.rows;
+  return nullptr;
 }
 
 void read_table(const char* path) {
@@ -177,7 +182,13 @@ void read_table(const char* path) {
   reduction_count = table.reduction_count;
   dryfly_self.software.pack = table.pack;
   dryfly_self.software.unpack = table.unpack;
-  for (std::uint32_t call = 0; call < call_name_count; ++call) row_of_call[call] = row_of(table, call_names[call]);
+  for (std::uint32_t call = 0; call < call_name_count; ++call) {
+    char schedule[sizeof(SoftwareRow::call) + sizeof wire::software_schedule_suffix];
+    snprintf(schedule, sizeof schedule, "%s%s", call_names[call], wire::software_schedule_suffix);
+    const SoftwareRow* row = row_of(table, call_names[call]);
+    row_of_call[call] = row != nullptr ? row : table.rows;
+    row_of_schedule[call] = row_of(table, schedule);
+  }
 }
 
 const char* setting(const char* name) {
@@ -192,6 +203,8 @@ const char* table_file() { return setting("DRYFLY_SOFTWARE"); }
 
 bool software_is_charged_in(std::uint32_t index) { return row_of_call[index] != nullptr; }
 
+void software_is_of_schedule(bool schedule) { next_is_schedule.store(schedule, std::memory_order_relaxed); }
+
 bool software_is_recorded() { return record.file >= 0; }
 
 void record_reduction(const char* type, const char* operation, std::uint64_t bytes) {
@@ -199,12 +212,12 @@ void record_reduction(const char* type, const char* operation, std::uint64_t byt
            static_cast<unsigned long long>(bytes));
 }
 
-std::uint32_t reduction_ps_per_kib(const char* type, const char* operation) {
+std::uint32_t reduction_scale(const char* type, const char* operation) {
   for (std::uint64_t i = 0; i < reduction_count; ++i) {
     const rank::ReductionCost& cost = reductions[i];
     if (strncmp(cost.type, type, sizeof cost.type) == 0 &&
         strncmp(cost.operation, operation, sizeof cost.operation) == 0) {
-      return cost.ps_per_kib;
+      return cost.scale;
     }
   }
   return 0;
@@ -245,16 +258,19 @@ void open_software() {
 void begin_software(std::uint32_t index) {
   rank::Software& software = dryfly_self.software;
   if (row_of_call[index] == nullptr) return;
+  const bool schedule =
+      next_is_schedule.exchange(false, std::memory_order_relaxed) && row_of_schedule[index] != nullptr;
+  const std::uint32_t call = index | (schedule ? wire::software_of_schedule : 0);
   software.leave(Boundary::call, 0);
-  software.row.store(row_of_call[index], std::memory_order_relaxed);
+  software.row.store(schedule ? row_of_schedule[index] : row_of_call[index], std::memory_order_relaxed);
   if (record.file < 0) {
-    rank::SoftwareAccount& account = account_of_call[index];
-    account.call = static_cast<std::uint16_t>(index);
+    rank::SoftwareAccount& account = schedule ? account_of_schedule[index] : account_of_call[index];
+    account.call = static_cast<std::uint16_t>(call);
     account.page = dryfly_self.page;
     software.account.store(&account, std::memory_order_relaxed);
     return;
   }
-  record.call = index;
+  record.call = call;
   record.seen = software.executed.load(std::memory_order_relaxed);
 }
 

@@ -10,11 +10,13 @@ namespace dryfly::preload {
 bool software_is_charged();
 // Is what the library executes in call `index` of mpi_calls.def charged or written down?
 bool software_is_charged_in(std::uint32_t index);
+// The call that comes next waits for a nonblocking collective (preload/mpi/schedules.hpp), or does not.
+void software_is_of_schedule(bool schedule);
 bool software_is_recorded();
 // The call that comes next reduces so; written down if it is an MPI_Reduce_local.
 void record_reduction(const char* type, const char* operation, std::uint64_t bytes);
-// What adding up takes; 0 for a pair of names that has not been counted.
-std::uint32_t reduction_ps_per_kib(const char* type, const char* operation);
+// rank::ReductionCost::scale; 0 for a pair of names that has not been counted.
+std::uint32_t reduction_scale(const char* type, const char* operation);
 // It has come to a copy of so many bytes to or from memory that the node shares: a boundary.
 void reach_node_memory(std::uint64_t bytes);
 // The library has copied so many bytes of its own accord; nothing within the provider.

@@ -134,8 +134,10 @@ void remember(const Blocks& blocks) {
 
 void note_datatype(Call call, const long* words) {
   if (call != Call::Type_commit && call != Call::Type_dup) return;
-  const long datatype = handle_at(words[call == Call::Type_commit ? 0 : 1]);
-  const std::uint32_t mean = mean_block(datatype);
+  const bool copies = call == Call::Type_dup;
+  const long datatype = handle_at(words[copies ? 1 : 0]);
+  // A copy of a type that is not committed cannot be unpacked by, and will be committed.
+  const std::uint32_t mean = copies ? block_of(words[0]) : mean_block(datatype);
   const Lock lock;
   forget(datatype);
   if (mean != 0) remember({datatype, mean});

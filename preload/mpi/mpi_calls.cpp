@@ -14,6 +14,7 @@
 #include "preload/mpi/datatypes.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/mpi/reductions.hpp"
+#include "preload/mpi/schedules.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -50,11 +51,12 @@ struct Row {
   CallMode mode;
   Shape bytes;
   int operation;  // its place among the arguments
+  Requests requests;
   std::atomic<void*> pmpi{nullptr};
   Tool tool{};
 
   constexpr Row(const char* n, Call c, CallMode m, Shape b)
-      : name(n), call(c), mode(m), bytes(b), operation(operation_of(c)) {}
+      : name(n), call(c), mode(m), bytes(b), operation(operation_of(c)), requests(requests_of(c)) {}
 };
 
 void* pmpi(Row& row) {
@@ -93,6 +95,7 @@ int call(Row& row, const long* words) {
   if (charged) {
     describe_data(row.bytes, row.operation, words);
     forget_datatype(row.call, words);
+    software_is_of_schedule(waits_for_schedule(row.requests, words));
   }
   const std::uint64_t entered = enter_call(index, mode);
   settle_windows(row.call);
@@ -105,7 +108,10 @@ int call(Row& row, const long* words) {
   end_call(row.mode);
   leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
   leave_windows();
-  if (charged && status == 0) note_datatype(row.call, words);
+  if (charged && status == 0) {
+    note_datatype(row.call, words);
+    note_schedules(row.requests, words, count);
+  }
   begin_gap();
   return status;
 }

@@ -60,6 +60,8 @@ struct Constants {
 };
 const Constants& constants();
 
+// Of a variable of the library that is a handle there. The program may have a copy of its own, which is then the one.
+long address_of(const char* variable);
 // MPICH's handles are 32 bits wide; of a word that carries one the rest means nothing.
 long handle(long word);
 long handle_at(long address);

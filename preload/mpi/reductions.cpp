@@ -35,7 +35,7 @@ long handle_of(const Builtin& operation) {
     case Abi::standard:
       return operation.standard;
     case Abi::open_mpi:
-      return reinterpret_cast<long>(find_in_library(operation.open_mpi));
+      return address_of(operation.open_mpi);
     case Abi::mpich:
       break;
   }
@@ -60,7 +60,7 @@ struct TypeName {
 
 std::uint32_t ask(long datatype, long operation) {
   const char* name = name_of(operation);
-  return name != nullptr ? reduction_ps_per_kib(TypeName(datatype).text, name) : rank::programs_reduction;
+  return name != nullptr ? reduction_scale(TypeName(datatype).text, name) : rank::programs_reduction;
 }
 
 // The last one is nearly always asked for again.
@@ -85,12 +85,12 @@ void describe_data(const Shape& shape, int operation, const long* words) {
   rank::Software& software = dryfly_self.software;
   software.block.store(shape.datatype >= 0 ? block_of(words[shape.datatype]) : 0, std::memory_order_relaxed);
   if (operation < 0) {
-    software.reduction_ps_per_kib.store(0, std::memory_order_relaxed);
+    software.reduction_scale.store(0, std::memory_order_relaxed);
     return;
   }
   const long datatype = handle(words[operation - 1]);
   const long reduces_by = handle(words[operation]);
-  software.reduction_ps_per_kib.store(reduction_cost(datatype, reduces_by), std::memory_order_relaxed);
+  software.reduction_scale.store(reduction_cost(datatype, reduces_by), std::memory_order_relaxed);
   if (const char* name = name_of(reduces_by); software_is_recorded() && name != nullptr) {
     record_reduction(TypeName(datatype).text, name, bytes_of(shape, words));
   }

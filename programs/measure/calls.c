@@ -1,6 +1,7 @@
 // Calls MPI in the ways whose costs `dryfly mpi measure` counts: each call at several sizes, a few times each. It prints
-// nothing and checks nothing. 4, 6 or 8 ranks; a small number of repetitions is enough, for instructions are counted
-// and not timed. With the argument `node` only what goes through the memory of a node as well.
+// nothing and checks nothing. 8 ranks; a small number of repetitions is enough, for instructions are counted
+// and not timed. With the argument `node`, on four, only what goes
+// through the memory of a node as well.
 #include "collectives.h"
 #include "data.h"
 #include "memory.h"
@@ -22,8 +23,8 @@ int main(int argc, char** argv) {
   void* attached = malloc(room);
   MPI_Buffer_attach(attached, room);
   const int all = argc < 2 || strcmp(argv[1], "node") != 0;
-  MPI_Comm four;
-  MPI_Comm_split(WORLD, rank_of_me < 4 ? 0 : MPI_UNDEFINED, 0, &four);
+  MPI_Comm six;  // no power of two
+  MPI_Comm_split(WORLD, all && rank_of_me < 6 ? 0 : MPI_UNDEFINED, 0, &six);
   void* base;
   MPI_Win win;
   MPI_Win_allocate(largest, 8, MPI_INFO_NULL, WORLD, &base, &win);
@@ -31,8 +32,9 @@ int main(int argc, char** argv) {
     pairs(sizes[i]);
     collectives(WORLD, sizes[i], 0);
     if (!all) continue;
-    if (four != MPI_COMM_NULL) collectives(four, sizes[i], 1);
+    if (six != MPI_COMM_NULL) collectives(six, sizes[i], 1);
     neighbors(WORLD, sizes[i]);
+    if (i < 3) persistent_collectives(sizes[i] / 8, sizes[i] / 8);
     memory(sizes[i], win);
     if (i >= 2) continue;  // these know no sizes
     communicators();
@@ -44,7 +46,7 @@ int main(int argc, char** argv) {
     reductions();
   }
   MPI_Win_free(&win);
-  if (four != MPI_COMM_NULL) MPI_Comm_free(&four);
+  if (six != MPI_COMM_NULL) MPI_Comm_free(&six);
   MPI_Buffer_detach(&attached, &(int){0});
   MPI_Finalize();
   return 0;

@@ -84,6 +84,21 @@ static void collectives(MPI_Comm comm, int size, int root) {
   nonblocking(comm, doubles, each, root);
 }
 
+static void persistent_collectives(int doubles, int each) {
+  MPI_Request made[4];
+  MPI_Barrier_init(WORLD, MPI_INFO_NULL, &made[0]);
+  MPI_Bcast_init(mine, doubles, MPI_DOUBLE, 0, WORLD, MPI_INFO_NULL, &made[1]);
+  MPI_Allreduce_init(ADD(doubles), WORLD, MPI_INFO_NULL, &made[2]);
+  MPI_Alltoall_init(BLOCKS, WORLD, MPI_INFO_NULL, &made[3]);
+  for (int i = 0; i < 4; ++i) {
+    for (int turn = 0; turn < 2; ++turn) {
+      MPI_Start(&made[i]);
+      MPI_Wait(&made[i], IGNORE);
+    }
+    MPI_Request_free(&made[i]);
+  }
+}
+
 // Of which even a part is too long to be sent at once.
 static void long_collectives(void) {
   const int doubles = 128 * 1024 / 8;

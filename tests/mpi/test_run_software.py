@@ -228,10 +228,14 @@ def test_messages_in_blocks_are_charged_for_their_blocks_and_contiguous_ones_are
         return {row["call"]: row["time_s"] for row in rows}
 
     table = software.read(ROOT / "data" / "mpi" / "software" / f"{select(mpi).name}.toml")
+    prices = software.Prices(instruction_ps=333, data_ps_per_kib=round(1024 / 12e9 * 1e12))
+    costs = struct.unpack_from("=6I", software.encoded(table, prices), 24)
     small, large = packed_s("8"), packed_s("64")
-    # Ten messages of 1,024 blocks, or of 128; an instruction of a loop takes a fifth of 0.333 ns.
-    for call, cost in (("MPI_Send", table.pack), ("MPI_Recv", table.unpack)):
-        assert small[call] - large[call] == pytest.approx(10 * 896 * cost.per_block * 0.333e-9 / 5, rel=0.01)
+    for call, (once, per_block, per_kib) in (("MPI_Send", costs[:3]), ("MPI_Recv", costs[3:])):
+        assert once > 0
+        assert per_block + per_kib > 0
+        assert small[call] == pytest.approx(10 * (once + 1024 * per_block + 8 * per_kib) * 1e-12)
+        assert large[call] == pytest.approx(10 * (once + 128 * per_block + 8 * per_kib) * 1e-12)
     assert packed_s("8", "contiguous") == {}
 
 
@@ -262,16 +266,17 @@ def test_a_reduction_costs_what_its_operation_does_on_its_type_and_a_programs_ow
 
     def charged_s(what: str) -> float:
         run = dryfly("run", *_CHARGED, "--", tmp_path / "reduce.c", what).succeeded()
-        return sum(row["time_s"] for row in run.results["software"]["kinds"] if row["call"] == "MPI_Allreduce")
+        return float(sum(row["time_s"] for row in run.results["software"]["kinds"] if row["call"] == "MPI_Allreduce"))
 
     table = software.read(ROOT / "data" / "mpi" / "software" / "mpich-5.0.2.toml")
-    chars_ps = table.reductions["MPI_SIGNED_CHAR MPI_MAX"] * 0.333e-9 / 5
-    doubles_ps = 1024 / 12e9  # memory: node.local_rate
+    chars_s = table.reductions["MPI_SIGNED_CHAR MPI_MAX"] * 0.333e-9 / 5  # a KiB
+    doubles_s = 1024 / 12e9  # memory: node.local_rate
     doubles, chars, own = charged_s("d"), charged_s("c"), charged_s("o")
-    # Two ranks with 64 KiB: each adds up as many KiB as the program's own function would get.
-    kib = (doubles - own) / doubles_ps
-    assert kib > 32
-    assert chars - own == pytest.approx(kib * chars_ps, rel=0.02)
+    # Each of two ranks adds up half of its 64 KiB. What adds up in all of a reduction's steps is not told from what
+    # does so in some, so that it is not exactly this.
+    kib = (doubles - own) / doubles_s
+    assert 24 < kib < 96
+    assert chars - own == pytest.approx(kib * chars_s, rel=0.02)
 
 
 def test_two_libraries_are_set_beside_each_other_by_what_they_execute(dryfly: Dryfly, tmp_path: Path) -> None:

@@ -78,11 +78,19 @@ def test_what_ranks_get_is_instructions_times_their_time_and_means_for_the_rest(
     assert _entry(encoded, send, "arrived", "call") == (assumed | 175_000, 0)
     assert _entry(encoded, 0, "call", "inject") == (assumed | 162_500, 0)
     reductions = [
-        (datatype.rstrip(b"\0").decode(), operation.rstrip(b"\0").decode(), per_kib)
-        for datatype, operation, per_kib in struct.iter_unpack("=32s16sI", encoded[48 + 3 * _ROW :])
+        (datatype.rstrip(b"\0").decode(), operation.rstrip(b"\0").decode(), scale)
+        for datatype, operation, scale in struct.iter_unpack("=32s16sI", encoded[48 + 3 * _ROW :])
     ]
     # 512 instructions in 51.2 ns are waiting for memory, 4,096 are not.
-    assert reductions == [("MPI_DOUBLE", "MPI_SUM", 85_000), ("MPI_INT8_T", "MPI_MAX", 409_600)]
+    assert reductions == [("MPI_DOUBLE", "MPI_SUM", 1024), ("MPI_INT8_T", "MPI_MAX", round(1024 * 409.6 / 85))]
+
+
+def test_an_interval_that_adds_up_in_some_steps_costs_its_share_of_that() -> None:
+    adds = {("arrived", "receive"): Cost(instructions=0.0, per_kib=256.0, seen=8)}
+    table = replace(TABLE, calls={"MPI_Allreduce": adds, "MPI_Alltoall": adds})
+    encoded = software.encoded(table, software.Prices(instruction_ps=500, data_ps_per_kib=85_000))
+    assert _entry(encoded, 1, "arrived", "receive") == (0, 42_500)  # half of 512
+    assert _entry(encoded, 2, "arrived", "receive") == (0, 85_000)
 
 
 def test_a_call_with_large_counts_costs_what_the_plain_one_does() -> None:

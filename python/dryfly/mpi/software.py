@@ -31,7 +31,9 @@ _SQUARE = 17  # rank::boundary_count
 _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
 _FORMAT = b"dfsoft02"
-_TYPE_NAME, _OPERATION_NAME = 32, 16  # rank::ReductionCost
+SCHEDULE = " (collective)"  # wire::software_schedule_suffix: a call that waits for a nonblocking collective
+_TYPE_NAME, _OPERATION_NAME, _REDUCTION_UNIT = 32, 16, 1024  # rank::ReductionCost
+SUMS = "MPI_DOUBLE MPI_SUM"  # what is counted within MPI calls
 _INJECTED = 192  # nic.inline
 LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
 LOOKS = frozenset({"poll", "counter"})
@@ -251,9 +253,10 @@ class Charges:
 def encoded(table: SoftwareTable, prices: Prices) -> bytes:
     """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. Means are marked."""
     charges = Charges(table)
-    rows = [_row("", charges.others, prices)]
-    rows += [_row(call, intervals, prices) for call, intervals in charges.calls.items()]
-    reductions = [_reduction_row(name, per_kib, prices) for name, per_kib in sorted(table.reductions.items())]
+    sums = table.reductions.get(SUMS, 0.0)
+    rows = [_row("", charges.others, prices, sums)]
+    rows += [_row(call, intervals, prices, sums) for call, intervals in charges.calls.items()]
+    reductions = [_reduction_row(name, per_kib, prices, sums) for name, per_kib in sorted(table.reductions.items())]
     head = struct.pack("=8sQQ", _FORMAT, len(rows), len(reductions))
     packing = _packing_row(table.pack, prices) + _packing_row(table.unpack, prices)
     return head + packing + b"".join(rows) + b"".join(reductions)
@@ -302,13 +305,26 @@ def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[Inter
     return _filled({interval: _mean(costs) for interval, costs in of_interval.items()})
 
 
-def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices) -> bytes:
+def _data_ps_per_kib(call: str, cost: Cost, prices: Prices, sums: float) -> int:
+    """Of intervals that add up in some of a reduction's steps the table has the mean."""
+    if cost.per_kib < LOOP_PER_KIB:
+        return 0
+    if not reduces(call) or sums == 0:
+        return prices.loop_ps_per_kib(cost.per_kib)
+    return round(prices.loop_ps_per_kib(sums) * min(cost.per_kib / sums, 1.0))
+
+
+def reduces(call: str) -> bool:
+    return "reduce" in call.lower() or "scan" in call.lower()
+
+
+def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices, sums: float) -> bytes:
     numbers = [0] * (2 * _SQUARE * _SQUARE)
     for (start, end), cost in intervals.items():
         at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
         ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
         numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
-        numbers[at + 1] = prices.loop_ps_per_kib(cost.per_kib) if cost.per_kib >= LOOP_PER_KIB else 0
+        numbers[at + 1] = _data_ps_per_kib(call, cost, prices, sums)
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)
 
 
@@ -318,7 +334,8 @@ def _packing_row(cost: Packing, prices: Prices) -> bytes:
     return struct.pack("=3I", round(cost.instructions * prices.instruction_ps), per_block_ps, per_kib_ps)
 
 
-def _reduction_row(name: str, per_kib: float, prices: Prices) -> bytes:
+def _reduction_row(name: str, per_kib: float, prices: Prices, sums: float) -> bytes:
     datatype, operation = name.split(" ")
+    scale = round(_REDUCTION_UNIT * prices.loop_ps_per_kib(per_kib) / prices.loop_ps_per_kib(sums))
     sizes = f"={_TYPE_NAME}s{_OPERATION_NAME}sI"
-    return struct.pack(sizes, datatype.encode(), operation.encode(), prices.loop_ps_per_kib(per_kib))
+    return struct.pack(sizes, datatype.encode(), operation.encode(), scale)

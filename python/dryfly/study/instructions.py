@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from statistics import LinearRegression, linear_regression, median
+from statistics import LinearRegression, linear_regression, mean, median
 
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
@@ -24,20 +24,23 @@ from dryfly.mpi.software import (
     BOUNDARIES,
     LOOP_PER_KIB,
     NO_PACKING,
+    SCHEDULE,
     SENDS,
     Cost,
     Interval,
     Packing,
     SoftwareTable,
     build_of,
+    reduces,
 )
 from dryfly.run import runner
 
-NODES = 6  # of a rank each, no power of two; calls.c has four of them for itself too
+NODES = 8  # of a rank each; fewer, and MPICH broadcasts in one way only. calls.c has six of them for itself too
 _COUNTED = "0,2,3"  # of a tree of ranks the root, a leaf, and one between
 _COUNTED_WITHIN = "0,3"  # of two nodes with two ranks each
 _WITHIN = "node"  # folder, and argument of calls.c, of the run in which ranks share the memory of their nodes
 _INTERVAL = struct.Struct("=HBBIQII")  # Interval of preload/clock/software.cpp
+_OF_SCHEDULE = 0x8000  # wire::software_of_schedule
 _PROCESSOR = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "erms", "fsrm")
 _TIMEOUT_S = 3600
 _WIDE_KIB = 4.0  # between smaller messages other things differ
@@ -118,7 +121,10 @@ def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
         architecture=platform.machine(),
         processor=_processor(),
         tool=f"dryfly {version('dryfly')}",
-        calls={call: {interval: cost_of(sizes) for interval, sizes in of.items()} for call, of in counted.items()},
+        calls={
+            call: {interval: cost_of(sizes, means=reduces(call)) for interval, sizes in of.items()}
+            for call, of in counted.items()
+        },
         pack=packing_of(counted, [one for one in in_blocks if one.is_pack]),
         unpack=packing_of(counted, [one for one in in_blocks if not one.is_pack]),
         reductions=_reductions(sorted(folder.glob("reductions-*.txt"))),
@@ -146,10 +152,11 @@ def _read(files: Iterable[Path]) -> tuple[Counted, list[InBlocks]]:
         names = head.decode().split()
         for call, start, end, executed, size, blocks, _ in _INTERVAL.iter_unpack(intervals):
             interval = (BOUNDARIES[start], BOUNDARIES[end])
+            name = names[call & ~_OF_SCHEDULE] + (SCHEDULE if call & _OF_SCHEDULE else "")
             if blocks == 0:
-                counted[names[call]][interval][size].append(executed)
+                counted[name][interval][size].append(executed)
             elif (interval[0] == "arrived") != (interval[1] in SENDS):  # else it would be both
-                one = InBlocks(call=names[call], interval=interval, size=size, blocks=blocks, executed=executed)
+                one = InBlocks(call=name, interval=interval, size=size, blocks=blocks, executed=executed)
                 in_blocks.append(one)
     return counted, in_blocks
 
@@ -194,10 +201,12 @@ def packing_of(counted: Counted, seen: list[InBlocks]) -> Packing:
     )
 
 
-def cost_of(sizes: Sizes) -> Cost:
-    """The median: first calls take detours, which it leaves out. Where the library goes through the data, as where it
+def cost_of(sizes: Sizes, *, means: bool = False) -> Cost:
+    """The median: first calls take detours, which it leaves out; the mean in reductions, which add up in some of their
+    steps and not in others. Where the library goes through the data, as where it
     adds up in a reduction, what is more for each KiB is told apart: the slope of a line through the sizes' medians."""
-    points = sorted((size / 1024, median(executed), len(executed)) for size, executed in sizes.items())
+    middle = mean if means else median
+    points = sorted((size / 1024, middle(executed), len(executed)) for size, executed in sizes.items())
     seen = sum(weight for _, _, weight in points)
     mean_x = sum(x * weight for x, _, weight in points) / seen
     mean_y = sum(y * weight for _, y, weight in points) / seen
