@@ -82,7 +82,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
-  session.channel().found(what_it_is(completion), completion.length);
+  session.channel().found(what_it_is(completion), completion.length, completion.block);
   take_one(queue);
   session.channel().polls().begin_free_polls();
   session.channel().charge(cost_ps);

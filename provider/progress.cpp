@@ -76,6 +76,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
   Completion completion = completion_of(operation, event, error);
   name_source(operation, event, completion);
   completion.tag = event.tag;
+  completion.block = operation.block;
   completion.by_software = (event.flags & wire::event_flag::matched_in_software) != 0;
   completion.buffer = operation.multi_receive ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
   const bool truncated = event.length > event.place_length && (error == 0 || error == FI_ETRUNC);

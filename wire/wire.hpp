@@ -186,6 +186,9 @@ struct SoftwareSpent {
   std::uint64_t bytes;  // of the messages at their ends, or what was copied
   std::uint64_t ps;
 };
+// Of SoftwareSpent::call: it waited for a nonblocking collective, whose schedule is charged apart.
+inline constexpr std::uint16_t software_of_schedule = 0x8000;
+inline constexpr char software_schedule_suffix[] = " (collective)";
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
 

@@ -42,6 +42,7 @@ bool lies_in_node_memory(const void* address) {
 void charge(std::size_t bytes) {
   if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
+  reach_node_memory(bytes);
   const wire::SegmentHeader& header = *dryfly_self.header;
   const std::uint64_t ps = header.copy_ps + bytes * header.copy_ps_per_kib / 1024;
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
