@@ -1,12 +1,15 @@
-// dryfly-count PROGRAM ARGS...: runs a rank and counts the instructions that its MPI library executes, one by one
-// (ptrace). Started by `dryfly mpi measure`; preload/clock/software.cpp says where an MPI call begins and ends.
+// dryfly-count [--ranks=A,B...] PROGRAM ARGS...: runs a rank and counts the instructions that its MPI library executes,
+// one by one (ptrace); with --ranks only in these, and others run as they are. Started by `dryfly mpi measure`;
+// preload/clock/software.cpp says where an MPI call begins and ends.
 //
-// Counted is whatever runs between those two but the program itself and dryfly's own libraries. Through those the rank
-// runs at full speed, with a breakpoint where it will come back. What was counted so far is written into the rank's
-// memory before it gets there.
+// Counted is whatever runs between those two but the program itself and dryfly's own libraries, and what these call.
+// Through those the rank runs at full speed, with a breakpoint where it will come back. What was counted so far is
+// written into the rank's memory before it gets there. Whether code was called or returned to, the instruction tells
+// that went there: what lies on the stack may be anything.
 //
 // Exit status: the program's; 70: it cannot be traced, with the sentence on stderr.
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -142,17 +145,25 @@ class Counter {
     if (event != 0) return 0;  // another exec
     const std::uint64_t at = instruction();
     if (returns_to_ && at == *returns_to_ + 1) {
-      put_word(*returns_to_, replaced_);
       ptrace(PTRACE_POKEUSER, process_, offsetof(user_regs_struct, rip), *returns_to_);
-      returns_to_.reset();
+      was_counted_ = stepping_ && map_.is_counted(*returns_to_);
+      last_ = *returns_to_;
+      forget_return();
       return 0;
     }
-    if ((word_at(at - 1) & 0xff) == breakpoint && read_user(offsetof(user_regs_struct, rax)) == counter_magic) {
+    if (!was_counted_ && (word_at(at - 1) & 0xff) == breakpoint &&
+        read_user(offsetof(user_regs_struct, rax)) == counter_magic) {
       called();
     } else if (stepping_) {
       stepped_to(at);
     }
+    last_ = at;
     return 0;
+  }
+
+  void forget_return() {
+    if (returns_to_) put_word(*returns_to_, replaced_);
+    returns_to_.reset();
   }
 
   void called() {
@@ -160,29 +171,41 @@ class Counter {
     executed_at_ = read_user(offsetof(user_regs_struct, rsi));
     stepping_ = what == CounterCall::begin || what == CounterCall::resume;
     was_counted_ = false;
-    if (what == CounterCall::begin) depth_begins_ = true;
+    if (what == CounterCall::begin || what == CounterCall::end) forget_return();
+    depth_begins_ = what == CounterCall::begin;
     if (what == CounterCall::end) put_word(executed_at_, executed_);
   }
 
   void stepped_to(std::uint64_t at) {
     if (was_counted_) ++executed_;  // the one that was just executed
     const bool counted = map_.is_counted(at);
-    if (counted && !was_counted_ && depth_begins_) {
-      leaves_to_ = word_at(read_user(offsetof(user_regs_struct, rsp)));
+    if (counted != was_counted_) {
+      const bool begins = counted && depth_begins_;
+      if (begins) leaves_to_ = return_address();
       depth_begins_ = false;
+      const bool called = !begins && !is_return(last_);
+      if (!counted) put_word(executed_at_, executed_);
+      if (called) run_to(return_address());
+      if (!counted && !called && at == leaves_to_) stepping_ = false;
+      was_counted_ = counted && !called;
+      return;
     }
-    if (!counted && was_counted_ && at != leaves_to_) enter_ours();
     was_counted_ = counted;
   }
 
-  // The library has called something that is not counted. At its first instruction the return address is on top.
-  void enter_ours() {
-    put_word(executed_at_, executed_);
-    const std::uint64_t back = word_at(read_user(offsetof(user_regs_struct, rsp)));
-    if (!map_.is_counted(back)) return;
-    replaced_ = word_at(back);
-    put_word(back, (replaced_ & ~std::uint64_t{0xff}) | breakpoint);
-    returns_to_ = back;
+  // On top of the stack at the first instruction of what was called.
+  std::uint64_t return_address() const { return word_at(read_user(offsetof(user_regs_struct, rsp))); }
+
+  bool is_return(std::uint64_t address) const {
+    std::uint64_t code = word_at(address);
+    if ((code & 0xff) == 0xf3 || (code & 0xff) == 0xf2) code >>= 8;  // prefixes
+    return (code & 0xff) == 0xc3 || (code & 0xff) == 0xc2;
+  }
+
+  void run_to(std::uint64_t address) {
+    replaced_ = word_at(address);
+    put_word(address, (replaced_ & ~std::uint64_t{0xff}) | breakpoint);
+    returns_to_ = address;
   }
 
   pid_t process_;
@@ -190,6 +213,7 @@ class Counter {
   bool stepping_ = false;
   bool was_counted_ = false;   // the instruction that comes next is the library's
   bool depth_begins_ = false;  // the library has not been entered yet
+  std::uint64_t last_ = 0;     // the instruction that was executed last
   std::uint64_t leaves_to_ = 0;
   std::uint64_t executed_ = 0;
   std::uint64_t executed_at_ = 0;
@@ -197,19 +221,58 @@ class Counter {
   std::optional<std::uint64_t> returns_to_;
 };
 
+// Each step is a switch from the rank to this process and back, which takes half as long on one processor as between
+// two.
+const char* rank_number() {
+  const char* rank = std::getenv("PMI_RANK");
+  return rank != nullptr ? rank : std::getenv("PMIX_RANK");
+}
+
+// Is this rank among them, "0,2,3"?
+bool is_counted(const std::string& ranks) {
+  const char* rank = rank_number();
+  return rank == nullptr || ("," + ranks + ",").find("," + std::string(rank) + ",") != std::string::npos;
+}
+
+// Each step is a switch from the rank to this process and back, which takes half as long on one processor as between
+// two.
+void stay_on_one_processor() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const char* rank = rank_number();
+  int skipped = (rank != nullptr ? std::atoi(rank) : 0) % CPU_COUNT(&allowed);
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed) || skipped-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof one, &one);  // it works without, too
+    return;
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 2) {
-    std::fprintf(stderr, "dryfly-count: accepted is PROGRAM ARGS...\n");
+  const std::string option = "--ranks=";
+  const bool some = count > 1 && std::string(words[1]).starts_with(option);
+  char** program = words + (some ? 2 : 1);
+  if (*program == nullptr) {
+    std::fprintf(stderr, "dryfly-count: accepted is [--ranks=A,B...] PROGRAM ARGS...\n");
     return 2;
   }
+  if (some && !is_counted(words[1] + option.size())) {
+    unsetenv("DRYFLY_SOFTWARE_RECORD");
+    execvp(program[0], program);
+    refuse(program[0]);
+  }
+  stay_on_one_processor();
   const pid_t process = fork();
   if (process < 0) refuse("fork");
   if (process == 0) {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) refuse("ptrace");
-    execvp(words[1], words + 1);
-    refuse(words[1]);
+    execvp(program[0], program);
+    refuse(program[0]);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int status = Counter(process).run();

@@ -1,5 +1,7 @@
 #include "conductor/command_queue.hpp"
 
+#include "conductor/peeks.hpp"
+
 namespace dryfly {
 
 namespace {
@@ -26,6 +28,13 @@ bool goes_out(wire::CommandKind kind) {
 bool CommandQueue::contains(RankId rank, std::uint32_t slot) const {
   const std::deque<std::uint32_t>& queue = queues_[rank.value];
   return std::find(queue.begin(), queue.end(), slot) != queue.end();
+}
+
+bool CommandQueue::holds_only_peeks() const {
+  return std::ranges::all_of(queues_, [this](const std::deque<std::uint32_t>& queue) {
+    return std::ranges::all_of(queue,
+                               [this](std::uint32_t slot) { return Peeks::is_peek(commands_[slot].command.kind); });
+  });
 }
 
 void CommandQueue::schedule_oldest(RankId rank) {

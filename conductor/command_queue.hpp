@@ -22,6 +22,8 @@ class CommandQueue {
 
   bool is_empty(RankId rank) const { return queues_[rank.value].empty(); }
   bool contains(RankId rank, std::uint32_t slot) const;
+  // Of all ranks: there is no command of another kind. Looks at all, so it is not for often.
+  bool holds_only_peeks() const;
   // Behind the rank's others. Whoever puts the first one there also schedules it.
   void push(RankId rank, std::uint32_t slot) { queues_[rank.value].push_back(slot); }
   // Commands of one rank are in the order of their instants, so only the oldest needs a place among the events.

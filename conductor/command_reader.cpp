@@ -42,6 +42,7 @@ std::uint64_t CommandReader::take(Rank& rank, const char* record, std::uint64_t 
     std::memcpy(parts_.commands.attach_inline(open), payload,
                 std::min<std::uint64_t>(open.command.length, wire::inline_bytes_max));
   }
+  parts_.peeks.commanded(open.command.kind);
   const std::uint64_t bytes = open.command.record_bytes;
   if (open.command.kind == CommandKind::open_endpoint) {
     parts_.issuer.open_endpoint(slot);

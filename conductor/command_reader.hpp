@@ -7,6 +7,7 @@
 #include "conductor/command_queue.hpp"
 #include "conductor/endpoints.hpp"
 #include "conductor/open_command.hpp"
+#include "conductor/peeks.hpp"
 #include "conductor/processor_work.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/scrutiny.hpp"
@@ -23,6 +24,7 @@ struct ReaderParts {
   CommandIssuer& issuer;
   ProcessorWork& work;
   TroubleOutlet& trouble;
+  Peeks& peeks;
 };
 
 class CommandReader {

@@ -104,6 +104,7 @@ void Conductor::run() {
     if (progress) {
       watchdog_.note_progress();
       headway_.look(clock_.processed_until(), false);
+      if (!is_served()) watchdog_.check_peeks();
     } else {
       if (!is_served() && !inbox_.has_any() && !has_visit()) {
         if (!watchdog_.all_wait()) {

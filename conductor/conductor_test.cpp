@@ -333,6 +333,44 @@ TEST_CASE("ranks that all wait while nothing is in flight are reported as a dead
   CHECK(said.find("deadlock-rank 1") != std::string::npos);
 }
 
+bool peek_once(rank::Channel& channel) {
+  wire::Command command{};
+  command.kind = wire::CommandKind::tagged_peek;
+  command.flags = wire::command_flag::any_source;
+  command.tag = 7;
+  channel.push(command, nullptr);
+  return next_event(channel) == wire::EventKind::peeked;
+}
+
+TEST_CASE("ranks of which some look for messages again and again while the others wait are reported as a deadlock") {
+  const std::string said = said_of_deadlock([](rank::Channel& channel, std::uint32_t rank) {
+    open_endpoint(channel);
+    dryfly_self.page->call_index.store(1);  // in an MPI call, and the same one all the time
+    while (rank == 0 && peek_once(channel)) {
+    }
+    next_event(channel);
+  });
+  CHECK(said.find("deadlock-rank 0") != std::string::npos);
+  CHECK(said.find("deadlock-rank 1") != std::string::npos);
+}
+
+TEST_CASE("neither a test loop nor calls that end without an event are a deadlock, however many there are") {
+  // More than a standstill has rounds, and than there are peeks between two looks at them.
+  run_ranks(spec_text(), [](rank::Channel& channel, std::uint32_t rank) {
+    open_endpoint(channel);
+    dryfly_self.page->call_index.store(1);
+    for (int call = 0; call < 20'000; ++call) {
+      dryfly_self.page->call_count.fetch_add(1);
+      if (rank == 0 && !peek_once(channel)) return false;
+    }
+    for (int call = 0; call < 10'000; ++call) {
+      dryfly_self.page->call_count.fetch_add(1);
+      channel.polls().idle();
+    }
+    return true;
+  });
+}
+
 TEST_CASE("ranks at different meetings are reported as a deadlock") {
   const std::string said =
       said_of_deadlock([](rank::Channel& channel, std::uint32_t rank) { meet_the_others(channel, rank); });

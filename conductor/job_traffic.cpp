@@ -9,6 +9,12 @@ bool JobTraffic::nothing_under_way() const {
   return storage_->network().under_way() == 0 && nics_.events_pending() == 0 && translator_.events_pending() == 0;
 }
 
+bool JobTraffic::only_peeks_under_way() const {
+  if (!translator_.holds_only_peeks()) return false;
+  if (storage_ == nullptr) return engine_.events_pending() == translator_.events_pending();
+  return storage_->network().under_way() == 0 && nics_.events_pending() == 0;
+}
+
 std::uint64_t JobTraffic::events() const {
   if (storage_ == nullptr) return engine_.events_run();
   return storage_->network().submissions() + nics_.events_scheduled() + translator_.events_scheduled();

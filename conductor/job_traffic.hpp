@@ -22,6 +22,10 @@ class JobTraffic {
       : engine_(engine), nics_(nics), translator_(translator), storage_(storage) {}
 
   bool nothing_under_way() const;
+  // Of what is under way there is nothing but peeks, of which each is a command on its way to its NIC, and nothing that
+  // would end without the ranks' doing. Looks at everything, so it is not for often.
+  bool only_peeks_under_way() const;
+  const Peeks& peeks() const { return translator_.peeks(); }
   // Grows with everything that happens for the job.
   std::uint64_t events() const;
   bool has_company() const { return storage_ != nullptr; }

@@ -121,6 +121,7 @@ void RankHost::receive_failed(const Received& received, int error) {
 
 void RankHost::peeked(const Peeked& peeked) {
   const OpenCommand& peek = answered(peeked.peek);
+  parts_.peeks.answered(peeked.found);
   PendingEvent pending = EventWriter::answer_to(peek, EventKind::peeked);
   if (peeked.found) {
     pending.event.flags |= event_flag::found | flags_of(peeked.envelope);

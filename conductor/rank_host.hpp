@@ -10,6 +10,7 @@
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
+#include "conductor/peeks.hpp"
 #include "conductor/processor_work.hpp"
 #include "conductor/reductions.hpp"
 #include "conductor/tally.hpp"
@@ -29,6 +30,7 @@ struct HostParts {
   EventWriter& events;
   TroubleOutlet& trouble;
   Tally& tally;
+  Peeks& peeks;
 };
 
 class RankHost final : public Host {

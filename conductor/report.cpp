@@ -157,7 +157,10 @@ void write_software(JsonWriter& json, const wire::RankPage& page) {
     const wire::SoftwareSpent& spent = page.software_spent[at];
     if (spent.count == 0) continue;
     json.begin_array();
-    json.value(at != 0 && spent.call < preload::call_name_count ? preload::call_names[spent.call] : "");
+    const std::uint32_t call = spent.call & ~std::uint32_t{wire::software_of_schedule};
+    std::string name = at != 0 && call < preload::call_name_count ? preload::call_names[call] : "";
+    if (call != spent.call) name += wire::software_schedule_suffix;
+    json.value(name);
     json.value(spent.from);
     json.value(spent.to);
     json.value(spent.count);

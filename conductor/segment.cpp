@@ -41,9 +41,13 @@ wire::HostCosts host_costs(const Spec& spec) {
   static_assert(sizeof(wire::HostCosts) == sizeof(CpuCosts));
   const CpuCosts costs = CpuCosts::read(spec);
   return {.send_ps = costs.send.ps,
+          .send_fetched_ps = costs.send_fetched.ps,
           .receive_ps = costs.receive.ps,
           .rma_ps = costs.rma.ps,
+          .rma_fetched_ps = costs.rma_fetched.ps,
           .completion_ps = costs.completion.ps,
+          .sent_ps = costs.sent.ps,
+          .received_ps = costs.received.ps,
           .poll_ps = costs.poll.ps,
           .clock_read_ps = costs.clock_read.ps,
           .match_ps = costs.match.ps,

@@ -26,9 +26,9 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
       reductions_(nics, topology, commands_, events_, tally_, software_step(segment.header().costs, latencies)),
       endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_}, std::move(nic_sockets),
                  segment.header().served != 0),
-      host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_}),
+      host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_}),
       issuer_(engine, nics,
               {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, host_, trouble, tally_}),
-      reader_(segment, topology, {commands_, queue_, endpoints_, issuer_, work_, trouble}) {}
+      reader_(segment, topology, {commands_, queue_, endpoints_, issuer_, work_, trouble, peeks_}) {}
 
 }  // namespace dryfly

@@ -6,7 +6,7 @@
 //   ring
 //
 // Beside these: OpenCommands, which all of them name by slot; Endpoints, MemoryRegions, Payloads, Claims, Reductions
-// and ProcessorWork, each with what it is called after; and Tally, which counts.
+// and ProcessorWork, each with what it is called after; and Tally and Peeks, which count.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
+#include "conductor/peeks.hpp"
 #include "conductor/processor_work.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/rank_host.hpp"
@@ -52,6 +53,8 @@ class Translator final {
   bool has_commands(RankId rank) const { return !queue_.is_empty(rank); }
 
   Tally& tally() { return tally_; }
+  const Peeks& peeks() const { return peeks_; }
+  bool holds_only_peeks() const { return queue_.holds_only_peeks(); }
   // Engine events for commands that there have been, and those that are still to come.
   std::uint64_t events_scheduled() const { return queue_.events_scheduled(); }
   std::uint64_t events_pending() const { return queue_.events_pending(); }
@@ -59,6 +62,7 @@ class Translator final {
  private:
   OpenCommands commands_;
   Tally tally_;
+  Peeks peeks_;
   EventWriter events_;
   CommandQueue queue_;
   Claims claims_;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "preload/mpi/call_names.hpp"
 
@@ -107,7 +108,9 @@ bool Watchdog::check_deadlock() {
   constexpr std::size_t releases_before_report = 16384;
   constexpr std::size_t rounds_least = 32;
   const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / of_.ranks.size());
-  if (of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_) fruitless_rounds_ = 0;
+  const bool moved = of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_ ||
+                     calls_entered() != calls_at_last_round_;
+  if (moved) fruitless_rounds_ = 0;
   if (fruitless_rounds_ == rounds_before_report) {
     report_deadlock();
     return false;
@@ -116,9 +119,55 @@ bool Watchdog::check_deadlock() {
   return let_all_poll_again();
 }
 
+// That a rank is in its call for as long as the last look is seen by the number of calls, a loop of MPI_Iprobe enters
+// one after the other. Where ranks talk through memory, one that looks for messages may carry on with such talk, which
+// nobody sees but by what it copies; so it gets more time.
+void Watchdog::look_at_peeks() {
+  constexpr std::uint64_t peeks_before_report = 8192;
+  constexpr std::uint64_t peeks_of_a_rank = 32;
+  const std::uint64_t more = std::max<std::uint64_t>(peeks_before_report, peeks_of_a_rank * of_.ranks.size());
+  next_look_at_peeks_ = of_.job.peeks().fruitless() + (of_.batons.are_in_use() ? 2 * more : more);
+  const std::uint64_t calls = std::exchange(calls_at_last_look_, calls_entered());
+  const std::uint64_t others = std::exchange(others_at_last_look_, of_.job.peeks().others());
+  const bool still = calls == calls_at_last_look_ && others == others_at_last_look_;
+  if (!still || !of_.clock.runs() || gave_up_ || somebody_decides() || !of_.job.only_peeks_under_way()) return;
+  report_deadlock();
+}
+
+std::uint64_t Watchdog::calls_entered() const {
+  std::uint64_t calls = 0;
+  for (const Rank& rank : of_.ranks) calls += rank.page->call_count.load(std::memory_order_relaxed);
+  return calls;
+}
+
+// Whose process may do anything: it is outside MPI, or another thread of it may be.
+bool Watchdog::somebody_decides() const {
+  return std::ranges::any_of(of_.ranks, [](const Rank& rank) {
+    switch (rank.state) {
+      case RankState::absent:
+      case RankState::starting:
+      case RankState::timed:
+      case RankState::away:
+      case RankState::ended:
+      case RankState::gone:
+        return true;
+      case RankState::running:
+      case RankState::queued:
+      case RankState::polling:
+      case RankState::waiting:
+      case RankState::meeting:
+      case RankState::ending:
+        break;
+    }
+    if (!rank.events.overflow.empty() || !rank.events.copy_waiters.empty()) return true;
+    return rank.page->call_index.load(std::memory_order_relaxed) == 0 || rank.page->times.several_threads != 0;
+  });
+}
+
 bool Watchdog::let_all_poll_again() {
   events_at_last_round_ = of_.job.events();
   writes_at_last_round_ = of_.batons.writes();
+  calls_at_last_round_ = calls_entered();
   ++standstills_;
   if (of_.batons.are_in_use()) {
     of_.batons.let_all_look();

@@ -36,6 +36,12 @@ class Watchdog {
   bool all_wait() const;
   // They do, and nothing has come from a rank. True: some may go on at once.
   bool check_deadlock();
+  // To be asked often. A job in which ranks look for messages again and again never comes to rest: when for long
+  // nothing else has happened, nobody has left the MPI call that it is in, and nothing is under way, that is a deadlock
+  // too.
+  void check_peeks() {
+    if (of_.job.peeks().fruitless() >= next_look_at_peeks_) look_at_peeks();
+  }
   // Nothing moves: somebody's process has to, or all wait for events. Whoever waits for a turn or an instant gets on
   // by what the conductor does alone; should only such ranks be left and stand still, that is reported as a deadlock.
   void check_that_somebody_can_go_on();
@@ -54,6 +60,9 @@ class Watchdog {
     bool named = false;
   };
 
+  void look_at_peeks();
+  std::uint64_t calls_entered() const;
+  bool somebody_decides() const;
   bool let_all_poll_again();
   void report_deadlock();
   void check_stall(Rank& rank);
@@ -62,7 +71,11 @@ class Watchdog {
   bool gave_up_ = false;
   std::uint64_t events_at_last_round_ = 0;
   std::uint64_t writes_at_last_round_ = 0;
+  std::uint64_t calls_at_last_round_ = 0;
   std::uint32_t fruitless_rounds_ = 0;
+  std::uint64_t next_look_at_peeks_ = 0;  // when so many have found nothing
+  std::uint64_t calls_at_last_look_ = 0;
+  std::uint64_t others_at_last_look_ = 0;
   // Wall time in which the conductor could look. One that was stopped or starved for a while, with the ranks or without
   // them, has learnt nothing of them in that while.
   WallClock::duration watched_{};

@@ -169,7 +169,9 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   operation->length = bytes;
   command.buffer = reinterpret_cast<std::uint64_t>(call.result);
   constexpr bool stable = false;
-  return push_transfer(session, *operation, command, payload, length, stable, session.channel().costs().rma_ps);
+  const wire::HostCosts& costs = session.channel().costs();
+  return push_transfer(session, *operation, command, payload, length, stable,
+                       fetches ? costs.rma_fetched_ps : costs.rma_ps);
 }
 
 // The vector forms: one element list each.

@@ -27,7 +27,9 @@ std::uint64_t read(fid_cntr* fid) {
   const bool reported = progress(session);
   session.state().news.seen(counter.outlet, 0);
   const bool polls = counter.value == counter.last_read && counter.outstanding != 0;
-  if (polls && !session.channel().polls().take_free_poll()) empty_poll(session, reported);
+  if (polls && !session.channel().polls().take_free_poll() && empty_poll(session, reported)) {
+    take_all_visible(session);
+  }
   session.state().news.seen(counter.outlet, 0);
   if (counter.value != counter.last_read) session.channel().polls().begin_free_polls();
   counter.last_read = counter.value;
@@ -38,8 +40,7 @@ std::uint64_t read_errors(fid_cntr* fid) {
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.errors;
-  session.channel().polls().settle();
-  progress(session);
+  take_all_visible(session);
   session.state().news.seen(counter.outlet, 0);
   return counter.errors;
 }

@@ -51,6 +51,17 @@ rank::Boundary what_it_is(const Completion& completion) {
   return (completion.flags & FI_SEND) != 0 ? rank::Boundary::sent : rank::Boundary::done;
 }
 
+std::uint64_t cost_of(const Completion& completion, const wire::HostCosts& costs) {
+  switch (what_it_is(completion)) {
+    case rank::Boundary::arrived:
+      return costs.received_ps + (completion.by_software ? costs.match_ps : 0);
+    case rank::Boundary::sent:
+      return costs.sent_ps;
+    default:
+      return costs.completion_ps;
+  }
+}
+
 // At most one entry a call, however many the caller has room for: how many are here already depends on how far the
 // simulator happens to be, and the caller would act on several before it pays for the next.
 // Entries in front of an error come first; the error then has to be fetched with fi_cq_readerr.
@@ -65,17 +76,16 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
     return -FI_EAGAIN;
   }
   if (count == 0) return 0;
-  const bool by_software = completion.by_software;
+  const std::uint64_t cost_ps = cost_of(completion, session.channel().costs());
   write_entry(completion, queue.format, static_cast<char*>(buffer));
   if (sources != nullptr) {
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
-  session.channel().found(what_it_is(completion), completion.length);
+  session.channel().found(what_it_is(completion), completion.length, completion.block);
   take_one(queue);
   session.channel().polls().begin_free_polls();
-  const wire::HostCosts& costs = session.channel().costs();
-  session.channel().charge(costs.completion_ps + (by_software ? costs.match_ps : 0));
+  session.channel().charge(cost_ps);
   return 1;
 }
 
@@ -89,7 +99,8 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
     return -FI_EAGAIN;
   }
   session.channel().polls().begin_free_polls();
-  session.channel().charge(session.channel().costs().completion_ps);
+  session.channel().charge(completion.arrived != 0 ? session.channel().costs().received_ps
+                                                   : cost_of(completion, session.channel().costs()));
   if (completion.arrived != 0) {
     peer::meet(session, completion);
   } else {
@@ -106,8 +117,7 @@ ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sourc
   if (queue.one != &queue) return -FI_EAGAIN;
   session.channel().boundary(rank::Boundary::poll, 0);
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
-  const bool reported = progress(session);
-  if (queue.size() == 0) empty_poll(session, reported);
+  look(session, [&] { return queue.size() != 0; });
   if (queue.owner != nullptr) return pass_on_one(session, queue);
   return take(session, queue, buffer, count, sources);
 }

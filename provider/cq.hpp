@@ -33,6 +33,7 @@ struct Completion {
   int provider_error;           // of an error entry; 0: the same number
   std::uint64_t missing_bytes;  // truncated
   OperationId arrived;          // a message whose arrival this is (provider/peer.hpp); 0: a completion
+  std::uint32_t block;          // of a receive's buffer: rank::Software::found_block
   bool by_software;             // its message was matched by software, which whoever takes it has to pay for
   bool is_work;                 // no completion, but work that the NIC asks for (see work.hpp)
 };

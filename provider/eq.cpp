@@ -71,8 +71,7 @@ ssize_t read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length
   if (queue.users == 0 || !session) return take(queue, event, buffer, length, flags);
   // Reports of end-points come in here.
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
-  const bool reported = progress(session);
-  if (queue.first == nullptr) empty_poll(session, reported);
+  look(session, [&] { return queue.first != nullptr; });
   const ssize_t got = take(queue, event, buffer, length, flags);
   if (got > 0) session.channel().charge(session.channel().costs().completion_ps);
   return got;

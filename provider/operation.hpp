@@ -37,6 +37,7 @@ struct Operation {
   std::uint64_t length;
   peer::Entry* entry;    // receive, claim: its receive in the owner's queue
   std::uint32_t source;  // claim
+  std::uint32_t block;   // receive: rank::Software::found_block
 };
 
 class Operations {

@@ -76,6 +76,7 @@ void received(Process& state, Operation& operation, const Event& event, int erro
   Completion completion = completion_of(operation, event, error);
   name_source(operation, event, completion);
   completion.tag = event.tag;
+  completion.block = operation.block;
   completion.by_software = (event.flags & wire::event_flag::matched_in_software) != 0;
   completion.buffer = operation.multi_receive ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
   const bool truncated = event.length > event.place_length && (error == 0 || error == FI_ETRUNC);
@@ -234,15 +235,22 @@ bool progress(const Session& session) {
   return reported;
 }
 
-void empty_poll(const Session& session, bool reported) {
+void take_all_visible(const Session& session) {
+  session.channel().polls().settle();
+  progress(session);
+}
+
+bool empty_poll(const Session& session, bool reported) {
   rank::Channel& channel = session.channel();
-  if (channel.polls().must_not_wait()) {
-    // What the program is told now must not depend on how far the simulator happens to be.
+  const bool waits = !channel.polls().must_not_wait();
+  if (!waits) {
     channel.polls().settle();
-    if (progress(session)) return;
+    if (progress(session)) return false;
   }
-  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return;
-  if (channel.polls().idle()) progress(session);
+  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return waits;
+  if (!channel.polls().idle()) return false;
+  progress(session);
+  return true;
 }
 
 }  // namespace dryfly::provider

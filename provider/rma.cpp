@@ -80,7 +80,9 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
     operation->buffer = call.buffer;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   }
-  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, channel.costs().rma_ps);
+  const bool fetched = call.is_read || call.length > channel.header().inline_max;
+  const std::uint64_t cost_ps = fetched ? channel.costs().rma_fetched_ps : channel.costs().rma_ps;
+  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);
 }
 
 ssize_t access(fid_ep* fid, bool is_read, void* buffer, std::size_t length, fi_addr_t target, std::uint64_t offset,

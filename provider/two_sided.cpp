@@ -56,7 +56,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
   channel.push(command, nullptr);
 }
 
-ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
+ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call, std::uint32_t block) {
   auto command = endpoint.command(call.tagged ? CommandKind::tagged_receive : CommandKind::receive);
   if (const ssize_t error = fill_match(endpoint, call, command); error != 0) return error;
   const bool multi_receive = !call.tagged && (call.flags & FI_MULTI_RECV) != 0;
@@ -66,6 +66,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
   operation->multi_receive = multi_receive;
   operation->buffer = call.buffer;
   operation->length = call.length;
+  if (!multi_receive) operation->block = block;
   if (multi_receive) {
     command.flags |= command_flag::multi_receive;
     command.min_free = endpoint.min_multi_receive;
@@ -93,7 +94,7 @@ ssize_t peek(const Session& session, Endpoint& endpoint, const ReceiveCall& call
 }
 
 // The context says which claim. A discard takes the message into a buffer of no bytes.
-ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCall& call) {
+ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCall& call, std::uint32_t block) {
   Operations& operations = session.state().operations;
   Operation* claim = operations.find_by_context(endpoint, OperationKind::claim, call.context);
   if (claim == nullptr) return -FI_EINVAL;
@@ -105,6 +106,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
   operations.remove(*claim);
   operation->discards = (call.flags & FI_DISCARD) != 0;
   if (!operation->discards) {
+    operation->block = block;
     operation->buffer = call.buffer;
     operation->length = call.length;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
@@ -152,14 +154,16 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
-  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, channel.costs().send_ps);
+  const bool fetched = call.length > channel.header().inline_max;
+  const std::uint64_t cost_ps = fetched ? channel.costs().send_fetched_ps : channel.costs().send_ps;
+  return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);
 }
 
 ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
   const bool peeks = (call.flags & FI_PEEK) != 0;
-  session.channel().boundary(peeks ? rank::Boundary::peek : rank::Boundary::receive, 0);
+  const std::uint32_t block = session.channel().boundary(peeks ? rank::Boundary::peek : rank::Boundary::receive, 0);
   if ((call.flags & ~known_receive_flags) != 0) return bad_flags("receive", call.flags & ~known_receive_flags);
   if ((call.tag & ~tag_mask & ~call.ignore) != 0) return -FI_EINVAL;
   const bool claims = (call.flags & FI_CLAIM) != 0;
@@ -168,9 +172,9 @@ ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
     if (claims && discards) return bad_flags("FI_PEEK", FI_CLAIM | FI_DISCARD);
     return peek(session, endpoint, call);
   }
-  if (claims) return take_claimed(session, endpoint, call);
+  if (claims) return take_claimed(session, endpoint, call, block);
   if (discards) return bad_flags("FI_DISCARD alone", FI_DISCARD);
-  return post(session, endpoint, call);
+  return post(session, endpoint, call, block);
 }
 
 }  // namespace dryfly::provider

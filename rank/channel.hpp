@@ -43,16 +43,20 @@ class Channel {
   void charge(std::uint64_t ps) { self_->set_clock(self_->now() + self_->duration_ps(ps)); }
 
   // The rank has come to a boundary (rank/software.hpp), which charges what the MPI library did since the last one.
-  void boundary(Boundary at, std::uint64_t bytes) {
-    if (!self_->software.is_charged()) return;
+  // Software::block of the buffer that the MPI call names.
+  std::uint32_t boundary(Boundary at, std::uint64_t bytes) {
+    if (!self_->software.is_charged()) return 0;
     const std::uint64_t ps = self_->software.reach(at, bytes, self_->mode() != CallMode::testing);
     if (ps != 0) charge(ps);
     self_->software.leave(at, bytes);
+    return self_->software.block.load(std::memory_order_relaxed);
   }
   // What a poll has found, for the interval that begins with it.
-  void found(Boundary what, std::uint64_t bytes) {
+  // `block`: as Software::found_block.
+  void found(Boundary what, std::uint64_t bytes, std::uint32_t block) {
     if (!self_->software.is_charged()) return;
     self_->software.leave(what, bytes);
+    if (block != 0) self_->software.found_block.store(block, std::memory_order_relaxed);
     if (const auto tell = self_->software.found_something.load(std::memory_order_relaxed); tell != nullptr) tell();
   }
 

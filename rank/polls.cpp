@@ -16,6 +16,8 @@ using namespace wire;
 // Free polls before each event in a blocking call. A lock of a window of one's own takes two of them, in which the
 // library talks to itself.
 constexpr std::uint32_t free_before_event = 8;
+// A library that copied at each poll, whether or not it has work, would never come to wait.
+constexpr std::uint32_t copying_max = 1U << 16;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
@@ -36,7 +38,13 @@ std::uint32_t at_most(std::uint32_t count, std::uint32_t most) { return count < 
 bool Polls::take_free_poll() {
   const CallMode mode = self_->mode();
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
-  if (!blocking || free_ >= free_before_event) return false;
+  if (!blocking) return false;
+  const std::uint32_t copies = self_->copies.load(std::memory_order_relaxed);
+  if (std::exchange(copies_seen_, copies) != copies && copying_ < copying_max) {
+    ++copying_;
+    free_ = 0;
+  }
+  if (free_ >= free_before_event) return false;
   ++free_;
   return true;
 }
@@ -73,7 +81,8 @@ void Polls::settle() {
   baton_.renew();  // with it, a rank must not wait for instants that its node has not reached
   // Events come in the order of their instants, so a later one at the head proves that nothing more is visible yet.
   // Changes of memory are no events, so there it proves nothing.
-  const bool proven = events_.oldest() != nullptr && !self_->watches();
+  const Event* head = events_.oldest();
+  const bool proven = head != nullptr && head->at_ps > self_->now() && !self_->watches();
   if (page_->horizon_ps.load(std::memory_order_acquire) >= self_->now() || proven) return;
   // Several threads renew no baton, so what this one has may be for an instant long ago, and the node waits for it.
   if (baton_.is_used() && self_->has_threads()) baton_.give_back();

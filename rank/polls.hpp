@@ -28,10 +28,11 @@ class Polls {
 
   // In a blocking MPI call each event, and each wait, is preceded by a few polls that find nothing and cost nothing:
   // the library does work of its own in between (schedules of nonblocking collectives, messages to itself), and that
-  // must not depend on whether the simulator happens to be ahead. True: this poll is one of them.
+  // must not depend on whether the simulator happens to be ahead. As long as it copies in between, it is at such work:
+  // MPICH moves a large accumulate to itself through cells, one a poll. True: this poll is one of them.
   bool take_free_poll();
   // The library has taken an event, or has acted: it gets its free polls again.
-  void begin_free_polls() { free_ = 0; }
+  void begin_free_polls() { free_ = copying_ = 0; }
   // A poll has found nothing in the ring. Comes back when it is certain that nothing is visible at this instant, which
   // costs one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if
   // an event is now visible.
@@ -77,8 +78,10 @@ class Polls {
   Gate& gate_;
   Baton& baton_;
   std::uint64_t calls_seen_ = 0;  // of all threads, when one of several last waited
-  std::uint32_t free_ = 0;        // free polls taken since the last event or command
-  std::uint32_t empty_ = 0;       // polls in a row, without an event or a command between
+  std::uint32_t free_ = 0;        // free polls taken since the last event, command or copy
+  std::uint32_t copies_seen_ = 0;
+  std::uint32_t copying_ = 0;  // times that it got its free polls again for a copy, since the last event or command
+  std::uint32_t empty_ = 0;    // polls in a row, without an event or a command between
   bool crowded_ = false;
 };
 

@@ -29,6 +29,7 @@ struct Self {
   std::atomic<std::uint32_t> thread_multiple;
   std::atomic<std::uint64_t> waited_ps;  // total by which waiting has moved the clock, for the interposer's split
   std::atomic<std::uint32_t> has_acted;  // since the last wait: sent, or copied to or from memory that the node shares
+  std::atomic<std::uint32_t> copies;     // that the MPI library has made, as far as the preload sees them
   // Filled in by the provider on attach; null before.
   wire::RankPage* page;
   const wire::SegmentHeader* header;

@@ -32,12 +32,14 @@ enum class Boundary : std::uint8_t {
   arrived,  // a poll has found a message
   done,     // a poll has found something else
   counter,  // a look at a counter
+  memory,   // a copy to or from memory that ranks of a node share
 };
-inline constexpr const char* boundary_names[] = {"call",    "inject", "send_short", "send_eager", "send_long",
-                                                 "receive", "peek",   "write",      "read",       "atomic",
-                                                 "poll",    "sent",   "arrived",    "done",       "counter"};
+inline constexpr const char* boundary_names[] = {
+    "call", "inject", "send_short", "send_eager", "send_long", "receive", "peek",    "write",
+    "read", "atomic", "poll",       "sent",       "arrived",   "done",    "counter", "memory"};
 
 constexpr bool is_look(Boundary at) { return at == Boundary::poll || at == Boundary::counter; }
+constexpr bool is_send(Boundary at) { return at >= Boundary::inject && at <= Boundary::send_long; }
 
 // Of one interval. The second part counts for the bytes of the message at one of its two boundaries.
 struct SoftwareCost {
@@ -45,6 +47,28 @@ struct SoftwareCost {
   std::uint32_t ps_per_kib;
 };
 inline constexpr std::uint32_t cost_is_assumed = std::uint32_t{1} << 31;
+
+// Of putting a message together from blocks of memory, or of taking it apart: once, for each block, and for its bytes.
+struct PackingCost {
+  std::uint32_t ps;
+  std::uint32_t ps_per_block;
+  std::uint32_t ps_per_kib;
+  // `block`: the mean length of one.
+  std::uint64_t of(std::uint64_t bytes, std::uint32_t block) const {
+    return ps + (bytes + block - 1) / block * ps_per_block + bytes * ps_per_kib / 1024;
+  }
+};
+
+// Of an MPI operation on elements of an MPI type, by their names: what it takes for the same bytes as a sum of doubles,
+// of which the table was counted, in units of reduction_unit.
+struct ReductionCost {
+  char type[32];
+  char operation[16];
+  std::uint32_t scale;
+};
+inline constexpr std::uint32_t reduction_unit = 1024;
+// In the place of a scale: a function of the program does it.
+inline constexpr std::uint32_t programs_reduction = UINT32_MAX;
 
 struct SoftwareRow {
   char call[48];                                       // "MPI_Send"; of the first row empty: for calls without a row
@@ -55,9 +79,12 @@ struct SoftwareRow {
 struct SoftwareTable {
   char format[8];
   std::uint64_t row_count;
+  std::uint64_t reduction_count;  // behind the rows
+  PackingCost pack;
+  PackingCost unpack;
   SoftwareRow rows[1];
 };
-inline constexpr char software_table_format[8] = {'d', 'f', 's', 'o', 'f', 't', '0', '1'};
+inline constexpr char software_table_format[8] = {'d', 'f', 's', 'o', 'f', 't', '0', '2'};
 
 // How the rank tells the process that counts its instructions (app/count_main.cpp): by a trap, with the magic number in
 // rax, one of these in rdi and the address of Software::executed in rsi.
@@ -76,6 +103,11 @@ struct Software {
   std::atomic<std::uint64_t> charged_ps;
   std::atomic<std::uint64_t> assumed_ps;  // of that
   std::atomic<SoftwareAccount*> account;  // of the outermost MPI call, where what it costs is told apart by kind
+  PackingCost pack;
+  PackingCost unpack;
+  std::atomic<std::uint32_t> block;        // mean bytes of a block of the call's buffer; 0: that is contiguous
+  std::atomic<std::uint32_t> found_block;  // the same of the message that a poll has found
+  std::atomic<std::uint32_t> reduction_scale;  // ReductionCost::scale of the call's operation; 0: as it was counted
   // Null but under `dryfly mpi measure`: instructions of the library so far, by the process that counts them
   // (app/count_main.cpp); what is to be told of each interval; and what, when a poll has found something.
   std::atomic<std::uint64_t> executed;
@@ -94,19 +126,47 @@ struct Software {
     if (const auto tell = interval.load(std::memory_order_relaxed); tell != nullptr) tell(last, to, most);
     if (waits && is_look(last) && is_look(to)) return 0;
     const SoftwareCost& cost = at->costs[static_cast<std::uint32_t>(last)][static_cast<std::uint32_t>(to)];
-    const std::uint64_t ps = (cost.ps & ~cost_is_assumed) + most * cost.ps_per_kib / 1024;
+    std::uint64_t ps = cost.ps & ~cost_is_assumed;
+    if (cost.ps_per_kib != 0) ps += scaled(most * cost.ps_per_kib / 1024);
     charged_ps.fetch_add(ps, std::memory_order_relaxed);
     if ((cost.ps & cost_is_assumed) != 0) assumed_ps.fetch_add(ps, std::memory_order_relaxed);
     if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
       of->add(static_cast<std::uint8_t>(last), static_cast<std::uint8_t>(to), most, ps);
     }
-    return ps;
+    return is_in_blocks() ? ps + charge_packing(to, bytes, last_bytes) : ps;
+  }
+
+  bool is_in_blocks() const {
+    return (block.load(std::memory_order_relaxed) | found_block.load(std::memory_order_relaxed)) != 0;
   }
 
   // It goes on from here.
   void leave(Boundary at, std::uint64_t bytes) {
     from.store(static_cast<std::uint32_t>(at), std::memory_order_relaxed);
     from_bytes.store(bytes, std::memory_order_relaxed);
+    found_block.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::uint64_t scaled(std::uint64_t data_ps) const {
+    const std::uint32_t scale = reduction_scale.load(std::memory_order_relaxed);
+    if (scale == 0) return data_ps;
+    return scale == programs_reduction ? 0 : data_ps * scale / reduction_unit;
+  }
+
+  // What is sent is packed before, and what has been found is unpacked after it.
+  std::uint64_t charge_packing(Boundary to, std::uint64_t bytes, std::uint64_t found_bytes) {
+    const std::uint32_t sends = is_send(to) ? block.load(std::memory_order_relaxed) : 0;
+    const std::uint32_t found = found_block.load(std::memory_order_relaxed);
+    std::uint64_t ps = 0;
+    if (sends != 0) ps += pack.of(bytes, sends);
+    if (found != 0) ps += unpack.of(found_bytes, found);
+    if (ps == 0) return 0;
+    charged_ps.fetch_add(ps, std::memory_order_relaxed);
+    if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
+      of->add(copied, packed, (sends != 0 ? bytes : 0) + (found != 0 ? found_bytes : 0), ps);
+    }
+    return ps;
   }
 };
 

@@ -11,9 +11,11 @@
 
 namespace dryfly::rank {
 
-inline constexpr std::uint32_t boundary_count = 16;
+inline constexpr std::uint32_t boundary_count = 17;
 // In the place of both boundaries: what the library has copied.
 inline constexpr std::uint8_t copied = boundary_count - 1;
+// In the place of the second one: what it has put together from blocks, or taken apart.
+inline constexpr std::uint8_t packed = 0;
 
 struct SoftwareAccount {
   std::uint16_t places[boundary_count][boundary_count];  // in RankPage::software_spent; 0: no such interval yet

@@ -55,6 +55,59 @@ TEST_CASE("the message is the longer one of those at the two boundaries, and wha
   CHECK(software.assumed_ps == software.charged_ps);
 }
 
+TEST_CASE("a reduction's data take what its operation takes on its type, and a function of the program's is its own") {
+  SoftwareRow row{};
+  set(row, Boundary::arrived, Boundary::call, {100, 1024});
+  set(row, Boundary::arrived, Boundary::poll, {100, 0});
+  Software software{};
+  software.row = &row;
+  const auto arrive = [&software](Boundary to) {
+    software.leave(Boundary::arrived, 2048);
+    return software.reach(to, 0, true);
+  };
+  CHECK(arrive(Boundary::call) == 100 + 2 * 1024);
+  software.reduction_scale = 3 * reduction_unit;
+  CHECK(arrive(Boundary::call) == 100 + 3 * 2 * 1024);
+  CHECK(arrive(Boundary::poll) == 100);  // nothing is gone through there
+  software.reduction_scale = programs_reduction;
+  CHECK(arrive(Boundary::call) == 100);
+}
+
+TEST_CASE("blocks are packed before they are sent, and unpacked once their message is found") {
+  auto page = std::make_unique<wire::RankPage>();
+  auto account = std::make_unique<SoftwareAccount>();
+  account->page = page.get();
+  SoftwareRow row{};
+  set(row, Boundary::call, Boundary::send_eager, {100, 0});
+  set(row, Boundary::arrived, Boundary::call, {50, 0});
+  Software software{};
+  software.row = &row;
+  software.account = account.get();
+  software.pack = {1000, 10, 2048};
+  software.unpack = {500, 20, 0};
+  software.block = 8;
+  software.leave(Boundary::call, 0);
+  // 1,024 B are 128 blocks of 8 B.
+  CHECK(software.reach(Boundary::send_eager, 1024, true) == 100 + 1000 + 128 * 10 + 2048);
+  software.leave(Boundary::send_eager, 1024);
+  CHECK(software.reach(Boundary::call, 0, true) == 0);
+
+  software.block = 0;  // another call, which finds the message for a receive of blocks of 16 B
+  software.leave(Boundary::arrived, 1000);
+  software.found_block = 16;
+  CHECK(software.reach(Boundary::call, 0, true) == 50 + 500 + 63 * 20);
+  software.leave(Boundary::arrived, 1000);
+  CHECK(software.reach(Boundary::call, 0, true) == 50);
+  CHECK(software.charged_ps == 100 + 4328 + 50 + 1760 + 50);
+
+  CHECK(page->software_kinds == 4);
+  const wire::SoftwareSpent& spent = page->software_spent[2];
+  CHECK(spent.from == copied);
+  CHECK(spent.to == packed);
+  CHECK(spent.bytes == 1024 + 1000);
+  CHECK(spent.ps == 4328 + 1760);
+}
+
 TEST_CASE("what an interval costs is accounted for by its call and kind, and kinds without room go to the first") {
   auto page = std::make_unique<wire::RankPage>();
   auto account = std::make_unique<SoftwareAccount>();

@@ -32,14 +32,18 @@ inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
 struct HostCosts {
-  std::uint64_t send_ps = 0;        // one send call
-  std::uint64_t receive_ps = 0;     // one receive posted
-  std::uint64_t rma_ps = 0;         // one RMA or atomic call
-  std::uint64_t completion_ps = 0;  // one completion read
-  std::uint64_t poll_ps = 0;        // one poll that finds nothing
-  std::uint64_t clock_read_ps = 0;  // one reading of a clock by the program
-  std::uint64_t match_ps = 0;       // one message matched, or one header taken over, by software
-  std::uint64_t wake_ps = 0;        // more for what the rank has waited for
+  std::uint64_t send_ps = 0;          // one send call, of a payload inside its command
+  std::uint64_t send_fetched_ps = 0;  // of one that the NIC fetches
+  std::uint64_t receive_ps = 0;       // one receive posted
+  std::uint64_t rma_ps = 0;           // one write or atomic, of a payload inside its command
+  std::uint64_t rma_fetched_ps = 0;   // one whose payload the NIC fetches, or which brings something back
+  std::uint64_t completion_ps = 0;    // one completion read, but of these two
+  std::uint64_t sent_ps = 0;          // that of a send
+  std::uint64_t received_ps = 0;      // that of a message received
+  std::uint64_t poll_ps = 0;          // one poll that finds nothing
+  std::uint64_t clock_read_ps = 0;    // one reading of a clock by the program
+  std::uint64_t match_ps = 0;         // one message matched, or one header taken over, by software
+  std::uint64_t wake_ps = 0;          // more for what the rank has waited for
 };
 
 enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2, model = 3 };
@@ -158,6 +162,9 @@ struct SoftwareSpent {
   std::uint64_t bytes;  // of the messages at their ends, or what was copied
   std::uint64_t ps;
 };
+// Of SoftwareSpent::call: it waited for a nonblocking collective, whose schedule is charged apart.
+inline constexpr std::uint16_t software_of_schedule = 0x8000;
+inline constexpr char software_schedule_suffix[] = " (collective)";
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
 

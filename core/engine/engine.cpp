@@ -33,6 +33,7 @@ struct Later {
 class Heap {
  public:
   bool empty() const { return events_.empty(); }
+  std::size_t size() const { return events_.size(); }
   const Event& top() const { return events_.front(); }
   void push(Event event) {
     events_.push_back(event);
@@ -193,6 +194,14 @@ struct Engine::Queue {
   // The next occupied slot's place in the wheel, or slot_count. The wheel never holds the slot under way itself.
   std::uint64_t next_place() const { return occupancy.first_from((slot_under_way + 1) & slot_mask); }
 
+  std::uint64_t count() {
+    std::uint64_t found = under_way.size() - cursor + early.size() + far.size();
+    for (std::uint64_t place = 0; place < slot_count; ++place) {
+      if (slots[place].chunk != no_chunk) each(place, [&](const Event&) { ++found; });
+    }
+    return found;
+  }
+
   std::uint64_t earliest_at(std::uint64_t place) {
     std::uint64_t earliest = never.ps;
     each(place, [&](const Event& event) { earliest = std::min(earliest, event.at_ps); });
@@ -322,6 +331,8 @@ void Engine::fetch_ahead() const {
     if (place < events.size()) prefetch(place, stage);
   }
 }
+
+std::uint64_t Engine::events_pending() const { return queue_->count(); }
 
 void Engine::lower_limit(Instant limit) { limit_ = std::min(limit_, limit); }
 

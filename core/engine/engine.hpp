@@ -68,6 +68,8 @@ class Engine {
   // The instant of the earliest pending event, or `never`.
   Instant next();
   std::uint64_t events_run() const { return events_run_; }
+  // How many have still to be run. Counts them, so it is not for often.
+  std::uint64_t events_pending() const;
 
  private:
   void fetch_ahead() const;

@@ -119,13 +119,18 @@ TEST_CASE("hours ahead is in order, and looking there does not disturb what is s
   engine.schedule(Instant{3 * hour_ps}, 1);
   engine.schedule(Instant{hour_ps}, 2);
   CHECK(engine.next() == Instant{hour_ps});
+  CHECK(engine.events_pending() == 2);
   engine.run(Instant{hour_ps - 1});
   CHECK(recorder.ran.empty());
   engine.schedule(Instant{50}, 3);
   engine.run(Instant{hour_ps + 1});
   engine.schedule(Instant{2 * hour_ps}, 4);
+  engine.schedule(Instant{engine.now().ps + 100'000}, 5);  // on the wheel
+  CHECK(engine.events_pending() == 3);
   engine.run(never);
-  CHECK(recorder.ran == std::vector<Order>{{50, 3}, {hour_ps, 2}, {2 * hour_ps, 4}, {3 * hour_ps, 1}});
+  CHECK(engine.events_pending() == 0);
+  CHECK(recorder.ran ==
+        std::vector<Order>{{50, 3}, {hour_ps, 2}, {hour_ps + 100'000, 5}, {2 * hour_ps, 4}, {3 * hour_ps, 1}});
 }
 
 TEST_CASE("two engines in one process do not know of each other") {

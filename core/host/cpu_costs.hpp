@@ -12,21 +12,32 @@
 namespace dryfly {
 
 struct CpuCosts {
-  Duration send;        // one send call
-  Duration receive;     // one receive posted
-  Duration rma;         // one RMA or atomic call
-  Duration completion;  // seeing that one is there, or that a payload has left
-  Duration poll;        // one poll that finds nothing
-  Duration clock_read;  // one reading of a clock by the program
-  Duration match;       // one message matched, or one header taken over, by software
-  Duration wake;        // more for the first of what a waiting CPU sees
+  Duration send;          // one send call, of a payload inside its command
+  Duration send_fetched;  // of one that the NIC fetches
+  Duration receive;       // one receive posted
+  Duration rma;           // one write or atomic, of a payload inside its command
+  Duration rma_fetched;   // one whose payload the NIC fetches, or which brings something back
+  Duration completion;    // seeing that something else is complete than
+  Duration sent;          // a send, or
+  Duration received;      // a message
+  Duration poll;          // one poll that finds nothing
+  Duration clock_read;    // one reading of a clock by the program
+  Duration match;         // one message matched, or one header taken over, by software
+  Duration wake;          // more for the first of what a waiting CPU sees
 
   static CpuCosts read(const Spec& spec) {
     const auto cost = [&](const NumberField& field) { return Duration{spec.number(field)}; };
+    const auto cost_or = [&](const NumberField& field, const NumberField& usual) {
+      return cost(spec.has(field) ? field : usual);
+    };
     return {.send = cost(fields::host_send_ps),
+            .send_fetched = cost_or(fields::host_send_fetched_ps, fields::host_send_ps),
             .receive = cost(fields::host_receive_ps),
             .rma = cost(fields::host_rma_ps),
+            .rma_fetched = cost_or(fields::host_rma_fetched_ps, fields::host_rma_ps),
             .completion = cost(fields::host_completion_ps),
+            .sent = cost_or(fields::host_sent_ps, fields::host_completion_ps),
+            .received = cost_or(fields::host_received_ps, fields::host_completion_ps),
             .poll = cost(fields::host_poll_ps),
             .clock_read = cost(fields::host_clock_read_ps),
             .match = cost(fields::host_match_ps),

@@ -114,7 +114,7 @@ std::vector<Doubling> doublings(Stand& stand, Cores& cores, const std::vector<En
   all.reserve(endpoints.size());
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
     // Before a round's message a rank posts the receive of that round.
-    Doubling one{stand, cores, endpoints, rank, size, costs.receive + costs.send, costs.completion, costs.wake};
+    Doubling one{stand, cores, endpoints, rank, size, costs.receive + costs.send, costs.received, costs.wake};
     one.power = std::bit_floor(static_cast<std::uint32_t>(endpoints.size()));
     all.push_back(one);
   }
@@ -195,22 +195,24 @@ struct Neighbours {
     const EndpointId right = endpoints[cycle[(place + 1) % cycle.size()]];
     const EndpointId left = endpoints[cycle[(place + cycle.size() - 1) % cycle.size()]];
     // A short payload is in the command: nobody waits until it has left.
-    const bool waits_for_sends = ring.size.count > stand.spec().number(fields::nic_inline_bytes);
+    const bool is_fetched = ring.size.count > stand.spec().number(fields::nic_inline_bytes);
     rank.start = stand.now();
-    rank.open = ring.outstanding * (waits_for_sends ? 4 : 2);
+    rank.open = ring.outstanding * (is_fetched ? 4 : 2);
     Instant at = rank.start;
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
       at = cores.after(cycle[place], at, costs.receive);
       const Way way = n % 2 == 0 ? to_right : to_left;
-      stand.at(at, [this, place, own, way] { stand.receive(own, ring.size, way, [this, place] { complete(place); }); });
+      stand.at(at, [this, place, own, way] {
+        stand.receive(own, ring.size, way, [this, place] { complete(place, costs.received); });
+      });
     }
     for (std::uint64_t n = 0; n < 2 * ring.outstanding; ++n) {
-      at = cores.after(cycle[place], at, costs.send);
+      at = cores.after(cycle[place], at, is_fetched ? costs.send_fetched : costs.send);
       const Way way = n % 2 == 0 ? to_left : to_right;
       const EndpointId target = way == to_left ? left : right;
-      stand.at(at, [this, place, own, target, way, waits_for_sends] {
-        stand.send(own, target, ring.size, way, [this, place, waits_for_sends] {
-          if (waits_for_sends) complete(place);
+      stand.at(at, [this, place, own, target, way, is_fetched] {
+        stand.send(own, target, ring.size, way, [this, place, is_fetched] {
+          if (is_fetched) complete(place, costs.sent);
         });
       });
     }
@@ -218,10 +220,10 @@ struct Neighbours {
   }
 
   // One after the other: a rank has one CPU.
-  void complete(std::size_t place) {
+  void complete(std::size_t place, Duration cost) {
     Rank& rank = ranks[place];
     if (rank.busy_until < stand.now()) rank.busy_until = cores.after(cycle[place], stand.now(), costs.wake);
-    rank.busy_until = cores.after(cycle[place], rank.busy_until, costs.completion);
+    rank.busy_until = cores.after(cycle[place], rank.busy_until, cost);
     if (--rank.open > 0) return;
     stand.at(rank.busy_until, [this, place] { meet(place); });
   }

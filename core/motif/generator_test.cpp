@@ -74,7 +74,11 @@ TEST_CASE("in a ring every rank exchanges with both neighbours, and with a barri
   Stand stand(spec);
   std::vector<NicId> all;
   for (std::uint32_t nic = 0; nic < 8; ++nic) all.push_back({nic});
-  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const CpuCosts costs{.send = Duration{7000},
+                       .send_fetched = Duration{7000},
+                       .receive = Duration{3000},
+                       .sent = Duration{5000},
+                       .received = Duration{5000}};
   const auto times = ring_ps(stand, all, {.size = Bytes{8}, .rings = 2, .iterations = 3}, costs).iterations_ps;
   CHECK(times.size() == all.size() * 6);
   // Two receives and a send, the way, and a completion: a neighbour's second send comes later, never sooner.
@@ -102,8 +106,12 @@ TEST_CASE("four ranks sum in two messages behind each other, six in three") {
     Stand stand(spec);
     std::vector<NicId> nics;
     for (std::uint32_t nic = 0; nic < ranks; ++nic) nics.push_back({nic});
-    const std::uint64_t time = allreduce_ps(
-        stand, nics, Bytes{8}, 2, {.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}});
+    const std::uint64_t time = allreduce_ps(stand, nics, Bytes{8}, 2,
+                                            {.send = Duration{7000},
+                                             .send_fetched = Duration{7000},
+                                             .receive = Duration{3000},
+                                             .sent = Duration{5000},
+                                             .received = Duration{5000}});
     CHECK(time >= messages * (near + 370'000));
     CHECK(time <= messages * (near + 730'000 + 20'000));
   }
@@ -112,7 +120,11 @@ TEST_CASE("four ranks sum in two messages behind each other, six in three") {
 TEST_CASE("a window takes the calls of its sends, the last message's way, and that of the answer") {
   const Spec spec = sample();
   Stand stand(spec);
-  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const CpuCosts costs{.send = Duration{7000},
+                       .send_fetched = Duration{7000},
+                       .receive = Duration{3000},
+                       .sent = Duration{5000},
+                       .received = Duration{5000}};
   // Two pairs at once, each on its own NICs, and two windows of three messages: the NIC takes a command each 10 ns.
   const std::vector<std::uint64_t> times =
       windows_ps(stand, {{0}, {2}, {1}, {3}}, {.size = Bytes{8}, .count = 2, .window = 3}, costs);
@@ -177,7 +189,11 @@ TEST_CASE("a pattern's rank has the detours of a real rank of that seed, node an
 }
 
 TEST_CASE("patterns with noise repeat, take longer than without, and are others with another seed") {
-  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const CpuCosts costs{.send = Duration{7000},
+                       .send_fetched = Duration{7000},
+                       .receive = Duration{3000},
+                       .sent = Duration{5000},
+                       .received = Duration{5000}};
   const auto allreduces = [&](const std::string& noise, std::uint64_t seed = 1) {
     const Spec spec = sample(noise, seed);
     Stand stand(spec);
@@ -203,7 +219,11 @@ TEST_CASE("patterns with noise repeat, take longer than without, and are others 
 TEST_CASE("in a loop an allreduce of four ranks takes each of them two messages behind each other") {
   const Spec spec = sample();
   Stand stand(spec);
-  const CpuCosts costs{.send = Duration{7000}, .receive = Duration{3000}, .completion = Duration{5000}};
+  const CpuCosts costs{.send = Duration{7000},
+                       .send_fetched = Duration{7000},
+                       .receive = Duration{3000},
+                       .sent = Duration{5000},
+                       .received = Duration{5000}};
   const auto times = allreduces_ps(stand, first_nics(4), {.size = Bytes{8}, .warmup = 2, .iterations = 50}, costs);
   CHECK(times.size() == 4 * 50);
   const std::uint64_t near = 10'000 + 100'000 + 200'000 + frame_ps(8) + 300'000 + 50'000 + 5000;

@@ -18,9 +18,9 @@ struct Processor {
   Instant free{};
 
   Instant does(Duration cost) { return free = cores.after(rank, std::max(free, stand.now()), cost); }
-  Instant sees(const CpuCosts& costs) {
+  Instant sees(Duration cost, Duration wake) {
     const bool has_waited = free < stand.now();
-    return does(has_waited ? costs.completion + costs.wake : costs.completion);
+    return does(has_waited ? cost + wake : cost);
   }
 };
 
@@ -34,7 +34,7 @@ struct WindowPair {
   std::size_t pairs;
   EndpointId from;
   EndpointId to;
-  bool waits_for_sends;  // a short payload is in the command: nobody waits until it has left
+  bool is_fetched;  // a short payload is in the command: nobody waits until it has left
   Processor source{stand, cores, pair};
   Processor target{stand, cores, pair + pairs};
   std::uint64_t windows_sent = 0;
@@ -45,22 +45,22 @@ struct WindowPair {
   void send_window() {
     unsent = plan.window;
     for (std::uint64_t n = 0; n < plan.window; ++n) {
-      stand.at(source.does(costs.send), [this] {
+      stand.at(source.does(is_fetched ? costs.send_fetched : costs.send), [this] {
         stand.send(from, to, plan.size, message, [this] {
-          if (waits_for_sends) has_left();
+          if (is_fetched) has_left();
         });
       });
     }
-    if (!waits_for_sends) stand.at(source.free, [this] { take_answer(); });
+    if (!is_fetched) stand.at(source.free, [this] { take_answer(); });
   }
   void has_left() {
-    const Instant seen = source.sees(costs);
+    const Instant seen = source.sees(costs.sent, costs.wake);
     if (--unsent == 0) stand.at(seen, [this] { take_answer(); });
   }
   void take_answer() {
     stand.at(source.does(costs.receive), [this] {
       stand.receive(from, answer_size, answer, [this] {
-        stand.at(source.sees(costs), [this] {
+        stand.at(source.sees(costs.received, costs.wake), [this] {
           if (++windows_sent < plan.count) send_window();
         });
       });
@@ -74,7 +74,7 @@ struct WindowPair {
     }
   }
   void has_come() {
-    const Instant seen = target.sees(costs);
+    const Instant seen = target.sees(costs.received, costs.wake);
     if (--unreceived > 0) return;
     stand.at(seen, [this] {
       stand.at(target.does(costs.send), [this] {
@@ -92,14 +92,14 @@ struct WindowPair {
 std::vector<std::uint64_t> windows_ps(Stand& stand, const std::vector<NicId>& ranks, const Windows& plan,
                                       const CpuCosts& costs) {
   const std::size_t pairs = ranks.size() / 2;
-  const bool waits_for_sends = plan.size.count > stand.spec().number(fields::nic_inline_bytes);
+  const bool is_fetched = plan.size.count > stand.spec().number(fields::nic_inline_bytes);
   Cores cores(stand, ranks);
   std::vector<EndpointId> endpoints;
   for (const NicId nic : ranks) endpoints.push_back(stand.open(nic));
   std::vector<std::unique_ptr<WindowPair>> all;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     all.push_back(std::make_unique<WindowPair>(
-        WindowPair{plan, costs, stand, cores, pair, pairs, endpoints[pair], endpoints[pair + pairs], waits_for_sends}));
+        WindowPair{plan, costs, stand, cores, pair, pairs, endpoints[pair], endpoints[pair + pairs], is_fetched}));
     all.back()->receive_window();
     all.back()->send_window();
   }

@@ -28,7 +28,12 @@ using rank::SoftwareRow;
 using rank::SoftwareTable;
 
 constinit const SoftwareRow* row_of_call[call_name_count] = {};
+constinit const SoftwareRow* row_of_schedule[call_name_count] = {};  // null: it has none of its own
 constinit rank::SoftwareAccount account_of_call[call_name_count] = {};
+constinit rank::SoftwareAccount account_of_schedule[call_name_count] = {};
+std::atomic<bool> next_is_schedule{false};
+constinit const rank::ReductionCost* reductions = nullptr;
+constinit std::uint64_t reduction_count = 0;
 
 void call_counter(CounterCall what) {
 #if defined(__x86_64__)
@@ -45,10 +50,14 @@ struct Interval {
   std::uint8_t to;
   std::uint32_t executed;
   std::uint64_t bytes;
+  std::uint32_t blocks;  // that were put together before it ended, or taken apart after it began
+  std::uint32_t block;   // their mean length
 };
 
 struct Record {
   int file = -1;
+  int reductions = -1;       // a file of lines: type, operation, bytes, instructions
+  char reduction[512] = {};  // of the MPI_Reduce_local that comes next
   std::uint32_t call = 0;
   std::uint64_t seen = 0;  // of the instructions counted
   bool paused = false;
@@ -81,6 +90,18 @@ void resume() {
   call_counter(CounterCall::resume);
 }
 
+struct BlocksOf {
+  std::uint32_t blocks;
+  std::uint32_t block;
+};
+
+BlocksOf blocks_of(Boundary to, std::uint64_t bytes) {
+  const rank::Software& software = dryfly_self.software;
+  std::uint32_t block = software.found_block.load(std::memory_order_relaxed);
+  if (rank::is_send(to)) block = software.block.load(std::memory_order_relaxed);
+  return {block != 0 ? static_cast<std::uint32_t>((bytes + block - 1) / block) : 0, block};
+}
+
 // A wait is looked at twice; how it polls from then on costs nothing, so it need not be counted.
 void note(Boundary from, Boundary to, std::uint64_t bytes) {
   const bool polls = rank::is_look(from) && rank::is_look(to) && dryfly_self.mode() != rank::CallMode::testing;
@@ -92,9 +113,18 @@ void note(Boundary from, Boundary to, std::uint64_t bytes) {
     return;  // what lies before was not counted
   }
   const std::uint64_t executed = dryfly_self.software.executed.load(std::memory_order_relaxed);
-  record.intervals[record.count++] = {static_cast<std::uint16_t>(record.call), static_cast<std::uint8_t>(from),
-                                      static_cast<std::uint8_t>(to), static_cast<std::uint32_t>(executed - record.seen),
-                                      bytes};
+  const auto [blocks, block] = blocks_of(to, bytes);
+  record.intervals[record.count++] = {static_cast<std::uint16_t>(record.call),
+                                      static_cast<std::uint8_t>(from),
+                                      static_cast<std::uint8_t>(to),
+                                      static_cast<std::uint32_t>(executed - record.seen),
+                                      bytes,
+                                      blocks,
+                                      block};
+  if (record.reduction[0] != 0 && record.call == static_cast<std::uint32_t>(Call::Reduce_local)) {
+    dprintf(record.reductions, "%s %u\n", record.reduction, static_cast<std::uint32_t>(executed - record.seen));
+    record.reduction[0] = 0;
+  }
   record.seen = executed;
   if (record.count == sizeof record.intervals / sizeof record.intervals[0]) flush();
   if (polls) {
@@ -108,12 +138,30 @@ void open_record(const char* folder) {
   snprintf(path, sizeof path, "%s/intervals-%s.bin", folder, rank_name());
   record.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (record.file < 0) refuse("the record of counted instructions", path, strerror(errno));
+  snprintf(path, sizeof path, "%s/reductions-%s.txt", folder, rank_name());
+  record.reductions = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (record.reductions < 0) refuse("the record of counted instructions", path, strerror(errno));
   for (const char* name : call_names) dprintf(record.file, "%s\n", name);
   dprintf(record.file, "\n");  // the intervals begin behind an empty line
   static constexpr SoftwareRow free_of_charge{};
   for (const SoftwareRow*& row : row_of_call) row = &free_of_charge;
+  for (const SoftwareRow*& row : row_of_schedule) row = &free_of_charge;
   dryfly_self.software.interval.store(note, std::memory_order_relaxed);
   dryfly_self.software.found_something.store(resume, std::memory_order_relaxed);
+}
+
+// A call with large counts, MPI_Send_c, is the plain one in all else.
+// Null where the table has none of that name.
+const SoftwareRow* row_of(const SoftwareTable& table, const char* name) {
+  std::size_t length = strlen(name);
+  if (length > 2 && strcmp(name + length - 2, "_c") == 0) length -= 2;
+  for (std::uint64_t row = 1; row < table.row_count; ++row) {
+    const char* call = table.rows[row].call;
+    if (strnlen(call, sizeof table.rows[row].call) == length && strncmp(call, name, length) == 0) {
+      return table.rows + row;
+    }
+  }
+  return nullptr;
 }
 
 void read_table(const char* path) {
@@ -125,17 +173,21 @@ void read_table(const char* path) {
   close(file);
   if (mapped == MAP_FAILED) refuse("the software's costs", path, "not to be read");
   const auto& table = *static_cast<const SoftwareTable*>(mapped);
+  const std::size_t rows_end = offsetof(SoftwareTable, rows) + table.row_count * sizeof(SoftwareRow);
   if (memcmp(table.format, rank::software_table_format, sizeof table.format) != 0 || table.row_count == 0 ||
-      size != offsetof(SoftwareTable, rows) + table.row_count * sizeof(SoftwareRow)) {
+      size != rows_end + table.reduction_count * sizeof(rank::ReductionCost)) {
     refuse("the software's costs", path, "not a table of this version");
   }
+  reductions = reinterpret_cast<const rank::ReductionCost*>(static_cast<const char*>(mapped) + rows_end);
+  reduction_count = table.reduction_count;
+  dryfly_self.software.pack = table.pack;
+  dryfly_self.software.unpack = table.unpack;
   for (std::uint32_t call = 0; call < call_name_count; ++call) {
-    row_of_call[call] = table.rows;
-    for (std::uint64_t row = 1; row < table.row_count; ++row) {
-      if (strncmp(table.rows[row].call, call_names[call], sizeof table.rows[row].call) == 0) {
-        row_of_call[call] = table.rows + row;
-      }
-    }
+    char schedule[sizeof(SoftwareRow::call) + sizeof wire::software_schedule_suffix];
+    snprintf(schedule, sizeof schedule, "%s%s", call_names[call], wire::software_schedule_suffix);
+    const SoftwareRow* row = row_of(table, call_names[call]);
+    row_of_call[call] = row != nullptr ? row : table.rows;
+    row_of_schedule[call] = row_of(table, schedule);
   }
 }
 
@@ -149,7 +201,37 @@ const char* table_file() { return setting("DRYFLY_SOFTWARE"); }
 
 }  // namespace
 
+bool software_is_charged_in(std::uint32_t index) { return row_of_call[index] != nullptr; }
+
+void software_is_of_schedule(bool schedule) { next_is_schedule.store(schedule, std::memory_order_relaxed); }
+
+bool software_is_recorded() { return record.file >= 0; }
+
+void record_reduction(const char* type, const char* operation, std::uint64_t bytes) {
+  snprintf(record.reduction, sizeof record.reduction, "%s %s %llu", type, operation,
+           static_cast<unsigned long long>(bytes));
+}
+
+std::uint32_t reduction_scale(const char* type, const char* operation) {
+  for (std::uint64_t i = 0; i < reduction_count; ++i) {
+    const rank::ReductionCost& cost = reductions[i];
+    if (strncmp(cost.type, type, sizeof cost.type) == 0 &&
+        strncmp(cost.operation, operation, sizeof cost.operation) == 0) {
+      return cost.scale;
+    }
+  }
+  return 0;
+}
+
 bool software_is_charged() { return record_folder() != nullptr || table_file() != nullptr; }
+
+void reach_node_memory(std::uint64_t bytes) {
+  rank::Software& software = dryfly_self.software;
+  if (!software.is_charged()) return;
+  const std::uint64_t ps = software.reach(Boundary::memory, bytes, dryfly_self.mode() != rank::CallMode::testing);
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
+  software.leave(Boundary::memory, bytes);
+}
 
 void charge_copied(std::uint64_t bytes) {
   rank::Software& software = dryfly_self.software;
@@ -176,24 +258,33 @@ void open_software() {
 void begin_software(std::uint32_t index) {
   rank::Software& software = dryfly_self.software;
   if (row_of_call[index] == nullptr) return;
+  const bool schedule =
+      next_is_schedule.exchange(false, std::memory_order_relaxed) && row_of_schedule[index] != nullptr;
+  const std::uint32_t call = index | (schedule ? wire::software_of_schedule : 0);
   software.leave(Boundary::call, 0);
-  software.row.store(row_of_call[index], std::memory_order_relaxed);
+  software.row.store(schedule ? row_of_schedule[index] : row_of_call[index], std::memory_order_relaxed);
   if (record.file < 0) {
-    rank::SoftwareAccount& account = account_of_call[index];
-    account.call = static_cast<std::uint16_t>(index);
+    rank::SoftwareAccount& account = schedule ? account_of_schedule[index] : account_of_call[index];
+    account.call = static_cast<std::uint16_t>(call);
     account.page = dryfly_self.page;
     software.account.store(&account, std::memory_order_relaxed);
     return;
   }
-  record.call = index;
+  record.call = call;
   record.seen = software.executed.load(std::memory_order_relaxed);
-  call_counter(CounterCall::begin);
+}
+
+void begin_counting() {
+  if (record.file >= 0 && dryfly_self.software.is_charged()) call_counter(CounterCall::begin);
+}
+
+void end_counting() {
+  if (record.file >= 0 && dryfly_self.software.is_charged()) call_counter(CounterCall::end);
 }
 
 void end_software() {
   rank::Software& software = dryfly_self.software;
   if (software.row.load(std::memory_order_relaxed) == nullptr) return;
-  if (record.file >= 0) call_counter(CounterCall::end);
   const bool waits = dryfly_self.mode() != rank::CallMode::testing;
   const std::uint64_t ps = software.reach(Boundary::call, 0, waits);
   software.row.store(nullptr, std::memory_order_relaxed);
@@ -206,6 +297,7 @@ void close_software() {
   if (record.file < 0) return;
   flush();
   close(record.file);
+  close(record.reductions);
   record.file = -1;
 }
 

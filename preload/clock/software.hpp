@@ -8,6 +8,17 @@ namespace dryfly::preload {
 
 // Is there a table, or a record to be made?
 bool software_is_charged();
+// Is what the library executes in call `index` of mpi_calls.def charged or written down?
+bool software_is_charged_in(std::uint32_t index);
+// The call that comes next waits for a nonblocking collective (preload/mpi/schedules.hpp), or does not.
+void software_is_of_schedule(bool schedule);
+bool software_is_recorded();
+// The call that comes next reduces so; written down if it is an MPI_Reduce_local.
+void record_reduction(const char* type, const char* operation, std::uint64_t bytes);
+// rank::ReductionCost::scale; 0 for a pair of names that has not been counted.
+std::uint32_t reduction_scale(const char* type, const char* operation);
+// It has come to a copy of so many bytes to or from memory that the node shares: a boundary.
+void reach_node_memory(std::uint64_t bytes);
 // The library has copied so many bytes of its own accord; nothing within the provider.
 void charge_copied(std::uint64_t bytes);
 
@@ -17,6 +28,9 @@ void open_software();
 // Of the outermost MPI call, `index` of mpi_calls.def.
 void begin_software(std::uint32_t index);
 void end_software();
+// Right before the library is entered, and right behind it: what runs in between is counted.
+void begin_counting();
+void end_counting();
 // The record is complete.
 void close_software();
 

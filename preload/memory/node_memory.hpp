@@ -6,6 +6,9 @@
 // where the memory of the node lies, are replaced in the library's table of foreign functions, and nowhere else: what
 // the program copies is its own compute time.
 //
+// That there was a copy is noted in every run: a library that copies between two polls which found nothing is at work
+// of its own (Polls::take_free_poll).
+//
 // Left out: copies that the library makes without calling one of them (flags, words).
 #pragma once
 
@@ -14,7 +17,7 @@ namespace dryfly::preload {
 // Do the ranks of a node share memory in this run?
 bool nodes_share_memory();
 
-// Replaces the functions, once, where copies cost something. Before MPI is initialised.
+// Replaces the functions, once. Before MPI is initialised.
 void watch_copies();
 
 }  // namespace dryfly::preload

@@ -93,13 +93,6 @@ int pmpi(const char* name, Words... words) {
   return reinterpret_cast<int (*)(Words...)>(find_pmpi(name))(words...);
 }
 
-// MPICH's handles are 32 bits wide; of a word that carries one the rest means nothing.
-long handle(long word) { return abi() == Abi::mpich ? static_cast<long>(static_cast<std::uint32_t>(word)) : word; }
-long handle_at(long address) {
-  if (abi() == Abi::mpich) return handle(*reinterpret_cast<const int*>(address));
-  return *reinterpret_cast<const long*>(address);
-}
-
 bool first_of(long communicator) {
   int rank = 1;
   pmpi("Comm_rank", communicator, &rank);

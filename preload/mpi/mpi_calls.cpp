@@ -6,11 +6,15 @@
 
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/software.hpp"
 #include "preload/export.hpp"
 #include "preload/memory/windows.hpp"
 #include "preload/mpi/bytes.hpp"
 #include "preload/mpi/communicator_class.hpp"
+#include "preload/mpi/datatypes.hpp"
 #include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/reductions.hpp"
+#include "preload/mpi/schedules.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -46,10 +50,13 @@ struct Row {
   Call call;
   CallMode mode;
   Shape bytes;
+  int operation;  // its place among the arguments
+  Requests requests;
   std::atomic<void*> pmpi{nullptr};
   Tool tool{};
 
-  constexpr Row(const char* n, Call c, CallMode m, Shape b) : name(n), call(c), mode(m), bytes(b) {}
+  constexpr Row(const char* n, Call c, CallMode m, Shape b)
+      : name(n), call(c), mode(m), bytes(b), operation(operation_of(c)), requests(requests_of(c)) {}
 };
 
 void* pmpi(Row& row) {
@@ -84,15 +91,27 @@ int call(Row& row, const long* words) {
   const auto index = static_cast<std::uint32_t>(row.call);
   observe_compute(Observation::end_of_gap);
   const CallMode mode = mode_with_windows(row.call, row.mode);
+  const bool charged = software_is_charged_in(index);
+  if (charged) {
+    describe_data(row.bytes, row.operation, words);
+    forget_datatype(row.call, words);
+    software_is_of_schedule(waits_for_schedule(row.requests, words));
+  }
   const std::uint64_t entered = enter_call(index, mode);
   settle_windows(row.call);
   begin_call(row.mode);
   const long freed = communicator_freed_by(row.call, words);
+  begin_counting();
   const int status = forward(function, words, std::make_index_sequence<count>{});
+  end_counting();
   if (status == 0) note_communicator(row.call, words, freed);
   end_call(row.mode);
   leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);
   leave_windows();
+  if (charged && status == 0) {
+    note_datatype(row.call, words);
+    note_schedules(row.requests, words, count);
+  }
   begin_gap();
   return status;
 }

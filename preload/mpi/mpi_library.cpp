@@ -53,11 +53,6 @@ Function* pmpi_function(std::atomic<void*>& cache, const char* name) {
 }
 
 // A program that is not position-independent has a copy of the library's variable, and then both use that.
-long address_of(const char* variable) {
-  void* found = dlsym(RTLD_DEFAULT, variable);
-  return reinterpret_cast<long>(found != nullptr ? found : dlsym(library(), variable));
-}
-
 // Asks a PMPI function of the form (handle, int* result).
 int ask(std::atomic<void*>& cache, const char* name, long handle) {
   int answer = 0;
@@ -150,6 +145,18 @@ const Constants& constants() {
       break;
   }
   return mpich;
+}
+
+long address_of(const char* variable) {
+  void* found = dlsym(RTLD_DEFAULT, variable);
+  return reinterpret_cast<long>(found != nullptr ? found : dlsym(library(), variable));
+}
+
+long handle(long word) { return abi() == Abi::mpich ? static_cast<long>(static_cast<std::uint32_t>(word)) : word; }
+
+long handle_at(long address) {
+  if (abi() == Abi::mpich) return handle(*reinterpret_cast<const int*>(address));
+  return *reinterpret_cast<const long*>(address);
 }
 
 std::int64_t type_size(long datatype) {

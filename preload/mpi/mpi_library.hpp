@@ -60,6 +60,12 @@ struct Constants {
 };
 const Constants& constants();
 
+// Of a variable of the library that is a handle there. The program may have a copy of its own, which is then the one.
+long address_of(const char* variable);
+// MPICH's handles are 32 bits wide; of a word that carries one the rest means nothing.
+long handle(long word);
+long handle_at(long address);
+
 // Sizes asked of the library. Negative results (undefined, error) come back as 0.
 std::int64_t type_size(long datatype);
 std::int64_t comm_size(long communicator);

@@ -13,6 +13,12 @@ static void wait_for_ever(void) {
   MPI_Recv(&value, 1, MPI_INT, left_rank(), 12345, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+// The even ranks look for a message, the others have posted a receive for it.
+static void probe_for_ever(void) {
+  if (my_rank % 2 == 0) MPI_Probe(MPI_ANY_SOURCE, 12345, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  wait_for_ever();
+}
+
 static void segfault(void) {
   volatile int* nowhere = NULL;
   *nowhere = 1;
@@ -51,6 +57,7 @@ static const struct {
     {"mpi_abort", call_mpi_abort, others_wait},
     {"kill", kill_itself, others_wait},
     {"deadlock", wait_for_ever, everybody},
+    {"probe", probe_for_ever, everybody},
     {"spin", spin, others_go_on},
     {"talk", talk_for_ever, everybody},
 };

@@ -71,7 +71,7 @@ bool Channel::push_with_payload(wire::Command& command, const void* payload, std
 
 const wire::Event* Channel::peek() {
   const auto& events = fake_run().events;
-  return !events.empty() && events.front().at_ps <= now() ? &events.front() : nullptr;
+  return events.size() > fake_run().under_way && events.front().at_ps <= now() ? &events.front() : nullptr;
 }
 
 void Channel::pop() {
@@ -92,8 +92,11 @@ void Baton::ask_again() {}
 
 bool Polls::may_sleep() { return fake_run().events.empty(); }
 
-// The events of a test are all there from the beginning.
-void Polls::settle() { ++fake_run().settle_calls; }
+// The events of a test are all there from the beginning, but for those that it says are under way.
+void Polls::settle() {
+  ++fake_run().settle_calls;
+  fake_run().under_way = 0;
+}
 
 // Which polls find nothing is the channel's own affair.
 bool Polls::take_free_poll() { return false; }
@@ -102,6 +105,7 @@ bool Polls::take_free_poll() { return false; }
 bool Polls::idle() {
   Channel& channel = *Channel::get();
   ++fake_run().idle_calls;
+  if (fake_run().under_way == fake_run().events.size()) fake_run().under_way = 0;
   if (channel.peek() != nullptr) return true;
   if (fake_run().events.empty()) return false;
   channel.charge(channel.costs().poll_ps);

@@ -25,6 +25,7 @@ struct FakeRun {
   std::vector<PushedCommand> pushed;
   std::deque<wire::Event> events;
   std::deque<std::string> payloads;  // of the events
+  std::size_t under_way = 0;         // of the events, the last so many have not come to the ring yet
   int pushes_to_refuse = 0;          // the arena is full this often
   int idle_calls = 0;
   int settle_calls = 0;
@@ -38,6 +39,15 @@ struct FakeRun {
 FakeRun& fake_run();
 
 // Send 10, receive 20, RMA 30, completion 40 and poll 50 ps, so that sums tell the calls apart.
-inline constexpr wire::HostCosts costs{10, 20, 30, 40, 50, 0, 7};
+inline constexpr wire::HostCosts costs{.send_ps = 10,
+                                       .send_fetched_ps = 11,
+                                       .receive_ps = 20,
+                                       .rma_ps = 30,
+                                       .rma_fetched_ps = 31,
+                                       .completion_ps = 40,
+                                       .sent_ps = 41,
+                                       .received_ps = 42,
+                                       .poll_ps = 50,
+                                       .match_ps = 7};
 
 }  // namespace dryfly::test

@@ -128,7 +128,7 @@ TEST_CASE("a read brings its bytes to the caller's buffer and is counted") {
   char buffer[4] = {};
   const std::uint64_t start = rig.run.now_ps();
   REQUIRE(fi_read(rig.endpoint, buffer, 4, nullptr, 2, 16, 7, nullptr) == 0);
-  CHECK(rig.last().at_ps == start + costs.rma_ps);
+  CHECK(rig.last().at_ps == start + costs.rma_fetched_ps);
   CHECK(rig.last().remote_offset == 16);
   CHECK(rig.last().key == 7);
   auto event = rig.answer(EventKind::rma_done);

@@ -27,7 +27,34 @@ TEST_CASE("a tagged send costs one send, and its completion one completion") {
   REQUIRE(fi_cq_read(rig.queue, &entry, 1) == 1);
   CHECK(entry.op_context == &context);
   CHECK(entry.flags == (FI_SEND | FI_TAGGED));
-  CHECK(rig.run.now_ps() == start + costs.send_ps + costs.completion_ps);
+  CHECK(rig.run.now_ps() == start + costs.send_ps + costs.sent_ps);
+}
+
+TEST_CASE("a call costs by what the provider has to do, and a completion by what it is of") {
+  Rig rig;
+  const std::string bytes(rig.run.header->inline_max + 1, 'x');
+  const auto cost_of = [&](const auto& call) {
+    const std::uint64_t start = rig.run.now_ps();
+    REQUIRE(call() == 0);
+    return rig.run.now_ps() - start;
+  };
+  const auto sends = [&](std::size_t length) {
+    return cost_of([&] { return fi_tsend(rig.endpoint, bytes.data(), length, nullptr, 2, 0, nullptr); });
+  };
+  CHECK(sends(bytes.size() - 1) == costs.send_ps);
+  CHECK(sends(bytes.size()) == costs.send_fetched_ps);
+  const auto writes = [&](std::size_t length) {
+    return cost_of([&] { return fi_write(rig.endpoint, bytes.data(), length, nullptr, 2, 0, 7, nullptr); });
+  };
+  CHECK(writes(bytes.size() - 1) == costs.rma_ps);
+  CHECK(writes(bytes.size()) == costs.rma_fetched_ps);
+  char buffer[8];
+  CHECK(cost_of([&] { return fi_trecv(rig.endpoint, buffer, 8, nullptr, 2, 0, 0, nullptr); }) == costs.receive_ps);
+  rig.run.add(rig.answer(EventKind::received));
+  const std::uint64_t start = rig.run.now_ps();
+  fi_cq_tagged_entry entry{};
+  REQUIRE(fi_cq_read(rig.queue, &entry, 1) == 1);
+  CHECK(rig.run.now_ps() - start == costs.received_ps);
 }
 
 TEST_CASE("a send without FI_COMPLETION on a selective queue leaves no entry and asks for no event") {

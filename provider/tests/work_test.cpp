@@ -61,5 +61,5 @@ TEST_CASE("a message that software has matched costs the match as well when it i
   const std::uint64_t start = rig.run.now_ps();
   fi_cq_tagged_entry entry{};
   CHECK(fi_cq_read(rig.queue, &entry, 1) == 1);
-  CHECK(rig.run.now_ps() == start + costs.completion_ps + costs.match_ps);
+  CHECK(rig.run.now_ps() == start + costs.received_ps + costs.match_ps);
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs, Start
+from harness import ROOT
 
 _COMMAND = ("run", "--machine", "testbed", "-N", "4", "--compute", "none", "--")
 
@@ -60,6 +61,28 @@ def test_a_deadlock_is_reported_at_once_with_every_ranks_last_call(start: Start,
     assert "deadlock" in ended.stderr
     for rank in range(4):
         assert re.search(rf"rank {rank} on t{rank}: MPI_Recv", ended.stderr), ended.stderr
+
+
+# A library that waits in MPI_Probe asks its NIC again and again, so that such a job never came to rest.
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_ranks_that_probe_for_what_nobody_sends_are_a_deadlock(library: str, on_node: str, dryfly: Dryfly) -> None:
+    options = ("-N", "2", "--ppn", "2", "--mpi", library, "--on-node", on_node, "--compute", "none", "--timeout", "40")
+    source = ROOT / "programs" / "check" / "fault.c"
+    ended = dryfly("run", "--machine", "testbed", *options, "--", source, "probe")
+    assert ended.exit_status == 3, ended.stderr
+    assert "deadlock: nothing is in flight and every rank waits" in ended.stderr
+    for rank, call in enumerate(("MPI_Probe", "MPI_Recv", "MPI_Probe", "MPI_Recv")):
+        assert re.search(rf"rank {rank} on t{rank // 2}: {call}", ended.stderr), ended.stderr
+
+
+# The other ranks' ways of waiting: with a receive, a probe, and two in which they never stand still.
+@pytest.mark.parametrize("way", ["receive", "probe", "iprobe", "test"])
+def test_a_large_accumulate_to_oneself_ends_however_the_others_wait(way: str, dryfly: Dryfly) -> None:
+    source = ROOT / "programs" / "check" / "own_window.c"
+    options = ("-n", "2", "--compute", "none", "--timeout", "40")
+    ended = dryfly("run", "--machine", "testbed", *options, "--", source, way).succeeded()
+    assert "ok own_window\n" in ended.stdout
 
 
 @pytest.mark.slow

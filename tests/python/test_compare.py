@@ -284,7 +284,8 @@ def _trials(monkeypatch: pytest.MonkeyPatch, folder: Path, status: int = 0) -> l
 
     def line(self: Trial, json_file: Path, _: Path | None) -> list[str]:
         content = (
-            '{"virtual_time_s":1,"messages":1,"bytes":1,"protocols":[],"fingerprint":"","repeatable":true,"health":[]}'
+            '{"virtual_time_s":1,"messages":1,"bytes":1,"protocols":[],"fingerprint":"","repeatable":true,"health":[],'
+            '"software":{}}'
         )
         script = (
             f"echo {self.case.program[0]} >> {folder}/ran; echo '{content}' > {json_file}; echo '8 2.5'; exit {status}"

@@ -34,7 +34,7 @@ class Case:
     provider: str = PROVIDERS[0]
     on_node: str = "provider"
     compute: str = "measured"
-    software: str = "none"
+    software: str | None = None  # None: measured where this build of the library has been counted
     skip_numerics: bool = False
     faults: str | Mapping[str, object] | None = field(default=None, hash=False)
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
@@ -44,9 +44,9 @@ class Case:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS), ("software", SOFTWARE)):
+        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS), ("software", (None, *SOFTWARE))):
             if getattr(self, name) not in accepted:
-                raise UserError(f"Case: {name}={getattr(self, name)!r}: accepted is {', '.join(accepted)}")
+                raise UserError(f"Case: {name}={getattr(self, name)!r}: accepted is {', '.join(map(str, accepted))}")
         for name, value in self.environment:
             if not name or "=" in name or "\0" in name + value:
                 raise UserError(

@@ -14,7 +14,7 @@ from dryfly.case.placement import Placement
 from dryfly.machine import compute_model, qos
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.machine.schema import FIELDS, LONGEST_FLIGHT
+from dryfly.machine.schema import FIELDS, LONGEST_FLIGHT, PROVIDER_CALLS
 from dryfly.scenario import faults
 from dryfly.scenario.noise import Noise
 from dryfly.scenario.noise import lines as noise_lines
@@ -125,18 +125,19 @@ def resolve(
 def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, float] | None = None) -> str:
     """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes.
 
-    `own_code`, where there are no ranks that would charge it: the instructions of the library that go with a "send", a
-    "receive" and a "completion"."""
+    `own_code`, where there are no ranks that would charge it: the instructions of the library that go with some of
+    PROVIDER_CALLS."""
     instruction_ps = machine.number("host.instruction")
-    instructions = dict.fromkeys(("send", "receive", "rma", "completion"), machine.number("host.provider_instructions"))
     costs = {
-        f"host.{call}_ps": round(instruction_ps * (count + (own_code or {}).get(call, 0)))
-        for call, count in instructions.items()
+        f"host.{call}_ps": round(
+            instruction_ps * (machine.number(f"host.provider.{call}") + (own_code or {}).get(call, 0))
+        )
+        for call in PROVIDER_CALLS
     }
     costs["host.receive_ps"] += machine.number("host.buffer_lookup")
-    lines = (line.partition(" ") for line in spec.splitlines())
-    charged = "".join(f"{name} {costs.get(name, value)}\n" for name, _, value in lines)
-    return f"{charged}host.wake_ps {machine.number('host.wake')}\n"
+    costs["host.wake_ps"] = machine.number("host.wake")
+    lines = (line for line in spec.splitlines(keepends=True) if line.partition(" ")[0] not in costs)
+    return "".join([*lines, *(f"{name} {cost}\n" for name, cost in costs.items())])
 
 
 def _topology(machine: Machine) -> list[tuple[str, int | str]]:

@@ -62,7 +62,8 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "shell_complete": complete.compute}),
     "software": (["--software"], {
         "type": click.Choice(SOFTWARE),
-        "help": "What the MPI library's own code costs: the same for every call, or as was counted (mpi measure)."}),
+        "help": "What the MPI library's own code costs: the same for every call, or as was counted (mpi measure), the "
+                "default where it was."}),
     "skip_numerics": (["--skip-numerics"], {
         "is_flag": True, "help": "With model: programs that can leave out their kernels do so."}),
     "launcher": (["--launcher"], {

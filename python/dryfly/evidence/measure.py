@@ -115,7 +115,7 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     with RunFolder() as made:
         folder = made.path
         spec = folder / "spec"
-        table = software.load(library_of(case)) if case.software == "measured" else None
+        table = software.charged(case.software, library_of(case))
         arguments = [*measurement.arguments, *_where(measurement, bound.machine, folder)]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")

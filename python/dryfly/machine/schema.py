@@ -45,6 +45,19 @@ def _sweep(name: str) -> Field:
     )
 
 
+# What the provider executes by its own code, under the names of what it costs in the resolved spec.
+PROVIDER_CALLS = {
+    "send": "a send inside its command",
+    "send_fetched": "one whose payload the NIC fetches",
+    "receive": "a receive posted",
+    "rma": "a write or an atomic inside its command",
+    "rma_fetched": "one whose payload the NIC fetches, or which brings something back",
+    "completion": "a poll that finds the end of something else than",
+    "sent": "a send, or",
+    "received": "a message",
+    "poll": "a poll that finds nothing",
+}
+
 FIELDS: dict[str, Field] = {
     "topology.cabling": text(
         "a list of all cables ([cabling](../guide/cabling.md)), in place of topology.group and topology.global"
@@ -163,7 +176,10 @@ FIELDS: dict[str, Field] = {
     "host.match": time("host.match_ps", "one message matched by software"),
     # Where the MPI library's own code is charged by its instructions (mpi/software.py), and not by the costs above.
     "host.instruction": time("", "one instruction of MPI's own code, on the mean", least=1),
-    "host.provider_instructions": count("", "of a call of the cxi provider", least=0, most=10**6),
+    **{
+        f"host.provider.{call}": count("", f"instructions of the cxi provider: {what}", least=1, most=10**6)
+        for call, what in PROVIDER_CALLS.items()
+    },
     "host.wake": time("", "there too: more for what a rank has waited for"),
     "host.buffer_lookup": time(
         "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"

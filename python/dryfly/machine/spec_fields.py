@@ -10,7 +10,15 @@ import re
 from dataclasses import dataclass
 
 from dryfly.machine.field import Field
-from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, LONGEST_FLIGHT, QOS_FIELDS, TRAFFIC_CLASSES
+from dryfly.machine.schema import (
+    FIELDS,
+    GLOBAL_LINKS,
+    GROUP_FIELDS,
+    LONGEST_FLIGHT,
+    PROVIDER_CALLS,
+    QOS_FIELDS,
+    TRAFFIC_CLASSES,
+)
 
 _U64 = 2**64 - 1
 _U32 = 2**32 - 1
@@ -133,6 +141,11 @@ def _declared() -> list[SpecField]:
         _number("node.nic.I.socket", "NICs", "the socket that NIC I of a node is on", 0, 15, optional=True),
         _of_machine("node.socket_latency_ps", "NICs", FIELDS["node.socket_latency"]),
         _of_machine("node.pcie_rate_bytes_per_s", "NICs", FIELDS["node.pcie_rate"]),
+        *(
+            _number(f"host.{call}_ps", "ranks", f"with counted software: {what}", 0, 10**12, optional=True)
+            for call, what in PROVIDER_CALLS.items()
+            if f"host.{call}" not in FIELDS
+        ),
         _number(
             "host.wake_ps", "ranks", "with counted software: more for what a rank has waited for", 0, 10**12,
             optional=True,

@@ -25,15 +25,22 @@ from dryfly.mpi.libraries import MpiLibrary, installed
 # In the order of rank::Boundary.
 BOUNDARIES = (
     "call", "inject", "send_short", "send_eager", "send_long", "receive", "peek", "write", "read", "atomic", "poll",
-    "sent", "arrived", "done", "counter",
+    "sent", "arrived", "done", "counter", "memory",
 )  # fmt: skip
-_SQUARE = 16  # rank::boundary_count
+_SQUARE = 17  # rank::boundary_count
 _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
-_FORMAT = b"dfsoft01"
+_FORMAT = b"dfsoft02"
+SCHEDULE = " (collective)"  # wire::software_schedule_suffix: a call that waits for a nonblocking collective
+_TYPE_NAME, _OPERATION_NAME, _REDUCTION_UNIT = 32, 16, 1024  # rank::ReductionCost
+SUMS = "MPI_DOUBLE MPI_SUM"  # what is counted within MPI calls
 _INJECTED = 192  # nic.inline
 LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
 LOOKS = frozenset({"poll", "counter"})
+SENDS = frozenset({"inject", "send_short", "send_eager", "send_long"})
+_LOOP_TIME = (
+    0.2  # of an instruction in a loop over data, beside one of MPI's own code: docs/model/software.md#reductions
+)
 
 Interval = tuple[str, str]  # from one boundary to another
 
@@ -46,12 +53,29 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Packing:
+    """Of a message that is put together from blocks of memory, or taken apart."""
+
+    instructions: float
+    per_block: float
+    per_kib: float
+    seen: int
+
+
+NO_PACKING = Packing(instructions=0.0, per_block=0.0, per_kib=0.0, seen=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SoftwareTable:
     library: str
     build: str  # build_of the library
     architecture: str
+    processor: str  # what of the computer's processor a library may choose its code by
     tool: str  # version of dryfly
     calls: Mapping[str, Mapping[Interval, Cost]]
+    pack: Packing
+    unpack: Packing
+    reductions: Mapping[str, float]  # "MPI_DOUBLE MPI_SUM": instructions for each KiB
 
 
 def build_of(library: MpiLibrary) -> str:
@@ -96,6 +120,18 @@ def load(library: MpiLibrary) -> SoftwareTable | None:
     return table
 
 
+def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
+    """What a run with `--software how` charges; None asks for what there is of this very build."""
+    if how == "none":
+        return None
+    if how == "measured":
+        return load(library)
+    try:
+        return load(library)
+    except UserError:
+        return None
+
+
 def how_to_count(name: str) -> str:
     """The command, with that which sets the library up where that is needed and a wheel can be meant."""
     count = f"dryfly mpi measure {name}"
@@ -125,14 +161,20 @@ def read(path: Path) -> SoftwareTable:
             library=content["library"],
             build=content["build"],
             architecture=content["architecture"],
+            processor=content["processor"],
             tool=content["tool"],
             calls={
                 call: {_interval(text): _cost(numbers) for text, numbers in intervals.items()}
                 for call, intervals in content["calls"].items()
             },
+            pack=_packing(content["packing"]["pack"]),
+            unpack=_packing(content["packing"]["unpack"]),
+            reductions={name: _reduction(name, per_kib) for name, per_kib in content["reductions"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: not a table of software costs: {error}") from None
+        raise UserError(
+            f'{path}: not a table of software costs: {error}; "dryfly mpi measure {path.stem}" makes one'
+        ) from None
 
 
 def _interval(text: str) -> Interval:
@@ -149,12 +191,29 @@ def _cost(numbers: list[float]) -> Cost:
     return Cost(instructions=instructions, per_kib=per_kib, seen=int(seen))
 
 
+def _packing(numbers: list[float]) -> Packing:
+    instructions, per_block, per_kib, seen = numbers
+    if min(numbers) < 0:
+        raise ValueError(f"{numbers}: accepted are instructions, for each block, for each KiB, and how often seen")
+    return Packing(instructions=instructions, per_block=per_block, per_kib=per_kib, seen=int(seen))
+
+
+def _reduction(name: str, per_kib: float) -> float:
+    datatype, operation = name.split(" ")
+    if per_kib < 0 or len(datatype) >= _TYPE_NAME or len(operation) >= _OPERATION_NAME:
+        raise ValueError(f"{name!r} = {per_kib}: accepted are a type and an operation, and instructions for each KiB")
+    return per_kib
+
+
 def write(table: SoftwareTable, path: Path) -> None:
     content = {
         "library": table.library,
         "build": table.build,
         "architecture": table.architecture,
+        "processor": table.processor,
         "tool": table.tool,
+        "packing": {"pack": _numbers(table.pack), "unpack": _numbers(table.unpack)},
+        "reductions": dict(sorted(table.reductions.items())),
         "calls": {
             call: {
                 " ".join(interval): [cost.instructions, cost.per_kib, cost.seen]
@@ -166,14 +225,24 @@ def write(table: SoftwareTable, path: Path) -> None:
     head = (
         f"# Instructions that {table.library} executes by its own code between two boundaries, counted by\n"
         f"# `dryfly mpi measure {table.library}`: how many, how many more for each KiB of it, how often seen.\n"
+        "# Packing: how many, how many more for each block, for each KiB, how often seen. Reductions: for each KiB.\n"
     )
     write_whole(path, (head + toml.text(content)).encode())
+
+
+def _numbers(packing: Packing) -> list[float]:
+    return [packing.instructions, packing.per_block, packing.per_kib, packing.seen]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
     instruction_ps: int
-    data_ps_per_kib: int  # of data that the library goes through: its loops are bound by memory
+    data_ps_per_kib: int  # of data that the library goes through, where memory is what binds its loop
+
+    def loop_ps_per_kib(self, instructions_per_kib: float) -> int:
+        """A loop over data takes what memory takes, or its instructions."""
+        instructions_ps = round(instructions_per_kib * self.instruction_ps * _LOOP_TIME)
+        return min(max(self.data_ps_per_kib, instructions_ps), _LARGEST)
 
 
 class Charges:
@@ -186,6 +255,7 @@ class Charges:
 
     def cost(self, call: str, interval: Interval) -> tuple[Cost, str]:
         """And how it is known: counted, by the mean of the call's, or by that of the others'."""
+        call = call.removesuffix("_c")  # with large counts it is the plain one in all else
         if call not in self.calls:
             return self.others[interval], "others"
         cost = self.calls[call][interval]
@@ -195,19 +265,26 @@ class Charges:
 def encoded(table: SoftwareTable, prices: Prices) -> bytes:
     """The file that DRYFLY_SOFTWARE names: rank::SoftwareTable. Means are marked."""
     charges = Charges(table)
-    rows = [_row("", charges.others, prices)]
-    rows += [_row(call, intervals, prices) for call, intervals in charges.calls.items()]
-    return struct.pack("=8sQ", _FORMAT, len(rows)) + b"".join(rows)
+    sums = table.reductions.get(SUMS, 0.0)
+    rows = [_row("", charges.others, prices, sums)]
+    rows += [_row(call, intervals, prices, sums) for call, intervals in charges.calls.items()]
+    reductions = [_reduction_row(name, per_kib, prices, sums) for name, per_kib in sorted(table.reductions.items())]
+    head = struct.pack("=8sQQ", _FORMAT, len(rows), len(reductions))
+    packing = _packing_row(table.pack, prices) + _packing_row(table.unpack, prices)
+    return head + packing + b"".join(rows) + b"".join(reductions)
 
 
 def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
-    """Instructions of the library's own code that go with a send, a receive and a completion of `size` bytes, in a
-    window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
+    """Instructions of the library's own code that go with a send, a receive and their completions, of `size` bytes, in
+    a window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
     send = "inject" if size <= _INJECTED else "send_eager"
+    of_send = _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call")))
     return {
-        "send": _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call"))),
+        "send": of_send,
+        "send_fetched": of_send,
         "receive": _sum(table, ("MPI_Irecv", ("call", "receive")), ("MPI_Irecv", ("receive", "call"))),
-        "completion": _sum(table, ("MPI_Waitall", ("arrived", "poll"))),
+        "sent": _sum(table, ("MPI_Waitall", ("sent", "poll"))),
+        "received": _sum(table, ("MPI_Waitall", ("arrived", "poll"))),
     }
 
 
@@ -243,11 +320,37 @@ def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[Inter
     return _filled({interval: _mean(costs) for interval, costs in of_interval.items()})
 
 
-def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices) -> bytes:
+def _data_ps_per_kib(call: str, cost: Cost, prices: Prices, sums: float) -> int:
+    """Of intervals that add up in some of a reduction's steps the table has the mean."""
+    if cost.per_kib < LOOP_PER_KIB:
+        return 0
+    if not reduces(call) or sums == 0:
+        return prices.loop_ps_per_kib(cost.per_kib)
+    return round(prices.loop_ps_per_kib(sums) * min(cost.per_kib / sums, 1.0))
+
+
+def reduces(call: str) -> bool:
+    return "reduce" in call.lower() or "scan" in call.lower()
+
+
+def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices, sums: float) -> bytes:
     numbers = [0] * (2 * _SQUARE * _SQUARE)
     for (start, end), cost in intervals.items():
         at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
         ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
         numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
-        numbers[at + 1] = prices.data_ps_per_kib if cost.per_kib >= LOOP_PER_KIB else 0
+        numbers[at + 1] = _data_ps_per_kib(call, cost, prices, sums)
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)
+
+
+def _packing_row(cost: Packing, prices: Prices) -> bytes:
+    per_block_ps = round(cost.per_block * prices.instruction_ps * _LOOP_TIME)
+    per_kib_ps = prices.loop_ps_per_kib(cost.per_kib) if cost.per_kib >= LOOP_PER_KIB else 0  # else copied
+    return struct.pack("=3I", round(cost.instructions * prices.instruction_ps), per_block_ps, per_kib_ps)
+
+
+def _reduction_row(name: str, per_kib: float, prices: Prices, sums: float) -> bytes:
+    datatype, operation = name.split(" ")
+    scale = round(_REDUCTION_UNIT * prices.loop_ps_per_kib(per_kib) / prices.loop_ps_per_kib(sums))
+    sizes = f"={_TYPE_NAME}s{_OPERATION_NAME}sI"
+    return struct.pack(sizes, datatype.encode(), operation.encode(), scale)

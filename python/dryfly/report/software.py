@@ -18,6 +18,7 @@ _HOW = {
     "call": "mean of its call",
     "others": "mean of other calls",
     "copied": "by the byte",
+    "packed": "by block and byte",
 }
 
 Json = Mapping[str, Any]
@@ -98,7 +99,7 @@ def _by_kind(software: Json, slowest: Json) -> str:
             *_boundaries(row),
             f"{row['intervals']:,}",
             size_text(row["bytes"] // row["intervals"]) if row["bytes"] else "",
-            f"{row['instructions'] / row['intervals']:,.1f}" if row["how"] != "copied" else "",
+            f"{row['instructions'] / row['intervals']:,.1f}" if row["how"] not in ("copied", "packed") else "",
             _time(row["time_s"]),
             f"{row['time_s'] / charged:.1%}",
             _HOW[row["how"]],
@@ -119,7 +120,7 @@ def _key(row: Json) -> tuple[str, str, str, str]:
 
 
 def _boundaries(row: Json) -> tuple[str, str]:
-    if row["how"] == "copied":
+    if row["how"] in ("copied", "packed"):
         return "memcpy", ""
     start, end = str(row["from"]), str(row["to"])
     return (

@@ -13,7 +13,8 @@ from typing import Any
 from dryfly.mpi.software import BOUNDARIES, Charges
 
 COPIED = "copied"  # `how` of bytes that the library copied
-HOW = ("counted", "call", "others", COPIED)
+PACKED = "packed"  # of those that it put together from blocks, or took apart
+HOW = ("counted", "call", "others", COPIED, PACKED)
 _PS_PER_S = 10**12
 
 Json = dict[str, Any]
@@ -71,15 +72,15 @@ def of_ranks(counted: Mapping[str, Any], charges: Charges | None) -> list[ByKind
 
 
 def _kind(call: str, start: int, end: int, charges: Charges) -> Kind:
-    if start >= len(BOUNDARIES) or end >= len(BOUNDARIES):
-        return Kind(call=call, start="", end="", how=COPIED)
+    if start >= len(BOUNDARIES):
+        return Kind(call=call, start="", end="", how=COPIED if end >= len(BOUNDARIES) else PACKED)
     interval = (BOUNDARIES[start], BOUNDARIES[end])
     how = charges.cost(call, interval)[1] if call else "others"
     return Kind(call=call, start=interval[0], end=interval[1], how=how)
 
 
 def _instructions(kind: Kind, count: int, size: int, charges: Charges) -> float:
-    if kind.how == COPIED or not kind.call:
+    if kind.how in (COPIED, PACKED) or not kind.call:
         return 0.0
     cost, _ = charges.cost(kind.call, (kind.start, kind.end))
     return count * cost.instructions + size / 1024 * cost.per_kib
@@ -126,9 +127,10 @@ def _calls(spent: ByKind) -> list[Json]:
         row["instructions"] += part.instructions
         row["ps"] += part.ps
         row["assumed_ps"] += part.ps if kind.is_assumed else 0
-        row["copied_bytes" if kind.how == COPIED else "intervals"] += (
-            part.bytes if kind.how == COPIED else part.intervals
-        )
+        if kind.how == COPIED:
+            row["copied_bytes"] += part.bytes
+        elif kind.how != PACKED:
+            row["intervals"] += part.intervals
     return [
         {
             "call": row["call"],

@@ -67,7 +67,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = library_of(case, needed=program.family(case.program[0]))
-    table = software.load(library) if case.software == "measured" else None
+    table = software.charged(case.software, library)
     if table is not None:
         bound = replace(bound, spec=with_counted_software(bound.spec, machine), software=table.library)
     names = NodeNames(machine)

@@ -163,6 +163,8 @@ def bisect(options: Options) -> int:
     points = series.parse(
         options.over, repository=options.repository, build=options.build, prefix=options.prefix, work=work
     )
+    if fixed.software is None and not _are_counted(points, options):
+        fixed = replace(fixed, software="none")
     base = Trial(case=replace(fixed, program=command), sources=sources, timeout_s=options.timeout_s)
     bind(base.case)
     points.check(base)
@@ -179,6 +181,13 @@ def bisect(options: Options) -> int:
     if options.json_file is not None:
         result.write(content, options.json_file)
     return code
+
+
+def _are_counted(points: Series, options: Options) -> bool:
+    """Of releases of which some have been counted, those would be charged otherwise than the others."""
+    if isinstance(points, Releases):
+        return all(software.file_of(f"{points.family}-{release}") is not None for release in points.names)
+    return options.prefix is None
 
 
 def _what(options: Options) -> tuple[Figure, tuple[str, ...], tuple[Path, ...]]:

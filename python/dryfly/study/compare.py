@@ -17,7 +17,8 @@ from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
-from dryfly.case.bind import bind
+from dryfly.case.bind import bind, library_of
+from dryfly.mpi import software
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes, software_costs
@@ -46,6 +47,7 @@ def compare(plan: Plan, options: Options) -> int:
     folder = Path(options.folder)
     _check(folder, options)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    plan = _on_common_ground(plan, console, options)
     jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
     store = Store(folder / "runs")
     pairs = [(benchmark, variant) for benchmark in plan.benchmarks for variant in plan.variants]
@@ -105,6 +107,27 @@ def _check(folder: Path, options: Options) -> None:
             raise UserError(
                 'counting protocols needs pyarrow: pip install "dryfly[record]", or say --no-counts'
             ) from None
+
+
+def _on_common_ground(plan: Plan, console: Console, options: Options) -> Plan:
+    """Libraries that have been counted beside some that have not would differ by how they are charged: where nothing is
+    said of it, none is."""
+    unsaid = {each: library_of(each.case) for each in plan.variants if each.case.software is None}
+    counted = {each for each, library in unsaid.items() if software.charged(None, library) is not None}
+    if len(counted) in (0, len(unsaid)):
+        return plan
+    missing = sorted({library.name for each, library in unsaid.items() if each not in counted})
+    if not options.quiet:
+        console.print(
+            f"dryfly: the instructions of {', '.join(missing)} have not been counted, so a call costs the same in "
+            f"each library (--software none); {software.how_to_count(missing[0])} counts them",
+            markup=False,
+        )
+    variants = [
+        replace(each, case=replace(each.case, software="none")) if each in unsaid else each for each in plan.variants
+    ]
+    base = plan.base if plan.base.software is not None else replace(plan.base, software="none")
+    return replace(plan, base=base, variants=tuple(variants))
 
 
 def _trial(plan: Plan, benchmark: Benchmark, variant: Variant, entry: Entry, options: Options) -> Trial:

@@ -8,9 +8,10 @@ import struct
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
+from statistics import LinearRegression, linear_regression, mean, median
 
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
@@ -19,16 +20,50 @@ from dryfly.base.signals import dying_with_parent
 from dryfly.case.case import Case
 from dryfly.case.program import prepare
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.mpi.software import BOUNDARIES, LOOP_PER_KIB, Cost, Interval, SoftwareTable, build_of
+from dryfly.mpi.software import (
+    BOUNDARIES,
+    LOOP_PER_KIB,
+    NO_PACKING,
+    SCHEDULE,
+    SENDS,
+    Cost,
+    Interval,
+    Packing,
+    SoftwareTable,
+    build_of,
+    reduces,
+)
 from dryfly.run import runner
 
-RANKS = 4
-_INTERVAL = struct.Struct("=HBBIQ")  # Interval of preload/clock/software.cpp
+NODES = 8  # of a rank each; fewer, and MPICH broadcasts in one way only. calls.c has six of them for itself too
+_COUNTED = "0,2,3"  # of a tree of ranks the root, a leaf, and one between
+_COUNTED_WITHIN = "0,3"  # of two nodes with two ranks each
+_WITHIN = "node"  # folder, and argument of calls.c, of the run in which ranks share the memory of their nodes
+_INTERVAL = struct.Struct("=HBBIQII")  # Interval of preload/clock/software.cpp
+_OF_SCHEDULE = 0x8000  # wire::software_of_schedule
+_PROCESSOR = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "erms", "fsrm")
 _TIMEOUT_S = 3600
 _WIDE_KIB = 4.0  # between smaller messages other things differ
 _NOT_COUNTED = "instructions cannot be counted: "  # dryfly-count begins so
 
 Sizes = dict[int, list[int]]  # instructions, by the bytes of the message
+Counted = dict[str, dict[Interval, Sizes]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InBlocks:
+    """An interval at whose end, or since whose beginning, a message that is not contiguous was put together or taken
+    apart."""
+
+    call: str
+    interval: Interval
+    size: int
+    blocks: int
+    executed: int
+
+    @property
+    def is_pack(self) -> bool:
+        return self.interval[1] in SENDS
 
 
 def measure(library: MpiLibrary) -> SoftwareTable:
@@ -40,36 +75,66 @@ def measure(library: MpiLibrary) -> SoftwareTable:
     with RunFolder() as made:
         folder = made.path
         program = prepare(str(programs_folder() / "measure" / "calls.c"), (), mpi=library, build_folder=folder)
-        case = Case(
-            program=(str(native(COUNTER)), *program.command),
-            nodes=RANKS,
-            mpi=library.name,
-            compute="none",
-            software="none",
-            environment=(("DRYFLY_SOFTWARE_RECORD", str(folder)), ("LD_BIND_NOW", "1")),
-        )
-        command = runner.command_line(case, runner.Runner(quiet=True, timeout_s=_TIMEOUT_S, json=str(folder / "json")))
-        ended = subprocess.run(
-            command,
-            env=runner.environment_of(case),
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=dying_with_parent(),
-        )
-        if ended.returncode != 0:
-            raise UserError(f"{library.name} cannot be measured: {why(ended.stdout)}")
-        counted = _read(sorted(folder.glob("intervals-*.bin")))
+        count = str(native(COUNTER))
+        command = (count, f"--ranks={_COUNTED}", *program.command)
+        _count(Case(program=command, nodes=NODES, mpi=library.name), folder)
+        within = folder / _WITHIN
+        within.mkdir()
+        command = (count, f"--ranks={_COUNTED_WITHIN}", *program.command, _WITHIN)
+        _count(Case(program=command, nodes=2, ppn=2, on_node="shared", mpi=library.name), within)
+        return table_of(library, folder)
+
+
+def _count(case: Case, folder: Path) -> None:
+    case = replace(
+        case,
+        compute="none",
+        software="none",
+        environment=(("DRYFLY_SOFTWARE_RECORD", str(folder)), ("LD_BIND_NOW", "1")),
+    )
+    command = runner.command_line(case, runner.Runner(quiet=True, timeout_s=_TIMEOUT_S, json=str(folder / "json")))
+    ended = subprocess.run(
+        command,
+        env=runner.environment_of(case),
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=dying_with_parent(),
+    )
+    if ended.returncode != 0:
+        raise UserError(f"{case.mpi} cannot be measured: {why(ended.stdout)}")
+
+
+def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
+    """Of what its ranks have written into the folder. Kinds that the network has too are taken from there."""
+    counted, in_blocks = _read(sorted(folder.glob("intervals-*.bin")))
     if not counted:
         raise UserError(f"{library.name} cannot be measured: no MPI call of it was counted")
+    within, _ = _read(sorted(folder.glob(f"{_WITHIN}/intervals-*.bin")))
+    for call, intervals in within.items():
+        for interval, sizes in intervals.items():
+            counted[call].setdefault(interval, sizes)
     return SoftwareTable(
         library=library.name,
         build=build_of(library),
         architecture=platform.machine(),
+        processor=_processor(),
         tool=f"dryfly {version('dryfly')}",
-        calls={call: {interval: cost_of(sizes) for interval, sizes in of.items()} for call, of in counted.items()},
+        calls={
+            call: {interval: cost_of(sizes, means=reduces(call)) for interval, sizes in of.items()}
+            for call, of in counted.items()
+        },
+        pack=packing_of(counted, [one for one in in_blocks if one.is_pack]),
+        unpack=packing_of(counted, [one for one in in_blocks if not one.is_pack]),
+        reductions=_reductions(sorted(folder.glob("reductions-*.txt"))),
     )
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return " ".join(name for name in _PROCESSOR if name in flags)
 
 
 def why(said: str) -> str:
@@ -79,20 +144,69 @@ def why(said: str) -> str:
     return next(cause, lines[-1] if lines else "the run says nothing")
 
 
-def _read(files: Iterable[Path]) -> dict[str, dict[Interval, Sizes]]:
-    counted: dict[str, dict[Interval, Sizes]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+def _read(files: Iterable[Path]) -> tuple[Counted, list[InBlocks]]:
+    counted: Counted = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    in_blocks: list[InBlocks] = []
     for file in files:
         head, _, intervals = file.read_bytes().partition(b"\n\n")
         names = head.decode().split()
-        for call, start, end, executed, size in _INTERVAL.iter_unpack(intervals):
-            counted[names[call]][(BOUNDARIES[start], BOUNDARIES[end])][size].append(executed)
-    return counted
+        for call, start, end, executed, size, blocks, _ in _INTERVAL.iter_unpack(intervals):
+            interval = (BOUNDARIES[start], BOUNDARIES[end])
+            name = names[call & ~_OF_SCHEDULE] + (SCHEDULE if call & _OF_SCHEDULE else "")
+            if blocks == 0:
+                counted[name][interval][size].append(executed)
+            elif (interval[0] == "arrived") != (interval[1] in SENDS):  # else it would be both
+                one = InBlocks(call=name, interval=interval, size=size, blocks=blocks, executed=executed)
+                in_blocks.append(one)
+    return counted, in_blocks
 
 
-def cost_of(sizes: Sizes) -> Cost:
-    """The median: first calls take detours, which it leaves out. Where the library goes through the data, as where it
+def _reductions(files: Iterable[Path]) -> dict[str, float]:
+    """Instructions for each KiB: what the larger of two buffers takes more, beside the smaller one."""
+    counted: dict[str, dict[int, int]] = defaultdict(dict)
+    for file in files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            datatype, operation, size, executed = line.split()
+            counted[f"{datatype} {operation}"][int(size)] = int(executed)
+    slopes = {
+        name: 1024 * (of[max(of)] - of[min(of)]) / (max(of) - min(of)) for name, of in counted.items() if len(of) > 1
+    }
+    return {name: round(slope, 1) for name, slope in slopes.items() if slope > 0}  # 0: not an operation for this type
+
+
+def packing_of(counted: Counted, seen: list[InBlocks]) -> Packing:
+    """What intervals take more than the same ones of contiguous messages. Among messages of one size it is a line
+    through their numbers of blocks; what that leaves is a line through the sizes."""
+    more: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in seen:
+        sizes = counted.get(one.call, {}).get(one.interval)
+        if sizes:
+            plain = median(sizes.get(one.size) or [count for of in sizes.values() for count in of])
+            more[one.size][one.blocks].append(one.executed - plain)
+    medians = {size: {blocks: median(counts) for blocks, counts in of.items()} for size, of in more.items()}
+    largest = max((size for size, of in medians.items() if len(of) > 1), default=None)
+    if largest is None:
+        return NO_PACKING
+    per_block = max(linear_regression(*zip(*medians[largest].items(), strict=True)).slope, 0.0)
+    left = [(size / 1024, count - per_block * blocks) for size, of in medians.items() for blocks, count in of.items()]
+    if len(medians) > 1:
+        line = linear_regression(*zip(*left, strict=True))
+    else:
+        line = LinearRegression(slope=0.0, intercept=median(count for _, count in left))
+    return Packing(
+        instructions=round(max(line.intercept, 0.0), 1),
+        per_block=round(per_block, 2),
+        per_kib=round(max(line.slope, 0.0), 1),
+        seen=len(seen),
+    )
+
+
+def cost_of(sizes: Sizes, *, means: bool = False) -> Cost:
+    """The median: first calls take detours, which it leaves out; the mean in reductions, which add up in some of their
+    steps and not in others. Where the library goes through the data, as where it
     adds up in a reduction, what is more for each KiB is told apart: the slope of a line through the sizes' medians."""
-    points = sorted((size / 1024, median(executed), len(executed)) for size, executed in sizes.items())
+    middle = mean if means else median
+    points = sorted((size / 1024, middle(executed), len(executed)) for size, executed in sizes.items())
     seen = sum(weight for _, _, weight in points)
     mean_x = sum(x * weight for x, _, weight in points) / seen
     mean_y = sum(y * weight for _, y, weight in points) / seen

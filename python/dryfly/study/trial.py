@@ -78,8 +78,8 @@ class Trial:
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
-        table = software.file_of(library.name) if case.software == "measured" else None
-        if table is not None:
+        table = software.file_of(library.name)
+        if table is not None and software.charged(case.software, library) is not None:
             content["spec"] = with_counted_software(bound.spec, bound.machine)
             content["software"] = [str(bound.machine.number("host.instruction")), _file_hash(table)]
         if case.compute.startswith("replay:"):
