@@ -85,6 +85,7 @@ int PMPI_Finalize() { return note(); }
 int PMPI_Barrier(int a) { return note(a); }
 int PMPI_Send(long a, int b, int c, int d, int e, int f) { return note(a, b, c, d, e, f); }
 int PMPI_Send_c(long a, long b, int c, int d, int e, int f) { return note(a, b, c, d, e, f); }
+int PMPI_Recv(long a, int b, int c, int d, int e, int f, long g) { return note(a, b, c, d, e, f, g); }
 int PMPI_Isend(long a, int b, int c, int d, int e, int f, long g) { return note(a, b, c, d, e, f, g); }
 int PMPI_Bcast(long a, int b, int c, int d, int e) {
   if (fake_mpi.nested) MPI_Send(nullptr, 1, 1, 0, 0, 0);
