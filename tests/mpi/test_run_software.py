@@ -264,19 +264,28 @@ def test_a_reduction_costs_what_its_operation_does_on_its_type_and_a_programs_ow
 ) -> None:
     (tmp_path / "reduce.c").write_text(_REDUCE)
 
-    def charged_s(what: str) -> float:
-        run = dryfly("run", *_CHARGED, "--", tmp_path / "reduce.c", what).succeeded()
-        return float(sum(row["time_s"] for row in run.results["software"]["kinds"] if row["call"] == "MPI_Allreduce"))
-
     table = software.read(ROOT / "data" / "mpi" / "software" / "mpich-5.0.2.toml")
-    chars_s = table.reductions["MPI_SIGNED_CHAR MPI_MAX"] * 0.333e-9 / 5  # a KiB
-    doubles_s = 1024 / 12e9  # memory: node.local_rate
-    doubles, chars, own = charged_s("d"), charged_s("c"), charged_s("o")
-    # Each of two ranks adds up half of its 64 KiB. What adds up in all of a reduction's steps is not told from what
-    # does so in some, so that it is not exactly this.
-    kib = (doubles - own) / doubles_s
-    assert 24 < kib < 96
-    assert chars - own == pytest.approx(kib * chars_s, rel=0.02)
+    counted = table.calls["MPI_Allreduce"]
+    sums = table.reductions[software.SUMS]
+
+    def kinds(what: str) -> dict[tuple[str, str], dict[str, Any]]:
+        run = dryfly("run", *_CHARGED, "--", tmp_path / "reduce.c", what).succeeded()
+        return {kind: row for kind, row in _rows(run.results, "MPI_Allreduce").items() if kind in counted}
+
+    def time_s(rows: dict[tuple[str, str], dict[str, Any]], kib_s: float) -> float:
+        """With so much time for each KiB that is added up."""
+        once = sum(row["intervals"] * counted[kind].instructions for kind, row in rows.items()) * 0.333e-9
+        adds = {kind: min(counted[kind].per_kib / sums, 1.0) for kind in rows if counted[kind].per_kib >= 64}
+        assert adds
+        return once + kib_s * sum(share * rows[kind]["bytes"] / 1024 for kind, share in adds.items())
+
+    chars_s = table.reductions["MPI_SIGNED_CHAR MPI_MAX"] * 0.333e-9 / 5
+    for what, kib_s in (("d", 1024 / 12e9), ("c", chars_s)):  # doubles wait for memory: node.local_rate
+        rows = kinds(what)
+        assert sum(row["time_s"] for row in rows.values()) == pytest.approx(time_s(rows, kib_s), rel=0.01)
+    own = kinds("o")
+    instructions = sum(row["intervals"] * counted[kind].instructions for kind, row in own.items())
+    assert sum(row["time_s"] for row in own.values()) == pytest.approx(instructions * 0.333e-9, rel=0.001)
 
 
 def test_two_libraries_are_set_beside_each_other_by_what_they_execute(dryfly: Dryfly, tmp_path: Path) -> None:
