@@ -44,6 +44,7 @@ struct Doubling {
   std::uint64_t tags = 0;   // of its messages: this and the round
   std::uint32_t round = 0;
   std::uint64_t here = 0;  // bit per round: its message has come
+  Instant busy_until{};
   Instant end{};
   std::vector<Doubling>* ranks = nullptr;
   std::function<void()> finished{};
@@ -59,14 +60,15 @@ struct Doubling {
       exchange();
     }
   }
+  // One send after the other, where a rank is behind and its partners' messages are there.
   Instant message_to(std::uint32_t peer, std::uint32_t tag) {
-    const Instant called = cores.after(rank, stand.now(), send_cost);
-    stand.at(called, [this, peer, tag] {
+    busy_until = cores.after(rank, std::max(busy_until, stand.now()), send_cost);
+    stand.at(busy_until, [this, peer, tag] {
       Doubling& target = (*ranks)[peer];
       stand.receive(all[peer], size, tags + tag, [&target, tag] { target.message(tag); });
       stand.send(all[rank], all[peer], size, tags + tag, [] {});
     });
-    return called;
+    return busy_until;
   }
   // A message of a partner who is ahead waits until this rank gets to that round.
   void message(std::uint32_t tag) {
@@ -91,14 +93,16 @@ struct Doubling {
   }
   void proceed() {
     while (round > 0 && (here >> round & 1) != 0) {
-      if ((std::uint32_t{1} << round) == power) return finish();
+      if ((std::uint32_t{1} << round) == power) {
+        round = 0;
+        return stand.from(busy_until, [this] { finish(); });
+      }
       ++round;
       message_to(rank ^ (std::uint32_t{1} << (round - 1)), round);
     }
   }
   void finish() {
     end = stand.now();
-    round = 0;
     here = 0;
     if (extra() == rank) {
       if (finished) finished();
