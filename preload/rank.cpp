@@ -89,6 +89,8 @@ bool on_served_fabric() {
   return phase() == Phase::running && dryfly_self.header != nullptr && dryfly_self.header->served != 0;
 }
 
+pid_t main_thread_id() { return main_thread.load(std::memory_order_relaxed); }
+
 bool on_main_thread() { return thread_id() == main_thread.load(std::memory_order_relaxed); }
 
 std::uint64_t instant() { return dryfly_self.now_ps.load(std::memory_order_relaxed); }

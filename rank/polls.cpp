@@ -2,6 +2,9 @@
 
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -23,6 +26,7 @@ constexpr std::uint32_t polls_before_stepping = 64;
 constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
+constexpr long beside_computing_ns = 20'000;
 
 constexpr std::uint64_t served_first_step_ps = 100'000;
 constexpr std::uint32_t served_doublings = 13;  // up to 0.8 ms
@@ -170,13 +174,21 @@ bool Polls::wait_outside() {
 }
 
 // Another thread of this rank may be about to act: wait in growing steps, so that it gets its chance. What it does then
-// comes late by at most the time that this thread has waited already.
+// comes late by at most the time that this thread has waited already. While the main thread computes, no further than
+// it has come.
 bool Polls::wait_beside_threads() {
   sched_yield();
   const std::uint64_t calls = page_->call_count.load(std::memory_order_relaxed);
   if (std::exchange(calls_seen_, calls) != calls) empty_ = 1;  // it has acted
-  const std::uint64_t step = threaded_step_ps << at_most(empty_, threaded_doublings);
-  return wait_until(GateKind::wait_until, self_->now() + step);
+  const std::uint64_t now = self_->now();
+  const std::uint64_t deadline = now + (threaded_step_ps << at_most(empty_, threaded_doublings));
+  const std::uint64_t reach = self_->reach != nullptr ? self_->reach() : far_future;
+  if (reach >= deadline) return wait_until(GateKind::wait_until, deadline);
+  empty_ = 1;
+  if (reach > now) return wait_until(GateKind::wait_until, reach);
+  const timespec pause{.tv_sec = 0, .tv_nsec = beside_computing_ns};
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);  // the system call: real time
+  return false;
 }
 
 // A program on a served fabric that only polls may do anything between two polls, and other programs may come at any

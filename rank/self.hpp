@@ -44,6 +44,8 @@ struct Self {
   // Filled in by the preload once a communicator has a traffic class of its own (preload/mpi/communicator_class.hpp):
   // the class of a message with this tag, or `usual`.
   std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
+  // Filled in by the preload: how far a thread that waits may move the clock for now (preload/clock/compute.hpp).
+  std::uint64_t (*reach)();
   // Filled in by the preload once it wants to know what peeks look for.
   std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
   // Filled in by the preload: memory of the MPI library that is the same in most ranks

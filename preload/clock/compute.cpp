@@ -1,8 +1,16 @@
 #include "preload/clock/compute.hpp"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <utility>
 
 #include "preload/clock/compute_file.hpp"
 #include "preload/rank.hpp"
@@ -26,18 +34,52 @@ struct Compute {
   bool mismatch = false;
 };
 constinit Compute compute;
+
+// The main thread's gap, for other threads.
+struct Gap {
+  std::atomic<bool> open{false};
+  std::atomic<std::uint32_t> count{0};
+  std::atomic<std::uint64_t> began_ps{0};
+};
+constinit Gap gap;
 constinit GapWriter writer;
 constinit GapReader reader;
 
 // ns x ppm / 1e6 in picoseconds, without overflow for years of nanoseconds.
 std::uint64_t scaled_ps(std::uint64_t ns, std::uint64_t ppm) { return ns / 1000 * ppm + ns % 1000 * ppm / 1000; }
 
+std::uint64_t without_moved_by_others(std::uint64_t added_ps, std::uint64_t due_ps) {
+  if (!dryfly_self.has_threads()) return added_ps;
+  const std::uint64_t end_ps = gap.began_ps.load(std::memory_order_relaxed) + due_ps;
+  const std::uint64_t now = instant();
+  return end_ps <= now ? 0 : std::min(added_ps, end_ps - now);
+}
+
+// Its state, as the kernel has it: R while it runs or wants to.
+bool main_thread_runs() {
+  char text[512];
+  snprintf(text, sizeof text, "/proc/self/task/%d/stat", static_cast<int>(main_thread_id()));
+  const int file = open(text, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, text, sizeof text - 1);
+  close(file);
+  if (got <= 0) return false;
+  text[got] = 0;
+  const char* after_name = strrchr(text, ')');
+  return after_name != nullptr && strncmp(after_name, ") R", 3) == 0;
+}
+
+std::uint64_t main_thread_cpu_ns() {
+  constexpr unsigned of_one_thread = 6;  // the kernel's number for the CPU clock of a thread, CPUCLOCK_SCHED
+  return real::now_ns(static_cast<clockid_t>(~static_cast<unsigned>(main_thread_id()) << 3 | of_one_thread));
+}
+
 void observe_measured(Observation observation) {
   const std::uint64_t gap_ns = real::now_ns(CLOCK_THREAD_CPUTIME_ID) - compute.gap_began_ns;
   const bool counts = gap_ns >= compute.threshold_ns;
   if (counts) {
     const std::uint64_t due_ps = scaled_ps(gap_ns, compute.factor_ppm);
-    const std::uint64_t added_ps = due_ps - compute.credited_ps;
+    const std::uint64_t added_ps = without_moved_by_others(due_ps - compute.credited_ps, due_ps);
     compute.credited_ps = due_ps;
     if (added_ps > 0) {
       advance(added_ps);
@@ -76,6 +118,7 @@ void observe_replayed() {
 }  // namespace
 
 void open_compute() {
+  dryfly_self.reach = reach_beside_main_thread;
   const wire::SegmentHeader& header = *dryfly_self.header;
   compute.mode =
       header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
@@ -89,13 +132,34 @@ void open_compute() {
 }
 
 void begin_gap() {
-  if (compute.mode == ComputeMode::none || !on_main_thread()) return;
+  if (!on_main_thread()) return;
+  gap.began_ps.store(instant(), std::memory_order_relaxed);
+  gap.count.store(gap.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  gap.open.store(true, std::memory_order_release);
+  if (compute.mode == ComputeMode::none) return;
   compute.in_gap = true;
   compute.credited_ps = 0;
   if (compute.mode == ComputeMode::measured) compute.gap_began_ns = real::now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+// Computing counts from the first time that anybody waits beside it: the main thread need not read its clock for that.
+std::uint64_t reach_beside_main_thread() {
+  static std::uint32_t seen = 0;
+  static std::uint64_t base_ns = 0;
+  static std::uint64_t base_ps = 0;
+  if (!gap.open.load(std::memory_order_acquire) || on_main_thread() || !main_thread_runs()) return wire::far_future;
+  const std::uint64_t cpu_ns = main_thread_cpu_ns();
+  const std::uint32_t count = gap.count.load(std::memory_order_relaxed);
+  if (std::exchange(seen, count) != count) {
+    base_ns = cpu_ns;
+    base_ps = instant();
+  }
+  constexpr std::uint64_t as_it_is_ppm = 1'000'000;
+  return base_ps + scaled_ps(cpu_ns - base_ns, compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
+}
+
 void observe_compute(Observation observation) {
+  if (observation == Observation::end_of_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
   if (compute.mode == ComputeMode::none || phase() != Phase::running || !on_main_thread() || !compute.in_gap) return;
   compute.in_gap = observation == Observation::within_gap;
   if (compute.mode == ComputeMode::measured) {

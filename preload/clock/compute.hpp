@@ -6,6 +6,9 @@
 // readings, sleeps and timed waits of the main thread are points of observation as well. Points are counted; the
 // number names the place in a recording, which is why a program whose readings of the clock vary from run to run
 // cannot be replayed exactly. Left out: computing of helper threads (OpenMP), and what the readings cost themselves.
+//
+// A thread that waits in MPI beside a main thread that computes moves the clock too. It goes no further than the main
+// thread has come by its CPU time, and what it has moved is not added again at the end of the gap.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +27,8 @@ void close_compute();
 void begin_gap();
 // The main thread reaches a point of observation: moves the clock by what was computed since the last one.
 void observe_compute(Observation observation);
+// How far a thread that waits in MPI may move the clock: what the main thread has computed in this gap, or as far as it
+// likes while the main thread is in MPI or sleeps.
+std::uint64_t reach_beside_main_thread();
 
 }  // namespace dryfly::preload
