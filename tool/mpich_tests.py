@@ -242,7 +242,12 @@ class Runner:
 
     def __call__(self, test: Test, program: Path) -> Outcome:
         words = [*self.command, "-n", str(test.ranks), *self.end_of_options, str(program), *test.arguments]
-        environment = {**os.environ, **dict(self.environment), **dict(test.environment)}
+        # A run has a folder of its own; a file that a setting names lies beside the test.
+        settings = {
+            name: str(test.folder / value) if (test.folder / value).is_file() else value
+            for name, value in test.environment
+        }
+        environment = {**os.environ, **dict(self.environment), **settings}
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="dryfly-mpich-tests-") as folder:
             process = subprocess.Popen(

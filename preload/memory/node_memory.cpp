@@ -212,7 +212,7 @@ bool nodes_share_memory() {
 void watch_copies() {
   static std::atomic<bool> done{false};
   if (done.exchange(true)) return;
-  auto address = reinterpret_cast<std::uintptr_t>(find_pmpi("Recv"));
+  auto address = reinterpret_cast<std::uintptr_t>(find_pmpi("Init"));
   dl_iterate_phdr(look_into, &address);
 }
 

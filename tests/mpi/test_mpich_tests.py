@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int good = argc < 2 || atoi(argv[1]) == size;
+  if (strcmp(WANTED, "file") == 0) good = setting != NULL && fopen(setting, "r") != NULL;
   if (strcmp(WANTED, "setting") == 0) good = setting != NULL && strcmp(setting, "a=b") == 0;
   if (rank == 0 && good) printf(" No Errors\\n");
   MPI_Finalize();
@@ -55,8 +56,11 @@ _SKIPPED = _ENDS_BADLY.replace("MPI_Abort(MPI_COMM_WORLD, 3);", 'puts("Test Skip
 _FILES = {
     "testlist.in": "# a comment\nfirst\n@rmadir@\n@cxxdir@\n",
     "first/testlist": "good 3 arg=3   # ranks and an argument\ngood\nbad 2 resultTest=TestErrFatal\nbad 2\n"
-    "other 2 env=SETTING=a=b\nexpected 2 xfail=ticket1\nmany 64\nsecret 2\nskipped 1\nnot_there 1\n",
-    "first/Makefile.am": "other_CPPFLAGS = \\\n  -DWANTED='\"setting\"' $(AM_CPPFLAGS)\nother_SOURCES = good.c\n",
+    "other 2 env=SETTING=a=b\nexpected 2 xfail=ticket1\nreads 2 env=SETTING=data.txt\nmany 64\n"
+    "secret 2\nskipped 1\nnot_there 1\n",
+    "first/Makefile.am": "other_CPPFLAGS = \\\n  -DWANTED='\"setting\"' $(AM_CPPFLAGS)\nother_SOURCES = good.c\n"
+    "reads_CPPFLAGS = -DWANTED='\"file\"'\nreads_SOURCES = good.c\n",
+    "first/data.txt": "",
     "first/good.c": _GOOD,
     "first/bad.c": _ENDS_BADLY,
     "first/skipped.c": "#include <stdio.h>\n" + _SKIPPED,
@@ -96,6 +100,7 @@ def test_each_test_is_run_both_ways_and_judged_by_the_suites_rules(suite: Path) 
         "first/good 2": "both",
         "first/bad 2": "neither",  # the later of two lines with one name: without resultTest
         "first/other 2 SETTING=a=b": "both",
+        "first/reads 2 SETTING=data.txt": "both",
         "first/expected 2": "left out",
         "first/many 64": "left out",
         "first/secret 2": "left out",
@@ -107,7 +112,7 @@ def test_each_test_is_run_both_ways_and_judged_by_the_suites_rules(suite: Path) 
     assert reason["first/many 64"] == "64 ranks (--most-ranks)"
     assert reason["first/secret 2"] == "nobody may know"
     assert reason["first/not_there 1"].endswith("not_there.c")
-    assert "1 ONLY NATIVELY, 5 both, 3 left out, 1 neither, 1 not built\n" in out  # the other `bad` is among the five
+    assert "1 ONLY NATIVELY, 6 both, 3 left out, 1 neither, 1 not built\n" in out  # the other `bad` is among the six
     assert status == 1
 
 
