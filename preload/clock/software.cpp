@@ -102,8 +102,8 @@ BlocksOf blocks_of(Boundary to, std::uint64_t bytes) {
   return {block != 0 ? static_cast<std::uint32_t>((bytes + block - 1) / block) : 0, block};
 }
 
-// A wait is looked at twice; how it polls from then on costs nothing, so it need not be counted. Where a message may lie
-// in the node's memory, any pass may find one.
+// A wait is looked at twice; how it polls from then on costs nothing, so it need not be counted. Where a message may
+// lie in the node's memory, any pass may find one.
 void note(Boundary from, Boundary to, std::uint64_t bytes) {
   const bool polls = rank::is_look(from) && rank::is_look(to) && dryfly_self.mode() != rank::CallMode::testing;
   if (record.paused) {
