@@ -1,6 +1,5 @@
 #include "preload/mpi/communicator_class.hpp"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <atomic>
 
 #include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -35,23 +35,13 @@ struct Marked {
   const ClassName* name;
 };
 
-std::atomic<bool> locked{false};
+SpinLock guard;
 Marked* marked = nullptr;
 std::uint32_t marked_count = 0;
 std::uint32_t marked_room = 0;
 
-class Lock {
- public:
-  Lock() {
-    while (locked.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { locked.store(false, std::memory_order_release); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-};
-
 std::uint8_t class_of_tag(std::uint64_t tag, std::uint8_t usual) {
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   for (std::uint32_t i = 0; i < marked_count; ++i) {
     if ((tag & marked[i].mask) == marked[i].bits) return marked[i].name->traffic_class;
   }
@@ -59,7 +49,7 @@ std::uint8_t class_of_tag(std::uint64_t tag, std::uint8_t usual) {
 }
 
 void forget(long communicator) {
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   for (std::uint32_t i = 0; i < marked_count; ++i) {
     if (marked[i].communicator == communicator) marked[i--] = marked[--marked_count];
   }
@@ -67,7 +57,7 @@ void forget(long communicator) {
 
 bool remember(const Marked& one) {
   forget(one.communicator);
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   if (marked_count == marked_room) {
     const std::uint32_t room = marked_room + 64;
     auto* more = static_cast<Marked*>(realloc(marked, room * sizeof(Marked)));
@@ -81,7 +71,7 @@ bool remember(const Marked& one) {
 }
 
 const ClassName* class_of(long communicator) {
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   for (std::uint32_t i = 0; i < marked_count; ++i) {
     if (marked[i].communicator == communicator) return marked[i].name;
   }

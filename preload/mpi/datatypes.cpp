@@ -1,6 +1,5 @@
 #include "preload/mpi/datatypes.hpp"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 #include <cstddef>
 
 #include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/spin_lock.hpp"
 
 namespace dryfly::preload {
 
@@ -24,20 +24,10 @@ struct Blocks {
   std::uint32_t mean;
 };
 
-std::atomic<bool> locked{false};
+SpinLock guard;
 std::atomic<std::uint32_t> count{0};
 Blocks* types = nullptr;
 std::uint32_t room = 0;
-
-class Lock {
- public:
-  Lock() {
-    while (locked.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { locked.store(false, std::memory_order_release); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-};
 
 template <typename... Words>
 int pmpi(const char* name, Words... words) {
@@ -138,21 +128,21 @@ void note_datatype(Call call, const long* words) {
   const long datatype = handle_at(words[copies ? 1 : 0]);
   // A copy of a type that is not committed cannot be unpacked by, and will be committed.
   const std::uint32_t mean = copies ? block_of(words[0]) : mean_block(datatype);
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   forget(datatype);
   if (mean != 0) remember({datatype, mean});
 }
 
 void forget_datatype(Call call, const long* words) {
   if (call != Call::Type_free || count.load(std::memory_order_relaxed) == 0) return;
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   forget(handle_at(words[0]));
 }
 
 std::uint32_t block_of(long datatype) {
   if (count.load(std::memory_order_relaxed) == 0) return 0;
   const long wanted = handle(datatype);
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   const std::uint32_t known = count.load(std::memory_order_relaxed);
   for (std::uint32_t i = known; i > 0; --i) {
     if (types[i - 1].datatype == wanted) return types[i - 1].mean;

@@ -1,10 +1,9 @@
 #include "preload/mpi/schedules.hpp"
 
-#include <sched.h>
-
 #include <atomic>
 
 #include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/spin_lock.hpp"
 
 namespace dryfly::preload {
 
@@ -17,17 +16,7 @@ struct Schedule {
 constexpr std::uint32_t schedule_max = 256;  // more at once count as messages
 constinit Schedule schedules[schedule_max] = {};
 std::atomic<std::uint32_t> schedule_count{0};
-std::atomic<bool> locked{false};
-
-class Lock {
- public:
-  Lock() {
-    while (locked.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { locked.store(false, std::memory_order_release); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-};
+SpinLock guard;
 
 struct List {
   long first;
@@ -66,7 +55,7 @@ void forget_complete(const List& list) {
 bool waits_for_schedule(Requests requests, const long* words) {
   if (requests == Requests::none || requests == Requests::starts) return false;
   if (schedule_count.load(std::memory_order_relaxed) == 0) return false;
-  const Lock lock;
+  const SpinLock::Hold hold(guard);
   const List list = list_of(requests, words);
   bool any = false;
   for (std::uint32_t i = 0; i < schedule_count.load(std::memory_order_relaxed); ++i) {
@@ -78,13 +67,13 @@ bool waits_for_schedule(Requests requests, const long* words) {
 
 void note_schedules(Requests requests, const long* words, std::size_t count) {
   if (requests == Requests::starts) {
-    const Lock lock;
+    const SpinLock::Hold hold(guard);
     const std::uint32_t known = schedule_count.load(std::memory_order_relaxed);
     if (known == schedule_max) return;
     schedules[known] = {handle_at(words[count - 1]), false};
     schedule_count.store(known + 1, std::memory_order_relaxed);
   } else if (requests != Requests::none && schedule_count.load(std::memory_order_relaxed) != 0) {
-    const Lock lock;
+    const SpinLock::Hold hold(guard);
     forget_complete(list_of(requests, words));
   }
 }
