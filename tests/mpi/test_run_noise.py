@@ -133,7 +133,7 @@ _STRONG = '[[detour]]\nevery = "200 us"\ninstants = "random"\nlength = ["2 us", 
 def _ring_of_ranks(dryfly: Dryfly, noise: str, *arguments: str) -> tuple[float, float]:
     """Mean and 99 %, in us."""
     command = ("run", "--machine", "aurora", "-N", "4", "--ppn", "4", "--compute", "none", "--noise", noise)
-    words = dryfly(*command, "--", MICRO / "ring.c", *arguments).succeeded().stdout.split()
+    words = dryfly(*command, "--software", "none", "--", MICRO / "ring.c", *arguments).succeeded().stdout.split()
     return float(words[words.index("mean") + 1]), float(words[words.index("p99") + 1])
 
 
