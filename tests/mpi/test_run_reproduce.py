@@ -95,7 +95,7 @@ def test_many_pairs_without_processes_have_what_ranks_have(dryfly: Dryfly) -> No
         arguments=("count=10",),
     )  # fmt: skip
     without = measure(pairs, given={}, entry=Entry())
-    flags = ("--machine", "aurora", "-N", "4", "--ppn", "8", "--compute", "none")
+    flags = ("--machine", "aurora", "-N", "4", "--ppn", "8", "--compute", "none", "--software", "none")
     ended = dryfly("run", *flags, "--", ROOT / "programs" / "benchmark" / "mbw_mr.c", "-m", "2048:65536").succeeded()
     ranks = {int(row.split()[0]): float(row.split()[1]) for row in ended.stdout.splitlines() if row[:1].isdigit()}
     for size, tolerance in sizes.items():

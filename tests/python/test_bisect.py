@@ -14,13 +14,15 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.mpi import software
-from dryfly.mpi.software import Charges, Cost, SoftwareTable
+from dryfly.mpi.software import Charges, Cost, Packing, SoftwareTable
 from dryfly.result import software_spent
 from dryfly.study import bisect as bisect_module
 from dryfly.study import series
 from dryfly.study.bisect import Options, bisect
 from dryfly.study.changepoint import Found, ends, search
 from dryfly.study.trial import Trial
+
+_PACKING = Packing(instructions=0.0, per_block=0.0, per_kib=0.0, seen=1)
 
 
 def _searched(figures: list[float | None], threshold: float | None = None) -> tuple[Found, list[int]]:
@@ -270,8 +272,9 @@ def releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for release in range(1, 6):
         table = SoftwareTable(
-            library=f"mpich-{release}", build="0", architecture="x86_64", tool="dryfly 0",
+            library=f"mpich-{release}", build="0", architecture="x86_64", processor="avx2", tool="dryfly 0",
             calls={"MPI_Isend": {("call", "inject"): Cost(instructions=200.0 + 50 * (release > 3), per_kib=0, seen=1)}},
+            pack=_PACKING, unpack=_PACKING, reductions={},
         )  # fmt: skip
         path = software.cached_file(table.library)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ MPI = MpiLibrary(name="mpich-5.0.2", family="mpich", version="5.0.2", prefix="/p
 
 
 def bound(compute: str = "none") -> BoundCase:
-    return bind(Case(program=("prog",), nodes=2, compute=compute))
+    return bind(Case(program=("prog",), nodes=2, compute=compute, software="none"))
 
 
 def rank(number: int, computing: int, waiting: int, dropped_ns: int = 0) -> dict[str, Any]:

@@ -65,5 +65,7 @@ def test_a_file_that_is_no_result_of_a_solver_is_refused(tmp_path: Path, content
     pytest.importorskip("matplotlib")
     source = tmp_path / "result.json"
     source.write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match="neither a recorded run nor a --json of dryfly-hpl"):
+    with pytest.raises(
+        UserError, match="neither a recorded run nor a --json of dryfly run --seeds, dryfly-hpl or dryfly-mxp"
+    ):
         report(str(source), str(tmp_path / "page.html"))

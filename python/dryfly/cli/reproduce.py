@@ -23,6 +23,11 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
     ranks={"help": "Number of ranks, instead."},
     sets={"help": "A field of the machine, for all measurements."},
     faults={"help": "Faults for measurements that have none of their own: a TOML file."},
+    noise={
+        "default": None,
+        "help": "Detours of the nodes' cores: none, machine or a TOML file; default: the machine's "
+        "for what was published as a tail, else none.",
+    },
     compute={"default": "none", "help": "What counts between MPI calls: none, measured[:FACTOR] or model."},
 )
 @option(

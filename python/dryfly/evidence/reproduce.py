@@ -19,6 +19,7 @@ from dryfly.case.case import SEED_MAX
 from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
 from dryfly.evidence.published import Measurement, Registry, Row, load
 from dryfly.result import result
+from dryfly.result.capture import check_target
 from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.seeds import SEEDS_MAX
 
@@ -39,6 +40,8 @@ class Options:
 
 def reproduce(subject: str, options: Options) -> int:
     only, json_file = options.only, options.json_file
+    if json_file not in (None, "-"):
+        check_target("--json", str(json_file), folder=False)
     registry = load(subject)
     chosen = [row for row in registry.rows if _wanted(row, only)]
     if not chosen:

@@ -8,6 +8,7 @@ how the instructions were counted and how they become time.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import struct
 import tomllib
@@ -104,20 +105,31 @@ def make_cache() -> None:
         raise UserError(f"{folder} cannot be made ({error.strerror}); -o FILE writes the table elsewhere") from None
 
 
-def file_of(name: str) -> Path | None:
-    """The user's table of the library of that name, or dryfly's own."""
+def files_of(name: str) -> list[Path]:
+    """The user's table of the library of that name, and dryfly's own, as far as they are there."""
     paths = (cached_file(name), data_folder() / "mpi" / "software" / f"{name}.toml")
-    return next((path for path in paths if path.is_file()), None)
+    return [path for path in paths if path.is_file()]
+
+
+def file_of(name: str) -> Path | None:
+    return next(iter(files_of(name)), None)
 
 
 def load(library: MpiLibrary) -> SoftwareTable | None:
-    """None where its instructions have not been counted. Raises UserError for a table of another build."""
-    path = file_of(library.name)
-    if path is None:
-        return None
-    table = read(path)
-    _require_same_build(table, library, path)
-    return table
+    """The first table that fits this build; None where its instructions have not been counted. Raises UserError where
+    there are tables of other builds only."""
+    refused: UserError | None = None
+    for path in files_of(library.name):
+        try:
+            table = read(path)
+            _require_same_build(table, library, path)
+        except UserError as error:
+            refused = refused or error
+        else:
+            return table
+    if refused is not None:
+        raise refused
+    return None
 
 
 def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
@@ -125,7 +137,13 @@ def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
     if how == "none":
         return None
     if how == "measured":
-        return load(library)
+        table = load(library)
+        if table is None:
+            raise UserError(
+                f"--software measured: the instructions of {library.name} have not been counted; "
+                f"{how_to_count(library.name)} counts them"
+            )
+        return table
     try:
         return load(library)
     except UserError:
@@ -186,21 +204,21 @@ def _interval(text: str) -> Interval:
 
 def _cost(numbers: list[float]) -> Cost:
     instructions, per_kib, seen = numbers
-    if instructions < 0 or per_kib < 0 or seen < 1:
+    if not all(map(math.isfinite, numbers)) or instructions < 0 or per_kib < 0 or seen < 1:
         raise ValueError(f"{numbers}: accepted are instructions, instructions per KiB, and how often they were seen")
     return Cost(instructions=instructions, per_kib=per_kib, seen=int(seen))
 
 
 def _packing(numbers: list[float]) -> Packing:
     instructions, per_block, per_kib, seen = numbers
-    if min(numbers) < 0:
+    if not all(map(math.isfinite, numbers)) or min(numbers) < 0:
         raise ValueError(f"{numbers}: accepted are instructions, for each block, for each KiB, and how often seen")
     return Packing(instructions=instructions, per_block=per_block, per_kib=per_kib, seen=int(seen))
 
 
 def _reduction(name: str, per_kib: float) -> float:
     datatype, operation = name.split(" ")
-    if per_kib < 0 or len(datatype) >= _TYPE_NAME or len(operation) >= _OPERATION_NAME:
+    if not math.isfinite(per_kib) or per_kib < 0 or len(datatype) >= _TYPE_NAME or len(operation) >= _OPERATION_NAME:
         raise ValueError(f"{name!r} = {per_kib}: accepted are a type and an operation, and instructions for each KiB")
     return per_kib
 

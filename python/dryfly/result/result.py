@@ -263,7 +263,7 @@ def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:
     if run.software or run.case.software == "none":
         return []
     text = (
-        f"the instructions of this build of {mpi.name} have not been counted, so each call costs what an average one "
+        f"the instructions of {mpi.name} have not been counted in this build, so each call costs what an average one "
         f'does (--software none); "dryfly mpi measure {mpi.name}" counts them'
     )
     return [_finding("uncounted_software", text, severity="note")]

@@ -150,6 +150,8 @@ def bisect(options: Options) -> int:
     """0 when the change was found; 1 when the ends are alike or cannot be tested."""
     figure, command, sources = _what(options)
     if figure.software:
+        if options.base.software == "none":
+            raise UserError(f"--software none: --figure {options.figure} needs measured")
         options = replace(options, base=replace(options.base, software="measured"))
     if options.threshold is not None and not 0 < options.threshold < 100:
         raise UserError(f"--threshold {options.threshold:.4g}: accepted is a share above 0, such as 5%")

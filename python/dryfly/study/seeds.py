@@ -19,6 +19,7 @@ from dryfly.base.grid import Grid
 from dryfly.base.units import time_text
 from dryfly.case.case import SEED_MAX, Case
 from dryfly.result import result
+from dryfly.result.capture import check_target
 from dryfly.result.summary import Printer
 from dryfly.run.runner import Runner
 from dryfly.study.trial import Result, Store, Trial, run_all
@@ -92,6 +93,8 @@ def run_seeds(case: Case, count: int, runner: Runner, *, jobs: int | None = None
     """The exit status: that of the first run that failed. `jobs`: runs at a time, which changes no result; None: half
     the processors, and one where computing is measured."""
     check(case, count, runner, jobs)
+    if runner.json not in (None, "-"):
+        check_target("--json", str(runner.json), folder=False)
     if jobs is None:
         jobs = 1 if case.compute.startswith("measured") else max(1, len(os.sched_getaffinity(0)) // 2)
     printer = Printer(quiet=runner.quiet)

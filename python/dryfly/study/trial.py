@@ -78,10 +78,10 @@ class Trial:
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
         }
-        table = software.file_of(library.name)
-        if table is not None and software.charged(case.software, library) is not None:
+        if software.charged(case.software, library) is not None:
             content["spec"] = with_counted_software(bound.spec, bound.machine)
-            content["software"] = [str(bound.machine.number("host.instruction")), _file_hash(table)]
+            tables = [_file_hash(path) for path in software.files_of(library.name)]
+            content["software"] = [str(bound.machine.number("host.instruction")), *tables]
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
