@@ -154,6 +154,14 @@ def test_a_table_of_another_library_or_architecture_is_refused_whatever_its_buil
     software.write(replace(table, **change), tmp_path / "table.toml")
     with pytest.raises(UserError, match=rf'{said}.*; "dryfly mpi measure mpich-1" counts it anew'):
         software.load(library)
+    # By default the next that fits is taken, and none where none does; whoever asks for it is told.
+    assert software.charged(None, library) is None
+    monkeypatch.setattr(software, "data_folder", lambda: tmp_path / "data")
+    (tmp_path / "data" / "mpi" / "software").mkdir(parents=True)
+    software.write(table, tmp_path / "data" / "mpi" / "software" / "mpich-1.toml")
+    assert software.charged(None, library) == table
+    with pytest.raises(UserError, match=said):
+        software.charged("measured", library)
 
 
 def test_what_could_not_be_counted_is_said_and_not_only_that_a_rank_ended() -> None:

@@ -13,6 +13,7 @@ import platform
 import struct
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -116,24 +117,14 @@ def file_of(name: str) -> Path | None:
 
 
 def load(library: MpiLibrary) -> SoftwareTable | None:
-    """The first table that fits this build; None where its instructions have not been counted. Raises UserError where
-    there are tables of other builds only."""
-    refused: UserError | None = None
-    for path in files_of(library.name):
-        try:
-            table = read(path)
-            _require_same_build(table, library, path)
-        except UserError as error:
-            refused = refused or error
-        else:
-            return table
-    if refused is not None:
-        raise refused
-    return None
+    """None where its instructions have not been counted. Raises UserError for a table of another build."""
+    path = file_of(library.name)
+    return None if path is None else _fitting(path, library)
 
 
 def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
-    """What a run with `--software how` charges; None asks for what there is of this very build."""
+    """What a run with `--software how` charges. None takes the first table that fits this very build, if there is one;
+    whoever asks for measured is told what does not fit."""
     if how == "none":
         return None
     if how == "measured":
@@ -144,10 +135,16 @@ def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
                 f"{how_to_count(library.name)} counts them"
             )
         return table
-    try:
-        return load(library)
-    except UserError:
-        return None
+    for path in files_of(library.name):
+        with suppress(UserError):
+            return _fitting(path, library)
+    return None
+
+
+def _fitting(path: Path, library: MpiLibrary) -> SoftwareTable:
+    table = read(path)
+    _require_same_build(table, library, path)
+    return table
 
 
 def how_to_count(name: str) -> str:
