@@ -203,6 +203,7 @@ void Conductor::wait_for_work() {
   const bool slept = inbox_.wait(watches_clock ? &slowest : nullptr, needed, clock_.running(),
                                  is_served() ? pace_.nap_ns() : nap_ns, [this] { return has_visit(); });
   if (!slept) return;
+  if (!inbox_.has_any()) gates_.release_all_ready();
   headway_.look(clock_.processed_until(), true);
   is_served() ? holders_.look() : watchdog_.check_stalls();
 }

@@ -4,12 +4,25 @@
 #include <set>
 #include <utility>
 
+#include "conductor/inbox.hpp"
 #include "wire/futex.hpp"
 
 namespace dryfly {
 
+namespace {
+
+// One that runs and one that is about to, so that a processor whose rank comes to its gate has another.
+constexpr std::uint32_t running_for_each_processor = 2;
+
+}  // namespace
+
 Gates::Gates(const Segment& segment, std::vector<Rank>& ranks, Clock& clock, Batons& batons, Delivery& delivery)
-    : segment_(segment), ranks_(ranks), clock_(clock), batons_(batons), delivery_(delivery) {}
+    : segment_(segment),
+      ranks_(ranks),
+      clock_(clock),
+      batons_(batons),
+      delivery_(delivery),
+      at_once_(running_for_each_processor * processors_allowed()) {}
 
 Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
   if (ticket == rank.gate.ticket) return Milestone::none;
@@ -155,10 +168,12 @@ void Gates::wait_for_baton(Rank& rank, RankState state) {
 
 bool Gates::release_ready() {
   bool any = pass_batons();
-  any |= release_those_with_events();
+  any |= release_those_with_events(at_once_);
   any |= release_those_at_their_instant();
   return any;
 }
+
+bool Gates::release_all_ready() { return release_those_with_events(static_cast<std::uint32_t>(ranks_.size())); }
 
 bool Gates::pass_batons() {
   bool any = false;
@@ -176,10 +191,17 @@ bool Gates::pass_batons() {
   return any;
 }
 
-bool Gates::release_those_with_events() {
+bool Gates::release_those_with_events(std::uint32_t at_once) {
   bool any = false;
-  for (const RankId id : clock_.take_ready()) {
+  std::vector<RankId> ready = clock_.take_ready();
+  const auto instant = [this](RankId id) { return std::pair(clock_.bounds().bound(id), id.value); };
+  std::ranges::sort(ready, {}, instant);
+  for (const RankId id : ready) {
     Rank& rank = ranks_[id.value];
+    if (clock_.running() >= at_once) {
+      clock_.make_ready(rank);
+      continue;
+    }
     if (batons_.passes_baton(rank)) continue;
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;

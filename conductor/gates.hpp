@@ -28,8 +28,11 @@ class Gates {
   Milestone open(Rank& rank, std::uint32_t ticket);
   // Lets it go on, with this clock; what it has to be told is on its page before.
   void release(Rank& rank, std::uint64_t clock);
-  // Those that may go on by now; true if any.
+  // Those that may go on by now; true if any. Of those that have an event the earliest first, and only so many that the
+  // computer's processors are busy: meanwhile the others get more events, and have to wait less often.
   bool release_ready();
+  // Nothing moves: who runs may sleep, or wait for a rank that was not released.
+  bool release_all_ready();
   // Virtual time begins, or is over: for everybody.
   void release_all_at_start(Instant start);
   void release_all_at_end();
@@ -53,7 +56,7 @@ class Gates {
   void wait_in_state(Rank& rank, RankState state, std::uint64_t bound);
   void wait_for_baton(Rank& rank, RankState state);
   bool pass_batons();
-  bool release_those_with_events();
+  bool release_those_with_events(std::uint32_t at_once);
   bool release_those_at_their_instant();
   bool is_served() const { return segment_.header().served != 0; }
 
@@ -64,6 +67,7 @@ class Gates {
   Delivery& delivery_;
   Meetings meetings_;
   RunRecorder* recorder_ = nullptr;
+  std::uint32_t at_once_;       // ranks that are to run while others could
   std::uint32_t starting_ = 0;  // at the start gate
   std::uint32_t ending_ = 0;    // have reached MPI_Finalize
   std::uint64_t polls_ = 0;

@@ -5,16 +5,11 @@
 
 namespace dryfly {
 
-namespace {
-
-// Those that this process may use, not those that the box has: a container or a batch job may confine it to one.
 std::uint32_t processors_allowed() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
   return static_cast<std::uint32_t>(CPU_COUNT(&allowed));
 }
-
-}  // namespace
 
 Inbox::Inbox(const Segment& segment)
     : header_(segment.header()),

@@ -15,6 +15,9 @@
 
 namespace dryfly {
 
+// Those that this process may use, not those that the box has: a container or a batch job may confine it to one.
+std::uint32_t processors_allowed();
+
 class Inbox {
  public:
   explicit Inbox(const Segment& segment);

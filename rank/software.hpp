@@ -128,8 +128,8 @@ struct Software {
     const SoftwareCost& cost = at->costs[static_cast<std::uint32_t>(last)][static_cast<std::uint32_t>(to)];
     std::uint64_t ps = cost.ps & ~cost_is_assumed;
     if (cost.ps_per_kib != 0) ps += scaled(most * cost.ps_per_kib / 1024);
-    charged_ps.fetch_add(ps, std::memory_order_relaxed);
-    if ((cost.ps & cost_is_assumed) != 0) assumed_ps.fetch_add(ps, std::memory_order_relaxed);
+    raise(charged_ps, ps);
+    if ((cost.ps & cost_is_assumed) != 0) raise(assumed_ps, ps);
     if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
       of->add(static_cast<std::uint8_t>(last), static_cast<std::uint8_t>(to), most, ps);
     }
@@ -162,7 +162,7 @@ struct Software {
     if (sends != 0) ps += pack.of(bytes, sends);
     if (found != 0) ps += unpack.of(found_bytes, found);
     if (ps == 0) return 0;
-    charged_ps.fetch_add(ps, std::memory_order_relaxed);
+    raise(charged_ps, ps);
     if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr) {
       of->add(copied, packed, (sends != 0 ? bytes : 0) + (found != 0 ? found_bytes : 0), ps);
     }

@@ -5,6 +5,7 @@
 // particular (docs/model/software.md#left-out), and nothing that is timed reads them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "wire/wire.hpp"
@@ -16,6 +17,14 @@ inline constexpr std::uint32_t boundary_count = 17;
 inline constexpr std::uint8_t copied = boundary_count - 1;
 // In the place of the second one: what it has put together from blocks, or taken apart.
 inline constexpr std::uint8_t packed = 0;
+
+// No locked instruction, for there are several sums to each interval.
+inline void raise(std::atomic<std::uint64_t>& sum, std::uint64_t by) {
+  sum.store(sum.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+inline void raise(std::uint64_t& sum, std::uint64_t by) {
+  __atomic_store_n(&sum, __atomic_load_n(&sum, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED);
+}
 
 struct SoftwareAccount {
   std::uint16_t places[boundary_count][boundary_count];  // in RankPage::software_spent; 0: no such interval yet
@@ -35,10 +44,6 @@ struct SoftwareAccount {
   }
 
  private:
-  static void raise(std::uint64_t& sum, std::uint64_t by) {
-    __atomic_store_n(&sum, __atomic_load_n(&sum, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED);
-  }
-
   // 0 when all are taken.
   std::uint16_t take(std::uint8_t from, std::uint8_t to) const {
     const std::uint32_t kinds = __atomic_load_n(&page->software_kinds, __ATOMIC_RELAXED);
