@@ -21,6 +21,7 @@ REACHES = ("each core", "one core", "all cores")
 INSTANTS = ("regular", "random")
 SOURCES_MAX = 32
 _KEYS = ("name", "on", "every", "instants", "length", "share", "node", "source", "certainty", "note")
+_WORDS = ("name", "source", "certainty", "note")
 _NEEDED = ("every", "length")
 _PERIOD_MAX = 10**16  # ps, some hours
 _SKEW_MAX = 10**12
@@ -60,6 +61,8 @@ def load(given: str | Mapping[str, object], machine: Machine) -> Noise | None:
         return None
     if not isinstance(given, str):
         return parse(given, machine)
+    if not given:
+        raise UserError(f'--noise "": accepted is {NONE}, {OF_MACHINE} or a file')
     path, name = Path(given), given
     if given == OF_MACHINE:
         named = machine.optional("host.noise")
@@ -100,6 +103,9 @@ def _source(machine: Machine, where: str, entry: Mapping[str, object]) -> Source
     for key in entry:
         if key not in _KEYS:
             raise UserError(f"{where}: unknown key {key}; accepted are {', '.join(_KEYS)}")
+    for key in _WORDS:
+        if not isinstance(entry.get(key, ""), str):
+            raise UserError(f"{where}: {key} = {entry[key]!r}: accepted is text")
     for key in _NEEDED:
         if key not in entry:
             raise UserError(f"{where}: {key} is missing")

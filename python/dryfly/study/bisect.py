@@ -22,11 +22,13 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
+from dryfly.base.paths import PRELOAD, native
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
 from dryfly.mpi import software
 from dryfly.mpi.libraries import installed
+from dryfly.mpi.preload import wrappers
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import series, software_costs, variant
@@ -114,7 +116,8 @@ class Point:
 
 
 class State:
-    """The figures so far, in a file. It belongs to one question: another one is refused, not mixed in."""
+    """The figures so far, in a file. It belongs to one question: another one is refused while that is not answered,
+    and takes its place afterwards."""
 
     def __init__(self, path: Path, question: Mapping[str, Any]) -> None:
         self._path = path
@@ -127,19 +130,34 @@ class State:
     def _load(self) -> None:
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
-            same = content["question"] == self._question
+            same, answered = content["question"] == self._question, bool(content.get("answered"))
             points = [Point(**row) for row in content["points"]]
         except (OSError, ValueError, KeyError, TypeError):
             raise UserError(
                 f"--state {self._path}: that file is not of dryfly bisect; another name is needed"
             ) from None
-        if not same:
-            raise UserError(f"--state {self._path}: it belongs to another question; remove it, or give another name")
-        self.points = {point.name: point for point in points}
+        if same:
+            self.points = {point.name: point for point in points}
+        elif not answered:
+            raise UserError(
+                f"--state {self._path}: it belongs to another question, which is not answered yet; remove it, or give "
+                "another name"
+            )
 
     def put(self, point: Point) -> None:
         self.points[point.name] = point
-        content = {"question": self._question, "asked": self._shown, "points": [vars(p) for p in self.points.values()]}
+        self._write(answered=False)
+
+    def close(self) -> None:
+        self._write(answered=True)
+
+    def _write(self, *, answered: bool) -> None:
+        content = {
+            "question": self._question,
+            "answered": answered,
+            "asked": self._shown,
+            "points": [vars(point) for point in self.points.values()],
+        }
         try:
             write_whole(self._path, (json.dumps(content, indent=1) + "\n").encode())
         except OSError as error:
@@ -177,6 +195,7 @@ def bisect(options: Options) -> int:
     finished = False
     try:
         code, content = _find(options, points, base, figure, state, console)
+        state.close()
         finished = True
     finally:
         points.close(finished=finished)
@@ -226,6 +245,10 @@ def _what_instructions(text: str, words: tuple[str, ...]) -> tuple[Figure, tuple
     _, colon, call = text.partition(":")
     if colon and not re.fullmatch(r"MPI_[A-Z][a-z_]+", call):
         raise UserError(f"--figure {text}: accepted is {INSTRUCTIONS}, or with a function {INSTRUCTIONS}:MPI_Isend")
+    if colon and call not in wrappers(native(PRELOAD)):
+        raise UserError(
+            f"--figure {text}: {call} is no function of MPI that dryfly knows; accepted are such as MPI_Isend"
+        )
     name = f"instructions of {call or 'the library'} per message"
     figure = Figure(name=name, software=call or software_costs.ALL)
     if words[0] not in KINDS:

@@ -127,6 +127,10 @@ def run_seeds(case: Case, count: int, runner: Runner, *, jobs: int | None = None
     printer.line(f"dryfly: {count} seeds, {case.seed} to {case.seed + count - 1}; interval of the median: {how}")
     if without is not None:
         printer.line(f"dryfly: {noise_cost(outcomes, without)['text']}")
+        if case.compute.startswith("measured"):
+            printer.line(
+                "dryfly: with measured computing the run without noise differs by that too; --compute none tells"
+            )
     return 0
 
 
