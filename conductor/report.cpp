@@ -187,7 +187,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("communicating_ps", times.communicating_ps);
     json.member("waiting_ps", times.waiting_ps);
     json.member("measured_ns", times.measured_ns);
-    json.member("dropped_gaps_ns", times.dropped_gaps_ns);
+    json.member("looked_ns", times.looked_ns);
+    json.member("looked_unsure_ns", times.looked_unsure_ns);
     json.member("replay_mismatches", times.replay_mismatches);
     json.member("announced_work", times.announced_work);
     json.member("software_ps", times.software_ps);

@@ -137,7 +137,6 @@ Segment::Segment(const Spec& spec) {
     head->compute.numerics_skipped = spec.small(fields::compute_numerics_skipped);
   }
   head->compute.factor_ppm = spec.small(fields::host_compute_factor_ppm);
-  head->compute.threshold_ns = spec.number(fields::host_compute_threshold_ns);
   head->inline_max = spec.small(fields::nic_inline_bytes);
   head->eager_max = spec.small(fields::nic_eager_bytes);
   head->nodes_share_memory = spec.text(fields::run_on_node) == "shared" ? 1 : 0;

@@ -31,7 +31,7 @@ inline std::string spec_text(const std::string& more = "") {
          "50000\nhost.rma_ps 100000\n"
          "host.completion_ps 50000\nhost.poll_ps 20000\nhost.clock_read_ps 20000\nhost.match_ps "
          "100000\nhost.compute_mode none\n"
-         "host.compute_factor_ppm 1000000\nhost.compute_threshold_ns 1000\nrun.seed 1\nrun.ranks 2\n"
+         "host.compute_factor_ppm 1000000\nrun.seed 1\nrun.ranks 2\n"
          "run.rank.0.node 0\nrun.rank.0.nic 0\nrun.rank.1.node 1\nrun.rank.1.nic 0\nrun.node.0.name n0\n"
          "run.node.1.name n1\nrun.arena_bytes 67108864\nrun.on_node provider\n" +
          (more.empty() ? "run.cross_memory 1\n" : more);

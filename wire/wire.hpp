@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -67,7 +67,6 @@ struct alignas(64) CommonCopies {
 struct ComputeSettings {
   ComputeMode mode;
   std::uint32_t factor_ppm;        // measured CPU time times this, in millionths
-  std::uint64_t threshold_ns;      // shorter gaps count as nothing
   std::uint32_t numerics_skipped;  // 1: programs need not compute what they announce (ComputeMode::model)
   ComputePlace cpu, gpu;           // of a whole node
 };
@@ -142,8 +141,9 @@ struct RankTimes {
   std::uint64_t computing_ps;
   std::uint64_t waiting_ps;           // inside MPI, clock moved forward by waiting
   std::uint64_t communicating_ps;     // inside MPI, the rest
-  std::uint64_t dropped_gaps_ns;      // measured CPU time below the threshold, not counted
-  std::uint64_t measured_ns;          // measured CPU time that was counted
+  std::uint64_t measured_ns;          // measured CPU time, without the next
+  std::uint64_t looked_ns;            // what looking at the CPU clock has taken, not counted
+  std::uint64_t looked_unsure_ns;     // by which that may be too much or too little
   std::uint64_t replay_mismatches;    // replay: points at which the recording did not fit the program
   std::uint64_t announced_work;       // calls of dryfly_work that took time
   std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)

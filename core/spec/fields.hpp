@@ -69,7 +69,6 @@ inline constexpr NumberField host_poll_ps{{"host.poll_ps"}, 1, 1000000000000ULL}
 inline constexpr NumberField host_clock_read_ps{{"host.clock_read_ps"}, 1, 1000000000000ULL};
 inline constexpr NumberField host_match_ps{{"host.match_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_compute_factor_ppm{{"host.compute_factor_ppm"}, 1, 4294967295ULL};
-inline constexpr NumberField host_compute_threshold_ns{{"host.compute_threshold_ns"}, 0, 1000000000};
 inline constexpr TextField fabric_routing_group_load{{"fabric.routing.group_load"}};
 inline constexpr TextField fabric_qos_profile{{"fabric.qos.profile"}};
 inline constexpr TextField fabric_qos_default{{"fabric.qos.default"}};

@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "preload/clock/compute_file.hpp"
+#include "preload/mpi/mpi_calls.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 
@@ -26,14 +29,35 @@ using wire::ComputeMode;
 struct Compute {
   ComputeMode mode = ComputeMode::none;
   std::uint64_t factor_ppm = 0;
-  std::uint64_t threshold_ns = 0;
   std::uint64_t point = 0;         // points of observation so far
   std::uint64_t gap_began_ns = 0;  // CPU clock of the thread
+  std::uint64_t looks = 0;         // at that clock, in the present gap
   std::uint64_t credited_ps = 0;   // of the present gap
   bool in_gap = false;             // the main thread is outside MPI (not in a callback of it)
   bool mismatch = false;
 };
 constinit Compute compute;
+
+// What a look at the CPU clock takes of the gap in which it is made: a system call, hundreds of nanoseconds, where many
+// gaps are shorter than that. How long depends on what else this computer does, so it is measured all along, by two
+// looks in a row where a gap begins. A gap in which less was seen than its looks take leaves the rest to later ones, so
+// that what is too much and what is too little of single gaps cancel out.
+struct Looks {
+  double pair_ns = 0;         // two in a row: the mean of the last ones
+  double off_ns = 0;          // by how much single ones are away from it
+  std::uint64_t call_ns = 0;  // how much longer a gap is in which nothing is done
+  std::uint64_t owed_ns = 0;
+  std::uint64_t gates = 0;            // of the rank, when the last gap began
+  std::uint32_t due = 0;              // gaps until the next pair
+  std::uint64_t* empty_ns = nullptr;  // while call_ns is measured: where the next gap's length goes
+
+  std::uint64_t each_ns() const { return static_cast<std::uint64_t>(pair_ns) + call_ns; }
+};
+constinit Looks looks;
+constexpr int looks_measured = 200;
+constexpr std::uint32_t gaps_for_pair = 8;
+constexpr double pair_weight = 1.0 / 32;
+constexpr std::uint64_t owed_most = 16;  // looks; more would be computing
 
 // The main thread's gap, for other threads.
 struct Gap {
@@ -74,11 +98,41 @@ std::uint64_t main_thread_cpu_ns() {
   return real::now_ns(static_cast<clockid_t>(~static_cast<unsigned>(main_thread_id()) << 3 | of_one_thread));
 }
 
+std::uint64_t cpu_now_ns() { return real::now_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void note_pair(double ns) {
+  // Now and then the kernel does something else in between, which is no look.
+  const double used = std::min(ns, 2 * looks.pair_ns);
+  looks.off_ns += pair_weight * (std::abs(used - looks.pair_ns) - looks.off_ns);
+  looks.pair_ns += pair_weight * (used - looks.pair_ns);
+}
+
+// The clock at which a gap begins. Behind a wait there is always a pair: the first look finds the kernel's part of it
+// in no cache, which is not the gap's.
+std::uint64_t begin_looks() {
+  const std::uint64_t gates = dryfly_self.page->gate.count.load(std::memory_order_relaxed);
+  const bool waited = std::exchange(looks.gates, gates) != gates;
+  if (looks.empty_ns != nullptr || (!waited && looks.due != 0)) {
+    looks.due -= looks.due != 0 ? 1 : 0;
+    return cpu_now_ns();
+  }
+  looks.due = gaps_for_pair;
+  const std::uint64_t first = cpu_now_ns();
+  const std::uint64_t began = cpu_now_ns();
+  note_pair(static_cast<double>(began - first));
+  return began;
+}
+
 void observe_measured(Observation observation) {
-  const std::uint64_t gap_ns = real::now_ns(CLOCK_THREAD_CPUTIME_ID) - compute.gap_began_ns;
-  const bool counts = gap_ns >= compute.threshold_ns;
-  if (counts) {
-    const std::uint64_t due_ps = scaled_ps(gap_ns, compute.factor_ppm);
+  const std::uint64_t gap_ns = cpu_now_ns() - compute.gap_began_ns;
+  if (looks.empty_ns != nullptr) {
+    *looks.empty_ns++ = gap_ns;
+    return;
+  }
+  const std::uint64_t looking_ns = ++compute.looks * looks.each_ns() + looks.owed_ns;
+  const std::uint64_t computed_ns = gap_ns - std::min(gap_ns, looking_ns);
+  const std::uint64_t due_ps = scaled_ps(computed_ns, compute.factor_ppm);
+  if (due_ps > compute.credited_ps) {
     const std::uint64_t added_ps = without_moved_by_others(due_ps - compute.credited_ps, due_ps);
     compute.credited_ps = due_ps;
     if (added_ps > 0) {
@@ -86,10 +140,12 @@ void observe_measured(Observation observation) {
       writer.add(compute.point, added_ps);
     }
   }
-  if (observation == Observation::end_of_gap) {
-    wire::RankTimes& times = dryfly_self.page->times;
-    (counts ? times.measured_ns : times.dropped_gaps_ns) += gap_ns;
-  }
+  if (observation == Observation::within_gap) return;
+  looks.owed_ns = std::min(looking_ns - std::min(gap_ns, looking_ns), owed_most * looks.each_ns());
+  wire::RankTimes& times = dryfly_self.page->times;
+  times.measured_ns += computed_ns;
+  times.looked_ns += gap_ns - computed_ns;
+  times.looked_unsure_ns += compute.looks * static_cast<std::uint64_t>(looks.off_ns);
 }
 
 void report_mismatch(const char* how) {
@@ -117,14 +173,48 @@ void observe_replayed() {
 
 }  // namespace
 
+namespace {
+
+// An MPI call in which the library does nothing.
+void empty_call() {
+  const Nesting nesting;
+  observe_compute(Observation::end_of_gap);
+  begin_gap();
+}
+
+void measure_looks() {
+  std::uint64_t pairs[looks_measured];
+  std::uint64_t empty[looks_measured];
+  for (std::uint64_t& each : pairs) {
+    const std::uint64_t first = cpu_now_ns();
+    each = cpu_now_ns() - first;
+  }
+  void (*volatile call)() = empty_call;  // by a pointer, as the program calls
+  looks = {.empty_ns = empty};
+  begin_gap();
+  for (int i = 0; i < looks_measured; ++i) call();
+  const auto middle = [](std::uint64_t (&all)[looks_measured]) {
+    std::nth_element(std::begin(all), std::begin(all) + looks_measured / 2, std::end(all));
+    return all[looks_measured / 2];
+  };
+  const std::uint64_t pair_ns = middle(pairs);
+  const std::uint64_t empty_ns = middle(empty);
+  looks = {.pair_ns = static_cast<double>(pair_ns), .call_ns = empty_ns > pair_ns ? empty_ns - pair_ns : 0};
+  compute.point = 0;
+}
+
+}  // namespace
+
 void open_compute() {
   dryfly_self.reach = reach_beside_main_thread;
   const wire::SegmentHeader& header = *dryfly_self.header;
   compute.mode =
       header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
   compute.factor_ppm = header.compute.factor_ppm;
-  compute.threshold_ns = header.compute.threshold_ns;
-  if (compute.mode == ComputeMode::measured) writer.open(getenv("DRYFLY_COMPUTE_RECORD"));
+  if (compute.mode == ComputeMode::measured) {
+    measure_looks();
+    writer.open(getenv("DRYFLY_COMPUTE_RECORD"));
+  }
   if (compute.mode == ComputeMode::replay && !reader.open(getenv("DRYFLY_COMPUTE_REPLAY"))) {
     report_mismatch("there is no recording for it");
     compute.mode = ComputeMode::none;
@@ -138,8 +228,9 @@ void begin_gap() {
   gap.open.store(true, std::memory_order_release);
   if (compute.mode == ComputeMode::none) return;
   compute.in_gap = true;
+  compute.looks = 0;
   compute.credited_ps = 0;
-  if (compute.mode == ComputeMode::measured) compute.gap_began_ns = real::now_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (compute.mode == ComputeMode::measured) compute.gap_began_ns = begin_looks();
 }
 
 // Computing counts from the first time that anybody waits beside it: the main thread need not read its clock for that.

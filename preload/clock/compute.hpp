@@ -1,11 +1,11 @@
 // Adds the program's own computing to the virtual clock (host.compute_mode). A gap is what lies between two outermost
-// MPI calls of the main thread. `measured`: the CPU time of the gap, times the machine's factor, but nothing if it is
-// below the threshold. `replay`: what a recorded run added at the same place. `none`: nothing.
+// MPI calls of the main thread. `measured`: the CPU time of the gap without what looking at that clock takes, times the
+// machine's factor. `replay`: what a recorded run added at the same place. `none`: nothing.
 //
 // A gap is not only looked at where it ends: a program that times its own loop reads the clock inside it, so clock
 // readings, sleeps and timed waits of the main thread are points of observation as well. Points are counted; the
 // number names the place in a recording, which is why a program whose readings of the clock vary from run to run
-// cannot be replayed exactly. Left out: computing of helper threads (OpenMP), and what the readings cost themselves.
+// cannot be replayed exactly. Left out: computing of helper threads (OpenMP).
 //
 // A thread that waits in MPI beside a main thread that computes moves the clock too. It goes no further than the main
 // thread has come by its CPU time, and what it has moved is not added again at the end of the gap.

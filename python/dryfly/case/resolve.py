@@ -102,7 +102,7 @@ def resolve(
     for path, expected in FIELDS.items():
         if path in machine.facts and expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value
-            lines.append((expected.resolved, value // expected.divisor if isinstance(value, int) else value))
+            lines.append((expected.resolved, value))
     lines += _group_load(machine)
     lines += qos.lines(machine)
     lines += faults.retry_lines(machine)

@@ -20,7 +20,6 @@ class Field:
     most: int = 0
     choices: tuple[str, ...] = ()
     resolved: str = ""
-    divisor: int = 1  # the resolved number is in this many base units
     required: bool = True
 
     def accepted(self) -> str:
@@ -43,8 +42,8 @@ def value_text(value: int, dimension: Dimension) -> str:
     return str(value)
 
 
-def time(resolved: str, meaning: str, *, least: int = 0, most: int = _SECOND, divisor: int = 1) -> Field:
-    return Field(dimension=TIME, least=least, most=most, resolved=resolved, meaning=meaning, divisor=divisor)
+def time(resolved: str, meaning: str, *, least: int = 0, most: int = _SECOND) -> Field:
+    return Field(dimension=TIME, least=least, most=most, resolved=resolved, meaning=meaning)
 
 
 def size(resolved: str, meaning: str, *, least: int = 0, most: int = 2**40) -> Field:

@@ -202,8 +202,6 @@ def _checked_value(value: object, expected: Field) -> int | str:
     number = units.parse(value, expected.dimension)
     if not expected.least <= number <= expected.most:
         raise UserError(f"out of range; accepted is {expected.accepted()}")
-    if number % expected.divisor:
-        raise UserError(f"not a multiple of {expected.divisor} {expected.dimension.base}")
     return number
 
 

@@ -192,9 +192,6 @@ FIELDS: dict[str, Field] = {
         resolved="host.compute_factor_ppm",
         meaning="how measured CPU time counts",
     ),
-    "host.compute_threshold": time(
-        "host.compute_threshold_ns", "measured CPU time between two calls that is not counted", divisor=1000
-    ),
     **_compute_place("cpu", "a processor"),
     **_compute_place("gpu", "a GPU"),
     # Groups with storage servers, for --storage; the servers are part of the network only then.

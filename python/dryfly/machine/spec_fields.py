@@ -71,8 +71,7 @@ def _of_machine(name: str, part: str, field: Field) -> SpecField:
     """As the machine's file has it, in the units of the resolved spec."""
     if field.dimension is None:
         return _text(name, part, field.meaning, *field.choices, optional=not field.required)
-    least, most = field.least // field.divisor, field.most // field.divisor
-    return _number(name, part, field.meaning, least, most, optional=not field.required)
+    return _number(name, part, field.meaning, field.least, field.most, optional=not field.required)
 
 
 _PARTS = {"topology": "topology", "fabric": "network", "nic": "NICs", "node": "NICs", "host": "ranks"}

@@ -19,7 +19,7 @@ from dryfly.result.finding import LET_GO, Finding
 from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
-DROPPED_SHARE_WARNING = 0.02
+UNSURE_SHARE_WARNING = 0.02
 CLOCK_LOOP_SHARE_NOTE = 0.5
 CLOCK_READINGS_NOTE = 10_000  # fewer rounds of a loop are simulated within a second or so
 _PS_PER_S = 10**12
@@ -129,7 +129,8 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "interrupted_s": _seconds(row.get("interrupted_ps", 0)),
         "delayed_s": _seconds(row.get("delayed_ps", 0)),
         "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
-        "dropped_s": row.get("dropped_gaps_ns", 0) / _NS_PER_S,
+        "looked_s": row.get("looked_ns", 0) / _NS_PER_S,
+        "unsure_s": row.get("looked_unsure_ns", 0) / _NS_PER_S,
         "messages_sent": row.get("messages_sent", 0),
         "bytes_sent": row.get("bytes_sent", 0),
         "mpi_calls": row.get("mpi_calls", 0),
@@ -190,14 +191,15 @@ def _split(ranks: Sequence[Json]) -> Json:
 
 def _compute(run: BoundCase, counted: Mapping[str, Any], ranks: Sequence[Json]) -> Json:
     factor_ppm = run.compute.factor_ppm or run.machine.number("host.compute_factor")
-    dropped = sum(row["dropped_s"] for row in ranks)
+    unsure = sum(row["unsure_s"] for row in ranks)
     job = len(ranks) * _seconds(counted.get("virtual_time_ps", 0))
     return {
         "mode": run.compute.mode,
         "factor": factor_ppm / 10**6,
         "measured_s": sum(row["measured_s"] for row in ranks),
-        "dropped_s": dropped,
-        "dropped_share": dropped * factor_ppm / 10**6 / job if job > 0 else 0.0,
+        "looked_s": sum(row["looked_s"] for row in ranks),
+        "unsure_s": unsure,
+        "unsure_share": unsure * factor_ppm / 10**6 / job if job > 0 else 0.0,
         "announced": sum(row.get("announced_work", 0) for row in counted.get("ranks", [])),
         "numerics_skipped": run.compute.skip_numerics,
     }
@@ -252,11 +254,13 @@ def _compute_health(compute: Json) -> list[Json]:
     if compute["mode"] == "model" and not compute["announced"]:
         text = "the program announces no work (docs/guide/compute-model.md), so its computing has taken no time"
         return [_finding("nothing_announced", text)]
-    if compute["dropped_share"] <= DROPPED_SHARE_WARNING:
+    if compute["unsure_share"] <= UNSURE_SHARE_WARNING:
         return []
-    share = f"{compute['dropped_share']:.1%}"
-    text = f"computing in gaps below host.compute_threshold was not counted; it would be {share} of the job's time"
-    return [_finding("dropped_gaps", text)]
+    text = (
+        f"many short gaps between MPI calls: what looking at the CPU clock takes of them is known to {compute['unsure_share']:.1%} "
+        "of the job's time only"
+    )
+    return [_finding("short_gaps", text)]
 
 
 def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:

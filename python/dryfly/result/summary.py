@@ -107,7 +107,6 @@ def after(printer: Printer, run: BoundCase, result: Json) -> None:
     if result["noise"]["of"] != "none":
         printer.line(f"  noise    {noise_line(result)}")
     mpi = result["mpi"]
-    dropped = result["compute"]["dropped_s"]
     repeatable = "repeatable" if result["repeatable"] else "not repeatable"
     printer.line(
         f"  messages {result['messages']:,}   bytes {result['bytes']:,}   packet-hops {result['packet_hops']:,}   "
@@ -123,8 +122,11 @@ def after(printer: Printer, run: BoundCase, result: Json) -> None:
         printer.line(f"  storage  {storage_line(row)}")
     printer.line(f"  mapped   {', '.join(mpi['libmpi'] + mpi['libfabric'])}")
     if result["compute"]["mode"] == "measured":
-        share = result["compute"]["dropped_share"]
-        printer.line(f"  dropped  {dropped:.6f} s of CPU time in short gaps ({share:.2%} of the job)")
+        compute = result["compute"]
+        printer.line(
+            f"  looks    {compute['looked_s']:.6f} s of CPU time for looking at the clock taken off, sure to "
+            f"{compute['unsure_s']:.6f} s ({compute['unsure_share']:.2%} of the job)"
+        )
     wall, rate = result["wall_time_s"], result["messages_per_wall_s"]
     printer.line(f"  wall     {wall:.2f} s, {rate:,.0f} messages per wall second")
     printer.line(f"  seed {result['seed']}   fingerprint {result['fingerprint']} ({repeatable})")
