@@ -7,6 +7,7 @@
 #include "core/unit/check.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/clock/threads.hpp"
+#include "preload/clock/yield_calls.hpp"
 #include "preload/mpi/call_names.hpp"
 #include "preload/mpi/call_record.hpp"
 #include "preload/rank.hpp"
@@ -103,9 +104,12 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
 }
 
 void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes) {
-  const Lock lock;
-  if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
-  close_call(index, mode, entered_ps, instant(), bytes);
+  {
+    const Lock lock;
+    if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
+    close_call(index, mode, entered_ps, instant(), bytes);
+  }
+  if (dryfly_self.has_threads()) end_turn();
 }
 
 void leave_last_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps) {

@@ -9,14 +9,18 @@
 //
 // Several threads take the library's lock in turn, and MPICH 5 offers the processor while it has given that up. A
 // thread that sleeps for the lock takes longer to wake than the offer lasts: the one that waits for the network would
-// have the lock back first, again and again, and each time move the rank's clock on. So it pauses there, for long
-// enough.
+// have the lock back first, again and again, and each time move the rank's clock on. So an offer lasts until each of
+// the others that are inside MPI and make no offer themselves has had a turn, and no longer than it takes to wake.
+#include "preload/clock/yield_calls.hpp"
+
 #include <link.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,6 +28,7 @@
 #include "preload/export.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
+#include "preload/real.hpp"
 
 namespace dryfly::preload {
 
@@ -88,12 +93,37 @@ void wait_for_the_node() {
   dryfly_self.waited_ps.fetch_add(instant() - before, std::memory_order_relaxed);
 }
 
+constexpr long waking_ns = 20'000;
+std::atomic<std::uint32_t> offering{0};  // threads
+std::atomic<std::uint32_t> turns{0};     // ended, by an offer or by the end of the MPI call
+
+void offer_the_library() {
+  const std::uint32_t offers_now = offering.fetch_add(1) + 1;
+  end_turn();
+  std::uint32_t seen = turns.load();
+  const std::uint32_t inside = threads_inside_mpi();
+  const std::uint32_t enough = seen + (inside > offers_now ? inside - offers_now : 0);
+  const std::uint64_t end_ns = real::now_ns(CLOCK_MONOTONIC) + waking_ns;
+  for (; static_cast<std::int32_t>(enough - seen) > 0; seen = turns.load()) {
+    const std::uint64_t now_ns = real::now_ns(CLOCK_MONOTONIC);
+    if (now_ns >= end_ns) break;
+    const timespec rest{.tv_sec = 0, .tv_nsec = static_cast<long>(end_ns - now_ns)};
+    syscall(SYS_futex, &turns, FUTEX_WAIT_PRIVATE, seen, &rest, nullptr, 0);
+  }
+  offering.fetch_sub(1);
+}
+
 bool shares_the_library() {
   return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
          dryfly_self.thread_multiple.load(std::memory_order_relaxed) != 0 && threads_inside_mpi() > 1;
 }
 
 }  // namespace
+
+void end_turn() {
+  turns.fetch_add(1);
+  if (offering.load() != 0) syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
 
 }  // namespace dryfly::preload
 
@@ -105,8 +135,7 @@ DRYFLY_EXPORT int sched_yield() noexcept {
     return 0;
   }
   if (shares_the_library() && is_mpi_library(__builtin_return_address(0))) {
-    const timespec waking{.tv_sec = 0, .tv_nsec = 20'000};
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &waking, nullptr);  // the system call: real time
+    offer_the_library();
     return 0;
   }
   return static_cast<int>(syscall(SYS_sched_yield));
