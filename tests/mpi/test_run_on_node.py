@@ -50,6 +50,16 @@ def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, pro
         dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
 
 
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_what_a_nic_writes_is_seen_by_ranks_that_wait_for_it_in_memory(dryfly: Dryfly, family: str) -> None:
+    # It stood still with Open MPI: nobody told ranks that were in MPI_Win_start or MPI_Win_wait while others slept.
+    options = ("-N", "2", "--ppn", "2", "--compute", "none", "--timeout", "60s", "--mpi", family, "--on-node", "shared")
+    source = str(ROOT / "programs" / "check" / "exposed.c")
+    runs = [dryfly("run", "--machine", "testbed", *options, "--", source).succeeded() for _ in range(2)]
+    assert "ok exposed\n" in runs[0].stdout
+    assert everything_virtual(runs[0]) == everything_virtual(runs[1])
+
+
 @pytest.mark.parametrize(("family", "nodes"), [("mpich", 2), ("openmpi", 1)])
 def test_several_threads_of_each_rank_exchange_at_once(dryfly: Dryfly, family: str, nodes: int) -> None:
     # It stood still: a thread that asked what was visible kept its node's turn from the rank that it waited for.

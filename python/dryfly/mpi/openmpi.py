@@ -65,7 +65,7 @@ def settings(
         # Open MPI deals the ranks of a node over its NICs itself, in the order in which it is told of them.
         "DRYFLY_NICS_IN_ORDER": "1",
     }
-    if parameters["osc"] == "rdma":
+    if "rdma" in parameters["osc"].split(","):
         values["DRYFLY_WATCH_WINDOWS"] = "1"  # osc/rdma looks at the memory of windows by itself
     if "MPI4PY_MPIABI" not in inherited:
         values["MPI4PY_MPIABI"] = "openmpi"  # mpi4py's wheel serves several libraries, and finds MPICH first
