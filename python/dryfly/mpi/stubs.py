@@ -27,7 +27,7 @@ def supported() -> bool:
 
 
 def library(soname: str, sentences: Sequence[tuple[str, str]], *, status: int | None, machine: str = "") -> bytes:
-    """`sentences`: of each function its name and what it says. `status`: what each returns; None: it ends the process."""
+    """`sentences`: of each function its name and what it says; `status`: what each returns; None: it ends the rank."""
     machine = machine or platform.machine()
     functions = [_function(sentence.encode() + b"\n", status, machine) for _, sentence in sentences]
     names = b"\0" + soname.encode() + b"\0"
