@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -167,7 +168,11 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         "abort": (5, "rank 1 on t1 called MPI_Abort with code 5"),
         "signal": (139, r"rank 1 on t1 .* was killed by signal 11 \(Segmentation fault\); the job was ended"),
         "early": (1, "rank 1 on t1 ended without calling MPI_Finalize; the job was ended"),
-        "left": (3, r"deadlock: (.|\n)*rank 0 on t0: MPI_Barrier(.|\n)*rank 1 on t1: MPI_Finalize"),
+        "left": (
+            3,
+            r"deadlock: nothing is in flight, 1 rank has come to MPI_Finalize(.|\n)*"
+            r"rank 0 on t0: MPI_Barrier\n +rank 1 on t1: MPI_Finalize",
+        ),
     }
     for way, (status, says) in expected.items():
         ended, output, errors = start("--quiet", "-n", "2", "--timeout", "50", "--", program, way, world).end()
@@ -175,6 +180,18 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         assert re.search(says, errors), f"{way}: {errors}"
         if way == "normal":
             assert output == "done\n"
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("ends", ["openmpi"], indirect=True)
+def test_a_rank_that_goes_on_behind_its_end_is_named(start: Start, ends: tuple[str, str]) -> None:
+    program, world = ends
+    run = start("-n", "2", "--", program, "stays", world)
+    assert run.process.stderr is not None
+    says = r"rank 1 on t1 \(pid \d+\) has not ended: every rank was in MPI_Finalize 10 s ago, and it computes"
+    assert any(re.search(says, line) for line in run.process.stderr)
+    run.process.terminate()
+    assert run.end()[0] == 128 + signal.SIGTERM
 
 
 def pseudopotential() -> str:

@@ -82,6 +82,18 @@ def test_a_program_of_debians_mpich_runs_on_the_wheels(box: Callable[..., Box]) 
     assert ended.returncode == 0
 
 
+def test_what_loads_mpi_itself_finds_it_by_every_name(box: Callable[..., Box]) -> None:
+    """Wheels have a libmpi.so that is text for the linker. Of a script nothing else is known."""
+    here = box("mpich", "int MPI_Init(void) { return 0; }\n")
+    (here.lib / "libmpi.so").write_text("INPUT(libmpi.so.12)\n")
+    given = system.additions(None, None, here.mpi)
+    assert given.folder is not None
+    names = ["libmpi.so", "libmpich.so", "libmpich.so.12"]
+    assert sorted(path.name for path in given.folder.iterdir()) == names
+    assert {path.resolve() for path in given.folder.iterdir()} == {here.lib / "libmpi.so.12"}
+    assert (given.aliases, given.missing, given.stand_ins) == ((), (), None)
+
+
 def test_a_second_copy_of_open_mpis_inner_library_stays_out(box: Callable[..., Box]) -> None:
     here = box("openmpi", "int MPI_Init(void) { return 0; }\n", "int opal_argv_free(void) { return 0; }\n")
     here.shared("int opal_argv_free(void) { return 1; }\n", "libopen-pal.so.40")

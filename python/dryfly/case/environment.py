@@ -98,7 +98,7 @@ def variables(
         "LD_PRELOAD": ":".join(
             [*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi))), *_texts(additions.stand_ins)]
         ),
-        "LD_LIBRARY_PATH": _joined([*mpi.library_folders, *_texts(additions.folder)], inherited.get("LD_LIBRARY_PATH")),
+        "LD_LIBRARY_PATH": _joined([*_texts(additions.folder), *mpi.library_folders], inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
         "FI_PROVIDER_PATH": str(native(PROVIDER).parent),

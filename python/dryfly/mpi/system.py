@@ -139,7 +139,7 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
     bindings = _bindings(mpi.family, (*folders, *inherited))
     with tempfile.TemporaryDirectory(prefix="dryfly-links-") as name:
         _make_links(Path(name), links)
-        seen = loading.closure(program, (*folders, Path(name), *inherited)) if program is not None else []
+        seen = loading.closure(program, (Path(name), *folders, *inherited)) if program is not None else []
         library = [each for each in loading.closure(Path(mpi.libmpi), folders) if _is_mpi(each)]
         asked = tuple(
             (each.name, links[each.name].name)
@@ -378,7 +378,8 @@ def _links(mpi: MpiLibrary) -> dict[str, Path]:
         if inner is not None and not (libmpi.parent / "libopen-pal.so.40").exists():
             meant |= dict.fromkeys(("libopen-pal.so.40", "libopen-rte.so.40"), inner)
     here = [Path(folder) for folder in mpi.library_folders]
-    return {name: path for name, path in meant.items() if not any((folder / name).exists() for folder in here)}
+    # Open MPI's wheel has a libmpi.so of a few bytes, which is for the linker.
+    return {name: path for name, path in meant.items() if not any(elf.read(folder / name) for folder in here)}
 
 
 def _bindings(family: str, folders: Sequence[Path]) -> list[Path]:

@@ -17,6 +17,10 @@ program ends
   call mpi_finalize(ierror)
   if (way == 'stop') stop
   if (way == 'failed' .and. rank == 1) error stop 3
-  if (way == 'stays' .and. rank == 1) call sleep(1000)
+  if (way == 'stays' .and. rank == 1) then
+    do while (command_argument_count() == 2)  ! for ever
+      ierror = 0
+    end do
+  end if
   if (rank == 0) print '(a)', 'done'
 end program
