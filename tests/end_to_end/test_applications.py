@@ -19,6 +19,7 @@ from dryfly.mpi import libraries
 
 Start = Callable[..., Run]
 
+_LIMIT_S = 300  # on a busy computer; alone each takes seconds
 _INPUTS = Path(__file__).parent / "applications"
 _UNPACKED = Path(__file__).parents[2] / ".stamps" / "applications"
 _LIB = next(iter(sorted(_UNPACKED.glob("usr/lib/*-linux-gnu"))), _UNPACKED)
@@ -82,9 +83,15 @@ def _natively(bin_folder: Path, application: Application) -> str:
     of one host than on one, and does not converge."""
     program = application.program.replace("mpich", "openmpi")
     command = [str(bin_folder / "orterun"), "--allow-run-as-root", "--oversubscribe", "-n", str(application.ranks)]
+    settings = {
+        "OPAL_PREFIX": str(_UNPACKED / "usr"),
+        "OMPI_MCA_btl": "self,vader",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    }
     ended = subprocess.run(
-        [*command, str(bin_folder / program), *application.arguments], check=True, capture_output=True, text=True,
-        timeout=120, env={**os.environ, "OPAL_PREFIX": str(_UNPACKED / "usr"), "OMPI_MCA_btl": "self,vader"},
+        [*command, str(bin_folder / program), *application.arguments],
+        check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_LIMIT_S,
+        env={**os.environ, **settings},
     )  # fmt: skip
     return _energy(ended.stdout, application)
 
@@ -95,7 +102,7 @@ def test_an_application_gives_its_native_energy(start: Start, debian: Path, name
     expected = _natively(debian, application)
     status, output, errors = start(
         "-n", str(application.ranks), "--", application.program, *application.arguments
-    ).end()  # fmt: skip
+    ).end(timeout=_LIMIT_S)  # fmt: skip
     assert status == 0, errors
     assert _energy(output, application) == expected
 
@@ -114,7 +121,7 @@ def test_on_debians_own_bindings_it_is_the_same(
     application = _APPLICATIONS[name]
     expected = _natively(debian, application)
     run = start("-v", "-n", str(application.ranks), "--", application.program, *application.arguments)
-    status, output, errors = run.end()
+    status, output, errors = run.end(timeout=_LIMIT_S)
     assert status == 0, errors
     assert _energy(output, application) == expected
     mpi = run.result()["mpi"]
@@ -131,7 +138,7 @@ def test_debians_own_open_mpi_is_a_library_as_others_are(start: Start, debian: P
     application = _APPLICATIONS["pw.x"]
     expected = _natively(debian, application)
     run = start("--mpi", "debian", "-n", "4", "--", application.program, *application.arguments)
-    status, output, errors = run.end()
+    status, output, errors = run.end(timeout=_LIMIT_S)
     assert status == 0, errors
     assert _energy(output, application) == expected
     assert run.result()["mpi"]["libmpi"] == [str(_LIB / "libmpi.so.40")]
