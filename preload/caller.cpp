@@ -18,7 +18,7 @@ namespace {
 constexpr const char* real_time_libraries[] = {
     "libmpi.",  "libmpi_",  "libmpi-",     "libmpich",    "libmpicxx", "libmpifort", "libpmpi", "libfabric",
     "libpmi",   "libevent", "libprrte",    "libhwloc",    "libucp",    "libucs",     "libucm",  "libuct",
-    "libxpmem", "mca_",     "libopen-pal", "libopen-rte", "libcxi",    "libdryfly",
+    "libxpmem", "mca_",     "libopen-pal", "libopen-rte", "libcxi",    "libdryfly",  "libpsm",  "libinfinipath",
 };
 
 bool is_real_time_library(const char* path) {

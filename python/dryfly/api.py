@@ -39,6 +39,7 @@ class How(TypedDict, total=False):
     timeout_s: float | None
     debug: str | None
     quiet: bool
+    verbose: bool
     progress: bool
 
 

@@ -42,7 +42,7 @@ def test_the_command_line_says_all_of_a_case_and_of_its_runner() -> None:
     )  # fmt: skip
     runner = Runner(
         json="j", compute_record="c", trace="t", record="r", timeout_s=0.25, debug="1:gdb", quiet=True,
-        progress=True,
+        progress=True, verbose=True,
     )  # fmt: skip
     plain_case, plain_runner = Case(), Runner()
     for of, plain in ((case, plain_case), (runner, plain_runner)):
@@ -93,6 +93,7 @@ _LACKING = {
         "program": "what is run are benchmarks",
         "compute_record": "what is measured is not repeatable, and so is not compared",
         "debug": "several run at once, without a terminal",
+        "verbose": "runs print nothing",
         "progress": "several run at once, without a terminal",
         "seeds": "one seed for all: what is compared is settings",
     },
@@ -102,6 +103,7 @@ _LACKING = {
         "compute_record": "what is measured is not repeatable, and so is not compared",
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
+        "verbose": "runs print nothing",
         "seeds": "one seed for all: what is compared is releases",
         "jobs": "which release is next follows from the last one",
     },
@@ -110,6 +112,7 @@ _LACKING = {
         "compute_record": "there is no computing worth a recording in a microbenchmark",
         "debug": "runs have no terminal",
         "progress": "runs have no terminal",
+        "verbose": "runs print nothing",
     },
 }
 

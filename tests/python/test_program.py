@@ -12,7 +12,7 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.case import program
 from dryfly.case.program import Program
-from dryfly.mpi import elf
+from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 
 HELLO = "int main(void) { return 0; }\n"
@@ -47,8 +47,12 @@ def test_programs_for_mpich_and_the_standard_abi_are_accepted(compile_c: Compile
     ("soname", "says"),
     [
         ("libmpi.so.40", r"linked against Open MPI \(libmpi.so.40\)"),
-        ("libmpi_cray.so.12", "libmpi_cray.so.12, which dryfly does not know"),
-        ("libmpi.so.1", "libmpi.so.1, which dryfly does not know"),
+        ("libmpi_cray.so.12", "libmpi_cray.so.12, which is of HPE Cray MPICH: linked with the module cray-mpich-abi"),
+        ("libmpi_gnu_123.so.12", "libmpi_gnu_123.so.12, which is of HPE Cray MPICH"),
+        ("libmpi.so.1", "libmpi.so.1, which is of an Open MPI before 4: build it with Open MPI 4 or 5, or with MPICH"),
+        ("libmpi.so.4", "libmpi.so.4, which is of an Intel MPI before 5.0: build it with a newer one, or with MPICH"),
+        ("libmpich.so.10", "libmpich.so.10, which is of MPICH before 3.1, or MVAPICH2 before 2.0"),
+        ("libmpi.so.99", "libmpi.so.99, which dryfly does not know"),
     ],
 )
 def test_programs_for_another_mpi_are_refused_with_what_to_do(
@@ -60,12 +64,19 @@ def test_programs_for_another_mpi_are_refused_with_what_to_do(
     assert "MPICH" in str(caught.value)
 
 
-def test_a_program_that_needs_a_part_that_open_mpi_lacks_is_refused(compile_c: Compile, tmp_path: Path) -> None:
+def test_a_program_that_needs_bindings_that_are_nowhere_is_refused(
+    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("dryfly.mpi.loading._cached", dict)
+    monkeypatch.setattr("dryfly.mpi.loading.SYSTEM_FOLDERS", ())
     path = fake_mpi(compile_c, tmp_path, "libmpi_mpifh.so.40")
+    (tmp_path / "lib").mkdir()
+    compile_c("int f;\n", "-shared", "-fPIC", name="libmpi.so.40").rename(tmp_path / "lib" / "libmpi.so.40")
     library = MpiLibrary(
-        name="o", family="openmpi", version="", prefix="/p", libmpi="/p/lib/libmpi.so.40", libfabric="/p/lib/f"
+        name="o", family="openmpi", version="", prefix="/p", libmpi=f"{tmp_path}/lib/libmpi.so.40", libfabric="/p/lib/f"
     )
-    with pytest.raises(UserError, match=r'linked against libmpi_mpifh.so.40: .* "dryfly mpi fortran o" first'):
+    with pytest.raises(UserError, match=r'linked against libmpi_mpifh.so.40, .* "dryfly mpi fortran o" first'):
         program.prepare(str(path), (), mpi=library, build_folder=tmp_path)
 
 
@@ -86,7 +97,11 @@ def test_the_mpi_of_a_library_that_the_program_brings_along_counts(compile_c: Co
         "int inner(void); int main(void) { return inner(); }\n",
         f"-L{tmp_path}", "-l:libinner.so", "-Wl,-rpath,$ORIGIN", "-Wl,--unresolved-symbols=ignore-in-shared-libs",
     )  # fmt: skip
-    assert elf.mpi_libraries(path) == ["libmpi.so.40"]
+    linked = system.linked(path)
+    assert linked.names == ["libmpi.so.40"]
+    assert linked.parts[0].by == "libinner.so"
+    with pytest.raises(UserError, match=r"program \(libinner.so\) is linked against Open MPI \(libmpi.so.40\)"):
+        prepare(path, tmp_path)
 
 
 def test_static_programs_are_refused(compile_c: Compile, tmp_path: Path) -> None:

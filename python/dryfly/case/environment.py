@@ -17,7 +17,7 @@ from dryfly.case.placement import Placement
 from dryfly.case.resolve import ComputeSpec, OnNode
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import linkx, openmpi, preload
+from dryfly.mpi import linkx, openmpi, preload, system
 from dryfly.mpi.launchers import Starter
 from dryfly.mpi.libraries import MpiLibrary
 
@@ -88,14 +88,17 @@ def variables(
     provider: str = "cxi",
     on_node: OnNode = OnNode.PROVIDER,
     seed: int = 1,
+    additions: system.Additions = system.NONE,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
     values = {
         "DRYFLY_CHANNEL": channel,
         "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
         # The user's own in front: a tool of theirs finds dryfly's MPI functions as the next ones.
-        "LD_PRELOAD": ":".join([*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi)))]),
-        "LD_LIBRARY_PATH": _joined(mpi.library_folders, inherited.get("LD_LIBRARY_PATH")),
+        "LD_PRELOAD": ":".join(
+            [*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi))), *_texts(additions.stand_ins)]
+        ),
+        "LD_LIBRARY_PATH": _joined([*_texts(additions.folder), *mpi.library_folders], inherited.get("LD_LIBRARY_PATH")),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
         "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
@@ -157,3 +160,7 @@ def plan(
 
 def _joined(first: list[str], rest: str | None) -> str:
     return ":".join([*first, *([rest] if rest else [])])
+
+
+def _texts(path: Path | None) -> list[str]:
+    return [] if path is None else [str(path)]

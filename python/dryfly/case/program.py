@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import stat
@@ -15,7 +14,7 @@ from pathlib import Path
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
-from dryfly.mpi import elf, fortran
+from dryfly.mpi import elf, fortran, system
 from dryfly.mpi.libraries import MpiLibrary
 
 _FORTRAN = (".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08")
@@ -26,15 +25,6 @@ _SOURCES = {
     ".cxx": "mpicxx",
     **dict.fromkeys(_FORTRAN, "mpifort"),
 }
-_USABLE = {
-    "mpich": re.compile(
-        r"libmpi\.so\.12|libmpi_abi\.so(\.\d+)*|libmpi(ch)?fort\.so\.12|libmpi(ch)?cxx\.so\.12|libmpich\.so\.12"
-    ),
-    "openmpi": re.compile(r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)\.so\.40"),
-}
-# Found nowhere else than beside bindings that were added; libmpifort.so.12 may be found by the program's own RPATH.
-_OF_FORTRAN = re.compile(r"libmpich(fort)?\.so\.12|libmpi_(mpifh|usempi\w*)\.so\.40")
-_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +32,7 @@ class Program:
     shown: str  # as the user called it
     command: tuple[str, ...]
     kind: str  # for the preflight print
+    additions: system.Additions = system.NONE
 
 
 def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_folder: Path) -> Program:
@@ -53,12 +44,19 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
         built = _compile(path, mpi=mpi, build_folder=build_folder)
         return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
     if path.suffix == ".py":
-        return Program(shown=name, command=(sys.executable, str(path), *arguments), kind=f"run by {sys.executable}")
+        return Program(
+            shown=name,
+            command=(sys.executable, str(path), *arguments),
+            kind=f"run by {sys.executable}",
+            additions=system.additions(None, None, mpi),
+        )
     if not os.access(path, os.X_OK):
         raise UserError(f'{path} is not executable; "chmod +x" makes it so')
     _check_privileges(path)
-    kind = _check_elf(path, mpi) if elf.is_elf(path) else _check_script(path)
-    return Program(shown=name, command=(str(path), *arguments), kind=kind)
+    kind, additions = _check_elf(path, mpi) if elf.is_elf(path) else (_check_script(path), None)
+    if additions is None:
+        additions = system.additions(None, None, mpi)
+    return Program(shown=name, command=(str(path), *arguments), kind=kind, additions=additions)
 
 
 def find(name: str) -> Path:
@@ -89,7 +87,7 @@ def _check_privileges(path: Path) -> None:
     raise UserError(f"{path} has file capabilities, so no library can be loaded into it; use a copy without them")
 
 
-def _check_elf(path: Path, mpi: MpiLibrary) -> str:
+def _check_elf(path: Path, mpi: MpiLibrary) -> tuple[str, system.Additions]:
     facts = elf.read(path)
     if facts is None:
         raise UserError(f"{path} is a damaged ELF file")
@@ -101,43 +99,21 @@ def _check_elf(path: Path, mpi: MpiLibrary) -> str:
         raise UserError(
             f"{path} is statically linked: neither MPI's libraries nor the clock can be exchanged; link it dynamically"
         )
-    libraries = elf.mpi_libraries(path)
-    check_libraries(str(path), libraries, mpi)
-    return "linked against " + ", ".join(libraries) if libraries else "not linked against MPI"
+    linked = system.linked(path)
+    additions = system.additions(path, linked, mpi)
+    return ("linked against " + ", ".join(linked.names) if linked.names else "not linked against MPI"), additions
 
 
 def family(name: str) -> str:
-    """The family of MPI libraries that the program is linked against; empty where its file does not tell."""
-    found = shutil.which(name) if "/" not in name and not Path(name).suffix else name
-    path = Path(found or name)
-    if not path.is_file() or not elf.is_elf(path):
+    """The family of MPI libraries that the program is linked against; empty where its file does not tell. Raises
+    UserError where it is linked against two."""
+    try:
+        path = find(name)
+    except UserError:
+        return ""  # said when the program is prepared
+    if not elf.is_elf(path):
         return ""
-    families = [_family_of(library) for library in elf.mpi_libraries(path)]
-    return next((family for family in families if family), "")
-
-
-def _family_of(library: str) -> str:
-    return next((family for family, names in _USABLE.items() if names.fullmatch(library)), "")
-
-
-def check_libraries(program: str, libraries: list[str], mpi: MpiLibrary) -> None:
-    for library in libraries:
-        family = _family_of(library)
-        if not family:
-            raise UserError(
-                f"{program} is linked against {library}, which dryfly does not know; link it against MPICH "
-                "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
-            )
-        here = any((Path(folder) / library).exists() for folder in mpi.library_folders)
-        if family == mpi.family and not here and _OF_FORTRAN.fullmatch(library):
-            raise UserError(f"{program} is linked against {library}: {fortran.advice(mpi)}")
-        if family == mpi.family == "openmpi" and not here:
-            raise UserError(f"{program} is linked against {library}, which {mpi.name} does not have")
-        if family != mpi.family:
-            raise UserError(
-                f"{program} is linked against {_TITLES[family]} ({library}) and cannot run on {mpi.name}, which is "
-                f"{_TITLES[mpi.family]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly run"
-            )
+    return system.linked(path).family
 
 
 def _check_script(path: Path) -> str:

@@ -103,6 +103,7 @@ HOW: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "metavar": "FOLDER", "help": 'Write tables of it (Parquet), for "dryfly report" or yourself.',
         "shell_complete": complete.folders}),
     "quiet": (["--quiet"], {"is_flag": True, "help": "Only warnings and errors."}),
+    "verbose": (["-v", "--verbose"], {"is_flag": True, "help": "Also what the MPI library was given for the program."}),
     "progress": (["--progress"], {
         "is_flag": True, "help": "Say every 10 s how far virtual time is; a terminal shows it anyway, but rarer."}),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from dryfly.cli.options import PROGRAM_CONTEXT, case_options, how, option
 
 @click.command("run", context_settings=PROGRAM_CONTEXT)
 @case_options()
-@how("json_file", "timeout_s", "quiet", "progress", "trace", "record")
+@how("json_file", "timeout_s", "quiet", "verbose", "progress", "trace", "record")
 @option("--compute-record", metavar="FILE", help="Record what is measured, for replay.", shell_complete=complete.files)
 @option("--seeds", type=int, metavar="N", help="Run once for each of N seeds, from --seed on: medians and intervals.")
 @option("-j", "--jobs", type=int, metavar="N",

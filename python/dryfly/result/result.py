@@ -12,6 +12,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case.bind import BoundCase
 from dryfly.machine.names import NodeNames, link_name
+from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import software_spent
 from dryfly.result.counters import TIMEOUTS
@@ -36,6 +37,7 @@ def build(
     wall_time_s: float,
     findings: Sequence[Finding],
     software: Sequence[software_spent.ByKind] = (),
+    additions: system.Additions = system.NONE,
 ) -> Json:
     """`software`: of each rank, where something was charged."""
     names = NodeNames(run.machine)
@@ -97,6 +99,8 @@ def build(
             "version": mpi.version,
             "libmpi": sorted({row["libmpi"] for row in ranks if row["libmpi"]}),
             "libfabric": sorted({row["libfabric"] for row in ranks if row["libfabric"]}),
+            "aliases": dict(additions.aliases),
+            "missing": list(additions.missing),
         },
         "time": split,
         "profile": profile,

@@ -57,7 +57,9 @@ class Printer:
             self._console.print(fitted(text, sys.stderr), markup=False)
 
 
-def before(printer: Printer, run: BoundCase, mpi: MpiLibrary, program: Program, memory: MemoryNeed) -> None:
+def before(
+    printer: Printer, run: BoundCase, mpi: MpiLibrary, program: Program, memory: MemoryNeed, *, verbose: bool = False
+) -> None:
     machine, placement = run.machine, run.placement
     counts = summarise(machine)
     printer.line(f"dryfly: {machine.name}: {machine.title}")
@@ -70,11 +72,23 @@ def before(printer: Printer, run: BoundCase, mpi: MpiLibrary, program: Program, 
     )
     printer.line(f"  program   {shlex.join(run.case.program)} ({program.kind})")
     printer.line(f"  mpi       {mpi.name}; compute {_compute_text(run)}")
+    if verbose:
+        for line in system_lines(program, mpi):
+            printer.line(line)
     there = "unknown" if memory.available is None else size_text(memory.available)
     printer.line(
         f"  memory    about {size_text(memory.needed)} for MPI and the simulator, besides the program's own data; "
         f"{there} available"
     )
+
+
+def system_lines(program: Program, mpi: MpiLibrary) -> list[str]:
+    """What the library was given so that a program of the system's own MPI finds in it what it asks for."""
+    given = program.additions
+    lines = [f"{name} is {file} of {mpi.name}" for name, file in given.aliases]
+    if given.missing:
+        lines.append(f"bindings ask for what {mpi.name} has not; if called, these say so: {', '.join(given.missing)}")
+    return [f"  {'given' if place == 0 else '':9} {line}" for place, line in enumerate(lines)]
 
 
 def _nodes_text(run: BoundCase) -> str:

@@ -25,6 +25,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
 from dryfly.result.finding import LET_GO, Finding
+from dryfly.run import stragglers
 from dryfly.run.progress import Progress
 
 EXIT_DEADLOCK = 3
@@ -38,6 +39,7 @@ _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
 _DEADLOCK_LINES_WITHIN_S = 0.5
 _WARNINGS_SAID = 4  # of each name
+_GONE_WITHIN_S = 10.0  # from the last rank's MPI_Finalize until those that still run are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +142,7 @@ class _Job:
         self._launcher: _Child | None = None
         self._sources: list[_Lines] = []
         self._deadlock_at: float | None = None
+        self._gone_by: float | None = None
         self._signal = 0
         self._ready = False
 
@@ -240,11 +243,18 @@ class _Job:
         now = time.monotonic()
         if self._deadlock_at is not None and now >= self._deadlock_at:
             self._end_launcher()
+        if self._gone_by is not None and now >= self._gone_by:
+            self._gone_by = None
+            self._name_stragglers()
         for child in self._children:
             child.kill_if_due()
 
     def _deadlines_pending(self) -> bool:
-        return self._deadlock_at is not None or any(child.kill_at is not None for child in self._children)
+        return (
+            self._deadlock_at is not None
+            or self._gone_by is not None
+            or any(child.kill_at is not None for child in self._children)
+        )
 
     def _child_ended(self, child: _Child) -> None:
         self._selector.unregister(child.pidfd)
@@ -272,11 +282,13 @@ class _Job:
             self._spec.progress.reached(int(rest))
         elif word == "ended":
             self._outcome.has_result = True
+            self._gone_by = time.monotonic() + _GONE_WITHIN_S
             self._clear_progress()
         elif word == "deadlock":
             self._fail("deadlock: nothing is in flight and every rank waits; the job was ended", EXIT_DEADLOCK)
             self._deadlock_at = time.monotonic() + _DEADLOCK_LINES_WITHIN_S
         elif word == "deadlock-end":
+            self._tell_finished_apart()
             self._end_launcher()
         elif word == "deadlock-rank":
             rank, _, call = rest.partition(" ")
@@ -303,6 +315,24 @@ class _Job:
         elif word == "fatal":
             self._fail(rest, EXIT_SIMULATOR)
             self._end_launcher()
+
+    def _tell_finished_apart(self) -> None:
+        """A rank in MPI_Finalize waits for the others, and not they for it as for a message: unless they do."""
+        finished = sum(line.endswith(": MPI_Finalize") for line in self._outcome.details)
+        if finished and self._outcome.exit_status == EXIT_DEADLOCK:
+            ranks = "1 rank has" if finished == 1 else f"{finished} ranks have"
+            self._outcome.failure = (
+                f"deadlock: nothing is in flight, {ranks} come to MPI_Finalize and every other rank waits in a call; "
+                "the job was ended"
+            )
+
+    def _name_stragglers(self) -> None:
+        if self._launcher is None or not self._launcher.alive:
+            return
+        for each in stragglers.of_launcher(self._launcher.process.pid):
+            does = "computes" if each.computes else "waits for something"
+            who = self._rank_text(each.rank, each.pid)
+            self._warn("running_on", f"{who} has not ended: every rank was in MPI_Finalize 10 s ago, and it {does}")
 
     def _clear_progress(self) -> None:
         if self._spec.progress is not None:

@@ -19,7 +19,7 @@ from dryfly.case.bind import BoundCase, bind, library_of, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import launchers, software
+from dryfly.mpi import launchers, software, system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import capture, counters, result, software_spent, summary
 from dryfly.result import compute_recording as recording
@@ -86,7 +86,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
         prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
         printer = summary.Printer(quiet=runner.quiet)
         need = memory.estimate(machine, ranks=len(placement.ranks))
-        summary.before(printer, bound, library, prepared, need)
+        summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
         if class_warning is not None:
             printer.say(f"warning: {class_warning}")
         if not need.is_there:
@@ -103,6 +103,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
                 provider=case.provider,
                 on_node=on_node,
                 seed=case.seed,
+                additions=prepared.additions,
             )
             | _software_of(table, bound, folder.path)
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
@@ -133,12 +134,15 @@ def _execute(case: Case, runner: Runner) -> Ended:
             ),
             say=printer.say,
         )
-        return _report(printer, bound, library, table, outcome, folder.path, runner, counter_options)
+        return _report(
+            printer, bound, library, table, outcome, folder.path, runner, counter_options, prepared.additions
+        )
 
 
 def _report(
     printer: summary.Printer, bound: BoundCase, library: MpiLibrary, table: software.SoftwareTable | None,
     outcome: job.Outcome, folder: Path, runner: Runner, counter_options: counters.CounterOptions,
+    additions: system.Additions,
 ) -> Ended:  # fmt: skip
     target = runner.json
     # The solvers' own end without numerics: the times are what the run was for, and are reported.
@@ -158,7 +162,13 @@ def _report(
     counted = result.load_counted(folder / "result.json") if outcome.has_result else {}
     spent = software_spent.of_ranks(counted, software.Charges(table) if table is not None else None)
     final = result.build(
-        bound, counted, mpi=library, wall_time_s=outcome.wall_time_s, findings=outcome.findings, software=spent
+        bound,
+        counted,
+        mpi=library,
+        wall_time_s=outcome.wall_time_s,
+        findings=outcome.findings,
+        software=spent,
+        additions=additions,
     )
     if outcome.attached:
         output = sys.stderr if target == "-" else sys.stdout

@@ -52,6 +52,7 @@ class Runner:
     timeout_s: float | None = None
     debug: str | None = None
     quiet: bool = False
+    verbose: bool = False
     progress: bool = False
 
     def __post_init__(self) -> None:
@@ -80,6 +81,7 @@ def with_files(case: Case, folder: Path) -> Case:
 def command_line(case: Case, runner: Runner) -> list[str]:
     """It needs `environment_of` too."""
     ways = [*_words(runner, _RUNNER_FLAGS), *(["--quiet"] if runner.quiet else []),
+            *(["--verbose"] if runner.verbose else []),
             *(["--progress"] if runner.progress else [])]  # fmt: skip
     return [sys.executable, "-m", "dryfly", "run", *ways, *case_words(case), "--", *case.program]
 
