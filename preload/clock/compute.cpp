@@ -57,6 +57,7 @@ constinit Looks looks;
 constexpr int looks_measured = 200;
 constexpr std::uint32_t gaps_for_pair = 8;
 constexpr double pair_weight = 1.0 / 32;
+constexpr double error_of_mean = 1.0 / 8;  // in distances of single ones: the root of weight / (2 - weight)
 constexpr std::uint64_t owed_most = 16;  // looks; more would be computing
 
 // The main thread's gap, for other threads.
@@ -145,7 +146,7 @@ void observe_measured(Observation observation) {
   wire::RankTimes& times = dryfly_self.page->times;
   times.measured_ns += computed_ns;
   times.looked_ns += gap_ns - computed_ns;
-  times.looked_unsure_ns += compute.looks * static_cast<std::uint64_t>(looks.off_ns);
+  times.looked_unsure_ns += compute.looks * static_cast<std::uint64_t>(looks.off_ns * error_of_mean);
 }
 
 void report_mismatch(const char* how) {
