@@ -56,7 +56,7 @@ man:
 test: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
 	python3 tool/tidy.py
-	ctest --test-dir build --output-on-failure
+	ctest --test-dir build --output-on-failure -j $(JOBS)
 	$(BIN)/python -m pytest
 
 test-whole: test-setup

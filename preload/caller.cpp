@@ -1,6 +1,7 @@
 #include "preload/caller.hpp"
 
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -21,9 +22,22 @@ constexpr const char* real_time_libraries[] = {
     "libxpmem", "mca_",     "libopen-pal", "libopen-rte", "libcxi",    "libdryfly",  "libpsm",  "libinfinipath",
 };
 
+// By file name: whoever preloads a library means a tool, whatever that is called, and not MPI.
+bool is_preloaded(const char* name) {
+  const char* list = getenv("LD_PRELOAD");
+  const std::size_t length = strlen(name);
+  while (list != nullptr && (list = strstr(list, name)) != nullptr) {
+    const char end = list[length];
+    list += length;
+    if (end == 0 || end == ':' || end == ' ') return true;
+  }
+  return false;
+}
+
 bool is_real_time_library(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
+  if (strncmp(name, "libmpi", 6) == 0 && is_preloaded(name)) return false;
   for (const char* prefix : real_time_libraries) {
     if (strncmp(name, prefix, strlen(prefix)) == 0) return true;
   }

@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dryfly.base.errors import UserError
 from dryfly.mpi import libraries
 
 _HERE = Path(__file__).resolve().parent
@@ -259,6 +260,9 @@ class Runner:
             except subprocess.TimeoutExpired:
                 end_group(process)
                 return Outcome(verdict="timeout", seconds=time.monotonic() - started)
+            except BaseException:
+                end_group(process)
+                raise
         text = f"{out}\n{error}".strip()
         return Outcome(
             verdict=verdict_of(test.rule, process.returncode, out), seconds=time.monotonic() - started, text=text
@@ -309,7 +313,9 @@ def main() -> int:
     parser.add_argument("--mpi", help="the MPI library, as `dryfly run --mpi` takes it")
     parser.add_argument("--dryfly", default="dryfly run --quiet --compute none", help="what runs a program")
     parser.add_argument("--lists", default="", help="folders of the suite, separated by commas")
-    parser.add_argument("--only", action="append", default=[], help="tests whose line contains this")
+    parser.add_argument(
+        "--only", action="append", default=[], help="tests whose line contains this, and what further ones say"
+    )
     parser.add_argument("--no-native", action="store_true", help="under dryfly only")
     parser.add_argument("--most-ranks", type=int, default=16, help="leave out tests of more (natively, ranks poll)")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a run of which its list says nothing")
@@ -318,16 +324,26 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the outcomes there")
     parser.add_argument("--verbose", action="store_true", help="show what a test that does not pass has printed")
     options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # so that runs under way are ended
     suite = suite_of(options.checkout)
     if list_in(suite) is None:
         parser.error(f"{options.checkout}: it has no testlist, and no test/mpi with one")
-    library = libraries.select(options.mpi)
+    try:
+        library = libraries.select(options.mpi)
+    except UserError as error:
+        parser.error(f"--mpi {options.mpi}: {error}")
     compiler, starter = library.wrapper("mpicc"), library.wrapper("mpiexec")
     if compiler is None or (starter is None and not options.no_native):
         parser.error(f"{library.name} has no mpicc, or no mpiexec for native runs")
     folders = [suite / name for name in options.lists.split(",") if name] or [suite]
+    for folder in folders:
+        if list_in(folder) is None:
+            parser.error(f"--lists {options.lists}: {folder} has no testlist")
     tests = [test for folder in folders for test in tests_in(folder, suite)]
     tests = [test for test in tests if all(word in test.name for word in options.only)]
+    if not tests:
+        parser.error(f"--only {' --only '.join(options.only)}: no test has all of this in its line")
     left_out = exclusions(options.exclude)
     with tempfile.TemporaryDirectory(prefix="dryfly-mpich-tests-") as temporary:
         builder = Builder(suite, options.folder or Path(temporary), compiler)

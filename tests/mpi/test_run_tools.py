@@ -92,6 +92,9 @@ def test_a_tool_that_times_every_call_sees_virtual_time_however_it_is_linked(too
     assert "MPI_Reduce" in str(ends[0].results["profile"])
 
 
+_LIKE_MPI = "libmpi_profile.so"
+
+
 def _in_three_ways(dryfly: Dryfly, tools: Tools, source: str, *defines: str) -> str:
     """What rank 0 prints, the same for a tool that is compiled in, linked, and preloaded."""
     # mpiP's file name begins as the MPI library's, which lives in real time.
@@ -100,9 +103,11 @@ def _in_three_ways(dryfly: Dryfly, tools: Tools, source: str, *defines: str) -> 
         _run(dryfly, tools, tools.program("TOOL", *defines, source=source)),
         _run(dryfly, tools, tools.program(tool=tool, source=source)),
         _run(dryfly, tools, tools.program(source=source), preload=tool),
+        # Named like a part of MPI, which it is not: it was preloaded.
+        _run(dryfly, tools, tools.program(source=source), preload=tools.tool(*defines, source=source, name=_LIKE_MPI)),
     ]
-    assert [_facts(each) for each in ends[1:]] == [_facts(ends[0])] * 2
-    assert [each.stdout for each in ends[1:]] == [ends[0].stdout] * 2
+    assert [_facts(each) for each in ends[1:]] == [_facts(ends[0])] * 3
+    assert [each.stdout for each in ends[1:]] == [ends[0].stdout] * 3
     return ends[0].stdout
 
 
