@@ -261,8 +261,8 @@ def _compute_health(compute: Json) -> list[Json]:
     if compute["unsure_share"] <= UNSURE_SHARE_WARNING:
         return []
     text = (
-        f"many short gaps between MPI calls: what looking at the CPU clock takes of them is known to {compute['unsure_share']:.1%} "
-        "of the job's time only"
+        "many short gaps between MPI calls: what looking at the CPU clock takes of them is known to "
+        f"{compute['unsure_share']:.1%} of the job's time only"
     )
     return [_finding("short_gaps", text)]
 
