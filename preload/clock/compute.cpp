@@ -58,7 +58,7 @@ constexpr int looks_measured = 200;
 constexpr std::uint32_t gaps_for_pair = 8;
 constexpr double pair_weight = 1.0 / 32;
 constexpr double error_of_mean = 1.0 / 8;  // in distances of single ones: the root of weight / (2 - weight)
-constexpr std::uint64_t owed_most = 16;  // looks; more would be computing
+constexpr std::uint64_t owed_most = 16;    // looks; more would be computing
 
 // The main thread's gap, for other threads.
 struct Gap {
