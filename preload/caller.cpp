@@ -22,8 +22,11 @@ constexpr const char* real_time_libraries[] = {
     "libxpmem", "mca_",     "libopen-pal", "libopen-rte", "libcxi",    "libdryfly",  "libpsm",  "libinfinipath",
 };
 
-// By file name: whoever preloads a library means a tool, whatever that is called, and not MPI.
-bool is_preloaded(const char* name) {
+bool begins_with(const char* text, const char* beginning) { return strncmp(text, beginning, strlen(beginning)) == 0; }
+
+// By file name: whoever preloads a library means a tool, also if it is called libmpi_profile.so.
+bool is_preloaded_tool(const char* name) {
+  if (!begins_with(name, "libmpi") || begins_with(name, "libmpi.") || begins_with(name, "libmpich.")) return false;
   const char* list = getenv("LD_PRELOAD");
   const std::size_t length = strlen(name);
   while (list != nullptr && (list = strstr(list, name)) != nullptr) {
@@ -37,9 +40,9 @@ bool is_preloaded(const char* name) {
 bool is_real_time_library(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
-  if (strncmp(name, "libmpi", 6) == 0 && is_preloaded(name)) return false;
+  if (is_preloaded_tool(name)) return false;
   for (const char* prefix : real_time_libraries) {
-    if (strncmp(name, prefix, strlen(prefix)) == 0) return true;
+    if (begins_with(name, prefix)) return true;
   }
   return false;
 }

@@ -185,7 +185,7 @@ void empty_call() {
 
 void measure_looks() {
   std::uint64_t pairs[looks_measured];
-  std::uint64_t empty[looks_measured];
+  std::uint64_t empty[looks_measured] = {};
   for (std::uint64_t& each : pairs) {
     const std::uint64_t first = cpu_now_ns();
     each = cpu_now_ns() - first;

@@ -97,10 +97,12 @@ constexpr long waking_ns = 20'000;
 std::atomic<std::uint32_t> offering{0};  // threads
 std::atomic<std::uint32_t> turns{0};     // ended, by an offer or by the end of the MPI call
 
+void wake_those_who_offer() { syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+
 void offer_the_library() {
   const std::uint32_t offers_now = offering.fetch_add(1) + 1;
-  end_turn();
-  std::uint32_t seen = turns.load();
+  std::uint32_t seen = turns.fetch_add(1) + 1;
+  if (offers_now > 1) wake_those_who_offer();
   const std::uint32_t inside = threads_inside_mpi();
   const std::uint32_t enough = seen + (inside > offers_now ? inside - offers_now : 0);
   const std::uint64_t end_ns = real::now_ns(CLOCK_MONOTONIC) + waking_ns;
@@ -122,7 +124,7 @@ bool shares_the_library() {
 
 void end_turn() {
   turns.fetch_add(1);
-  if (offering.load() != 0) syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  if (offering.load() != 0) wake_those_who_offer();
 }
 
 }  // namespace dryfly::preload
