@@ -24,6 +24,7 @@ from dryfly.base import signals
 from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
+from dryfly.base.units import time_text
 from dryfly.result.finding import LET_GO, Finding
 from dryfly.run import stragglers
 from dryfly.run.progress import Progress
@@ -134,6 +135,7 @@ class _Child:
 class _Job:
     def __init__(self, spec: JobSpec, say: Callable[[str], None]) -> None:
         self._spec = spec
+        self._reached_ps = 0  # of virtual time
         self._say = say
         self._outcome = Outcome()
         self._selector = selectors.DefaultSelector()
@@ -278,8 +280,10 @@ class _Job:
             self._outcome.attached += 1
         elif word == "started" and self._spec.progress is not None:
             self._spec.progress.start()
-        elif word == "reached" and self._spec.progress is not None:
-            self._spec.progress.reached(int(rest))
+        elif word == "reached":
+            self._reached_ps = int(rest)
+            if self._spec.progress is not None:
+                self._spec.progress.reached(self._reached_ps)
         elif word == "ended":
             self._outcome.has_result = True
             self._gone_by = time.monotonic() + _GONE_WITHIN_S
@@ -364,7 +368,13 @@ class _Job:
             asked = f"dryfly-launch was asked to end by {_signal_text(int(words[1]))}"
             self._fail(f"{asked}; the job was ended", 128 + int(words[1]))
         elif word == "timeout":
-            self._fail(f"the job did not end within --timeout {self._spec.timeout_s:g} s and was ended", EXIT_TIMEOUT)
+            text = f"the job did not end within --timeout {self._spec.timeout_s:g} s and was ended"
+            if self._reached_ps:
+                text += (
+                    f" at {time_text(self._reached_ps)} of virtual time (if it has a loop that ends by the clock: "
+                    "docs/guide/loops-by-the-clock.md)"
+                )
+            self._fail(text, EXIT_TIMEOUT)
         elif word == "lost":
             self._fail(f"dryfly-launch was killed by {_signal_text(int(words[1]))}; the job was ended", EXIT_SIMULATOR)
         elif word == "noexec":
