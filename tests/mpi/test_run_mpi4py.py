@@ -84,7 +84,7 @@ def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> Non
     _passes(suite, dryfly, *_without(*_excluded(), *_ON_FEW_RANKS, _DUPLICATES), ranks=4, tests=1150)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_rest_of_it_passes_on_2_ranks(suite: Path, dryfly: Dryfly) -> None:
     chosen = (word for pattern in _ON_FEW_RANKS for word in ("-i", pattern))
     _passes(suite, dryfly, *_without(_DUPLICATES), *chosen, ranks=2, tests=500)
