@@ -64,7 +64,10 @@ std::uint64_t Clock::needed_bound(const Batons& batons) {
   if (const std::uint64_t instant = batons.visible_needed(); instant != never.ps) {
     needed = std::min(needed, instant + 1 - std::min(instant, latency));
   }
-  for (const RankId id : ready_) needed = std::min(needed, bounds_.bound(id));
+  // Only memory has to come to an instant before somebody is released at it.
+  if (memory_watched_) {
+    for (const RankId id : ready_) needed = std::min(needed, bounds_.bound(id));
+  }
   return std::min(needed, batons.clock_needed());
 }
 
