@@ -1,7 +1,5 @@
 #include "preload/clock/ledger.hpp"
 
-#include <sched.h>
-
 #include <atomic>
 
 #include "core/unit/check.hpp"
@@ -10,6 +8,7 @@
 #include "preload/clock/yield_calls.hpp"
 #include "preload/mpi/call_names.hpp"
 #include "preload/mpi/call_record.hpp"
+#include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -21,7 +20,6 @@ namespace {
 using rank::CallMode;
 
 struct Ledger {
-  std::atomic<bool> locked{false};
   std::atomic<std::uint32_t> active{0};  // threads inside MPI
   std::uint32_t active_in[4] = {};       // by CallMode
   std::uint64_t changed_ps = 0;          // when `active` last left or reached 0
@@ -29,16 +27,7 @@ struct Ledger {
   bool concurrent_calls_allowed = false;
 };
 constinit Ledger ledger;
-
-class Lock {
- public:
-  Lock() {
-    while (ledger.locked.exchange(true, std::memory_order_acquire)) sched_yield();
-  }
-  ~Lock() { ledger.locked.store(false, std::memory_order_release); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-};
+constinit SpinLock ledger_lock;
 
 // Where threads are in calls of different modes, the one that must not jump decides.
 CallMode mode_now() {
@@ -76,14 +65,14 @@ void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
 }  // namespace
 
 void open_ledger(bool concurrent_calls_allowed) {
-  const Lock lock;
+  const SpinLock::Hold hold(ledger_lock);
   ledger.concurrent_calls_allowed = concurrent_calls_allowed;
   ledger.changed_ps = instant();
   ledger.waited_ps = dryfly_self.waited_ps.load(std::memory_order_relaxed);
 }
 
 std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
-  const Lock lock;
+  const SpinLock::Hold hold(ledger_lock);
   wire::RankPage& page = *dryfly_self.page;
   if (ledger.concurrent_calls_allowed && program_has_threads()) {
     dryfly_self.thread_multiple.store(1, std::memory_order_relaxed);
@@ -105,7 +94,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
 
 void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t bytes) {
   {
-    const Lock lock;
+    const SpinLock::Hold hold(ledger_lock);
     if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
     close_call(index, mode, entered_ps, instant(), bytes);
   }
@@ -113,12 +102,12 @@ void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
 }
 
 void leave_last_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps) {
-  const Lock lock;
+  const SpinLock::Hold hold(ledger_lock);
   close_call(index, mode, entered_ps, entered_ps, 0);
 }
 
 void note_call(std::uint32_t index) {
-  const Lock lock;
+  const SpinLock::Hold hold(ledger_lock);
   ++dryfly_self.page->profile[index].count;
   dryfly_self.page->call_count.fetch_add(1, std::memory_order_relaxed);
 }
