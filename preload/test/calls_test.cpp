@@ -8,7 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -221,8 +224,7 @@ namespace {
 
 // About as long as a look at the CPU clock. A function of its own, so that the same code runs in all gaps.
 __attribute__((noinline)) void work_shortly() {
-  volatile int done = 0;
-  while (done < 1500) done = done + 1;
+  for (volatile int i = 0; i < 1500;) i = i + 1;
 }
 
 }  // namespace
@@ -230,32 +232,37 @@ __attribute__((noinline)) void work_shortly() {
 TEST_CASE("short: what is computed in many short gaps adds up to what the same takes in one") {
   begin_computing(ComputeMode::measured);
   constexpr int gaps = 5000;
-  // Whatever else runs only adds: the least of several.
   const auto measured = [](const auto& program) {
-    std::uint64_t least = UINT64_MAX;
-    for (int attempt = 0; attempt < 8; ++attempt) {
-      MPI_Barrier(0);
-      const std::uint64_t before = fake_mpi.page->times.measured_ns;
-      program();
-      MPI_Barrier(0);
-      least = std::min(least, fake_mpi.page->times.measured_ns - before);
-    }
-    return static_cast<double>(least);
+    MPI_Barrier(0);
+    const std::uint64_t before = fake_mpi.page->times.measured_ns;
+    program();
+    MPI_Barrier(0);
+    return static_cast<double>(fake_mpi.page->times.measured_ns - before);
   };
-  const double in_one = measured([&] {
-    for (int i = 0; i < gaps; ++i) work_shortly();
-  });
-  const double in_many = measured([&] {
-    for (int i = 0; i < gaps; ++i) {
-      work_shortly();
-      MPI_Barrier(0);
-    }
-  });
-  const double in_none = measured([&] {
-    for (int i = 0; i < gaps; ++i) MPI_Barrier(0);
-  });
-  CHECK(in_many == doctest::Approx(in_one).epsilon(0.25));
-  CHECK(in_none < 0.2 * in_one);
+  // What else runs on the computer comes and goes: all three in turn, and the middle one of many attempts.
+  constexpr int attempts = 15;
+  double many_to_one[attempts];
+  double none_to_one[attempts];
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const double in_one = measured([&] {
+      for (int i = 0; i < gaps; ++i) work_shortly();
+    });
+    const double in_many = measured([&] {
+      for (int i = 0; i < gaps; ++i) {
+        work_shortly();
+        MPI_Barrier(0);
+      }
+    });
+    const double in_none = measured([&] {
+      for (int i = 0; i < gaps; ++i) MPI_Barrier(0);
+    });
+    many_to_one[attempt] = in_many / in_one;
+    none_to_one[attempt] = in_none / in_one;
+  }
+  std::sort(std::begin(many_to_one), std::end(many_to_one));
+  std::sort(std::begin(none_to_one), std::end(none_to_one));
+  CHECK(many_to_one[attempts / 2] == doctest::Approx(1).epsilon(0.25));
+  CHECK(none_to_one[attempts / 2] < 0.2);
 }
 
 TEST_CASE("model: announced work takes the roof line's time of the faster place, and nothing else takes any") {
