@@ -17,15 +17,15 @@ class Gathering {
 
   // The conductor goes to sleep, and so many ranks have something to do meanwhile.
   void sleeps_beside(std::uint32_t busy);
-  // Ranks and conductor sleep where the scheduler puts them.
+  // From now on they sleep on this processor,
+  void gather();
+  // or where the scheduler puts them.
   void disperse();
 
  private:
   // Phases in which ranks act together are short or long, so it takes a while to begin and less to end.
   static constexpr std::uint32_t begin_at = 64;
   static constexpr std::uint32_t crowd_weight = 8;
-
-  void gather();
 
   wire::SegmentHeader& header_;
   cpu_set_t allowed_{};  // of the conductor, while it is bound

@@ -17,6 +17,7 @@ Inbox::Inbox(const Segment& segment)
       processors_(processors_allowed()),
       gathering_(segment.header()) {
   spinner_.share_with(segment.rank_count());
+  if (processors_ == 1) gathering_.gather();  // for good: a rank that spins only keeps the others waiting
 }
 
 void Inbox::ring() {

@@ -42,7 +42,25 @@ class Inbox {
   std::uint64_t sleeps() const { return sleeps_; }
 
  private:
+  // A wait; counts it among the quick ones in a row, or ends their row.
+  class Turn {
+   public:
+    explicit Turn(std::uint32_t& quick_turns) : quick_turns_(quick_turns), began_ns_(wire::Spinner::now_ns()) {}
+    ~Turn() { quick_turns_ = wire::Spinner::now_ns() - began_ns_ < quick_ns ? quick_turns_ + 1 : 0; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    static constexpr std::int64_t quick_ns = 30'000;
+
+    std::uint32_t& quick_turns_;
+    std::int64_t began_ns_;
+  };
+
   static constexpr int spin_steps = 200;
+  // Whoever has answered so often at once is about to do so again: then a processor is well spent on spinning, even
+  // where a rank could use it.
+  static constexpr std::uint32_t quick_turns_min = 16;
 
   wire::SegmentHeader& header_;
   std::size_t words_;
@@ -50,6 +68,7 @@ class Inbox {
   wire::Spinner spinner_{20};  // some 2 us, which is what a rank takes for a short answer
   Gathering gathering_;
   std::uint64_t sleeps_ = 0;
+  std::uint32_t quick_turns_ = 0;  // in a row
 };
 
 template <typename Look>
@@ -72,8 +91,9 @@ bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_
   const auto wakes = [&] { return has_any() || is_there() || clock_moved(); };
   // Spinning pays only while a processor has nothing better to do; the only one always has.
   const bool rests = spinner_.is_resting();
-  if (!rests) gathering_.disperse();
-  if (processors_ > 1 && busy < processors_) {
+  if (!rests && processors_ > 1) gathering_.disperse();
+  const Turn turn(quick_turns_);
+  if (processors_ > 1 && (busy < processors_ || quick_turns_ >= quick_turns_min)) {
     header_.conductor_processor.store(static_cast<std::uint32_t>(sched_getcpu() + 1), std::memory_order_relaxed);
     if (spinner_.spin(spin_steps, wakes)) return false;
   }

@@ -77,7 +77,7 @@ void Gate::spin(std::uint32_t ticket) {
   if (header_->gathering_processor.load(std::memory_order_relaxed) != 0) return;
   if (header_->spinning_ranks.fetch_add(1, std::memory_order_relaxed) < spinners_max) {
     spinner_.spin(spin_steps, [&] { return is_released(ticket); });
-    sidestep_.after_spin(spinner_.in_company(), header_->conductor_processor.load(std::memory_order_relaxed));
+    sidestep_.after_spin(header_->conductor_processor.load(std::memory_order_relaxed));
   }
   header_->spinning_ranks.fetch_sub(1, std::memory_order_relaxed);
 }

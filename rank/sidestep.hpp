@@ -1,6 +1,7 @@
 // Two ranks in turn on one processor and the conductor on another are the quickest way to hand over; a rank that shares
-// the conductor's processor hands over at half the speed, and nothing moves it away as long as the other processors
-// are not idle. Such a rank steps aside: it leaves that processor, and is free to be moved anywhere afterwards.
+// the conductor's processor hands over at a third of the speed, and nothing moves it away as long as the other
+// processors are not idle. Such a rank steps aside: it leaves that processor, and is free to be moved anywhere
+// afterwards.
 #pragma once
 
 #include <sched.h>
@@ -11,15 +12,15 @@ namespace dryfly::rank {
 
 class Sidestep {
  public:
-  // After a spin; `crowded`: others had the processor in between. `conductor_processor` is one more than its number.
-  void after_spin(bool crowded, std::uint32_t conductor_processor) {
-    const int here = crowded ? sched_getcpu() : -1;
+  // After a spin, while the conductor spins on that processor, which is one more than its number.
+  void after_spin(std::uint32_t conductor_processor) {
+    const int here = sched_getcpu();
     if (here < 0 || static_cast<std::uint32_t>(here) + 1 != conductor_processor) {
-      crowded_spins_ = 0;
+      shared_spins_ = 0;
       return;
     }
-    if (++crowded_spins_ < patience) return;
-    crowded_spins_ = 0;
+    if (++shared_spins_ < patience) return;
+    shared_spins_ = 0;
     leave(here);
   }
 
@@ -40,6 +41,7 @@ class Sidestep {
       cpu_set_t one;
       CPU_ZERO(&one);
       if (processor == 0 || sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) return;
+      if (CPU_COUNT(&allowed_) == 1) return;
       CPU_SET(processor - 1, &one);
       is_bound_ = CPU_ISSET(processor - 1, &allowed_) && sched_setaffinity(0, sizeof one, &one) == 0;
     }
@@ -57,7 +59,7 @@ class Sidestep {
   static constexpr std::uint32_t patience = 32;
 
  private:
-  std::uint32_t crowded_spins_ = 0;  // in a row
+  std::uint32_t shared_spins_ = 0;  // in a row
 };
 
 }  // namespace dryfly::rank
