@@ -8,9 +8,11 @@ namespace dryfly::preload {
 
 inline constexpr const char* call_names[] = {
 #define DRYFLY_MPI_CALL(name, arguments, mode, bytes) "MPI_" #name,
+#define DRYFLY_MPI_EXTENSION(name, arguments, mode) "MPIX_" #name,
 #define DRYFLY_MPI_LIFE(name, arguments) "MPI_" #name,
 #include "preload/mpi/mpi_calls.def"
 #undef DRYFLY_MPI_LIFE
+#undef DRYFLY_MPI_EXTENSION
 #undef DRYFLY_MPI_CALL
 };
 

@@ -152,18 +152,23 @@ using namespace dryfly::preload;
 #define DRYFLY_WORDS_13 DRYFLY_WORDS_12, m
 
 // A tool is called by a jump, without an array whose address is taken: it looks for its caller on the stack.
-#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                                            \
-  static constinit Row row_of_##name{#name, Call::name, CallMode::mode, bytes};                  \
-  DRYFLY_EXPORT int MPI_##name(DRYFLY_PARAMETERS_##arguments) {                                  \
-    void* tool = row_of_##name.tool.function(#name);                                             \
+#define DRYFLY_WRAPPERS(prefix, row_name, arguments)                                             \
+  DRYFLY_EXPORT int prefix##row_name(DRYFLY_PARAMETERS_##arguments) {                            \
+    void* tool = row_of_##row_name.tool.function(row_of_##row_name.name);                        \
     if (tool != nullptr) [[unlikely]]                                                            \
       return as_function(tool, std::make_index_sequence<arguments>{})(DRYFLY_WORDS_##arguments); \
     const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};                                \
-    return call<arguments>(row_of_##name, words);                                                \
+    return call<arguments>(row_of_##row_name, words);                                            \
   }                                                                                              \
-  DRYFLY_EXPORT int PMPI_##name(DRYFLY_PARAMETERS_##arguments) {                                 \
+  DRYFLY_EXPORT int P##prefix##row_name(DRYFLY_PARAMETERS_##arguments) {                         \
     const long words[arguments + 1] = {DRYFLY_WORDS_##arguments};                                \
-    return call<arguments>(row_of_##name, words);                                                \
+    return call<arguments>(row_of_##row_name, words);                                            \
   }
+#define DRYFLY_MPI_CALL(name, arguments, mode, bytes)                           \
+  static constinit Row row_of_##name{#name, Call::name, CallMode::mode, bytes}; \
+  DRYFLY_WRAPPERS(MPI_, name, arguments)
+#define DRYFLY_MPI_EXTENSION(name, arguments, mode)                                            \
+  static constinit Row row_of_X_##name{"X_" #name, Call::X_##name, CallMode::mode, nothing()}; \
+  DRYFLY_WRAPPERS(MPI, X_##name, arguments)
 #define DRYFLY_MPI_LIFE(name, arguments)
 #include "preload/mpi/mpi_calls.def"

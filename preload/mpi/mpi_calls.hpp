@@ -12,9 +12,11 @@ namespace dryfly::preload {
 // Position of each function in mpi_calls.def.
 enum class Call : std::uint32_t {
 #define DRYFLY_MPI_CALL(name, arguments, mode, bytes) name,
+#define DRYFLY_MPI_EXTENSION(name, arguments, mode) X_##name,
 #define DRYFLY_MPI_LIFE(name, arguments) name,
 #include "preload/mpi/mpi_calls.def"
 #undef DRYFLY_MPI_LIFE
+#undef DRYFLY_MPI_EXTENSION
 #undef DRYFLY_MPI_CALL
 };
 

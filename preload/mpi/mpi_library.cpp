@@ -52,6 +52,9 @@ Function* pmpi_function(std::atomic<void*>& cache, const char* name) {
   return reinterpret_cast<Function*>(known);
 }
 
+// Between "MPI" and a name of ours: "Send" is MPI_Send, "X_Comm_agree" is MPIX_Comm_agree.
+const char* joint(const char* name) { return name[0] == 'X' && name[1] == '_' ? "" : "_"; }
+
 // A program that is not position-independent has a copy of the library's variable, and then both use that.
 // Asks a PMPI function of the form (handle, int* result).
 int ask(std::atomic<void*>& cache, const char* name, long handle) {
@@ -85,10 +88,10 @@ Abi abi() {
 
 void* find_pmpi(const char* name) {
   char full[64];
-  snprintf(full, sizeof full, "PMPI_%s", name);
+  snprintf(full, sizeof full, "PMPI%s%s", joint(name), name);
   void* found = library() != nullptr ? dlsym(library(), full) : nullptr;
   if (found == nullptr) {
-    fprintf(stderr, "dryfly: the program calls MPI_%s, which its MPI library does not have\n", name);
+    fprintf(stderr, "dryfly: the program calls MPI%s%s, which its MPI library does not have\n", joint(name), name);
     abort();
   }
   return found;
@@ -105,7 +108,7 @@ void* find_in_library(const char* name) { return library() != nullptr ? dlsym(li
 
 void* Tool::look(const char* name) {
   char full[64];
-  snprintf(full, sizeof full, "MPI_%s", name);
+  snprintf(full, sizeof full, "MPI%s%s", joint(name), name);
   void* next = dlsym(RTLD_NEXT, full);
   // The same object, not the same address: a library may define MPI_X and PMPI_X each for itself, and in several parts.
   Dl_info behind{};

@@ -16,7 +16,8 @@ bool mpi_is_mapped();
 
 Abi abi();
 
-// The address of PMPI_`name` ("Send"); ends the process with a sentence if there is none.
+// The address of PMPI_`name` ("Send"), or of an extension ("X_Comm_agree"); ends the process with a sentence if there
+// is none.
 void* find_pmpi(const char* name);
 // Is this address in the code of the library itself?
 bool is_in_library(const void* address);

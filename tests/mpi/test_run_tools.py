@@ -178,6 +178,18 @@ def test_a_preload_of_the_users_reaches_the_program_and_none_of_dryflys_processe
     assert not [each for each in names if each.startswith("dryfly-")]
 
 
+# Extensions that are not interposed: local ones, and those that need a GPU's stream.
+_LOCAL_EXTENSIONS = """
+Allreduce_enqueue Allreduce_enqueue_c Async_get_state Async_spawn Async_start Comm_create_errhandler_x
+Comm_failure_ack Comm_failure_get_acked Comm_get_failed Comm_get_stream Comm_is_revoked Comm_test_threadcomm
+File_create_errhandler_x GPU_query_support Grequest_class_allocate Grequest_class_create Grequest_start Info_set_hex
+Irecv_enqueue Irecv_enqueue_c Isend_enqueue Isend_enqueue_c Op_create_x Query_cuda_support Query_hip_support
+Query_rocm_support Query_ze_support Recv_enqueue Recv_enqueue_c Request_is_complete Send_enqueue Send_enqueue_c
+Session_create_errhandler_x Start_progress_thread Stop_progress_thread Stream_create Stream_free Type_iov Type_iov_len
+Wait_enqueue Waitall_enqueue Win_create_errhandler_x
+"""
+
+
 def _functions(path: Path) -> set[str]:
     with path.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
@@ -186,7 +198,8 @@ def _functions(path: Path) -> set[str]:
 
 
 def test_every_interposed_name_is_the_librarys_and_both_of_its_names_are_interposed(tools: Tools) -> None:
-    rows = re.findall(r"^DRYFLY_MPI_\w+\((\w+),", (ROOT / "preload/mpi/mpi_calls.def").read_text(), re.MULTILINE)
+    calls = (ROOT / "preload/mpi/mpi_calls.def").read_text()
+    rows = re.findall(r"^DRYFLY_MPI_(?:CALL|LIFE)\((\w+),", calls, re.MULTILINE)
     names = {*rows, "Wtime", "Wtick"}
     ours = {each for each in _functions(native(PRELOAD)) if re.fullmatch(r"P?MPI_[A-Z][a-z0-9]\w*", each)}
     assert ours == {prefix + each for prefix in ("MPI_", "PMPI_") for each in names}
@@ -199,7 +212,21 @@ def test_every_interposed_name_is_the_librarys_and_both_of_its_names_are_interpo
     assert not [each for each in lacking if not newer.fullmatch(each)]
     if tools.library.family == "mpich":
         assert not lacking
+    extensions = set(re.findall(r"^DRYFLY_MPI_EXTENSION\((\w+),", calls, re.MULTILINE))
+    ours = {each for each in _functions(native(PRELOAD)) if re.fullmatch(r"P?MPIX_\w+", each)}
+    assert ours == {prefix + each for prefix in ("MPIX_", "PMPIX_") for each in extensions}
+    has = {each.removeprefix("PMPIX_") for each in theirs if each.startswith("PMPIX_")}
+    assert not has - extensions - set(_LOCAL_EXTENSIONS.split())
+    assert has & extensions
     # Every other function of the library is known to be local.
     local = (Path(__file__).parent / "local_mpi_functions.txt").read_text().splitlines()[1:]
     assert not with_pmpi - names - set(local)
     assert not names & set(local)
+
+
+def test_what_a_library_has_beyond_the_standard_is_accounted_for(tools: Tools, dryfly: Dryfly) -> None:
+    ended = _run(dryfly, tools, tools.build("extensions", str(CHECK / "extensions.c")))
+    assert 0.002 <= float(_said(ended, r"^took (\S+) s$")) < 0.0021
+    calls = {row["call"]: row["count"] for row in ended.results["profile"]}
+    family = {"mpich": {"MPIX_Stream_comm_create": 6}, "openmpi": {"MPIX_Comm_agree": 6}}
+    assert family[tools.library.family].items() <= calls.items()

@@ -19,8 +19,8 @@ from elftools.elf.sections import SymbolTableSection
 from dryfly.base.files import write_whole
 from dryfly.base.paths import PRELOAD, cache_folder, native
 
-_WRAPPER = re.compile(r"P?MPI_[A-Z][a-z0-9]\w*")  # in C's spelling; that of Fortran is another's
-_FUNCTION = re.compile(rb"PMPI_\w+")
+_WRAPPER = re.compile(r"P?MPIX?_[A-Z][a-z0-9]\w*")  # in C's spelling; that of Fortran is another's
+_FUNCTION = re.compile(rb"PMPIX?_\w+")
 _VALUE_IN_SYMBOL = 8  # st_value in Elf64_Sym
 
 
