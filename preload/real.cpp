@@ -27,6 +27,18 @@ void resolve() {
                               std::memory_order_relaxed);
 }
 
+dlsym_t* own_dlsym() {
+  static std::atomic<dlsym_t*> known{nullptr};
+  dlsym_t* function = known.load(std::memory_order_relaxed);
+  // Each architecture has the version that its first glibc had.
+  for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"}) {
+    if (function != nullptr) break;
+    function = reinterpret_cast<dlsym_t*>(dlvsym(RTLD_NEXT, "dlsym", version));
+  }
+  known.store(function, std::memory_order_relaxed);
+  return function;
+}
+
 int clock_gettime(clockid_t clock, timespec* to) {
   clock_gettime_t* function = library_clock_gettime.load(std::memory_order_relaxed);
   return function != nullptr ? function(clock, to) : static_cast<int>(syscall(SYS_clock_gettime, clock, to));

@@ -59,6 +59,11 @@ void nap_ns(std::uint64_t ns);
   X(mkstemp, int, (char*))                                                                        \
   X(unlink, int, (const char*))
 
+// The C library's dlsym, which the preload takes the place of (mpi/symbol_calls.cpp).
+using dlsym_t = void*(void*, const char*);
+dlsym_t* own_dlsym();
+inline void* symbol(void* handle, const char* name) { return own_dlsym()(handle, name); }
+
 // name() gives the address of the C library's function, looked up once; null where the C library has none.
 #define DRYFLY_DECLARE_REAL(name, result, parameters) \
   using name##_t = result parameters;                 \

@@ -13,6 +13,14 @@ void after_fork_in_child() {
   the_process.lock.reset();
 }
 
+// All threads of a rank have one gate, so where there may be several, what the preload asks for takes the lock too.
+int gate_of_preload(wire::GateKind kind) {
+  rank::Channel* const channel = rank::Channel::get();
+  if (channel == nullptr || !channel->has_threads()) return channel == nullptr ? 0 : channel->gate(kind);
+  const Session session;
+  return session ? session.channel().gate(kind) : 0;
+}
+
 }  // namespace
 
 Process& process() { return the_process; }
@@ -21,6 +29,7 @@ rank::Channel* attach() {
   static bool watching_forks = false;
   the_process.lock.acquire();
   rank::Channel* channel = the_process.detached ? nullptr : rank::Channel::attach();
+  if (channel != nullptr) channel->gate_by(gate_of_preload);
   if (channel != nullptr && !watching_forks) {
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     watching_forks = true;

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "preload/real.hpp"
+
 namespace dryfly::preload {
 
 namespace {
@@ -78,7 +80,7 @@ Abi abi() {
     dl_iterate_phdr(look_for_mpi, &found);
     answer = static_cast<int>(Abi::mpich);
     if (strstr(found.path, "libmpi_abi.so") != nullptr) answer = static_cast<int>(Abi::standard);
-    if (library() != nullptr && dlsym(library(), "ompi_mpi_comm_world") != nullptr) {
+    if (library() != nullptr && real::symbol(library(), "ompi_mpi_comm_world") != nullptr) {
       answer = static_cast<int>(Abi::open_mpi);
     }
     known.store(answer, std::memory_order_relaxed);
@@ -89,7 +91,7 @@ Abi abi() {
 void* find_pmpi(const char* name) {
   char full[64];
   snprintf(full, sizeof full, "PMPI%s%s", joint(name), name);
-  void* found = library() != nullptr ? dlsym(library(), full) : nullptr;
+  void* found = library() != nullptr ? real::symbol(library(), full) : nullptr;
   if (found == nullptr) {
     fprintf(stderr, "dryfly: the program calls MPI%s%s, which its MPI library does not have\n", joint(name), name);
     abort();
@@ -100,11 +102,11 @@ void* find_pmpi(const char* name) {
 bool is_in_library(const void* address) {
   Dl_info asked{};
   Dl_info own{};
-  return library() != nullptr && dladdr(address, &asked) != 0 && dladdr(dlsym(library(), "PMPI_Recv"), &own) != 0 &&
-         asked.dli_fbase == own.dli_fbase;
+  return library() != nullptr && dladdr(address, &asked) != 0 &&
+         dladdr(real::symbol(library(), "PMPI_Recv"), &own) != 0 && asked.dli_fbase == own.dli_fbase;
 }
 
-void* find_in_library(const char* name) { return library() != nullptr ? dlsym(library(), name) : nullptr; }
+void* find_in_library(const char* name) { return library() != nullptr ? real::symbol(library(), name) : nullptr; }
 
 void* Tool::look(const char* name) {
   char full[64];
@@ -152,7 +154,7 @@ const Constants& constants() {
 
 long address_of(const char* variable) {
   void* found = dlsym(RTLD_DEFAULT, variable);
-  return reinterpret_cast<long>(found != nullptr ? found : dlsym(library(), variable));
+  return reinterpret_cast<long>(found != nullptr ? found : real::symbol(library(), variable));
 }
 
 long handle(long word) { return abi() == Abi::mpich ? static_cast<long>(static_cast<std::uint32_t>(word)) : word; }

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "preload/export.hpp"
+#include "preload/pmix/meeting.hpp"
 #include "preload/pmix/modex_calls.hpp"
 #include "preload/rank.hpp"
 #include "rank/self.hpp"
@@ -107,12 +108,6 @@ Value* number_value(std::uint64_t number) {
   value->type = pmix::Type::size;
   value->size = number;
   return value;
-}
-
-void meet(std::uint64_t meeting, std::size_t count) {
-  dryfly_self.page->gate.meeting = meeting;
-  dryfly_self.page->gate.meeting_size = static_cast<std::uint32_t>(count);
-  dryfly_self.gate(wire::GateKind::meet);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import CHECK, MICRO
 
+from dryfly.mpi import libraries as mpi
+
 # Every count catches something of its own: 2 and 3 the edge cases, 5 odd, 8 a power of two, 16 several switches of the
 # testbed, 64 two ranks a node over all its groups. RMA's locks at 64 ranks are left to the contended program.
 _SMALL = (2, 3, 5, 8)
@@ -98,3 +100,11 @@ def test_results_say_what_was_run(dryfly: Dryfly) -> None:
 def test_a_rank_may_fork_and_its_children_live_in_real_time(dryfly: Dryfly) -> None:
     run = dryfly("run", "--machine", "testbed", "-n", "3", "--compute", "none", "--", CHECK / "forks.py").succeeded()
     assert "ok forks\n" in run.stdout
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+def test_threads_that_all_wait_at_once_each_go_on(family: str, on_node: str, dryfly: Dryfly, tmp_path: Path) -> None:
+    built = Programs(tmp_path, mpi.select(family))
+    job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", "none", "--timeout", "100")
+    assert dryfly("run", *job, "--", built(CHECK / "threads_rma.c")).succeeded().stdout == "ok\n"

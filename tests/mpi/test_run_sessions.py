@@ -64,8 +64,10 @@ def test_sessions_and_the_world_come_and_go_in_any_order(steps: str, dryfly: Dry
 
 
 # MPICH shares out its node's memory with the first session, by a barrier that spins on a word of it.
-def test_sessions_over_the_memory_of_a_node(dryfly: Dryfly, programs: Programs) -> None:
-    command = ("run", "-N", "1", "--ppn", "3", "--on-node", "shared", "--compute", "none")
+# With several nodes MPICH's ranks meet in the launcher while others wait in their node's memory.
+@pytest.mark.parametrize(("nodes", "ppn"), [("1", "3"), ("2", "2")])
+def test_sessions_over_the_memory_of_a_node(nodes: str, ppn: str, dryfly: Dryfly, programs: Programs) -> None:
+    command = ("run", "-N", nodes, "--ppn", ppn, "--on-node", "shared", "--compute", "none")
     runs = [dryfly(*command, "--", programs(CHECK / "sessions.c"), "oicosoccf").succeeded() for _ in range(2)]
     assert 1 < _seconds(runs[0]) < 1.001
     assert runs[0].fingerprint == runs[1].fingerprint

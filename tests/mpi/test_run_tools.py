@@ -230,3 +230,25 @@ def test_what_a_library_has_beyond_the_standard_is_accounted_for(tools: Tools, d
     calls = {row["call"]: row["count"] for row in ended.results["profile"]}
     family = {"mpich": {"MPIX_Stream_comm_create": 6}, "openmpi": {"MPIX_Comm_agree": 6}}
     assert family[tools.library.family].items() <= calls.items()
+
+
+def test_a_program_that_opens_the_library_itself_is_accounted_for(tools: Tools, dryfly: Dryfly) -> None:
+    program = tools.build("opened", str(CHECK / "opened.c"), "-ldl")
+    name = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}[tools.library.family]
+    ended = dryfly(*_JOB, "--mpi", tools.library.name, "--", program, name).succeeded()
+    assert re.findall(r"^slept (1\.0000000\d\d) s$", ended.stdout, re.MULTILINE), ended.stdout
+    assert ended.wall_time_s < 30
+    assert 1 <= ended.results["virtual_time_s"] < 1.001
+
+
+def test_a_tool_that_a_command_of_the_job_preloads_sees_virtual_time(tools: Tools, dryfly: Dryfly) -> None:
+    program, tool = tools.program(), tools.tool("NEXT")
+    script = tools.folder / "with_tool.sh"
+    script.write_text(f"#!/bin/bash\nexport LD_PRELOAD={tool}\nexec {program}\n")
+    script.chmod(0o755)
+    expected = _facts(_run(dryfly, tools, program, preload=tool))
+    by_env = dryfly(*_JOB, "--mpi", tools.library.name, "--", "env", f"LD_PRELOAD={tool}", program).succeeded()
+    by_script = dryfly(*_JOB, "--mpi", tools.library.name, "--", script).succeeded()
+    for ended in (by_env, by_script):
+        assert _facts(ended) == expected
+        assert _said(ended, r"tool: (\d+) calls") == "41"
