@@ -100,7 +100,6 @@ class Channel {
   int gate(wire::GateKind kind);
   // What the preload is to call for that; in the beginning the channel's own.
   void gate_by(int (*function)(wire::GateKind)) { self_->gate = function; }
-  bool has_threads() const { return self_->has_threads(); }
 
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;

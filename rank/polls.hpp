@@ -54,6 +54,8 @@ class Polls {
     empty_ = 0;
     begin_free_polls();
   }
+  // Any of the rank's threads may call.
+  bool has_threads() const { return self_->has_threads(); }
   // Several threads have met in the provider.
   void crowd() { crowded_ = true; }
   // Waits for the oldest event, if there is one.
