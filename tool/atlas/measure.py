@@ -127,7 +127,7 @@ def _dryfly(application: Application, place: Path, *options: str, variant: Varia
         target = Path(beside) / "result.json"
         command = [
             str(_BIN / "dryfly"), "run", "--quiet", "--json", str(target), "-n", str(application.ranks),
-            "--ppn", str(application.ppn), *options, *variant.options,
+            "--ppn", str(application.ppn), "--mpi", application.mpi, *options, *variant.options,
             "--", variant.program or application.program, *application.arguments, *variant.arguments,
         ]  # fmt: skip
         ran = run(command, folder=folder, environment=environment(application) | variant.environment)
