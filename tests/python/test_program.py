@@ -172,6 +172,35 @@ def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(tmp_path: 
         program.prepare(str(source.rename(tmp_path / "hello.cpp")), (), mpi=mpi, build_folder=built)
 
 
+def test_a_source_file_is_linked_with_what_the_library_was_built_with(
+    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another MPI on LD_LIBRARY_PATH has a part of the same name, of another release."""
+    own, other = tmp_path / "mpi" / "lib", tmp_path / "usr"
+    for folder, code in ((own, "int part(void) { return 0; }\n"), (other, "int old(void) { return 1; }\n")):
+        folder.mkdir(parents=True)
+        compile_c(code, "-shared", "-fPIC", "-Wl,-soname,libpart.so.2", name="libpart.so.2").rename(
+            folder / "libpart.so.2"
+        )
+    compile_c(
+        "int part(void); int MPI_Init(void) { return part(); }\n", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40",
+        f"-L{own}", "-l:libpart.so.2", "-Wl,--enable-new-dtags,-rpath,$ORIGIN", name="libmpi.so.40",
+    ).rename(own / "libmpi.so.40")  # fmt: skip
+    wrapper = tmp_path / "mpi" / "bin" / "mpicc"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec cc "$@" -L{own} -l:libmpi.so.40\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+    mpi = MpiLibrary(
+        name="mine", family="openmpi", version="", prefix=str(tmp_path / "mpi"), libmpi=str(own / "libmpi.so.40"),
+        libfabric=str(own / "libfabric.so.1"),
+    )  # fmt: skip
+    source = tmp_path / "hello.c"
+    source.write_text("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", encoding="utf-8")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(other))
+    program.prepare(str(source), (), mpi=mpi, build_folder=tmp_path)
+    assert os.access(tmp_path / "hello", os.X_OK)
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -163,6 +163,32 @@ def test_a_program_that_only_includes_the_header_of_cxx_runs(box: Callable[..., 
     assert ended.stderr == "dryfly: the program calls _ZN3MPI3Win4FreeEv, which mine-5 does not have\n"
 
 
+def test_a_module_that_only_includes_the_header_of_cxx_is_loaded_by_a_script(box: Callable[..., Box]) -> None:
+    """Nothing is known of it when the stand-ins are made. What others define too is left to them."""
+    here = box("openmpi", "int MPI_Init(void) { return 0; }\n")
+    here.shared("int MPI_Init(void) { return 1; }\nint ompi_op_set_cxx_callback;\n", "libmpi.so.40")
+    code = "extern int ompi_op_set_cxx_callback; int* inner(void) { return &ompi_op_set_cxx_callback; }\n"
+    code += "void _ZN3MPI3Win4FreeEv(void) {} int _ZN3MPI10COMM_WORLDE; int unrelated(void) { return 1; }\n"
+    code += "__attribute__((weak)) int _ZN3MPI4Comm8Get_rankEv(void) { return 1; }\n"
+    here.shared(code, "libmpi_cxx.so.40", "libmpi.so.40")
+    code = "void _ZN3MPI3Win4FreeEv(void); void* table[] = {(void*)_ZN3MPI3Win4FreeEv};\n"
+    code += "int MPI_Init(void); int begins(void) { return MPI_Init(); } void frees(void) { _ZN3MPI3Win4FreeEv(); }\n"
+    module = here.shared(
+        code, "libmodule.so", "libmpi_cxx.so.40", "libmpi.so.40", flags=("-Wl,--allow-shlib-undefined",)
+    )
+    given = system.additions(None, None, here.mpi)
+    assert given.folder is not None
+    assert given.missing == ()
+    stand_ins = ctypes.CDLL(str(given.folder / "libmpi_cxx.so.40"))
+    names = elf.symbols(here.usr / "libmpi_cxx.so.40").defined | {"ompi_op_set_cxx_callback"}
+    assert {name for name in names if hasattr(stand_ins, name)} == {"_ZN3MPI3Win4FreeEv", "ompi_op_set_cxx_callback"}
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{here.lib}:{given.folder}:{here.usr}"}
+    code = f"import ctypes; module = ctypes.CDLL('{module}'); print(module.begins(), flush=True); module.frees()"
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False, capture_output=True, text=True)
+    assert ended.stdout == "0\n", ended.stderr
+    assert ended.stderr == "dryfly: the program calls _ZN3MPI3Win4FreeEv, which mine-5 does not have\n"
+
+
 def test_data_that_the_program_has_a_smaller_copy_of_is_refused(box: Callable[..., Box]) -> None:
     """The linker copies the library's data into a program that is not position-independent."""
     here = box("openmpi", "char ompi_mpi_comm_world[1024] = {1};\n")

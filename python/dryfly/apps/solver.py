@@ -47,7 +47,7 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
     target.parent.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent.parent, prefix=".build-") as work:
-        _compile(name, sources, [str(wrapper), *flags, f"-I{include_folder()}"], Path(work))
+        _compile(name, sources, [str(wrapper), *flags, f"-I{include_folder()}", *mpi.link_options], Path(work))
         target.parent.mkdir(exist_ok=True)
         os.replace(Path(work) / name, target)  # complete, or not there
     return target

@@ -150,6 +150,7 @@ def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
         raise UserError(f"MPI library {mpi.name} has no {wrapper_name}, so {source.name} cannot be compiled with it")
     target = build_folder / source.stem
     command = [str(wrapper), "-O2", "-g", f"-I{include_folder()}", "-o", str(target), str(source), "-lm"]
+    command += mpi.link_options
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         sys.stderr.write(result.stderr)

@@ -44,6 +44,7 @@ class Symbols:
     """Of the dynamic symbol table."""
 
     defined: frozenset[str]
+    weak: frozenset[str]  # of those defined: other files may define them too
     wanted: frozenset[str]  # undefined, and not weak; and those of `copied`
     sizes: Mapping[str, int]  # of data that is defined
     copied: frozenset[str]  # a library's data of which the program has a copy, made by the linker
@@ -118,14 +119,15 @@ def symbols(path: Path) -> Symbols:
         return _symbols_once(path, about.st_ino, about.st_mtime_ns, about.st_size)
     except (ELFError, OSError):
         return Symbols(
-            defined=frozenset(), wanted=frozenset(), sizes={}, copied=frozenset(), versions=frozenset(),
-            wanted_versions=(),
+            defined=frozenset(), weak=frozenset(), wanted=frozenset(), sizes={}, copied=frozenset(),
+            versions=frozenset(), wanted_versions=(),
         )  # fmt: skip
 
 
 @functools.cache
 def _symbols_once(path: Path, *_: int) -> Symbols:
     defined: set[str] = set()
+    weak: set[str] = set()
     wanted: set[str] = set()
     sizes: dict[str, int] = {}
     copied: set[str] = set()
@@ -151,6 +153,8 @@ def _symbols_once(path: Path, *_: int) -> Symbols:
                 order.append(name)
                 if index != 0:
                     defined.add(name)
+                    if info >> 4 == _WEAK:
+                        weak.add(name)
                     if info & 15 == _OBJECT:
                         sizes[name] = size
                 elif info >> 4 != _WEAK:
@@ -163,6 +167,7 @@ def _symbols_once(path: Path, *_: int) -> Symbols:
                         copied.add(order[info >> 32])
     return Symbols(
         defined=frozenset(defined - copied),
+        weak=frozenset(weak),
         wanted=frozenset((wanted | copied) - {""}),
         sizes=sizes,
         copied=frozenset(copied),

@@ -52,6 +52,12 @@ class MpiLibrary:
         return list(dict.fromkeys(str(folder) for folder in folders))
 
     @property
+    def link_options(self) -> list[str]:
+        """For a compiler: else the linker looks in LD_LIBRARY_PATH first for what the library itself needs, and
+        another MPI that is there may have it of another release."""
+        return [f"-Wl,-rpath-link,{folder}" for folder in self.library_folders]
+
+    @property
     def fortran(self) -> Path:
         """Of bindings that were added to it (mpi/fortran.py); it need not be there."""
         return _folder() / self.name / "fortran"

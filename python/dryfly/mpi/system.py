@@ -46,6 +46,7 @@ _BINDINGS_BY_FAMILY = {
     "mpich": ("libmpifort.so.12", "libmpichfort.so.12"),
     "openmpi": ("libmpi_mpifh.so.40", "libmpi_usempi_ignore_tkr.so.40", "libmpi_usempif08.so.40"),
 }
+_CXX_BY_FAMILY = {"mpich": ("libmpicxx.so.12", "libmpichcxx.so.12"), "openmpi": ("libmpi_cxx.so.40",)}
 _UNSUPPORTED_OPERATION = {"mpich": 44, "openmpi": 52}  # MPI_ERR_UNSUPPORTED_OPERATION in each family's mpi.h
 
 # Of MPI and of the libraries' own parts, in the spellings of C, of Fortran and of C++.
@@ -136,7 +137,8 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
     links = _links(mpi)
     folders = [Path(folder) for folder in mpi.library_folders]
     inherited = loading.folders_of(os.environ.get("LD_LIBRARY_PATH"))
-    bindings = _bindings(mpi.family, (*folders, *inherited))
+    bindings = _bindings(_BINDINGS_BY_FAMILY[mpi.family], (*folders, *inherited))
+    of_cxx = _bindings(_CXX_BY_FAMILY[mpi.family], (*folders, *inherited))
     with tempfile.TemporaryDirectory(prefix="dryfly-links-") as name:
         _make_links(Path(name), links)
         seen = loading.closure(program, (Path(name), *folders, *inherited)) if program is not None else []
@@ -146,12 +148,12 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
             for each in seen
             if each.name in links and each.path == Path(name) / each.name
         )
-        job = _Job(program=str(program or ""), mpi=mpi, seen=seen, library=library, bindings=bindings)
+        job = _Job(program=str(program or ""), mpi=mpi, seen=seen, library=library, bindings=bindings, of_cxx=of_cxx)
         if linked_mpi is not None and linked_mpi.parts:
             job.check()
     missing = job.missing_in_bindings()
     cxx = job.cxx()
-    folder = _kept(mpi, links, missing, cxx)
+    folder = _kept(mpi, links, missing, job.cxx_stand_ins(cxx))
     return Additions(
         folder=folder,
         stand_ins=folder / _STAND_INS if missing else None,
@@ -172,6 +174,7 @@ class _Job:
     seen: Sequence[Loaded]
     library: Sequence[Loaded]  # libmpi and its own parts
     bindings: Sequence[Path]  # that are here; a module may be linked against them without the program being so
+    of_cxx: Sequence[Path]  # likewise, those of C++
 
     def check(self) -> None:
         self._one_of_each()
@@ -294,13 +297,30 @@ class _Job:
             if each.path is None or not _CXX.fullmatch(each.name):
                 continue
             bindings = elf.symbols(each.path)
-            lacks = {name for name in bindings.wanted if _NAME_OF_MPI.fullmatch(name)}
-            lacks -= self._of_library() | bindings.defined
+            lacks = self._lacks(bindings)
             if lacks:
                 offered = (bindings.defined | lacks) - self._of_library()
                 users = [user for user in self._users() if user.path is not None and not _CXX.fullmatch(user.name)]
                 found[each.name] = sorted({name for user in users for name in self._used(user, offered, bindings)})
         return found
+
+    def cxx_stand_ins(self, used: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Those, and all functions that nothing but the bindings defines: a module that is loaded later (dlopen), as
+        Python's are, may be linked against the bindings. Which of them it asks for is not known."""
+        found = {name: set(names) for name, names in used.items()}
+        here = {each.name: each.path for each in self.seen if each.path is not None and each.name in used}
+        for name, path in ({path.name: path for path in self.of_cxx} | here).items():
+            bindings = elf.symbols(path)
+            lacks = self._lacks(bindings)
+            if lacks:
+                own = bindings.defined - bindings.weak - bindings.sizes.keys() - self._of_library()
+                found.setdefault(name, set()).update({*lacks, *filter(_NAME_OF_MPI.fullmatch, own)})
+        return {name: sorted(names) for name, names in found.items()}
+
+    def _lacks(self, bindings: elf.Symbols) -> set[str]:
+        """What bindings ask for and the library has not."""
+        wanted = {name for name in bindings.wanted if _NAME_OF_MPI.fullmatch(name)}
+        return wanted - self._of_library() - bindings.defined
 
     def _used(self, user: Loaded, offered: frozenset[str], bindings: elf.Symbols) -> frozenset[str]:
         assert user.path is not None
@@ -382,8 +402,8 @@ def _links(mpi: MpiLibrary) -> dict[str, Path]:
     return {name: path for name, path in meant.items() if not any(elf.read(folder / name) for folder in here)}
 
 
-def _bindings(family: str, folders: Sequence[Path]) -> list[Path]:
-    found = (loading.find(name, folders) for name in _BINDINGS_BY_FAMILY[family])
+def _bindings(names: Sequence[str], folders: Sequence[Path]) -> list[Path]:
+    found = (loading.find(name, folders) for name in names)
     return [path for path in found if path is not None]
 
 
