@@ -25,7 +25,7 @@ runs*, where they differ. **Wall time** is that of the whole command, start incl
 divided by the time that the ranks' own computing takes on all processors of this computer ({processors}). **Processor
 time** of all processes, simulator included, divided by that of the ranks' own computing: other work on the computer
 hardly changes it, and it does wall time. **Findings** compare virtual times over three seeds, with the computing of one
-recorded run unless something else is said; a difference counts from 5 % on, and where it is larger than those between seeds.
+recorded run unless something else is said; a difference counts from 5 % on, if larger than those between seeds.
 """
 _COLUMNS = (
     "application", "package", "ranks", "figure of merit", "machine", "wall, s", "against compute", "processor time",
