@@ -353,7 +353,8 @@ class _Job:
         elif word == "abort":
             self._fail(f"{self._rank_text(words[2])} called MPI_Abort with code {words[4]}", 1)
         elif word == "early":
-            self._fail(f"{self._rank_text(words[2])} ended without calling MPI_Finalize; the job was ended", 1)
+            left_out = "calling MPI_Finalize, or with a session of MPI open"
+            self._fail(f"{self._rank_text(words[2])} ended without {left_out}; the job was ended", 1)
         elif word == "vanished":
             who = self._rank_text(words[2], words[4])
             self._fail(f"{who} was ended by {self._spec.launcher}, or from outside; the job was ended", 1)
