@@ -147,7 +147,7 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         "failed": (3, "rank 1 on t1 .* exited with status 3; the job was ended"),
         "abort": (5, "rank 1 on t1 called MPI_Abort with code 5"),
         "signal": (139, r"rank 1 on t1 .* was killed by signal 11 \(Segmentation fault\); the job was ended"),
-        "early": (1, "rank 1 on t1 ended without calling MPI_Finalize, or with a session of MPI open; the job was ended"),
+        "early": (1, "rank 1 on t1 ended without calling MPI_Finalize, or with a session of MPI open"),
         "left": (
             3,
             r"deadlock: nothing is in flight, 1 rank has come to MPI_Finalize(.|\n)*"
