@@ -57,7 +57,9 @@ void nap_ns(std::uint64_t ns);
   X(shm_open, int, (const char*, int, mode_t))                                                    \
   X(shm_unlink, int, (const char*))                                                               \
   X(mkstemp, int, (char*))                                                                        \
-  X(unlink, int, (const char*))
+  X(unlink, int, (const char*))                                                                   \
+  X(read, ssize_t, (int, void*, std::size_t))                                                     \
+  X(write, ssize_t, (int, const void*, std::size_t))
 
 // The C library's dlsym, which the preload takes the place of (mpi/symbol_calls.cpp).
 using dlsym_t = void*(void*, const char*);

@@ -7,7 +7,6 @@
 // poll for messages, as often as the answer takes in wall time.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "preload/pmix/modex_calls.hpp"
 #include "preload/pmix/pmix_abi.hpp"
 #include "preload/rank.hpp"
+#include "preload/real.hpp"
 
 namespace dryfly::preload {
 
@@ -65,7 +65,7 @@ DRYFLY_EXPORT ssize_t write(int descriptor, const void* bytes, std::size_t count
     has_met = true;
     return static_cast<ssize_t>(count);
   }
-  return syscall(SYS_write, descriptor, bytes, count);
+  return real::write()(descriptor, bytes, count);  // where a thread may be cancelled, which a system call is not
 }
 
 DRYFLY_EXPORT ssize_t read(int descriptor, void* bytes, std::size_t count) {
@@ -74,7 +74,7 @@ DRYFLY_EXPORT ssize_t read(int descriptor, void* bytes, std::size_t count) {
     memcpy(bytes, answer, sizeof answer - 1);
     return sizeof answer - 1;
   }
-  return syscall(SYS_read, descriptor, bytes, count);
+  return real::read()(descriptor, bytes, count);
 }
 
 DRYFLY_EXPORT int PMIx_Fence_nb(const pmix::Process* members, std::size_t count, const pmix::Info* wishes,
