@@ -102,8 +102,8 @@ def test_a_rank_may_fork_and_its_children_live_in_real_time(dryfly: Dryfly) -> N
     assert "ok forks\n" in run.stdout
 
 
-@pytest.mark.parametrize("family", ["mpich", "openmpi"])
-@pytest.mark.parametrize("on_node", ["provider", "shared"])
+# Open MPI's threads with --on-node shared are left out: docs/guide/mpi-releases.md, Progress threads.
+@pytest.mark.parametrize(("family", "on_node"), [("mpich", "provider"), ("mpich", "shared"), ("openmpi", "provider")])
 def test_threads_that_all_wait_at_once_each_go_on(family: str, on_node: str, dryfly: Dryfly, tmp_path: Path) -> None:
     built = Programs(tmp_path, mpi.select(family))
     job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", "none", "--timeout", "100")
