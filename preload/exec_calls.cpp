@@ -18,6 +18,7 @@ namespace dryfly::preload {
 namespace {
 
 constexpr char variable[] = "LD_PRELOAD=";
+constexpr char own_name[] = "/libdryfly-preload.so";  // in whatever folder: each MPI library has a copy
 constexpr std::size_t variable_length = sizeof variable - 1;
 constexpr std::size_t longest = 16384;
 
@@ -38,7 +39,7 @@ int execute(const char* name, const char* file, char* const* arguments, char* co
   for (; environment != nullptr && environment[count] != nullptr; ++count) {
     if (strncmp(environment[count], variable, variable_length) != 0) continue;
     place = count;
-    lacks = at_start[0] != 0 && strstr(environment[count], at_start) == nullptr &&
+    lacks = at_start[0] != 0 && strstr(environment[count], own_name) == nullptr &&
             strlen(environment[count]) + strlen(at_start) + 2 <= longest;
   }
   if (!lacks) return real(file, arguments, environment);
