@@ -22,6 +22,7 @@ from atlas.install import install  # noqa: E402
 
 from dryfly.base import interrupt  # noqa: E402
 from dryfly.base.errors import DryflyError  # noqa: E402
+from dryfly.machine.load import load  # noqa: E402
 
 
 def main() -> int:
@@ -30,7 +31,10 @@ def main() -> int:
         if arguments.page or arguments.check:
             return page.write(check=arguments.check)
         chosen = [application.read(name) for name in dict.fromkeys(arguments.only or application.names())]
-        return _go(chosen, arguments.machine or ["aurora", "frontier"], fetch_only=arguments.fetch)
+        machines = list(dict.fromkeys(arguments.machine or ["aurora", "frontier"]))
+        for machine in machines:
+            load(machine)  # one that is not there is said before anything runs
+        return _go(chosen, machines, fetch_only=arguments.fetch)
     except DryflyError as error:
         print(f"applications: {error}", file=sys.stderr)
         return error.exit_status

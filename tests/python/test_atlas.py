@@ -93,11 +93,19 @@ def test_each_folder_of_applications_can_be_used(name: str) -> None:
     assert all(path.exists() for path in made.inputs)
 
 
-def test_an_application_that_is_not_there_is_a_sentence_with_those_that_are() -> None:
-    command = [sys.executable, str(ROOT / "tool" / "applications.py"), "--only", "nothing"]
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--only", "nothing"), 'there is no application "nothing"; there are '),
+        (("--only", "pw", "--machine", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence(options: tuple[str, ...], says: str) -> None:
+    command = [sys.executable, str(ROOT / "tool" / "applications.py"), *options]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith('applications: there is no application "nothing"; there are ')
+    assert ended.stderr.startswith("applications: ")
+    assert says in ended.stderr
     assert ended.stderr.count("\n") == 1
 
 
@@ -131,7 +139,7 @@ def test_a_finding_holds_as_long_as_what_it_names_is_best_by_more_than_noise() -
 def test_that_nothing_makes_a_difference_holds_until_something_does() -> None:
     finding = solver(finding={**_SOLVER["finding"], "best": ""}).finding
     assert finding is not None
-    assert judge.claim(finding, [variant("as it is", 1.0), variant("memory", 0.99)]) == ""
+    assert judge.claim(finding, [variant("as it is", 1.0), variant("memory", 0.99), variant("spread", 1.0)]) == ""
     assert judge.claim(finding, list(_BETTER)) == "memory differs by -20%"
 
 
@@ -140,6 +148,12 @@ def test_a_recording_that_did_not_fit_is_no_finding() -> None:
     assert finding is not None
     unfit = {**_BETTER[1], "health": ["replay_mismatch"]}
     assert judge.claim(finding, [_BETTER[0], unfit, _BETTER[2]]) == "the program did not do what was recorded"
+
+
+def test_a_finding_that_was_changed_has_to_be_measured_again() -> None:
+    finding = solver().finding
+    assert finding is not None
+    assert judge.claim(finding, list(_BETTER[:2])) == "other variants were measured"
 
 
 def test_the_page_has_what_was_measured() -> None:
