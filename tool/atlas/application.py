@@ -11,6 +11,7 @@ from dryfly.base import toml
 from dryfly.base.errors import UserError
 
 FOLDER = Path(__file__).resolve().parents[2] / "applications"
+AS_IT_IS = "as it is"  # a finding's run without a variant
 Table = TypeVar("Table")
 
 
@@ -99,7 +100,7 @@ def parse(content: dict[str, Any], *, name: str, shown: str) -> Application:
     ):
         if value not in accepted:
             raise UserError(f'{shown}: {what} = "{value}": accepted is {", ".join(accepted)}')
-    if made.finding and made.finding.best not in ("", *(variant.name for variant in made.finding.variants)):
+    if made.finding and made.finding.best not in ("", AS_IT_IS, *(variant.name for variant in made.finding.variants)):
         raise UserError(f'{shown}: finding.best = "{made.finding.best}": there is no such variant')
     try:
         groups = re.compile(made.merit.pattern).groups

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.application import Application, Finding
+from atlas.application import AS_IT_IS, Application, Finding
 
-AS_IT_IS = "as it is"
 _MATTERS = 0.05  # of the virtual time
 _EQUAL = 0.01
 _UNFIT = "replay_mismatch"

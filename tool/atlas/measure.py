@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atlas import debian
-from atlas.application import Application, Finding, Variant
-from atlas.judge import AS_IT_IS
+from atlas.application import AS_IT_IS, Application, Finding, Variant
 from atlas.process import Ran, run
 from dryfly.base.errors import RunError
 

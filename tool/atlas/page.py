@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlas import judge, kept
-from atlas.application import FOLDER, Application, Finding, names, read
+from atlas.application import AS_IT_IS, FOLDER, Application, Finding, names, read
 from dryfly.base.files import write_whole
 
 PATH = FOLDER.parent / "docs" / "applications.md"
@@ -120,7 +120,7 @@ def _finding(finding: Finding, found: dict[str, Any]) -> list[str]:
     ]
     for row in rows:
         spread = f"{_seconds(row['least'])} to {_seconds(row['most'])}"
-        against = "" if row["name"] == judge.AS_IT_IS else f"{100 * judge.change(rows, row):+.1f} %"
+        against = "" if row["name"] == AS_IT_IS else f"{100 * judge.change(rows, row):+.1f} %"
         lines.append(f"| {row['name']} | {_seconds(row['median'])} | {spread} | {against} |")
     says = finding.says
     for row in rows:
