@@ -1,8 +1,7 @@
 // Programs that a rank's process turns into. `env LD_PRELOAD=tool program` and scripts that set it leave dryfly's own
 // entries out, and the program would run in real time. So what this process has begun with is added behind them. An
-// environment without LD_PRELOAD stays as it is.
-#include <dlfcn.h>
-#include <errno.h>
+// environment without LD_PRELOAD stays as it is. execl and its relatives, fexecve and posix_spawn are left as they are:
+// shells, env and the launchers use none of them.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,12 +26,11 @@ char at_start[longest / 2];  // of this process
 __attribute__((constructor)) void note_preloads() {
   const char* const value = belongs_to_run() ? getenv("LD_PRELOAD") : nullptr;
   if (value != nullptr && strlen(value) < sizeof at_start) strcpy(at_start, value);
+  real::execve();  // A child of vfork had better not look them up.
+  real::execvpe();
 }
 
-using Execvpe = int(const char*, char* const*, char* const*);
-
-int execute(const char* name, const char* file, char* const* arguments, char* const* environment) {
-  auto* const real = reinterpret_cast<Execvpe*>(real::symbol(RTLD_NEXT, name));
+int execute(real::execvpe_t* function, const char* file, char* const* arguments, char* const* environment) {
   std::size_t count = 0;
   std::size_t place = 0;
   bool lacks = false;
@@ -42,14 +40,14 @@ int execute(const char* name, const char* file, char* const* arguments, char* co
     lacks = at_start[0] != 0 && strstr(environment[count], own_name) == nullptr &&
             strlen(environment[count]) + strlen(at_start) + 2 <= longest;
   }
-  if (!lacks) return real(file, arguments, environment);
+  if (!lacks) return function(file, arguments, environment);
   // On the stack: this may be a child of vfork, which has its parent's memory.
   char value[longest];
   char** const changed = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
   memcpy(changed, environment, (count + 1) * sizeof(char*));
   stpcpy(stpcpy(stpcpy(value, environment[place]), ":"), at_start);
   changed[place] = value;
-  return real(file, arguments, changed);
+  return function(file, arguments, changed);
 }
 
 }  // namespace
@@ -59,14 +57,14 @@ int execute(const char* name, const char* file, char* const* arguments, char* co
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  return execute("execve", path, arguments, environment);
+  return execute(real::execve(), path, arguments, environment);
 }
 DRYFLY_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  return execute("execve", path, arguments, environ);
+  return execute(real::execve(), path, arguments, environ);
 }
 DRYFLY_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  return execute("execvpe", file, arguments, environment);
+  return execute(real::execvpe(), file, arguments, environment);
 }
 DRYFLY_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
-  return execute("execvpe", file, arguments, environ);
+  return execute(real::execvpe(), file, arguments, environ);
 }

@@ -16,7 +16,8 @@ void after_fork_in_child() {
 // All threads of a rank have one gate, so where there may be several, what the preload asks for takes the lock too.
 int gate_of_preload(wire::GateKind kind) {
   rank::Channel* const channel = rank::Channel::get();
-  if (channel == nullptr || !channel->polls().has_threads()) return channel == nullptr ? 0 : channel->gate(kind);
+  if (channel == nullptr) return 0;
+  if (!channel->polls().has_threads()) return channel->gate(kind);
   const Session session;
   return session ? session.channel().gate(kind) : 0;
 }

@@ -12,7 +12,7 @@ namespace dryfly::rank {
 
 class Sidestep {
  public:
-  // After a spin, while the conductor spins on that processor, which is one more than its number.
+  // After a spin. The processor is that on which the conductor spun last, one more than its number.
   void after_spin(std::uint32_t conductor_processor) {
     const int here = sched_getcpu();
     if (here < 0 || static_cast<std::uint32_t>(here) + 1 != conductor_processor) {

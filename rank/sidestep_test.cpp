@@ -6,7 +6,7 @@
 namespace dryfly::rank {
 namespace {
 
-TEST_CASE("a rank steps aside after many crowded spins in a row on the conductor's processor, and may go anywhere") {
+TEST_CASE("a rank steps aside after many spins in a row on the conductor's processor, and may go anywhere") {
   cpu_set_t before;
   if (sched_getaffinity(0, sizeof before, &before) != 0 || CPU_COUNT(&before) < 2) return;
   // The scheduler may move this process as well, so each case is tried often.
