@@ -1,11 +1,12 @@
 // The clocks that the program reads. Each reading costs what the machine file says (host.clock_read_ps), which also
 // makes `while (MPI_Wtime() < t)` end. CPU-time clocks follow the virtual clock, since a real MPI rank polls.
 //
-// Left out, and real: times(), CPU clocks of other processes and threads, timers (timer_create, timerfd,
+// Left out, and real: CPU clocks of other processes and threads, timers (timer_create, timerfd,
 // setitimer, alarm), the processor's time-stamp counter (rdtsc) and system calls made without the C library.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,6 +135,21 @@ DRYFLY_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
   usage->ru_utime = {static_cast<time_t>(ns / ns_per_s), static_cast<suseconds_t>(ns % ns_per_s / 1000)};
   usage->ru_stime = {};
   return status;
+}
+
+// As of getrusage; elapsed time counts from where the monotonic clock does.
+DRYFLY_EXPORT clock_t times(tms* to) noexcept {
+  if (!clock_is_virtual() || lives_in_real_time(__builtin_return_address(0))) {
+    return static_cast<clock_t>(syscall(SYS_times, to));
+  }
+  const std::uint64_t ns_per_tick = ns_per_s / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  const std::uint64_t passed_ns = read_instant() / 1000;
+  if (to != nullptr) {
+    syscall(SYS_times, to);  // the children's
+    to->tms_utime = static_cast<clock_t>((clock_base_ns(CLOCK_PROCESS_CPUTIME_ID) + passed_ns) / ns_per_tick);
+    to->tms_stime = 0;
+  }
+  return static_cast<clock_t>((clock_base_ns(CLOCK_MONOTONIC) + passed_ns) / ns_per_tick);
 }
 
 // Whoever calls these asks for the program: the Fortran bindings are part of the MPI library.

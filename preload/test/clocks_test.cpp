@@ -13,6 +13,7 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -139,8 +140,12 @@ TEST_CASE("run: each clock counts from its base and a reading costs what the hea
   CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
   CHECK(static_cast<std::uint64_t>(usage.ru_utime.tv_usec) == (before + 8 * read_cost_ps) / 1'000'000 % 1'000'000);
   CHECK(usage.ru_stime.tv_usec == 0);
-  CHECK(now_ps() == before + 8 * read_cost_ps);
-  CHECK(fake_mpi.publishes == publishes + 8);
+  tms ticks{};
+  CHECK(times(&ticks) == static_cast<clock_t>(100'000'000 + (before + 9 * read_cost_ps) / 10'000'000'000));
+  CHECK(ticks.tms_utime == static_cast<clock_t>((before + 9 * read_cost_ps) / 10'000'000'000));
+  CHECK(ticks.tms_stime == 0);
+  CHECK(now_ps() == before + 9 * read_cost_ps);
+  CHECK(fake_mpi.publishes == publishes + 9);
   CHECK(MPI_Wtick() == 1e-12);
 }
 

@@ -9,18 +9,38 @@ namespace {
 constexpr std::uint64_t stale_intervals = 4;
 constexpr std::uint64_t stale_ps = 20'000'000;
 constexpr std::uint64_t reactions_in_epoch = 4;
+constexpr std::uint64_t whole_ppm = 1'000'000;
+
+// What takes so long at the link's rate, at a share of it.
+std::uint64_t at_share(std::uint64_t ps, std::uint64_t share_ppm) { return ps * whole_ppm / share_ppm; }
 
 }  // namespace
 
 HotSpots::HotSpots(const FabricSpec& fabric, Links& links)
     : links_(links),
+      shares_(fabric.qos.classes),
       on_(fabric.congestion_management),
       hot_ps_(transmission_time(fabric.hot_queue, fabric.rate).ps),
       round_trip_ps_(fabric.congestion_round_trip.ps),
       frame_ps_(links.frame_max_ps()) {}
 
-std::uint64_t HotSpots::contributors(const Account& account) const {
-  return std::max({account.sources, account.sources_before, 1U});
+// A class that is not hot takes what it needs, which the arbiter gives it; only the rest is there to be shared, but at
+// least what is due to the hot ones if all that the profile has wanted the link.
+std::uint64_t HotSpots::share_ppm(const Account& account, std::uint32_t traffic_class) const {
+  std::uint64_t all = 0;
+  std::uint64_t hot = 0;
+  std::uint64_t taken_ppm = 0;
+  for (std::uint32_t index = 0; index < shares_.size(); ++index) {
+    const bool shares = account.classes[index].hot || index == traffic_class;
+    all += shares_[index].fabric_ppm;
+    hot += shares ? shares_[index].fabric_ppm : 0;
+    taken_ppm += shares ? 0 : account.classes[index].had_ppm;
+  }
+  const std::uint64_t due_ppm = hot * whole_ppm / std::max<std::uint64_t>(all, 1);
+  const std::uint64_t left_ppm = std::max(due_ppm, whole_ppm - std::min(whole_ppm, taken_ppm));
+  const ClassShares& own = shares_[traffic_class];
+  const std::uint64_t part_ppm = hot == 0 ? left_ppm : left_ppm * own.fabric_ppm / hot;
+  return std::clamp<std::uint64_t>(part_ppm, 1, std::max(1U, own.ceiling_ppm));
 }
 
 // The table of sources keeps its room: end-points become hot again and again.
@@ -31,57 +51,86 @@ void HotSpots::open_account(Port& port) {
   sources.clear();
   account = Account{};
   account.last_epoch_of = std::move(sources);
-  account.epoch_end_ps = links_.now_ps() + reactions_in_epoch * round_trip_ps_;
+  account.epoch_start_ps = links_.now_ps();
+  account.epoch_end_ps = account.epoch_start_ps + reactions_in_epoch * round_trip_ps_;
 }
 
-bool HotSpots::joined(Port& port, NicId source) {
+bool HotSpots::joined(Port& port, const Come& come, std::uint64_t waiting_ps) {
   if (port.hot == none) {
     open_account(port);
   } else {
+    accounts_[port.hot].classes[come.traffic_class].waiting_ps = waiting_ps;
     look_back(port);
     if (port.hot == none) return false;
   }
   Account& account = accounts_[port.hot];
-  account.longest_ps = std::max(account.longest_ps, port.waiting_ps);
-  if (port.waiting_ps > hot_ps_) account.quiet_epochs = 0;
-  std::uint64_t& last_epoch = account.last_epoch_of[source.value];
+  OfClass& own = account.classes[come.traffic_class];
+  own.came_ps += come.transmission_ps;
+  own.waiting_ps = waiting_ps;
+  own.longest_ps = std::max(own.longest_ps, waiting_ps);
+  const bool is_hot = at_share(waiting_ps, share_ppm(account, come.traffic_class)) > hot_ps_;
+  if (is_hot) {
+    own.hot = true;
+    own.quiet_epochs = 0;
+  }
+  const std::uint64_t name = std::uint64_t{come.traffic_class} << 32 | come.source.value;
+  std::uint64_t& last_epoch = account.last_epoch_of[name];
   const bool is_new = last_epoch == 0;
-  if (last_epoch != account.epoch) ++account.sources;
+  if (last_epoch != account.epoch) ++own.sources;
   last_epoch = account.epoch;
-  return is_new && port.waiting_ps > hot_ps_;
+  return is_new && is_hot;
 }
 
 void HotSpots::look_back(Port& port) {
   Account& account = accounts_[port.hot];
   if (links_.now_ps() < account.epoch_end_ps) return;
-  if (account.longest_ps <= hot_ps_ / 4) ++account.quiet_epochs;
-  if (contributors(account) >> std::min(account.quiet_epochs, 31U) == 0) {
+  std::uint64_t sources = 0;
+  bool any_hot = false;
+  for (std::uint32_t index = 0; index < shares_.size(); ++index) {
+    OfClass& own = account.classes[index];
+    if (!own.hot) continue;
+    if (at_share(own.longest_ps, share_ppm(account, index)) <= hot_ps_ / 4) ++own.quiet_epochs;
+    own.hot = own.contributors() >> std::min(own.quiet_epochs, 31U) != 0;
+    any_hot |= own.hot;
+    sources += own.contributors();
+  }
+  if (!any_hot) {
     accounts_.give_back(port.hot);
     port.hot = none;
     return;
   }
-  const std::uint64_t epoch_ps = reactions_in_epoch * reaction_ps(account);
+  const std::uint64_t epoch_ps = reactions_in_epoch * reaction_ps(sources * frame_ps_);
   const bool long_ago = links_.now_ps() > account.epoch_end_ps + epoch_ps;
-  account.sources_before = long_ago ? 0 : account.sources;
-  account.sources = 0;
-  account.longest_ps = port.waiting_ps;
-  account.epoch_end_ps = links_.now_ps() + epoch_ps;
+  const std::uint64_t length_ps = std::max<std::uint64_t>(links_.now_ps() - account.epoch_start_ps, 1);
+  for (OfClass& own : account.classes) {
+    own.sources_before = long_ago ? 0 : own.sources;
+    own.sources = 0;
+    own.longest_ps = own.waiting_ps;
+    own.had_ppm = static_cast<std::uint32_t>(std::min(whole_ppm, own.came_ps * whole_ppm / length_ps));
+    own.came_ps = 0;
+  }
+  account.epoch_start_ps = links_.now_ps();
+  account.epoch_end_ps = account.epoch_start_ps + epoch_ps;
   ++account.epoch;
 }
 
-// The queue settles where the sum of all shares is the link's rate: at half of what makes an end-point hot. A gap is
+// The queue settles where the sum of all shares is the rate of the class: at half of what makes it hot. A gap is
 // filled in about one reaction, which is as fast as can be without swinging. A backlog is worked off with up to half of
-// the link's rate: a source that waits longer would not notice its end.
-std::uint32_t HotSpots::interval_ps(Port& port) {
+// that rate: a source that waits longer would not notice its end.
+std::uint32_t HotSpots::interval_ps(Port& port, std::uint32_t traffic_class, std::uint64_t waiting_ps) {
   if (port.hot == none) return 0;
+  accounts_[port.hot].classes[traffic_class].waiting_ps = waiting_ps;
   look_back(port);
   if (port.hot == none) return 0;
   const Account& account = accounts_[port.hot];
-  const std::uint64_t reaction = reaction_ps(account);
-  const std::uint64_t fair_ps = contributors(account) * frame_ps_;
+  const OfClass& own = account.classes[traffic_class];
+  if (!own.hot) return 0;
+  const std::uint64_t share = share_ppm(account, traffic_class);
+  const std::uint64_t fair_ps = at_share(own.contributors() * frame_ps_, share);
+  const std::uint64_t reaction = reaction_ps(fair_ps);
   const std::uint64_t settled_ps = std::min(hot_ps_ / 2, reaction / 2);
-  const std::uint64_t stretched = std::min(2 * reaction, reaction + port.waiting_ps - settled_ps);
-  const std::uint64_t interval_ps = (fair_ps * stretched / reaction) >> std::min(account.quiet_epochs, 31U);
+  const std::uint64_t stretched = std::min(2 * reaction, reaction + at_share(waiting_ps, share) - settled_ps);
+  const std::uint64_t interval_ps = (fair_ps * stretched / reaction) >> std::min(own.quiet_epochs, 31U);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
 }
 

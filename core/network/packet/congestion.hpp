@@ -8,21 +8,28 @@
 // (docs/model/congestion.md#flow-control-down-to-the-nic). The mechanism in detail and its constants are ours:
 //  * The last switch knows what waits for a NIC, and whose it is. More than `hot_queue` opens an account of it: the
 //    sources seen in this and the last epoch are the contributors.
+//  * Each class is held back against its own share of the link: among those that are hot by their shares in the
+//    fabric, of what the others had in the last epoch left over, and not above its ceiling. A class is hot when its
+//    own packets wait for longer than `hot_queue` takes, at its share; one that stays within its share is not.
 //  * A new contributor is sent a notice at once, by the way its packet came; after that each acknowledgement that
-//    passes the switch carries the interval at which that source may send to this NIC: the packet time of the link,
-//    times the contributors, a little less while the queue is short and more while it is long.
+//    passes the switch carries the interval at which that source may send to this NIC in this class: the packet time
+//    at the share of the class, times its contributors, a little less while its queue is short and more while it is
+//    long.
 //  * The source's NIC keeps that interval for the pair; others of its transfers overtake what is held back.
 //  * With each epoch in which the queue stayed short the sources may send twice as fast; when that is more than the
-//    link's rate for each, the account is closed, and acknowledgements carry no interval. All at once would be a burst.
+//    share for each, the class is no longer hot, and acknowledgements carry no interval. All at once would be a burst.
+//    The account is closed when none is.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/network/packet/fabric_spec.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/pool.hpp"
+#include "core/network/packet/qos.hpp"
 #include "core/network/packet/transfers.hpp"
 #include "core/unit/key_table.hpp"
 
@@ -34,30 +41,47 @@ class HotSpots {
   HotSpots(const FabricSpec& fabric, Links& links);
 
   bool watches(const Port& port) const { return port.hot != none || (on_ && port.waiting_ps > hot_ps_); }
-  // A packet has come that leaves by a port that is watched. True: its source is to be sent a notice.
-  bool joined(Port& port, NicId source);
-  // What an acknowledgement or notice that comes from that port's NIC tells; 0: nothing is held back.
-  std::uint32_t interval_ps(Port& port);
+  struct Come {
+    NicId source;
+    std::uint32_t traffic_class = 0;
+    std::uint64_t transmission_ps = 0;
+  };
+  // A packet has come that leaves by a port that is watched, where `waiting_ps` of its class wait now. True: its source
+  // is to be sent a notice.
+  bool joined(Port& port, const Come& come, std::uint64_t waiting_ps);
+  // What an acknowledgement or notice of the class that comes from that port's NIC tells; 0: nothing is held back.
+  std::uint32_t interval_ps(Port& port, std::uint32_t traffic_class, std::uint64_t waiting_ps);
 
  private:
-  struct Account {
-    KeyTable<std::uint64_t> last_epoch_of;  // by source
-    std::uint64_t epoch = 1;
-    std::uint64_t epoch_end_ps = 0;
-    std::uint64_t longest_ps = 0;  // queue in this epoch
-    std::uint32_t sources = 0;     // seen in this epoch
-    std::uint32_t sources_before = 0;
+  struct OfClass {
+    bool hot = false;
     std::uint32_t quiet_epochs = 0;
+    std::uint32_t sources = 0;  // seen in this epoch
+    std::uint32_t sources_before = 0;
+    std::uint64_t longest_ps = 0;  // queue in this epoch, at the link's rate
+    std::uint64_t waiting_ps = 0;  // when last seen
+    std::uint64_t came_ps = 0;     // time of transmission of what came in this epoch
+    std::uint32_t had_ppm = 0;     // of the link in the last one
+    std::uint64_t contributors() const { return std::max({sources, sources_before, 1U}); }
+  };
+  struct Account {
+    KeyTable<std::uint64_t> last_epoch_of;  // by class and source
+    std::uint64_t epoch = 1;
+    std::uint64_t epoch_start_ps = 0;
+    std::uint64_t epoch_end_ps = 0;
+    std::array<OfClass, most_classes> classes{};
   };
 
-  std::uint64_t contributors(const Account& account) const;
-  // The time in which the fabric reacts to what an account tells.
-  std::uint64_t reaction_ps(const Account& account) const { return round_trip_ps_ + contributors(account) * frame_ps_; }
+  // What the link has for a class: by its share among the hot ones and itself.
+  std::uint64_t share_ppm(const Account& account, std::uint32_t traffic_class) const;
+  // The time in which the fabric reacts to what an account tells so many sources.
+  std::uint64_t reaction_ps(std::uint64_t sources_ps) const { return round_trip_ps_ + sources_ps; }
   void open_account(Port& port);
   // At the end of an epoch: begins the next, or closes the account.
   void look_back(Port& port);
 
   Links& links_;
+  std::vector<ClassShares> shares_;
   bool on_;
   std::uint64_t hot_ps_;
   std::uint64_t round_trip_ps_;

@@ -36,6 +36,7 @@ class OutputQueues {
     output.classes = (output.classes | (1U << traffic_class)) & all_classes;
     ++output.waiting;
     output.waiting_ps += packets_[packet].transmission_ps;
+    if (output.leads_to_nic) outputs_[output.queues].waiting_ps[traffic_class] += packets_[packet].transmission_ps;
   }
 
   bool any(const Port& output, std::uint32_t traffic_class, std::uint32_t channel) const {
@@ -43,6 +44,10 @@ class OutputQueues {
            waiting(outputs_[output.queues], traffic_class).inputs[channel] != 0;
   }
   Arbiter& arbiter(Port& output) { return outputs_[open(output)].arbiter; }
+  // Time of transmission of the packets of a class that wait for an output to a NIC.
+  std::uint64_t waiting_ps(const Port& output, std::uint32_t traffic_class) const {
+    return output.queues == none ? 0 : outputs_[output.queues].waiting_ps[traffic_class];
+  }
 
   // Fetch the queues of the port into the cache; then the tail of the one that is likely to be next.
   void prefetch(const Port& port) const {
@@ -106,6 +111,7 @@ class OutputQueues {
     Arbiter arbiter;
     std::array<std::uint32_t, most_classes> place{none, none, none, none, none, none};  // in waiting_, or `within`
     bool first_in_use = false;
+    std::array<std::uint64_t, most_classes> waiting_ps{};  // where it leads to a NIC
   };
   static constexpr std::uint32_t within = none - 1;
   static constexpr std::uint32_t all_classes = (1U << most_classes) - 1;
@@ -160,6 +166,9 @@ class OutputQueues {
     }
     --output.waiting;
     output.waiting_ps -= packets_[first].transmission_ps;
+    if (output.leads_to_nic) {
+      outputs_[output.queues].waiting_ps[packets_[first].traffic_class] -= packets_[first].transmission_ps;
+    }
     return first;
   }
 

@@ -38,7 +38,8 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
   if (port.leads_to_nic && hot_spots_.watches(port)) {
     const Packet& come = packets_[index];
-    if (hot_spots_.joined(port, transfers_[come.transfer].source)) send_notice(come, input, port);
+    const HotSpots::Come joined{transfers_[come.transfer].source, come.traffic_class, come.transmission_ps};
+    if (hot_spots_.joined(port, joined, queues_.waiting_ps(port, come.traffic_class))) send_notice(come, input, port);
   }
 }
 
@@ -158,7 +159,10 @@ Way Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t 
 void Switches::forward_acknowledgement(std::uint32_t input, std::uint32_t index) {
   Packet& packet = packets_[index];
   Port& in = links_[input];
-  if (in.leads_to_nic && packet.kind == PacketKind::acknowledgement) packet.interval_ps() = hot_spots_.interval_ps(in);
+  if (in.leads_to_nic && packet.kind == PacketKind::acknowledgement) {
+    const std::uint32_t traffic_class = packet.traffic_class;
+    packet.interval_ps() = hot_spots_.interval_ps(in, traffic_class, queues_.waiting_ps(in, traffic_class));
+  }
   Port& output = links_[in.first_port + packet.path.ports[packet.place]];
   const std::uint64_t start_ps = links_.commit(output, ack_ps_);
   if (packet.place == 0) {
@@ -171,7 +175,8 @@ void Switches::forward_acknowledgement(std::uint32_t input, std::uint32_t index)
 
 // By the ports through which the packet came.
 void Switches::send_notice(const Packet& packet, std::uint32_t input, Port& output) {
-  const std::uint32_t interval_ps = hot_spots_.interval_ps(output);
+  const std::uint32_t interval_ps =
+      hot_spots_.interval_ps(output, packet.traffic_class, queues_.waiting_ps(output, packet.traffic_class));
   if (interval_ps == 0) return;
   Packet notice = packet;
   notice.kind = PacketKind::notice;
