@@ -74,3 +74,23 @@ def test_what_is_no_class_is_refused_before_the_start(
     assert ended.exit_status == 2
     assert sentence in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+_DEDICATED = """#!/bin/sh
+[ $PMI_RANK -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS
+exec "$@"
+"""
+
+
+def test_a_sender_keeps_what_its_class_is_assured_in_an_incast(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "dedicated.sh"
+    wrapper.write_text(_DEDICATED)
+    wrapper.chmod(0o755)
+    job = ("run", "-n", "6", "--compute", "none", "--set", "fabric.qos.profile=HPC", "--", wrapper)
+    stdout = dryfly(*job, programs.check("class_shares.c"), "1024").succeeded().stdout
+    first, together = (float(re.search(rf"{what} ([\d.]+) GB/s", stdout)[1]) for what in ("first", "all"))  # type: ignore[index]
+    # Shares of 50 and 10 of 60 of a link of 25 GB/s.
+    assert 19 < first < 20.9
+    assert 22 < together < 25
