@@ -188,7 +188,8 @@ def timeouts_line(timeouts: int, level: str) -> str | None:
 
 
 def _time(seconds: float) -> str:
-    return time_text(seconds * _PS_PER_S) if seconds > 0 else "0 s"
+    ps = seconds * _PS_PER_S
+    return time_text(ps) if ps >= 0.5 else "0 s"  # less is what a sum of fractions leaves
 
 
 def _time_table(result: Json) -> Grid:
