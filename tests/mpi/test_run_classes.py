@@ -19,8 +19,11 @@ exec "$@"
 
 @pytest.fixture
 def wrapper(tmp_path: Path) -> Path:
-    file = tmp_path / "wrapper.sh"
-    file.write_text(_WRAPPER)
+    return _script(tmp_path / "wrapper.sh", _WRAPPER)
+
+
+def _script(file: Path, text: str) -> Path:
+    file.write_text(text)
     file.chmod(0o755)
     return file
 
@@ -76,18 +79,11 @@ def test_what_is_no_class_is_refused_before_the_start(
     assert ended.stderr.count("\n") == 1
 
 
-_DEDICATED = """#!/bin/sh
-[ $PMI_RANK -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS
-exec "$@"
-"""
-
-
 def test_a_sender_keeps_what_its_class_is_assured_in_an_incast(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
-    wrapper = tmp_path / "dedicated.sh"
-    wrapper.write_text(_DEDICATED)
-    wrapper.chmod(0o755)
+    first_is = "[ $PMI_RANK -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS"
+    wrapper = _script(tmp_path / "dedicated.sh", f'#!/bin/sh\n{first_is}\nexec "$@"\n')
     job = ("run", "-n", "6", "--compute", "none", "--set", "fabric.qos.profile=HPC", "--", wrapper)
     stdout = dryfly(*job, programs.check("class_shares.c"), "1024").succeeded().stdout
     first, together = (float(re.search(rf"{what} ([\d.]+) GB/s", stdout)[1]) for what in ("first", "all"))  # type: ignore[index]

@@ -1,6 +1,7 @@
 #include "core/network/packet/congestion.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dryfly::fabric {
 namespace {
@@ -9,7 +10,6 @@ namespace {
 constexpr std::uint64_t stale_intervals = 4;
 constexpr std::uint64_t stale_ps = 20'000'000;
 constexpr std::uint64_t reactions_in_epoch = 4;
-constexpr std::uint64_t whole_ppm = 1'000'000;
 
 // What takes so long at the link's rate, at a share of it.
 std::uint64_t at_share(std::uint64_t ps, std::uint64_t share_ppm) { return ps * whole_ppm / share_ppm; }
@@ -24,23 +24,48 @@ HotSpots::HotSpots(const FabricSpec& fabric, Links& links)
       round_trip_ps_(fabric.congestion_round_trip.ps),
       frame_ps_(links.frame_max_ps()) {}
 
-// A class that is not hot takes what it needs, which the arbiter gives it; only the rest is there to be shared, but at
-// least what is due to the hot ones if all that the profile has wanted the link.
+void HotSpots::share_out(Account& account) const {
+  for (std::uint32_t index = 0; index < shares_.size(); ++index) {
+    account.classes[index].share_ppm = std::max<std::uint64_t>(share_ppm(account, index), 1);
+  }
+}
+
+// As the arbiter gives it: a class that is not hot takes what it needs, a hot one of higher priority its ceiling; the
+// rest goes by shares, and what is above a ceiling is the others'. The hot ones have at least what is due to them if
+// all that the profile has wanted the link.
 std::uint64_t HotSpots::share_ppm(const Account& account, std::uint32_t traffic_class) const {
+  const ClassShares& own = shares_[traffic_class];
+  std::uint32_t contend = 0;  // bits
+  std::uint64_t weights = 0;
   std::uint64_t all = 0;
-  std::uint64_t hot = 0;
   std::uint64_t taken_ppm = 0;
   for (std::uint32_t index = 0; index < shares_.size(); ++index) {
-    const bool shares = account.classes[index].hot || index == traffic_class;
+    const bool is_hot = account.classes[index].hot || index == traffic_class;
     all += shares_[index].fabric_ppm;
-    hot += shares ? shares_[index].fabric_ppm : 0;
-    taken_ppm += shares ? 0 : account.classes[index].had_ppm;
+    if (!is_hot) {
+      taken_ppm += account.classes[index].had_ppm;
+    } else if (shares_[index].priority > own.priority) {
+      taken_ppm += shares_[index].ceiling_ppm;
+    } else if (shares_[index].priority == own.priority) {
+      contend |= 1U << index;
+      weights += shares_[index].fabric_ppm;
+    }
   }
-  const std::uint64_t due_ppm = hot * whole_ppm / std::max<std::uint64_t>(all, 1);
-  const std::uint64_t left_ppm = std::max(due_ppm, whole_ppm - std::min(whole_ppm, taken_ppm));
-  const ClassShares& own = shares_[traffic_class];
-  const std::uint64_t part_ppm = hot == 0 ? left_ppm : left_ppm * own.fabric_ppm / hot;
-  return std::clamp<std::uint64_t>(part_ppm, 1, std::max(1U, own.ceiling_ppm));
+  if (weights == 0) return own.ceiling_ppm;
+  std::uint64_t left_ppm = std::max(weights * whole_ppm / all, whole_ppm - std::min(whole_ppm, taken_ppm));
+  for (std::uint32_t index = 0; index < shares_.size();) {
+    const ClassShares& other = shares_[index];
+    if (((contend >> index) & 1) == 0 || left_ppm * other.fabric_ppm <= other.ceiling_ppm * weights) {
+      ++index;
+      continue;
+    }
+    if (index == traffic_class) return own.ceiling_ppm;
+    contend &= ~(1U << index);
+    weights -= other.fabric_ppm;
+    left_ppm -= std::min<std::uint64_t>(left_ppm, other.ceiling_ppm);
+    index = 0;  // what it leaves may bring one before it to its ceiling
+  }
+  return left_ppm * own.fabric_ppm / weights;
 }
 
 // The table of sources keeps its room: end-points become hot again and again.
@@ -53,6 +78,7 @@ void HotSpots::open_account(Port& port) {
   account.last_epoch_of = std::move(sources);
   account.epoch_start_ps = links_.now_ps();
   account.epoch_end_ps = account.epoch_start_ps + reactions_in_epoch * round_trip_ps_;
+  share_out(account);
 }
 
 bool HotSpots::joined(Port& port, const Come& come, std::uint64_t waiting_ps) {
@@ -68,10 +94,11 @@ bool HotSpots::joined(Port& port, const Come& come, std::uint64_t waiting_ps) {
   own.came_ps += come.transmission_ps;
   own.waiting_ps = waiting_ps;
   own.longest_ps = std::max(own.longest_ps, waiting_ps);
-  const bool is_hot = at_share(waiting_ps, share_ppm(account, come.traffic_class)) > hot_ps_;
+  const bool is_hot = at_share(waiting_ps, own.share_ppm) > hot_ps_;
   if (is_hot) {
-    own.hot = true;
+    const bool was_hot = std::exchange(own.hot, true);
     own.quiet_epochs = 0;
+    if (!was_hot) share_out(account);
   }
   const std::uint64_t name = std::uint64_t{come.traffic_class} << 32 | come.source.value;
   std::uint64_t& last_epoch = account.last_epoch_of[name];
@@ -86,10 +113,9 @@ void HotSpots::look_back(Port& port) {
   if (links_.now_ps() < account.epoch_end_ps) return;
   std::uint64_t sources = 0;
   bool any_hot = false;
-  for (std::uint32_t index = 0; index < shares_.size(); ++index) {
-    OfClass& own = account.classes[index];
+  for (OfClass& own : account.classes) {
     if (!own.hot) continue;
-    if (at_share(own.longest_ps, share_ppm(account, index)) <= hot_ps_ / 4) ++own.quiet_epochs;
+    if (at_share(own.longest_ps, own.share_ppm) <= hot_ps_ / 4) ++own.quiet_epochs;
     own.hot = own.contributors() >> std::min(own.quiet_epochs, 31U) != 0;
     any_hot |= own.hot;
     sources += own.contributors();
@@ -99,7 +125,7 @@ void HotSpots::look_back(Port& port) {
     port.hot = none;
     return;
   }
-  const std::uint64_t epoch_ps = reactions_in_epoch * reaction_ps(sources * frame_ps_);
+  const std::uint64_t epoch_ps = reactions_in_epoch * (round_trip_ps_ + sources * frame_ps_);
   const bool long_ago = links_.now_ps() > account.epoch_end_ps + epoch_ps;
   const std::uint64_t length_ps = std::max<std::uint64_t>(links_.now_ps() - account.epoch_start_ps, 1);
   for (OfClass& own : account.classes) {
@@ -112,6 +138,7 @@ void HotSpots::look_back(Port& port) {
   account.epoch_start_ps = links_.now_ps();
   account.epoch_end_ps = account.epoch_start_ps + epoch_ps;
   ++account.epoch;
+  share_out(account);
 }
 
 // The queue settles where the sum of all shares is the rate of the class: at half of what makes it hot. A gap is
@@ -125,11 +152,10 @@ std::uint32_t HotSpots::interval_ps(Port& port, std::uint32_t traffic_class, std
   const Account& account = accounts_[port.hot];
   const OfClass& own = account.classes[traffic_class];
   if (!own.hot) return 0;
-  const std::uint64_t share = share_ppm(account, traffic_class);
-  const std::uint64_t fair_ps = at_share(own.contributors() * frame_ps_, share);
-  const std::uint64_t reaction = reaction_ps(fair_ps);
+  const std::uint64_t fair_ps = at_share(own.contributors() * frame_ps_, own.share_ppm);
+  const std::uint64_t reaction = round_trip_ps_ + fair_ps;  // the time in which the fabric reacts to what is told
   const std::uint64_t settled_ps = std::min(hot_ps_ / 2, reaction / 2);
-  const std::uint64_t stretched = std::min(2 * reaction, reaction + at_share(waiting_ps, share) - settled_ps);
+  const std::uint64_t stretched = std::min(2 * reaction, reaction + at_share(waiting_ps, own.share_ppm) - settled_ps);
   const std::uint64_t interval_ps = (fair_ps * stretched / reaction) >> std::min(own.quiet_epochs, 31U);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(interval_ps, 1, none));
 }

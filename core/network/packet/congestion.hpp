@@ -8,8 +8,8 @@
 // (docs/model/congestion.md#flow-control-down-to-the-nic). The mechanism in detail and its constants are ours:
 //  * The last switch knows what waits for a NIC, and whose it is. More than `hot_queue` opens an account of it: the
 //    sources seen in this and the last epoch are the contributors.
-//  * Each class is held back against its own share of the link: among those that are hot by their shares in the
-//    fabric, of what the others had in the last epoch left over, and not above its ceiling. A class is hot when its
+//  * Each class is held back against its own share of the link: what the arbiter (qos.hpp) gives it among those that
+//    are hot, of what the others had in the last epoch left over. A class is hot when its
 //    own packets wait for longer than `hot_queue` takes, at its share; one that stays within its share is not.
 //  * A new contributor is sent a notice at once, by the way its packet came; after that each acknowledgement that
 //    passes the switch carries the interval at which that source may send to this NIC in this class: the packet time
@@ -62,6 +62,7 @@ class HotSpots {
     std::uint64_t waiting_ps = 0;  // when last seen
     std::uint64_t came_ps = 0;     // time of transmission of what came in this epoch
     std::uint32_t had_ppm = 0;     // of the link in the last one
+    std::uint64_t share_ppm = 0;   // of the link, if it is hot
     std::uint64_t contributors() const { return std::max({sources, sources_before, 1U}); }
   };
   struct Account {
@@ -72,10 +73,10 @@ class HotSpots {
     std::array<OfClass, most_classes> classes{};
   };
 
-  // What the link has for a class: by its share among the hot ones and itself.
+  // Where the hot classes, or what the others have, are no longer the same.
+  void share_out(Account& account) const;
+  // What the link has for a class among the hot ones, or would have if it were one.
   std::uint64_t share_ppm(const Account& account, std::uint32_t traffic_class) const;
-  // The time in which the fabric reacts to what an account tells so many sources.
-  std::uint64_t reaction_ps(std::uint64_t sources_ps) const { return round_trip_ps_ + sources_ps; }
   void open_account(Port& port);
   // At the end of an epoch: begins the next, or closes the account.
   void look_back(Port& port);

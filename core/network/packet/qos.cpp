@@ -9,7 +9,6 @@ namespace {
 
 static_assert(fields::fabric_qos_classes.most == most_classes);
 
-constexpr std::uint64_t whole_ppm = 1'000'000;
 constexpr std::array<const char*, most_classes> names{"dedicated",   "low_latency", "bulk_data",
                                                       "best_effort", "scavenger",   "ethernet"};
 

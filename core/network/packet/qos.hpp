@@ -21,6 +21,7 @@ namespace dryfly::fabric {
 
 inline constexpr std::uint32_t most_classes = 6;
 inline constexpr std::uint32_t no_class = 0xff;
+inline constexpr std::uint64_t whole_ppm = 1'000'000;
 
 struct ClassShares {
   std::string name;
@@ -29,7 +30,7 @@ struct ClassShares {
   std::uint32_t fabric_ppm = 0;  // of a link between switches
   std::uint32_t priority = 0;
   std::uint32_t bucket_frames = 0;
-  bool capped() const { return ceiling_ppm < 1'000'000; }
+  bool capped() const { return ceiling_ppm < whole_ppm; }
 };
 
 struct QosProfile {
