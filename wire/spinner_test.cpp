@@ -7,19 +7,19 @@
 namespace dryfly::wire {
 namespace {
 
-// A wait in which another process seems to have the processor for long. Returns the instant at which it had it no more:
-// the spinner's rest begins behind it.
+// A wait in which another process seems to have the processor for long. Returns an instant before the spinner's rest
+// begins, which is between the last two looks, whoever else takes the processor.
 std::int64_t long_step(Spinner& spinner) {
   int looks = 0;
-  std::int64_t over_ns = 0;
+  std::int64_t before_ns = 0;
+  std::int64_t last_ns = 0;
   spinner.spin(10, [&] {
-    if (++looks == 2) {
-      usleep(2'000);
-      over_ns = Spinner::now_ns();
-    }
+    if (++looks == 2) usleep(2'000);
+    before_ns = last_ns;
+    last_ns = Spinner::now_ns();
     return looks > 2;
   });
-  return over_ns;
+  return before_ns;
 }
 
 int looks(Spinner& spinner) {
