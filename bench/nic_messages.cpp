@@ -113,8 +113,7 @@ class Traffic final : public Host, public Handler {
             .dma_read_latency = {300 * ns},
             .ingress_latency = {200 * ns},
             .command_interval = {10 * ns},
-            .local_latency = {50 * ns},
-            .local_rate = {1'000'000'000}};
+            .memory = {.copy = {50 * ns}, .copy_rate = {1'000'000'000}}};
   }
   void receive(std::uint32_t round, EndpointId target) {
     ReceiveCommand command;

@@ -4,8 +4,8 @@
 
 namespace dryfly {
 
-Clock::Clock(Engine& engine, std::vector<Rank>& ranks, const HostLatencies& latencies, bool served)
-    : engine_(engine), latencies_(latencies), served_(served), bounds_(static_cast<std::uint32_t>(ranks.size())) {}
+Clock::Clock(Engine& engine, std::vector<Rank>& ranks, const Distances& distances, bool served)
+    : engine_(engine), distances_(distances), served_(served), bounds_(static_cast<std::uint32_t>(ranks.size())) {}
 
 void Clock::start(Instant at) {
   DRYFLY_CHECK(phase_ == Phase::before);
@@ -56,7 +56,8 @@ bool Clock::run_network(Instant limit, bool to_last_event) {
 std::uint64_t Clock::needed_bound(const Batons& batons) {
   std::uint64_t needed = never.ps;
   if (const Instant next = engine_.next(); next != never) needed = next.ps + 1 - std::min(next.ps, lookahead_ps());
-  const std::uint64_t latency = memory_watched_ ? 1 : latencies_.command.ps + latencies_.completion.ps;
+  const HostLatencies& least = distances_.least();
+  const std::uint64_t latency = memory_watched_ ? 1 : least.command.ps + least.completion.ps;
   if (!by_instant_.empty()) {
     const std::uint64_t instant = by_instant_.begin()->first;
     needed = std::min(needed, instant + 1 - std::min(instant, latency));

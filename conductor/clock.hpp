@@ -13,16 +13,16 @@
 
 #include "conductor/batons.hpp"
 #include "conductor/bound_heap.hpp"
+#include "conductor/distances.hpp"
 #include "conductor/rank.hpp"
 #include "core/engine/engine.hpp"
-#include "core/host/cpu_costs.hpp"
 
 namespace dryfly {
 
 class Clock {
  public:
   // `served`: the ranks' pages tell who is outside virtual time.
-  Clock(Engine& engine, std::vector<Rank>& ranks, const HostLatencies& latencies, bool served);
+  Clock(Engine& engine, std::vector<Rank>& ranks, const Distances& distances, bool served);
 
   // Virtual time is that of the ranks from start() to end(): before, they initialize, and after, they finalize.
   void start(Instant at);
@@ -46,16 +46,18 @@ class Clock {
   Instant processed_until() const { return processed_until_; }
 
   // How far the network may be ahead of the ranks: not at all where one watches memory that NICs change.
-  std::uint64_t lookahead_ps() const { return memory_watched_ ? 0 : latencies_.command.ps; }
+  std::uint64_t lookahead_ps() const { return memory_watched_ ? 0 : distances_.least().command.ps; }
   // A rank at an earlier instant than this has all that it can see there. Memory shows changes up to the instant
   // itself.
-  std::uint64_t visible_until() const { return processed_until_.ps + (memory_watched_ ? 1 : latencies_.completion.ps); }
+  std::uint64_t visible_until() const {
+    return processed_until_.ps + (memory_watched_ ? 1 : distances_.least().completion.ps);
+  }
   // The bound that the slowest rank has to reach before anything more can be done.
   std::uint64_t needed_bound(const Batons& batons);
 
   void watch_memory() { memory_watched_ = true; }
   bool memory_is_watched() const { return memory_watched_; }
-  const HostLatencies& latencies() const { return latencies_; }
+  const Distances& distances() const { return distances_; }
   BoundHeap& bounds() { return bounds_; }
   const BoundHeap& bounds() const { return bounds_; }
   std::uint32_t running() const { return running_; }
@@ -69,7 +71,7 @@ class Clock {
   void leave_instant(const Rank& rank);
 
   Engine& engine_;
-  HostLatencies latencies_;
+  const Distances& distances_;
   bool served_;
   BoundHeap bounds_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;

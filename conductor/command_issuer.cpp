@@ -25,17 +25,19 @@ CommandIssuer::CommandIssuer(Engine& engine, Nics& nics, const IssuerParts& part
 }
 
 void CommandIssuer::handle(dryfly::Event event) {
+  const RankId rank = rank_of(event);
+  if (due_of(event) == Due::news) return parts_.events.tell(rank);
   parts_.queue.event_handled();
-  const RankId rank{static_cast<std::uint32_t>(event.key)};
+  const Line line = due_of(event) == Due::at_nic ? Line::to_nic : Line::to_memory;
   for (;;) {
-    const std::uint32_t slot = parts_.queue.take_due(rank);
+    const std::uint32_t slot = parts_.queue.take_due(rank, line);
     if (slot == no_slot) return;
     issue(slot);
   }
 }
 
 void CommandIssuer::prefetch(dryfly::Event event, unsigned stage) const {
-  parts_.queue.prefetch(RankId{static_cast<std::uint32_t>(event.key)}, stage);
+  if (due_of(event) == Due::at_nic) parts_.queue.prefetch(rank_of(event), stage);
 }
 
 void CommandIssuer::issue(std::uint32_t slot) {

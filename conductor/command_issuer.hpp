@@ -6,6 +6,7 @@
 #include "conductor/claims.hpp"
 #include "conductor/command_queue.hpp"
 #include "conductor/endpoints.hpp"
+#include "conductor/event_writer.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/processor_work.hpp"
@@ -25,6 +26,7 @@ struct IssuerParts {
   MemoryRegions& regions;
   Reductions& reductions;
   ProcessorWork& work;
+  EventWriter& events;
   RankHost& host;
   TroubleOutlet& trouble;
   Tally& tally;

@@ -6,7 +6,7 @@ namespace dryfly {
 
 namespace {
 
-constexpr std::uint64_t host_class = static_cast<std::uint64_t>(ComponentClass::host) << component_class_shift;
+constexpr Due due_of(Line line) { return line == Line::to_nic ? Due::at_nic : Due::at_memory; }
 
 bool goes_out(wire::CommandKind kind) {
   switch (kind) {
@@ -26,21 +26,20 @@ bool goes_out(wire::CommandKind kind) {
 }  // namespace
 
 bool CommandQueue::contains(RankId rank, std::uint32_t slot) const {
-  const std::deque<std::uint32_t>& queue = queues_[rank.value];
-  return std::find(queue.begin(), queue.end(), slot) != queue.end();
+  return std::ranges::any_of(queues_[rank.value],
+                             [slot](const Queue& line) { return std::ranges::find(line, slot) != line.end(); });
 }
 
 bool CommandQueue::holds_only_peeks() const {
-  return std::ranges::all_of(queues_, [this](const std::deque<std::uint32_t>& queue) {
-    return std::ranges::all_of(queue,
-                               [this](std::uint32_t slot) { return Peeks::is_peek(commands_[slot].command.kind); });
+  const auto is_peek = [this](std::uint32_t slot) { return Peeks::is_peek(commands_[slot].command.kind); };
+  return std::ranges::all_of(queues_, [&](const std::array<Queue, line_count>& lines) {
+    return std::ranges::all_of(lines, [&](const Queue& line) { return std::ranges::all_of(line, is_peek); });
   });
 }
 
-void CommandQueue::schedule_oldest(RankId rank) {
-  DRYFLY_CHECK(!is_empty(rank));
+void CommandQueue::schedule_oldest(RankId rank, Line line) {
   ++events_scheduled_;
-  engine_.schedule(std::max(at_nic(queues_[rank.value].front()), engine_.now()), host_class | rank.value);
+  engine_.schedule(std::max(arrival(queue(rank, line).front()), engine_.now()), key_of(due_of(line), rank));
 }
 
 bool CommandQueue::waits_for_fence(std::uint32_t slot) {
@@ -53,9 +52,10 @@ void CommandQueue::go_on(EndpointId source) {
   const std::vector<std::uint32_t> again = fences_.finished(source);
   if (again.empty()) return;
   const RankId rank{wire::address_rank(source.value)};
-  std::deque<std::uint32_t>& queue = queues_[rank.value];
+  const Line line = line_of(again.front());
+  Queue& queue = this->queue(rank, line);
   queue.insert(queue.begin(), again.begin(), again.end());
-  schedule_oldest(rank);
+  schedule_oldest(rank, line);
 }
 
 }  // namespace dryfly

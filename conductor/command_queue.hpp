@@ -1,40 +1,52 @@
-// Commands that the ranks have issued and that have not reached their NIC: each does so command_latency after its
-// stamp, or now if that has passed, which happens outside virtual time only. What goes out of an end-point with fences
-// also waits for these (fences.hpp).
+// Commands that the ranks have issued and that have not reached their NIC, or their node's memory: each does so as much
+// later than its stamp as that is away, or now if that has passed, which happens outside virtual time only. So a rank
+// has a line for each of the two. What goes out of an end-point with fences also waits for these (fences.hpp).
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
+#include "conductor/distances.hpp"
+#include "conductor/due.hpp"
 #include "conductor/fences.hpp"
 #include "conductor/open_command.hpp"
 #include "core/engine/engine.hpp"
 
 namespace dryfly {
 
+// What a rank's commands are on their way to.
+enum class Line : std::uint32_t { to_nic, to_memory };
+inline constexpr std::uint32_t line_count = 2;
+
 class CommandQueue {
  public:
-  CommandQueue(Engine& engine, OpenCommands& commands, std::size_t rank_count, Duration command_latency)
-      : engine_(engine), commands_(commands), command_latency_(command_latency), queues_(rank_count) {}
+  CommandQueue(Engine& engine, OpenCommands& commands, std::size_t rank_count, const Distances& distances)
+      : engine_(engine), commands_(commands), distances_(distances), queues_(rank_count) {}
 
-  bool is_empty(RankId rank) const { return queues_[rank.value].empty(); }
+  bool is_empty(RankId rank) const {
+    return std::ranges::all_of(queues_[rank.value], [](const Queue& line) { return line.empty(); });
+  }
   bool contains(RankId rank, std::uint32_t slot) const;
   // Of all ranks: there is no command of another kind. Looks at all, so it is not for often.
   bool holds_only_peeks() const;
-  // Behind the rank's others. Whoever puts the first one there also schedules it.
-  void push(RankId rank, std::uint32_t slot) { queues_[rank.value].push_back(slot); }
-  // Commands of one rank are in the order of their instants, so only the oldest needs a place among the events.
-  void schedule_oldest(RankId rank);
-  // The rank's oldest command, if it is due; else no_slot, and it is scheduled.
-  std::uint32_t take_due(RankId rank) {
-    std::deque<std::uint32_t>& queue = queues_[rank.value];
+  // Behind the rank's others on the same way. Commands of one line are in the order of their instants, so only the
+  // oldest has a place among the events.
+  void push(RankId rank, std::uint32_t slot) {
+    const Line line = line_of(slot);
+    queue(rank, line).push_back(slot);
+    if (queue(rank, line).size() == 1) schedule_oldest(rank, line);
+  }
+  // The rank's oldest command of the line, if it is due; else no_slot, and it is scheduled.
+  std::uint32_t take_due(RankId rank, Line line) {
+    Queue& queue = this->queue(rank, line);
     if (queue.empty()) return no_slot;
     const std::uint32_t slot = queue.front();
-    if (at_nic(slot) > engine_.now()) {
-      schedule_oldest(rank);
+    if (arrival(slot) > engine_.now()) {
+      schedule_oldest(rank, line);
       return no_slot;
     }
     queue.pop_front();
@@ -44,11 +56,13 @@ class CommandQueue {
   // Takes out and releases the rank's commands of which this is true.
   template <class Predicate>
   void release_if(RankId rank, Predicate is_void) {
-    std::erase_if(queues_[rank.value], [&](std::uint32_t slot) {
-      if (!is_void(commands_[slot])) return false;
-      commands_.release(slot);
-      return true;
-    });
+    for (Queue& line : queues_[rank.value]) {
+      std::erase_if(line, [&](std::uint32_t slot) {
+        if (!is_void(commands_[slot])) return false;
+        commands_.release(slot);
+        return true;
+      });
+    }
   }
 
   // The end-point may use fences from now on.
@@ -63,8 +77,9 @@ class CommandQueue {
     if (fences_.in_use()) go_on(source);
   }
 
+  // Of commands to NICs: nearly all are.
   void prefetch(RankId rank, unsigned stage) const {
-    const std::deque<std::uint32_t>& queue = queues_[rank.value];
+    const Queue& queue = queues_[rank.value][0];
     if (stage == 0) __builtin_prefetch(&queue);
     if (stage == 2 && !queue.empty()) commands_.prefetch(queue.front());
   }
@@ -77,14 +92,24 @@ class CommandQueue {
   }
 
  private:
-  Instant at_nic(std::uint32_t slot) const { return Instant{commands_[slot].command.at_ps} + command_latency_; }
+  using Queue = std::deque<std::uint32_t>;
+
+  Queue& queue(RankId rank, Line line) { return queues_[rank.value][static_cast<std::size_t>(line)]; }
+  Line line_of(std::uint32_t slot) const {
+    return distances_.is_in_memory(commands_[slot].endpoint()) ? Line::to_memory : Line::to_nic;
+  }
+  Instant arrival(std::uint32_t slot) const {
+    const OpenCommand& open = commands_[slot];
+    return distances_.of(open.endpoint()).at_nic(Instant{open.command.at_ps});
+  }
+  void schedule_oldest(RankId rank, Line line);
   bool waits_for_fence(std::uint32_t slot);
   void go_on(EndpointId source);
 
   Engine& engine_;
   OpenCommands& commands_;
-  Duration command_latency_;
-  std::vector<std::deque<std::uint32_t>> queues_;  // by rank, oldest first
+  const Distances& distances_;
+  std::vector<std::array<Queue, line_count>> queues_;  // by rank and line, oldest first
   Fences fences_;
   std::uint64_t events_scheduled_ = 0;
   std::uint64_t events_handled_ = 0;

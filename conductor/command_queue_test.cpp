@@ -10,7 +10,8 @@ namespace {
 
 using wire::CommandKind;
 
-constexpr Duration latency{300};
+constexpr HostLatencies to_nic{.command = Duration{300}, .completion = Duration{300}};
+constexpr HostLatencies to_memory{.command = Duration{100}, .completion = Duration{100}};
 constexpr RankId rank{1};
 constexpr EndpointId endpoint{wire::make_address(1, 0)};
 
@@ -28,13 +29,12 @@ class Stand final : public Handler {
     return slot;
   }
   void push_all(const std::vector<std::uint32_t>& slots) {
-    const bool was_empty = queue.is_empty(rank);
     for (const std::uint32_t slot : slots) queue.push(rank, slot);
-    if (was_empty) queue.schedule_oldest(rank);
   }
-  void handle(dryfly::Event) override {
+  void handle(dryfly::Event event) override {
     queue.event_handled();
-    for (std::uint32_t slot = queue.take_due(rank); slot != no_slot; slot = queue.take_due(rank)) {
+    const Line line = due_of(event) == Due::at_nic ? Line::to_nic : Line::to_memory;
+    for (std::uint32_t slot = queue.take_due(rank, line); slot != no_slot; slot = queue.take_due(rank, line)) {
       if (!queue.must_wait(slot)) taken.emplace_back(engine.now().ps, slot);
     }
   }
@@ -42,7 +42,8 @@ class Stand final : public Handler {
   using Taken = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
   Engine engine;
   OpenCommands commands;
-  CommandQueue queue{engine, commands, 2, latency};
+  Distances distances{2, to_nic, to_memory};
+  CommandQueue queue{engine, commands, 2, distances};
   Taken taken;
 };
 
@@ -69,6 +70,20 @@ TEST_CASE("a command whose instant has passed reaches its NIC now") {
   stand.push_all({late});
   stand.engine.run(never);
   CHECK(stand.taken == Stand::Taken{{1300, first}, {1300, late}});
+}
+
+TEST_CASE("a command to memory is there sooner, also before one that was given earlier to the NIC") {
+  Stand stand;
+  constexpr EndpointId in_memory{wire::make_address(1, 1)};
+  stand.distances.open(in_memory, true);
+  const std::uint32_t far = stand.command(1000);
+  const std::uint32_t near = stand.command(1100);
+  stand.commands[near].command.endpoint = 1;
+  stand.push_all({far, near});
+  CHECK_FALSE(stand.queue.is_empty(rank));
+  stand.engine.run(never);
+  CHECK(stand.taken == Stand::Taken{{1200, near}, {1300, far}});
+  CHECK(stand.queue.is_empty(rank));
 }
 
 TEST_CASE("what is void is released and never taken") {

@@ -12,7 +12,6 @@ void CommandReader::drain(Rank& rank) {
   const std::uint64_t head = rank.page->command_head.load(std::memory_order_acquire);
   if (rank.commands.tail == head) return;
   if (head - rank.commands.tail > ring_bytes_) return parts_.trouble.damaged(rank.id, "place");
-  const bool was_empty = parts_.queue.is_empty(rank.id);
   while (rank.commands.tail != head) {
     const std::uint64_t pushed = head - rank.commands.tail;
     const std::uint64_t place = rank.commands.tail % ring_bytes_;
@@ -24,7 +23,6 @@ void CommandReader::drain(Rank& rank) {
     rank.commands.tail += taken;
   }
   rank.page->command_tail.store(rank.commands.tail, std::memory_order_release);
-  if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
 }
 
 std::uint64_t CommandReader::take(Rank& rank, const char* record, std::uint64_t room) {
@@ -63,7 +61,6 @@ const char* CommandReader::fault_of(const Rank& rank, const wire::Command& comma
 void CommandReader::abandon(Rank& rank) {
   drain(rank);
   parts_.work.forget(rank.id);
-  const bool was_empty = parts_.queue.is_empty(rank.id);
   for (std::uint32_t index = 0; index < wire::endpoint_count_max; ++index) {
     if (!parts_.endpoints.is_open(EndpointId{wire::make_address(rank.id.value, index)})) continue;
     const std::uint32_t slot = parts_.commands.allocate();
@@ -75,7 +72,6 @@ void CommandReader::abandon(Rank& rank) {
     open.command.at_ps = rank.page->clock_ps.load();
     parts_.queue.push(rank.id, slot);
   }
-  if (was_empty && !parts_.queue.is_empty(rank.id)) parts_.queue.schedule_oldest(rank.id);
 }
 
 }  // namespace dryfly

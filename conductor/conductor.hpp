@@ -65,6 +65,7 @@ class Conductor final : private TroubleOutlet {
   std::vector<Rank> ranks_;
   StatusLine status_;
   Inbox inbox_;
+  Distances distances_;
   Clock clock_;
   Batons batons_;
   Delivery delivery_;

@@ -62,7 +62,7 @@ void Delivery::memory_changed(RankId changed) {
     PendingEvent pending;
     pending.event = {};
     pending.event.kind = wire::EventKind::memory_changed;
-    pending.event.at_ps = (engine_.now() + clock_.latencies().completion).ps;
+    pending.event.at_ps = (engine_.now() + clock_.distances().least().completion).ps;
     emit(rank.id, std::move(pending));
   }
 }

@@ -39,6 +39,7 @@ EndpointSettings settings_from(const wire::EndpointSettings& asked) {
   settings.preempt_on_posted = (asked.flags & endpoint_flag::preempt_on_posted) != 0;
   settings.preempt_on_unexpected = (asked.flags & endpoint_flag::preempt_on_unexpected) != 0;
   settings.preempt_on_overflow = (asked.flags & endpoint_flag::preempt_on_overflow) != 0;
+  settings.in_memory = (asked.flags & endpoint_flag::in_memory) != 0;
   settings.lossless = (asked.flags & endpoint_flag::lossless) != 0;
   settings.notifies_done = (asked.flags & endpoint_flag::notifies_done) != 0;
   settings.writes_commands = (asked.flags & endpoint_flag::commands_fetched) == 0;
@@ -67,7 +68,9 @@ void Endpoints::open(const OpenCommand& open) {
   DRYFLY_CHECK(!is_open(endpoint));
   Rank& rank = ranks_[open.rank.value];
   const std::uint32_t nic = open.command.nic;
-  nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings_of(open),
+  const EndpointSettings settings = settings_of(open);
+  parts_.distances.open(endpoint, settings.in_memory);
+  nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings,
                       {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
   known_[endpoint.value] = true;
   open_[endpoint.value] = true;

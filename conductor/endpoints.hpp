@@ -7,6 +7,7 @@
 
 #include "conductor/claims.hpp"
 #include "conductor/command_queue.hpp"
+#include "conductor/distances.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
 #include "conductor/rank.hpp"
@@ -23,6 +24,7 @@ struct EndpointParts {
   Claims& claims;
   MemoryRegions& regions;
   Reductions& reductions;
+  Distances& distances;
 };
 
 class Endpoints {

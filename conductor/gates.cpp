@@ -135,7 +135,7 @@ void Gates::meet(Rank& rank) {
   const std::vector<RankId> all = meetings_.come(rank);
   std::uint64_t last_ps = 0;
   for (const RankId id : all) last_ps = std::max(last_ps, ranks_[id.value].gate.at_ps);
-  const HostLatencies& latencies = clock_.latencies();
+  const HostLatencies& latencies = clock_.distances().to_nic();
   const std::uint64_t instant = last_ps + latencies.command.ps + latencies.completion.ps;
   for (const RankId id : all) go_on_after_meeting(ranks_[id.value], instant);
 }

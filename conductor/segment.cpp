@@ -12,6 +12,8 @@
 
 #include "core/host/cpu_costs.hpp"
 #include "core/host/noise_settings.hpp"
+#include "core/memory/moved.hpp"
+#include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
 
 namespace dryfly {
@@ -83,10 +85,22 @@ wire::ComputePlace compute_gpu(const Spec& spec) {
                                spec.number(fields::compute_gpu_half_per_s)}};
 }
 
-std::map<std::uint64_t, std::uint32_t> ranks_by_node(const Spec& spec, std::uint32_t ranks) {
-  std::map<std::uint64_t, std::uint32_t> count;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) ++count[spec.number(fields::run_rank_node, {rank})];
-  return count;
+// Of each node of the job, by its number: how many ranks it has, and which of the job's it is.
+std::map<std::uint64_t, wire::OnNode> nodes_of(const Spec& spec, std::uint32_t ranks) {
+  std::map<std::uint64_t, wire::OnNode> nodes;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) ++nodes[spec.number(fields::run_rank_node, {rank})].ranks;
+  std::uint32_t place = 0;
+  for (auto& [number, node] : nodes) node.place = place++;
+  return nodes;
+}
+
+wire::CopyCosts copy_costs(const Spec& spec) {
+  const NodeMemorySpec memory = node_memory_spec(spec);
+  return {.ps = memory.copy.ps,
+          .ps_per_kib = picoseconds_per_kib(memory.copy_rate.bytes_per_s),
+          .cached = memory.cached.count,
+          .room = MovedMemory::room(memory.rate.bytes_per_s),
+          .moved_offset = 0};
 }
 
 }  // namespace
@@ -101,7 +115,10 @@ Segment::Segment(const Spec& spec) {
   const std::uint64_t links_offset = states_offset + granules;
   const std::uint64_t arena_offset = links_offset + granules * sizeof(std::uint64_t);
   const std::uint64_t table_bytes = table_bytes_per_rank * ranks;
-  bytes_ = arena_offset + arena_bytes + table_bytes + request_bytes;
+  const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
+  const std::map<std::uint64_t, wire::OnNode> nodes = nodes_of(spec, ranks);
+  const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
+  bytes_ = moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0);
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
@@ -139,9 +156,9 @@ Segment::Segment(const Spec& spec) {
   head->compute.factor_ppm = spec.small(fields::host_compute_factor_ppm);
   head->inline_max = spec.small(fields::nic_inline_bytes);
   head->eager_max = spec.small(fields::nic_eager_bytes);
-  head->nodes_share_memory = spec.text(fields::run_on_node) == "shared" ? 1 : 0;
-  head->copy_ps = spec.number(fields::node_copy_ps);
-  head->copy_ps_per_kib = picoseconds_per_kib(spec.number(fields::node_local_rate_bytes_per_s));
+  head->nodes_share_memory = nodes_share_memory ? 1 : 0;
+  head->copies = copy_costs(spec);
+  head->copies.moved_offset = moved_offset;
   head->cross_memory_allowed = spec.small(fields::run_cross_memory);
   head->served = spec.has(fields::run_served) ? 1 : 0;
   head->arena_top.store(arena_offset);
@@ -149,13 +166,11 @@ Segment::Segment(const Spec& spec) {
     head->arena.ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
   madvise(base_ + states_offset, head->arena.ahead_bytes / wire::arena_granule, populate_write);
   madvise(base_ + arena_offset, head->arena.ahead_bytes, populate_write);
-  const auto sharers = head->compute.mode == wire::ComputeMode::model ? ranks_by_node(spec, ranks)
-                                                                      : std::map<std::uint64_t, std::uint32_t>{};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
-    if (!sharers.empty()) fresh.ranks_on_node = sharers.at(spec.number(fields::run_rank_node, {rank}));
+    fresh.on_node = nodes.at(spec.number(fields::run_rank_node, {rank}));
   }
 }
 

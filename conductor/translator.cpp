@@ -14,21 +14,22 @@ Duration software_step(const wire::HostCosts& costs, const HostLatencies& latenc
 }  // namespace
 
 Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment,
-                       std::vector<Rank>& ranks, EventOutlet& outlet, TroubleOutlet& trouble,
-                       const HostLatencies& latencies, std::vector<std::uint32_t> nic_sockets)
+                       std::vector<Rank>& ranks, EventOutlet& outlet, TroubleOutlet& trouble, Distances& distances,
+                       std::vector<std::uint32_t> nic_sockets)
     : tally_(engine, commands_, ranks.size()),
-      events_(engine, outlet, latencies.completion),
-      queue_(engine, commands_, ranks.size(), latencies.command),
+      events_(engine, outlet, ranks.size(), distances),
+      queue_(engine, commands_, ranks.size(), distances),
       claims_(commands_),
       payloads_(segment, ranks, commands_),
       regions_(ranks, payloads_, events_, outlet),
       work_(nics, ranks, events_),
-      reductions_(nics, topology, commands_, events_, tally_, software_step(segment.header().costs, latencies)),
-      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_}, std::move(nic_sockets),
-                 segment.header().served != 0),
+      reductions_(nics, topology, commands_, events_, tally_,
+                  software_step(segment.header().costs, distances.to_nic())),
+      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_, distances},
+                 std::move(nic_sockets), segment.header().served != 0),
       host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_}),
       issuer_(engine, nics,
-              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, host_, trouble, tally_}),
+              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, events_, host_, trouble, tally_}),
       reader_(segment, topology, {commands_, queue_, endpoints_, issuer_, work_, trouble, peeks_}) {}
 
 }  // namespace dryfly

@@ -16,6 +16,7 @@
 #include "conductor/command_issuer.hpp"
 #include "conductor/command_queue.hpp"
 #include "conductor/command_reader.hpp"
+#include "conductor/distances.hpp"
 #include "conductor/endpoints.hpp"
 #include "conductor/event_writer.hpp"
 #include "conductor/memory_regions.hpp"
@@ -29,7 +30,6 @@
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
 #include "core/engine/engine.hpp"
-#include "core/host/cpu_costs.hpp"
 #include "core/nic/nic.hpp"
 #include "core/topology/dragonfly.hpp"
 
@@ -40,8 +40,7 @@ class Translator final {
   // `nics` may be constructed later, with host(); nothing is asked of them before. `nic_sockets`: by the NIC's number
   // on its node.
   Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
-             EventOutlet& outlet, TroubleOutlet& trouble, const HostLatencies& latencies,
-             std::vector<std::uint32_t> nic_sockets);
+             EventOutlet& outlet, TroubleOutlet& trouble, Distances& distances, std::vector<std::uint32_t> nic_sockets);
 
   Host& host() { return host_; }
 
@@ -54,10 +53,10 @@ class Translator final {
 
   Tally& tally() { return tally_; }
   const Peeks& peeks() const { return peeks_; }
-  bool holds_only_peeks() const { return queue_.holds_only_peeks(); }
+  bool holds_only_peeks() const { return queue_.holds_only_peeks() && events_.events_pending() == 0; }
   // Engine events for commands that there have been, and those that are still to come.
-  std::uint64_t events_scheduled() const { return queue_.events_scheduled(); }
-  std::uint64_t events_pending() const { return queue_.events_pending(); }
+  std::uint64_t events_scheduled() const { return queue_.events_scheduled() + events_.events_scheduled(); }
+  std::uint64_t events_pending() const { return queue_.events_pending() + events_.events_pending(); }
 
  private:
   OpenCommands commands_;

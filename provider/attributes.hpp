@@ -17,9 +17,9 @@ namespace dryfly::provider {
 inline constexpr char provider_name[] = "cxi";
 inline constexpr char domain_prefix[] = "cxi";  // cxi0, cxi1, ...: one domain per NIC of the node
 
-// The provider shows two faces to libfabric: the network, and the memory that the ranks of a node share. Messages
-// take the on-node path of the model wherever source and target share a node; the second face is for LINKx, which
-// asks for a provider named shm to put beside cxi.
+// The provider shows two faces to libfabric: the network, by which a message within a node goes through the NIC as any
+// other does, and the memory that the ranks of a node share. The second is for LINKx, which asks for a provider named
+// shm to put beside cxi.
 struct Face {
   const char* name;    // of the provider and of its fabric
   const char* domain;  // of its one domain; null: a domain for each NIC

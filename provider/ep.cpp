@@ -152,6 +152,7 @@ int enable(const Session& session, Endpoint& endpoint) {
   wire::EndpointSettings settings =
       environment.settings(endpoint.receive_size, queue != nullptr ? queue->size_asked : environment.queue_size);
   settings.network = endpoint.domain->auth_key.vni;
+  if (endpoint.domain->fabric->face == &node_face) settings.flags |= wire::endpoint_flag::in_memory;
   if ((endpoint.capabilities & FI_FENCE) != 0) settings.flags |= wire::endpoint_flag::fences;
   command.flags |= wire::command_flag::payload_inline;
   command.length = sizeof settings;

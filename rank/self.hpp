@@ -32,7 +32,7 @@ struct Self {
   std::atomic<std::uint32_t> copies;     // that the MPI library has made, as far as the preload sees them
   // Filled in by the provider on attach; null before.
   wire::RankPage* page;
-  const wire::SegmentHeader* header;
+  wire::SegmentHeader* header;
   // Publishes now_ps to the conductor; cheap. To be called after moving the clock forward.
   void (*publish)();
   // Passes a gate: `start`, `end`, `outside`, `inside`. Returns 1 when every rank has ended, else 0.

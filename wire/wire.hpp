@@ -80,6 +80,17 @@ struct ArenaLayout {
   std::uint64_t links_offset;   // eight for each
 };
 
+// What copying costs a rank.
+struct CopyCosts {
+  std::uint64_t ps;          // each time, to or from memory that the ranks of a node share
+  std::uint64_t ps_per_kib;  // of a core by itself
+  std::uint64_t cached;      // bytes: what is not longer than that stays in caches
+  // With `nodes_share_memory`, where the memory of a node has a rate: bytes for which there is room in an interval of
+  // its MovedMemory, and where these lie, one for each node of the job.
+  std::uint64_t room;
+  std::uint64_t moved_offset;
+};
+
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -92,14 +103,13 @@ struct SegmentHeader {
   std::uint32_t event_ring_bytes;
   HostCosts costs;
   ComputeSettings compute;
-  NoiseSettings noise;                               // of the ranks' cores
-  std::uint64_t epoch_ps;                            // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
-  std::uint32_t cross_memory_allowed;                // 0: payloads are staged in the arena
-  std::uint32_t inline_max;                          // payloads up to here travel inside the record (at most 192)
-  std::uint32_t eager_max;                           // payloads up to here are copied to the arena at the call
-  std::uint32_t nodes_share_memory;                  // 1: ranks of a node talk through memory, taking turns (baton)
-  std::uint64_t copy_ps;                             // what copying to or from such memory costs a rank: each time
-  std::uint64_t copy_ps_per_kib;                     // and for each KiB
+  NoiseSettings noise;                 // of the ranks' cores
+  std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
+  std::uint32_t cross_memory_allowed;  // 0: payloads are staged in the arena
+  std::uint32_t inline_max;            // payloads up to here travel inside the record (at most 192)
+  std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
+  std::uint32_t nodes_share_memory;    // 1: ranks of a node talk through memory, taking turns (baton)
+  CopyCosts copies;
   std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
@@ -198,6 +208,12 @@ struct Service {
   std::uint64_t arena_offset;
 };
 
+// The rank and the others of its node.
+struct OnNode {
+  std::uint32_t ranks;  // for ComputeMode::model: they share what the node computes with
+  std::uint32_t place;  // which of the job's nodes it is
+};
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
@@ -226,7 +242,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
   alignas(64) Service service;
-  std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
+  OnNode on_node;
   alignas(64) RankTimes times;
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
@@ -295,6 +311,7 @@ inline constexpr std::uint32_t fences = 1U << 3;  // may use command_flag::fence
 inline constexpr std::uint32_t preempt_on_overflow = 1U << 4;
 inline constexpr std::uint32_t notifies_done = 1U << 5;
 inline constexpr std::uint32_t lossless = 1U << 7;
+inline constexpr std::uint32_t in_memory = 1U << 8;         // talks to its like through the memory of its node
 inline constexpr std::uint32_t commands_fetched = 1U << 6;  // the CPU writes none to the NIC
 }  // namespace endpoint_flag
 

@@ -44,6 +44,7 @@ struct EndpointSettings {
   std::uint32_t software_gets = 1024;                       // of software that may be under way
   bool notifies_done = false;   // of what it sends by rendezvous: software's Gets are restricted (alt_read)
   bool lossless = false;        // what finds no buffer waits for one, and what is behind it in its class
+  bool in_memory = false;       // it and its like on the node write and read the node's memory, and use no NIC
   bool writes_commands = true;  // the CPU writes short commands to the NIC in one go, else the NIC fetches each
   std::uint32_t control_slots = 1U << 20;  // of the event queue for what providers tell each other
 };

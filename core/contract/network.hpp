@@ -25,8 +25,8 @@ class NetworkObserver;
 
 enum class TrafficClass : std::uint8_t { dedicated, low_latency, bulk_data, best_effort, scavenger, ethernet };
 
-// What one NIC asks the network to carry to another. The two are different NICs of the machine: what stays within a NIC
-// or a node is no business of the network. `size` is payload; headers are the network's business. A size of zero is
+// What one NIC asks the network to carry to another, or to itself, which uses no link but takes its turn among what
+// leaves and comes. `size` is payload; headers are the network's business. A size of zero is
 // legal and travels as one piece of headers only.
 inline constexpr std::uint32_t flow_limit = 1U << 12;
 

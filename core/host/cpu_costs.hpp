@@ -55,6 +55,12 @@ struct HostLatencies {
     return {.command = Duration{spec.number(fields::nic_command_latency_ps)},
             .completion = Duration{spec.number(fields::nic_completion_latency_ps)}};
   }
+  // Of end-points that talk through the memory of their node: what one core has written another sees a latency later,
+  // half of which is the way there.
+  static HostLatencies of_memory(const Spec& spec) {
+    const std::uint64_t whole = spec.number(fields::node_local_latency_ps);
+    return {.command = Duration{whole / 2}, .completion = Duration{whole - whole / 2}};
+  }
   Instant at_nic(Instant given) const { return given + command; }
   Instant at_cpu(Instant reported) const { return reported + completion; }
 };

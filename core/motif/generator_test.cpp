@@ -24,7 +24,7 @@ Spec sample(const std::string& noise = {}, std::uint64_t seed = 1) {
       "nic.dma_read_latency_ps 400000\nnic.ingress_latency_ps 300000\nnic.command_interval_ps 10000\nnic.list_entries "
       "16384\nnic.list_entries_share_ppm 1000000\n"
       "nic.command_latency_ps 100000\nnic.completion_latency_ps 50000\nnode.local_latency_ps 1000\n"
-      "node.local_rate_bytes_per_s 1000000000\n";
+      "node.local_rate_bytes_per_s 1000000000\nnode.copy_ps 1000\n";
   return machine.spec();
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <map>
@@ -244,7 +245,8 @@ Transfer between(std::uint32_t source, std::uint32_t target, std::uint64_t bytes
   return transfer;
 }
 
-// Transfers of all sizes about the sample machine's 32 NICs, in two classes; every eighth to NIC 0.
+// Transfers of all sizes about the sample machine's 32 NICs, in two classes; every eighth to NIC 0, some of the others
+// to where they come from.
 template <class Implementation>
 void submit_crowd(Submitter<Implementation>& submitter, std::uint64_t from_ps, std::uint32_t count = 600) {
   constexpr std::uint64_t sizes[] = {0, 1, 8, 2047, 2048, 2049, 40'000, 150'000};
@@ -253,7 +255,7 @@ void submit_crowd(Submitter<Implementation>& submitter, std::uint64_t from_ps, s
   std::uint64_t draws = 0;
   for (std::uint32_t n = 0; n < count; ++n) {
     const std::uint32_t source = 1 + random.below(draws++, 31);
-    const std::uint32_t target = n % 8 == 0 ? 0 : (source + 1 + random.below(draws++, 31)) % 32;
+    const std::uint32_t target = n % 8 == 0 ? 0 : (source + random.below(draws++, 32)) % 32;
     Transfer transfer = between(source, target, sizes[n % 8], ordered && n % 3 == 0);
     transfer.traffic_class = n % 5 == 0 ? TrafficClass::bulk_data : TrafficClass::best_effort;
     submitter.submit_at(from_ps + random.below(draws++, 30 * us), transfer);
@@ -479,9 +481,21 @@ TEST_CASE_TEMPLATE_DEFINE("a NIC sends its pieces when the bus allows it, and ev
 }
 TEST_CASE_TEMPLATE_APPLY(bus_obeyed, Carriers);
 
-TEST_CASE_TEMPLATE_DEFINE("a transfer from a NIC to itself is refused", Implementation, to_itself) {
-  Implementation under_test{fabric::SampleMachine{}};
-  CHECK(ends_the_process([&] { under_test.carrier(under_test.part_of({4})).submit(between(4, 4, 8)); }));
+TEST_CASE_TEMPLATE_DEFINE("what a NIC sends to itself arrives like anything else, in order, and crosses no link",
+                          Implementation, to_itself) {
+  Submitter<Implementation> submitter{fabric::SampleMachine{}};
+  const bool ordered = submitter.under_test.carrier(0).takes_ordered();
+  for (const std::uint64_t bytes : {100'000, 0, 8, 5000}) submitter.submit_at(5, between(4, 4, bytes, ordered));
+  submitter.run();
+  for (const Fate& fate : submitter.fates) {
+    CHECK(fate.deliveries == 1);
+    CHECK(fate.acknowledged_ps != 0);
+    CHECK(fate.switch_hops == 0);
+  }
+  if (ordered) CHECK(submitter.deliveries == std::vector<std::uint32_t>{0, 1, 2, 3});
+  const NetworkTotals totals = submitter.under_test.totals();
+  CHECK(totals.piece_hops == 0);
+  CHECK(totals.payload_bytes == 105'008);
 }
 TEST_CASE_TEMPLATE_APPLY(to_itself, Carriers);
 
@@ -592,8 +606,15 @@ TEST_CASE_TEMPLATE_DEFINE("an observer hears of each piece on each link, and cha
   watched.run();
   const NetworkTotals totals = watched.under_test.totals();
   CHECK(observer.data == totals.piece_hops);
-  CHECK(observer.bytes == totals.payload_bytes + totals.pieces * watched.under_test.machine.spec.number(
-                                                                     fields::fabric_packet_header_bytes));
+  const Spec& spec = watched.under_test.machine.spec;
+  std::uint64_t over_links = 0;
+  for (const Transfer& transfer : watched.transfers) {
+    if (transfer.source == transfer.target) continue;
+    const std::uint64_t payload_max = spec.number(fields::fabric_packet_payload_bytes);
+    const std::uint64_t pieces = std::max<std::uint64_t>(1, (transfer.size.count + payload_max - 1) / payload_max);
+    over_links += transfer.size.count + pieces * spec.number(fields::fabric_packet_header_bytes);
+  }
+  CHECK(observer.bytes == over_links);
   for (std::size_t n = 0; n < alone.fates.size(); ++n) CHECK(watched.fates[n].is(alone.fates[n]));
 
   watched.under_test.network().observe(nullptr);

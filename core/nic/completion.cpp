@@ -36,7 +36,7 @@ void Completion::report(std::uint32_t index) {
   software_gets_.return_credit(message);
   Received received = report_of(message);
   received.buffer_released = inboxes_.settle(message.receive);
-  count(totals_, message.protocol, message.on_node, message.switch_hops, message.command.size);
+  count(totals_, message.protocol, on_node(message), message.switch_hops, message.command.size);
   const bool tell_source = finish(index);
   host_.received(received);
   if (tell_source) host_.sent(received.source, received.send);
@@ -52,7 +52,7 @@ Received Completion::report_of(const Message& message) const {
           .size = message.command.size,
           .offset = message.offset,
           .protocol = message.protocol,
-          .on_node = message.on_node,
+          .on_node = on_node(message),
           .switch_hops = message.switch_hops,
           .matched_in_software = message.in_software() && !message.rendezvous()};
 }
@@ -71,13 +71,13 @@ void Completion::drop(std::uint32_t index) {
 
 bool Completion::finish(std::uint32_t index) {
   Message& message = messages_[index];
-  if (message.rendezvous() && !message.on_node && message.state != MessageState::told) {
+  if (message.rendezvous() && !message.by_memory && message.state != MessageState::told) {
     message.state.move_to(MessageState::closing);
     messages_.expect_acknowledgement(index);
     transport_.send(to_source(message), {Step::done, index});
     return false;
   }
-  const bool tell_source = message.on_node && message.note_told_once();
+  const bool tell_source = message.by_memory && message.note_told_once();
   messages_.end(index);
   return tell_source;
 }
@@ -112,7 +112,7 @@ void Completion::tell_source_once(std::uint32_t index) {
 void Completion::owe_notice(std::uint32_t index) {
   Message& message = messages_[index];
   const bool owed = message.command.complete_when == Completeness::matched && !message.source_told() &&
-                    !message.on_node && !message.rendezvous();
+                    !message.by_memory && !message.rendezvous();
   if (!owed) return;
   messages_.expect_acknowledgement(index);
   inboxes_.ask_processor(message.command.target,

@@ -56,6 +56,10 @@ class Completion {
   // The payload is placed or dropped. True when the source is to be told now.
   bool finish(std::uint32_t message);
 
+  bool on_node(const Message& message) const {
+    return transport_.on_node(message.command.source, message.command.target);
+  }
+
   Transport& transport_;
   Host& host_;
   NicTotals& totals_;

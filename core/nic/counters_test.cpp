@@ -60,15 +60,15 @@ TEST_CASE("a rendezvous of 32 KiB is a head of one packet and 15 packets of the 
   CHECK(of(stand, 1, "pct_req_unordered") == 1);
 }
 
-TEST_CASE("messages on a node are no business of its NICs") {
+TEST_CASE("messages by memory are no business of NICs") {
   TestStand stand;
   stand.at(0, [&] {
-    stand.nics.receive(receive_of(3, 1));
-    stand.nics.send(message(2, 3, 100, 2));
+    stand.nics.receive(receive_of(15, 1));
+    stand.nics.send(message(14, 15, 100, 2));
   });
   stand.run();
-  CHECK(of(stand, 1, "cq_num_idc_cmds_0") == 0);
-  CHECK(of(stand, 2, "lpe_net_match_requests_0") == 0);
+  CHECK(of(stand, 5, "cq_num_idc_cmds_0") == 0);
+  CHECK(of(stand, 5, "lpe_net_match_requests_0") == 0);
 }
 
 TEST_CASE("atomics and reads are counted where they are carried out") {

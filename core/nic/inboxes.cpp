@@ -15,7 +15,9 @@ void Inboxes::open(EndpointId endpoint, NicId nic, const EndpointSettings& setti
   ++opened->life;
   opened->nic = nic;
   opened->posted_entries = opened->unexpected_entries = opened->in_software = 0;
-  const auto [pool, is_new] = pools_.try_emplace({nic.value, settings.engine});
+  // One in memory takes nothing of the NIC's engines.
+  const auto engine = settings.in_memory ? std::pair{none, endpoint.value} : std::pair{nic.value, settings.engine};
+  const auto [pool, is_new] = pools_.try_emplace(engine);
   if (is_new) pool->second.open(spec_.list_entries);
   opened->portal.open(settings, settings.eager_max.value_or(spec_.eager_max), spec_.framing.header, pool->second,
                       totals_.matching);
@@ -69,11 +71,11 @@ void Inboxes::note_list_entries(Inbox& at) {
   totals_.list_entries_max = std::max(totals_.list_entries_max, entries);
 }
 
-// What only a peer on the node can send to is the shared memory's, and is not on the NIC's list.
+// What only a peer that shares memory can send to is not on the NIC's list.
 void Inboxes::append(Inbox& at, std::uint32_t index) {
   Receive& receive = receives_[index];
   const ReceiveCommand& command = receive.command;
-  if (!command.any_source && transport_.on_node(command.at, command.source)) return;
+  if (!command.any_source && transport_.by_memory(command.at, command.source)) return;
   const Portal::Append appended = at.portal.append();
   receive.waits = appended == Portal::Append::waits;
   receive.holds_entry = appended == Portal::Append::entry;

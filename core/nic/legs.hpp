@@ -85,7 +85,7 @@ class Legs {
     return {Step::collective, index};
   }
   Parcel parcel(Leg leg, EndpointId from, EndpointId to) {
-    leg.acknowledged_later = !transport_.on_node(from, to);
+    leg.acknowledged_later = !transport_.by_memory(from, to);
     return parcel(leg);
   }
 

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t none = UINT32_MAX;
 
 // Where the header of a message is that its target's NIC has taken.
 enum class HeaderAt : std::uint8_t {
-  nowhere,       // matched on arrival, or by now; or it came over the node's link
+  nowhere,       // matched on arrival, or by now; or it came by the node's memory
   entry,         // it has a list entry of the hardware
   host,          // it had one, until it was onloaded
   request_list,  // software matches it, and did from the start
@@ -27,7 +27,7 @@ struct Message {
   StateMachine<SourceState, source_states> at_source;
   HeaderAt header = HeaderAt::nowhere;
   // Four facts.
-  bool on_node = false;
+  bool by_memory = false;
   bool foreign = false;                                   // its target is on another virtual network
   bool notifies_done = false;                             // a rendezvous whose Get by software is a restricted one
   bool came_unexpected = false;                           // it had to wait for its receive
@@ -60,13 +60,13 @@ struct Message {
   }
 
   bool source_told() const { return at_source.is_one_of(any_of(SourceState::told_early, SourceState::told)); }
-  bool answered() const { return !on_node && at_source.is_one_of(any_of(SourceState::answered, SourceState::told)); }
+  bool answered() const { return !by_memory && at_source.is_one_of(any_of(SourceState::answered, SourceState::told)); }
   // Sent, and what has become of it is not both decided and known at its source.
   bool under_way() const {
     return at_source.is_one_of(any_of(SourceState::sent, SourceState::told_early)) || (answered() && !decided());
   }
   void note_sent() {
-    at_source.move_to(on_node ? SourceState::on_link : source_told() ? SourceState::told_early : SourceState::sent);
+    at_source.move_to(by_memory ? SourceState::in_memory : source_told() ? SourceState::told_early : SourceState::sent);
   }
   void note_answered() { at_source.move_to(source_told() ? SourceState::told : SourceState::answered); }
   void note_told() { at_source.move_to(at_source == SourceState::sent ? SourceState::told_early : SourceState::told); }

@@ -17,6 +17,8 @@ Pattern pattern_of(const PeekCommand& command) {
   return {command.tagged, command.any_source, command.source, command.tag, command.ignore};
 }
 
+EndpointId at_of(const Message& message) { return message.command.target; }
+
 // Of a receive that has matched something: whether it takes no more.
 bool full(const ReceiveCommand& command, Bytes used) {
   return !command.multi_receive || command.capacity - used < std::max(command.min_free, Bytes{1});
@@ -74,11 +76,11 @@ void Messages::send(const SendCommand& command) {
   message.command = command;
   message.life = messages_.new_life();
   message.number = ++sends_;
-  message.on_node = transport_.on_node(command.source, command.target);
+  message.by_memory = transport_.by_memory(command.source, command.target);
   outbox_.choose_protocol(message);
   message.foreign = !transport_.same_network(command.source, command.target);
   message.answer_class = command.traffic_class;
-  if (!message.on_node && flow_control_.withholds(index)) return;
+  if (!message.by_memory && flow_control_.withholds(index)) return;
   outbox_.launch(index);
 }
 
@@ -214,7 +216,7 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   message.state.move_to(MessageState::arrived);
   if (message.foreign) {
     flow_control_.settle_request(index);
-    if (message.on_node || message.answered()) return completion_.turned_away(index);
+    if (message.by_memory || message.answered()) return completion_.turned_away(index);
     return message.state.move_to(MessageState::turned_away);
   }
   Inbox& target = inboxes_.inbox(message.command.target);
@@ -224,7 +226,7 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     return completion_.drop(index);
   }
   const std::uint32_t slot = target.posted.oldest_for(label_of(message.command));
-  if (!message.on_node) {
+  if (!message.by_memory) {
     const bool by_entry = slot != no_match && inboxes_.receive(target.posted.value(slot)).holds_entry;
     const Portal::Admission admission = target.portal.admit(by_entry, slot != no_match, message.head);
     if (admission == Portal::Admission::refused) return flow_control_.refuse(index);
@@ -236,6 +238,8 @@ void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
     inboxes_.ask_processor(message.command.target);
   }
   message.came_unexpected = slot == no_match;
+  const bool in_segment = message.by_memory && !message.rendezvous();
+  if (in_segment && message.command.complete_when != Completeness::matched) completion_.tell_source_once(index);
   if (message.answered() && completion_.complete_by_acknowledgement(message)) completion_.tell_source_once(index);
   if (slot != no_match) return match_expected(target, target.posted.value(slot), index);
   add_unexpected(target, index);
@@ -249,6 +253,7 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
   Message& message = messages_[index];
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
+    if (message.by_memory) return transport_.copy(at_of(message), message.command.size, {Step::placement, index});
     completion_.placed(index);
   } else if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
@@ -264,11 +269,8 @@ void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
   message.state.move_to(MessageState::unexpected);
   if (message.header == HeaderAt::entry) ++target.unexpected_entries;
   if (message.in_software()) ++target.in_software;
-  if (!message.on_node) target.portal.waiting(message.in_software() ? target.in_software : target.unexpected_entries);
+  if (!message.by_memory) target.portal.waiting(message.in_software() ? target.in_software : target.unexpected_entries);
   inboxes_.note_list_entries(target);
-  if (message.on_node && !message.rendezvous() && message.command.complete_when != Completeness::matched) {
-    completion_.tell_source_once(index);
-  }
 }
 
 // Reserves room in the receive's buffer. A multi-receive that has too little left takes no further messages.
@@ -294,8 +296,10 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
   Message& message = messages_[message_index];
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
+    const Parcel placement{Step::placement, message_index};
+    if (message.by_memory) return transport_.copy(at_of(message), message.command.size, placement);
     // What software has matched lies in the host's memory already.
-    transport_.place({Step::placement, message_index}, message.on_node || message.matched_by_software());
+    transport_.place(placement, message.matched_by_software());
   } else if (!software_gets_.got_by_processor(message)) {
     outbox_.get(message_index);
   } else if (message.matched_by_software() && message.state == MessageState::unexpected) {

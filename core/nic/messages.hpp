@@ -4,8 +4,8 @@
 // matches, the target's CPU asks for the rest when it gets to the request (SoftwareGets). A portal that has no room
 // refuses what comes until its CPU has made some (FlowControl), or makes it wait (Pauses). Completion tells both ends
 // how it ended.
-// On-node messages stand for the library's shared memory: they use no list entries and are never refused. Left out:
-// copying out of overflow and request buffers takes no time.
+// What goes by a node's memory uses no list entries and is never refused; its target copies what has come in a segment.
+// Left out: copying out of overflow and request buffers takes no time.
 #pragma once
 
 #include <cstdint>

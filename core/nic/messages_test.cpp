@@ -136,39 +136,106 @@ TEST_CASE("an inline command does not overtake a DMA command of its end-point, b
         Log{"1320 received 12 in 20 at 2", "1600 received 10 in 21 at 2", "1600 received 11 in 22 at 2"});
 }
 
-TEST_CASE("on-node messages follow each other on the source's link and need no acknowledgement") {
+TEST_CASE("a message within a node takes the way of any other: through its NIC, or from NIC to NIC") {
   TestStand stand;
-  for (Token token = 20; token < 23; ++token) stand.nics.receive(receive_of(1, token));
-  stand.nics.send(message(0, 1, 1000, 10));  // transmitted 0 to 1,000, there 50 later
-  stand.nics.send(message(0, 1, 500, 11));   // transmitted 1,000 to 1,500
-  stand.nics.send(message(1, 1, 0, 12));     // another link, and an end-point may write to itself
+  stand.nics.receive(receive_of(1, 20));
+  stand.nics.receive(receive_of(3, 21));
+  stand.nics.send(message(0, 1, 8, 10));
+  stand.nics.send(message(2, 3, 8, 11));
   stand.run();
-  CHECK(stand.log == Log{"50 received 12 in 20 at 1", "50 sent 12 from 1", "1050 received 10 in 21 at 1",
-                         "1050 sent 10 from 0", "1550 received 11 in 22 at 1", "1550 sent 11 from 0"});
+  CHECK(stand.log == Log{"1300 received 10 in 20 at 1", "1300 received 11 in 21 at 3", "2000 sent 10 from 0",
+                         "2000 sent 11 from 2"});
+  REQUIRE(stand.network.submitted.size() == 2);
+  CHECK(stand.network.submitted[0].transfer.source == stand.network.submitted[0].transfer.target);
+  CHECK(stand.all_received[0].on_node);
+  CHECK(stand.all_received[1].on_node);
+}
+
+TEST_CASE("by memory the source copies into a segment and its target out of it, each one thing after the other") {
+  TestStand stand;
+  for (Token token = 20; token < 23; ++token) stand.nics.receive(receive_of(15, token));
+  stand.nics.send(message(14, 15, 1000, 10));  // in the segment at 1,050, copied out until 2,100
+  stand.nics.send(message(14, 15, 500, 11));   // in the segment at 1,600, copied out from 2,100 to 2,650
+  stand.nics.send(message(15, 15, 0, 12));     // nothing to copy
+  stand.run();
+  CHECK(stand.log == Log{"0 sent 12 from 15", "0 received 12 in 20 at 15", "1050 sent 10 from 14",
+                         "1600 sent 11 from 14", "2100 received 10 in 21 at 15", "2650 received 11 in 22 at 15"});
   CHECK(stand.network.submitted.empty());
   CHECK(stand.all_received[1].on_node);
   CHECK(stand.all_received[1].protocol == Protocol::eager);
 }
 
-TEST_CASE("an on-node rendezvous copies the rest after the match") {
+TEST_CASE("what is too long for a segment the target reads from the source's memory, once it is matched") {
   TestStand stand;
-  stand.nics.send(message(2, 3, 100'000, 10));
-  stand.at(3000 * ns, [&] { stand.nics.receive(receive_of(3, 20)); });
+  stand.nics.send(message(14, 15, 4097, 10));
+  stand.at(3000 * ns, [&] { stand.nics.receive(receive_of(15, 20)); });
   stand.run();
-  // The head was there at 2,048 + 50. The rest takes 97,952, and 50 to arrive.
-  CHECK(stand.log == Log{"101002 received 10 in 20 at 3", "101002 sent 10 from 2"});
+  CHECK(stand.log == Log{"7147 received 10 in 20 at 15", "7147 sent 10 from 14"});
   CHECK(stand.nics.at_rest());
 }
 
-TEST_CASE("an unexpected on-node message is there when its receive is, and its sender is told once") {
+TEST_CASE("what software has not staged is read from the source, however short it is") {
   TestStand stand;
-  stand.nics.send(message(0, 1, 1000, 10));
+  stand.nics.close_endpoint(EndpointId{14});
+  stand.nics.open_endpoint(EndpointId{14}, NicId{5}, NodeId{1}, {.eager_max = Bytes{999}, .in_memory = true});
+  stand.nics.receive(receive_of(15, 20));
+  stand.nics.send(message(14, 15, 1000, 10));
+  stand.run();
+  CHECK(stand.log == Log{"1050 received 10 in 20 at 15", "1050 sent 10 from 14"});
+}
+
+TEST_CASE("an unexpected message in a segment is copied when its receive is there, and its sender is told once") {
+  TestStand stand;
+  stand.nics.send(message(14, 15, 1000, 10));
   stand.at(1500 * ns, [&] {
-    stand.nics.receive(receive_of(1, 20));
+    stand.nics.receive(receive_of(15, 20));
     CHECK(stand.all_received.empty());  // nothing is received inside the command
   });
   stand.run();
-  CHECK(stand.log == Log{"1050 sent 10 from 0", "1500 received 10 in 20 at 1"});
+  CHECK(stand.log == Log{"1050 sent 10 from 14", "2550 received 10 in 20 at 15"});
+}
+
+TEST_CASE("memory is for end-points of one node that both have it") {
+  TestStand stand;
+  stand.nics.receive(receive_of(16, 20));
+  stand.nics.receive(receive_of(3, 21));
+  stand.nics.send(message(14, 16, 8, 10));  // another node
+  stand.nics.send(message(15, 3, 8, 11));   // its NIC only
+  stand.run();
+  CHECK(stand.all_received.size() == 2);
+  CHECK(stand.network.submitted.size() == 2);
+}
+
+TEST_CASE("cores that copy together get no more than the memory of their node carries; in caches they do") {
+  for (const std::uint64_t cached : {0, 50'000}) {
+    NicSpec spec = TestStand::round_figures();
+    spec.memory.copy = {};
+    spec.memory.cached = Bytes{cached};
+    spec.memory.rate = {3'000'000'000};  // each copy reads and writes: 1.5 GB/s
+    TestStand stand{spec};
+    stand.round_instants = false;
+    constexpr std::uint32_t pairs = 3;
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      const std::uint32_t source = 20 + 2 * pair;
+      for (const std::uint32_t endpoint : {source, source + 1}) {
+        stand.nics.open_endpoint(EndpointId{endpoint}, NicId{1}, NodeId{1}, {.in_memory = true});
+      }
+      for (Token token = 0; token < 100; ++token) {
+        stand.nics.receive(receive_of(source + 1, token));
+        stand.nics.send(message(source, source + 1, 50'000, token));
+      }
+    }
+    stand.run();
+    CHECK(stand.all_received.size() == pairs * 100);
+    const auto bytes = static_cast<double>(pairs * 100 * 50'000);
+    const double rate = bytes / static_cast<double>(stand.engine.now().ps) * 1e12;
+    if (cached == 0) {
+      CHECK(rate <= 1.5e9);
+      CHECK(rate >= 1.35e9);
+    } else {
+      CHECK(rate == doctest::Approx(3e9));
+    }
+  }
 }
 
 TEST_CASE("a receive takes the message that arrived first, a message the receive posted first; wildcards included") {

@@ -1,9 +1,9 @@
 // The NIC as its host sees it: commands in, completions out. Chooses the protocol of each message (inline, eager,
 // rendezvous with a Get issued by the target), keeps the lists of posted receives and of unexpected messages,
 // matches, and executes RMA and atomics at their instant. It moves no bytes: payloads are tokens, and the Host (the
-// conductor, or a skeleton) knows what they stand for. Below it stands a Network; messages between two end-points of
-// one node take the node's local link instead. Models docs/model/nic-protocols.md#message-protocols; the numbers are
-// in data/hardware and data/machines.
+// conductor, or a skeleton) knows what they stand for. Below it stands a Network, which messages within a node use too,
+// but for those between end-points that share the node's memory. Models docs/model/nic-protocols.md#message-protocols;
+// the numbers are in data/hardware and data/machines.
 #pragma once
 
 #include <array>
@@ -21,6 +21,15 @@
 
 namespace dryfly {
 
+// What end-points that share the memory of a node have of it (docs/model/on-node.md#memory-of-a-node).
+struct NodeMemorySpec {
+  Bytes segment_max{4096};  // what is longer is not copied into a segment, but read from the source's own memory
+  Duration copy{};          // of each copy, beside its bytes
+  Rate copy_rate{};         // of one core
+  Bytes cached{};           // what is not longer never gets as far as the memory
+  Rate rate{};              // that all cores of a node share, read and written; 0: as much as they ask for
+};
+
 struct NicSpec {
   Bytes inline_max;                     // largest payload inside the command
   Bytes pushed_max;                     // of these, the largest whose command the CPU writes to the NIC in one go
@@ -30,8 +39,7 @@ struct NicSpec {
   Duration dma_read_latency;            // added once where payload or command has to be fetched from host memory
   Duration ingress_latency;             // last byte at the NIC until matched and placed
   Duration command_interval;            // shortest time between two commands of one NIC (its message rate)
-  Duration local_latency;               // on-node link: start to first byte
-  Rate local_rate;                      // on-node link: one direction of one source end-point
+  NodeMemorySpec memory{};              // of a node, for end-points that share it
   Framing framing{};                    // for the counters only
   std::uint32_t list_entries = 16'384;  // of each matching engine, what this job may use
   Duration socket_latency{};            // to a NIC or memory on another socket, each time

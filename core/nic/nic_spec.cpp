@@ -10,6 +10,17 @@ Duration duration(const Spec& spec, const NumberField& field) { return {spec.num
 
 }  // namespace
 
+NodeMemorySpec node_memory_spec(const Spec& spec) {
+  NodeMemorySpec result;
+  result.copy = duration(spec, fields::node_copy_ps);
+  result.copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)};
+  if (spec.has(fields::node_cached_bytes)) result.cached = Bytes{spec.number(fields::node_cached_bytes)};
+  if (spec.has(fields::node_memory_rate_bytes_per_s)) {
+    result.rate = Rate{spec.number(fields::node_memory_rate_bytes_per_s)};
+  }
+  return result;
+}
+
 NicSpec nic_spec(const Spec& spec) {
   NicSpec result;
   result.eager_max = Bytes{spec.number(fields::nic_eager_bytes)};
@@ -22,8 +33,7 @@ NicSpec nic_spec(const Spec& spec) {
   if (spec.has(fields::nic_reduction_latency_ps))
     result.reduction_latency = duration(spec, fields::nic_reduction_latency_ps);
   result.command_interval = duration(spec, fields::nic_command_interval_ps);
-  result.local_latency = duration(spec, fields::node_local_latency_ps);
-  result.local_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)};
+  result.memory = node_memory_spec(spec);
   const std::uint64_t entries = spec.number(fields::nic_list_entries);
   const std::uint64_t share_ppm = spec.number(fields::nic_list_entries_share_ppm);
   result.list_entries = static_cast<std::uint32_t>(entries * share_ppm / 1'000'000);

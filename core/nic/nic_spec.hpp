@@ -8,6 +8,7 @@ namespace dryfly {
 
 // Throws SpecError naming the field, its value and what is accepted.
 NicSpec nic_spec(const Spec& spec);
+NodeMemorySpec node_memory_spec(const Spec& spec);
 // By the NIC's number on its node; a spec that does not say has them all on one socket.
 std::vector<std::uint32_t> nic_sockets(const Spec& spec);
 

@@ -1,5 +1,7 @@
 #include "core/nic/outbox.hpp"
 
+#include <algorithm>
+
 namespace dryfly::nic {
 
 void Outbox::open(EndpointId endpoint, const EndpointSettings& settings) {
@@ -9,23 +11,29 @@ void Outbox::open(EndpointId endpoint, const EndpointSettings& settings) {
                              .notifies_done = settings.notifies_done};
 }
 
+// What is in a segment the source may forget, so it must be staged: the host stages what is eager.
+Outbox::Limits Outbox::limits_by_memory(const Limits& source) const {
+  return {.eager_max = std::min(spec_.memory.segment_max, source.eager_max), .rendezvous_head = Bytes{0}};
+}
+
 void Outbox::choose_protocol(Message& message) const {
   const SendCommand& command = message.command;
   DRYFLY_CHECK(command.source.value < limits_.size());
-  const Limits& source = limits_[command.source.value];
+  const Limits source =
+      message.by_memory ? limits_by_memory(limits_[command.source.value]) : limits_[command.source.value];
   const bool fits = command.size <= spec_.inline_max;
   message.protocol = fits && !command.by_dma                    ? Protocol::inlined
                      : fits || command.size <= source.eager_max ? Protocol::eager
                                                                 : Protocol::rendezvous;
   message.head = message.rendezvous() ? source.rendezvous_head : command.size;
   DRYFLY_CHECK(message.head < command.size || !message.rendezvous());  // there is always something left to get
-  message.notifies_done = source.notifies_done && message.rendezvous() && !message.on_node;
+  message.notifies_done = source.notifies_done && message.rendezvous() && !message.by_memory;
 }
 
 void Outbox::launch(std::uint32_t index) {
   Message& message = messages_[index];
   message.note_sent();
-  if (!message.on_node) {
+  if (!message.by_memory) {
     messages_.expect_acknowledgement(index);
     transport_.counters_of(message.command.source)
         .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
@@ -36,11 +44,11 @@ void Outbox::launch(std::uint32_t index) {
   transport_.send_command(to_target(message, message.head, true), {Step::message, index}, fetched);
 }
 
-// On-node there is no NIC to ask: the local link copies the rest.
+// By memory the target's own core copies the rest.
 void Outbox::get(std::uint32_t index) {
   Message& message = messages_[index];
   message.state.move_to(MessageState::getting);
-  if (message.on_node) return answer_get(index);
+  if (message.by_memory) return answer_get(index);
   messages_.expect_acknowledgement(index);
   transport_.counters_of(message.command.target).add(Counter::lpe_rndzv_puts_offloaded);
   transport_.send(to_source(message), {Step::get_request, index});
@@ -48,7 +56,7 @@ void Outbox::get(std::uint32_t index) {
 
 void Outbox::answer_get(std::uint32_t index) {
   const Message& message = messages_[index];
-  if (!message.on_node) messages_.expect_acknowledgement(index);
+  if (!message.by_memory) messages_.expect_acknowledgement(index);
   Journey answer = to_target(message, message.command.size - message.head, false);
   answer.traffic_class = message.answer_class;
   transport_.fetch_and_send(answer, {Step::get_data, index});

@@ -37,6 +37,7 @@ class Outbox {
     Bytes rendezvous_head;
     bool notifies_done = false;
   };
+  Limits limits_by_memory(const Limits& source) const;
 
   Transport& transport_;
   MessageTable& messages_;

@@ -12,7 +12,7 @@ void Pauses::pause(std::uint32_t index) {
 
 bool Pauses::waits_in_line(std::uint32_t index) {
   const Message& message = messages_[index];
-  if (paused_.empty() || message.on_node) return false;
+  if (paused_.empty() || message.by_memory) return false;
   const auto line = paused_.find({inboxes_.inbox(message.command.target).nic.value, message.command.traffic_class});
   if (line == paused_.end()) return false;
   pause(index);

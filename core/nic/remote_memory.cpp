@@ -30,9 +30,9 @@ void RemoteMemory::start(const RmaCommand& command) {
   const std::uint32_t index = accesses_.acquire();
   Access& access = accesses_[index];
   access.command = command;
-  access.on_node = transport_.on_node(command.source, command.target);
-  if (!access.on_node) ++access.unacknowledged;
-  if (!access.on_node) count_command(command);
+  access.by_memory = transport_.by_memory(command.source, command.target);
+  if (!access.by_memory) ++access.unacknowledged;
+  if (!access.by_memory) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
   transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
                           {Step::rma_request, index}, fetched_for(command));
@@ -108,10 +108,11 @@ void RemoteMemory::failed(Parcel parcel, bool delivered) {
 void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
   Access& access = accesses_[index];
   const RmaCommand& command = access.command;
-  if (!access.on_node) count_request(command);
+  if (!access.by_memory) count_request(command);
   if (transport_.same_network(command.source, command.target)) {
-    count(totals_, protocol_of(command.kind), access.on_node, switch_hops, command.size);
-    host_.rma_delivered(command, access.on_node, switch_hops);
+    const bool on_node = transport_.on_node(command.source, command.target);
+    count(totals_, protocol_of(command.kind), on_node, switch_hops, command.size);
+    host_.rma_delivered(command, on_node, switch_hops);
     access.error = host_.apply(command.source, command.token);
   } else {
     access.error = error_other_network;
@@ -124,7 +125,7 @@ void RemoteMemory::request_arrived(std::uint32_t index, std::uint32_t switch_hop
 void RemoteMemory::respond(std::uint32_t index) {
   Access& access = accesses_[index];
   const RmaCommand& command = access.command;
-  if (!access.on_node) ++access.unacknowledged;
+  if (!access.by_memory) ++access.unacknowledged;
   const bool refused = access.error != 0;
   const Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
   if (command.kind == RmaKind::read && !refused) {

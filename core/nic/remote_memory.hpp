@@ -32,7 +32,7 @@ class RemoteMemory {
  private:
   struct Access {
     RmaCommand command;
-    bool on_node = false;
+    bool by_memory = false;
     bool over = false;  // nothing follows but acknowledgements
     std::uint32_t unacknowledged = 0;
     int error = 0;

@@ -56,16 +56,16 @@ TEST_CASE("a write with delivery completion is acknowledged after a read of the 
   CHECK(stand.nics.at_rest());
 }
 
-TEST_CASE("what is answered with data, and what stays on its node, needs no flush") {
+TEST_CASE("what is answered with data, and what goes by memory, needs no flush") {
   TestStand stand;
   RmaCommand command = rma(RmaKind::fetching_atomic, 0, 2, 8, 10);
   command.flush = true;
   stand.nics.rma(command);
-  command = rma(RmaKind::write, 2, 3, 8, 11);
+  command = rma(RmaKind::write, 14, 15, 8, 11);
   command.flush = true;
   stand.nics.rma(command);
   stand.run();
-  CHECK(stand.log == Log{"58 rma_delivered 11 on-node", "58 apply 11", "58 rma_done 11 from 2 error 0",
+  CHECK(stand.log == Log{"58 rma_delivered 11 on-node", "58 apply 11", "58 rma_done 11 from 14 error 0",
                          "1300 rma_delivered 10", "1300 apply 10", "2500 rma_done 10 from 0 error 0"});
 }
 
@@ -123,13 +123,13 @@ TEST_CASE("what apply refuses comes back as the error of the operation, without 
   CHECK(stand.network.submitted[2].transfer.size == Bytes{0});
 }
 
-TEST_CASE("on-node operations use the links of both sides and complete on arrival") {
+TEST_CASE("by memory the core that asks copies, and an operation is complete on arrival") {
   TestStand stand;
-  stand.nics.rma(rma(RmaKind::write, 2, 3, 1000, 10));  // 1,000 on 2's link, 50 to arrive
-  stand.nics.rma(rma(RmaKind::read, 2, 3, 500, 11));    // request at once after it; 500 on 3's link
+  stand.nics.rma(rma(RmaKind::write, 14, 15, 1000, 10));  // until 1,050
+  stand.nics.rma(rma(RmaKind::read, 14, 15, 500, 11));    // its request behind that; then until 1,600
   stand.run();
-  CHECK(stand.log == Log{"1050 rma_delivered 10 on-node", "1050 apply 10", "1050 rma_done 10 from 2 error 0",
-                         "1050 rma_delivered 11 on-node", "1050 apply 11", "1600 rma_done 11 from 2 error 0"});
+  CHECK(stand.log == Log{"1050 rma_delivered 10 on-node", "1050 apply 10", "1050 rma_done 10 from 14 error 0",
+                         "1050 rma_delivered 11 on-node", "1050 apply 11", "1600 rma_done 11 from 14 error 0"});
   CHECK(stand.network.submitted.empty());
   CHECK(stand.nics.at_rest());
 }
@@ -165,8 +165,9 @@ constexpr const char* spec_text =
     "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes "
     "2048\nnic.egress_latency_ps 1\n"
     "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnic.list_entries "
-    "1000\nnic.list_entries_share_ppm 250000\nnode.local_latency_ps 5\n"
-    "node.local_rate_bytes_per_s 6000000\nfabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
+    "1000\nnic.list_entries_share_ppm 250000\nnode.copy_ps 5\n"
+    "node.local_rate_bytes_per_s 6000000\nnode.cached_bytes 10\nnode.memory_rate_bytes_per_s 11000000\n"
+    "fabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
     "fabric.packet.ack_bytes 9\n";
 
 TEST_CASE("the spec of the NIC is read from the resolved spec") {
@@ -179,8 +180,10 @@ TEST_CASE("the spec of the NIC is read from the resolved spec") {
   CHECK(spec.dma_read_latency == Duration{2});
   CHECK(spec.ingress_latency == Duration{3});
   CHECK(spec.command_interval == Duration{4});
-  CHECK(spec.local_latency == Duration{5});
-  CHECK(spec.local_rate == Rate{6'000'000});
+  CHECK(spec.memory.copy == Duration{5});
+  CHECK(spec.memory.copy_rate == Rate{6'000'000});
+  CHECK(spec.memory.cached == Bytes{10});
+  CHECK(spec.memory.rate == Rate{11'000'000});
   CHECK(spec.framing.payload_max == Bytes{7});
   CHECK(spec.framing.header == Bytes{8});
   CHECK(spec.framing.acknowledgement == Bytes{9});

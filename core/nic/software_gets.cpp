@@ -12,7 +12,7 @@ void SoftwareGets::open(EndpointId endpoint, const EndpointSettings& settings) {
 }
 
 bool SoftwareGets::got_by_processor(const Message& message) const {
-  return !message.on_node && (message.matched_by_software() || !spec_.gets_by_nic);
+  return !message.by_memory && (message.matched_by_software() || !spec_.gets_by_nic);
 }
 
 void SoftwareGets::ask_to_look(std::uint32_t index) {

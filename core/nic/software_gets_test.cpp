@@ -158,7 +158,7 @@ TEST_CASE("what goes to another virtual network comes back as an error") {
   run.reopen(1, settings);
   run.stand.nics.receive(receive_of(1, 10));
   run.stand.nics.receive(receive_of(2, 11));
-  run.stand.nics.send(message(0, 1, 8, 1));  // on-node: 8 ns and 50
+  run.stand.nics.send(message(0, 1, 8, 1));
   run.stand.at(1000 * ns, [&] { run.stand.nics.send(message(0, 2, 8, 2)); });
   run.stand.at(9000 * ns, [&] {
     run.stand.nics.rma(
@@ -167,7 +167,7 @@ TEST_CASE("what goes to another virtual network comes back as an error") {
   run.stand.at(19'000 * ns, [&] { run.stand.nics.send(message(1, 2, 8, 4)); });
   run.run();
   // Egress 100, flight 1,000, ingress 200, acknowledgement 700 after the flight.
-  CHECK(run.stand.log == TestStand::Log{"58 dropped 1", "58 send_failed 1 from 0 error 107", "3000 dropped 2",
+  CHECK(run.stand.log == TestStand::Log{"2000 dropped 1", "2000 send_failed 1 from 0 error 107", "3000 dropped 2",
                                         "3000 send_failed 2 from 0 error 107", "11000 rma_done 3 from 0 error 107",
                                         "20300 received 4 in 11 at 2", "21000 sent 4 from 1"});
   CHECK(run.stand.nics.at_rest());

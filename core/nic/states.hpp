@@ -52,7 +52,7 @@ inline constexpr StateRow<S> of_message[] = {
     {S::unexpected_asked, "unexpected asked", "The same, and software has been asked to look at its request.",
      any_of(S::unexpected, S::asked, S::closing)},
     {S::placing, "placing", "It has its receive, and all of its payload is being placed there.", any_of(S::over)},
-    {S::getting, "getting", "The target's NIC, or the node's link, gets the rest of the payload.",
+    {S::getting, "getting", "The target's NIC, or by memory its core, gets the rest of the payload.",
      any_of(S::closing, S::over)},
     {S::asked, "asked", "It has its receive, and software has been asked to get the rest.",
      any_of(S::queued, S::getting_by_software, S::closing)},
@@ -74,14 +74,14 @@ inline constexpr StateRow<S> of_message[] = {
 inline constexpr StateTable message_states("a message", states::of_message);
 
 // At its source.
-enum class SourceState : std::uint8_t { unsent, on_link, sent, told_early, answered, told };
+enum class SourceState : std::uint8_t { unsent, in_memory, sent, told_early, answered, told };
 
 namespace states {
 using K = SourceState;
 inline constexpr StateRow<K> of_source[] = {
     {K::unsent, "unsent", "It has just been given to the NIC, or flow control withholds it.",
-     any_of(K::on_link, K::sent, K::told)},
-    {K::on_link, "on link", "It took the link within the node, where nothing is acknowledged.", any_of(K::told)},
+     any_of(K::in_memory, K::sent, K::told)},
+    {K::in_memory, "in memory", "It goes by the memory of its node, where nothing is acknowledged.", any_of(K::told)},
     {K::sent, "sent", "Its acknowledgement is not back: nobody at the source knows whether it was taken or refused.",
      any_of(K::answered, K::told_early)},
     {K::told_early, "told early", "The same, but the host has been told already how the send ended.", any_of(K::told)},

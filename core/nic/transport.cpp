@@ -31,7 +31,7 @@ void look_ahead(const Arrivals& arrivals, const Recipient& recipient) {
 }  // namespace
 
 Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Recipient& recipient)
-    : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_) {
+    : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_), memory_(spec_.memory) {
   engine_.attach(ComponentClass::nic, *this);
   network_.connect(*this);
   if (paths_.shares_bus()) network_.attach(paths_);
@@ -49,6 +49,7 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPl
   opened.node = node;
   opened.network = settings.network;
   opened.writes_commands = settings.writes_commands;
+  opened.in_memory = settings.in_memory;
   opened.counters = counters_.open(nic);
   opened.place = paths_.place(nic, node, place);
   paths_differ_ |= !opened.place.plain;
@@ -62,7 +63,7 @@ void Transport::submit(const Transfer& transfer) {
 }
 
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
-  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
@@ -77,12 +78,12 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
 }
 
 void Transport::send(const Journey& journey, Parcel parcel) {
-  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
   submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
-  if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain) {
     const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
@@ -94,8 +95,8 @@ void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   schedule(engine_.now() + spec_.dma_read_latency, Stage::fetch);
 }
 
-void Transport::place(Parcel parcel, bool on_node) {
-  if (on_node) {
+void Transport::place(Parcel parcel, bool at_once) {
+  if (at_once) {
     handover_.push(parcel);
     schedule(engine_.now(), Stage::handover);
   } else {
@@ -116,14 +117,17 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-// The local link of an end-point transmits one parcel after the other; each is there the local latency after its
-// last byte was transmitted, and its arrival is all that anybody waits for: memory needs no acknowledgement.
-void Transport::send_on_node(const Journey& journey, Parcel parcel) {
-  Port& source = port(journey.from);
-  const Instant start = std::max(engine_.now(), source.local_link_until);
-  source.local_link_until = start + transmission_time(journey.size, spec_.local_rate);
-  source.local_link.push(parcel);
-  schedule(source.local_link_until + spec_.local_latency, Stage::local_link, journey.from);
+// What is read the core that wants it reads, everything else the source's core writes. Memory needs no acknowledgement.
+void Transport::send_by_memory(const Journey& journey, Parcel parcel) {
+  const bool is_read = parcel.step == Step::get_data || parcel.step == Step::rma_response;
+  copy(is_read ? journey.to : journey.from, journey.size, parcel);
+}
+
+void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel) {
+  Port& copier = port(endpoint);
+  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size);
+  copier.copies.push(parcel);
+  schedule(copier.copies_until, Stage::copies, endpoint);
 }
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
@@ -172,8 +176,8 @@ void Transport::handle(Event event) {
       return arrive(ingress_.pop());
     case Stage::handover:
       return arrive({handover_.pop(), 0});
-    case Stage::local_link:
-      return arrive({port(endpoint).local_link.pop(), 0});
+    case Stage::copies:
+      return arrive({port(endpoint).copies.pop(), 0});
     case Stage::fetch:
       return submit(fetch_.pop());
     case Stage::egress:

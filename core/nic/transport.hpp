@@ -1,9 +1,9 @@
-// Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or over the
-// local link of a node. Models the path of a command (docs/model/nic-protocols.md#path-of-a-command): the NIC takes
-// commands at a limited rate, an inline payload is in the command, any other is fetched from host memory first; so
-// is an inline command that is too long for the region which CPUs write commands to (libcxi: one of 256 B). What a
-// NIC answers by itself needs no command. A message or request is acknowledged when the target has matched it, for
-// the acknowledgement says what became of it (docs/model/nic-protocols.md#acknowledged-when-matched), so its sender
+// Carries parcels between end-points: through the NIC's egress stage, the network and the ingress stage, or by the
+// memory of a node, where both have it. Models the path of a command (docs/model/nic-protocols.md#path-of-a-command):
+// the NIC takes commands at a limited rate, an inline payload is in the command, any other is fetched from host memory
+// first; so is an inline command that is too long for the region which CPUs write commands to (libcxi: one of 256 B).
+// What a NIC answers by itself needs no command. A message or request is acknowledged when the target has matched it,
+// for the acknowledgement says what became of it (docs/model/nic-protocols.md#acknowledged-when-matched), so its sender
 // learns of it one ingress latency later.
 //
 // An end-point's commands leave in the order given, although an inline command is ready sooner than a DMA one
@@ -22,6 +22,7 @@
 #include "core/nic/fifo.hpp"
 #include "core/nic/host_path.hpp"
 #include "core/nic/nic.hpp"
+#include "core/nic/node_memory.hpp"
 #include "core/nic/parcel.hpp"
 
 namespace dryfly::nic {
@@ -42,6 +43,10 @@ class Transport final : public Handler, public TransferSink {
   bool on_node(EndpointId a, EndpointId b) const {
     return b.value < ports_.size() && ports_[b.value] && port(a).node == ports_[b.value]->node;
   }
+  // What goes from one to the other does so by the memory of their node.
+  bool by_memory(EndpointId a, EndpointId b) const {
+    return port(a).in_memory && on_node(a, b) && ports_[b.value]->in_memory;
+  }
   bool same_network(EndpointId a, EndpointId b) const { return port(a).network == port(b).network; }
 
   // By command of the CPU at `from`: paced, and after the egress latency. Where that CPU does not write commands to the
@@ -54,8 +59,12 @@ class Transport final : public Handler, public TransferSink {
   // An acknowledgement is here that the target's NIC could give only when it had placed the payload and read from the
   // memory behind it, as delivery completion asks: flushed() comes as much later.
   void flush(EndpointId target, Parcel parcel);
-  // Nowhere: arrived() at the same place after the time that placing a payload takes; on-node no time at all.
-  void place(Parcel parcel, bool on_node);
+  // Nowhere: arrived() at the same place after the time that placing a payload takes, or `at_once` in an event of its
+  // own.
+  void place(Parcel parcel, bool at_once);
+  // Nowhere: arrived() when the end-point's core has copied so much to or from the memory of its node, one thing after
+  // the other.
+  void copy(EndpointId endpoint, Bytes size, Parcel parcel);
 
   // Nowhere: arrived() after that time.
   void hold(Parcel parcel, Duration time);
@@ -79,7 +88,7 @@ class Transport final : public Handler, public TransferSink {
   enum class Stage : std::uint8_t {
     ingress,
     handover,
-    local_link,
+    copies,
     fetch,
     egress,
     own_fetch,
@@ -101,13 +110,14 @@ class Transport final : public Handler, public TransferSink {
     NodeId node;
     std::uint16_t network = 0;
     bool writes_commands = true;
+    bool in_memory = false;
     std::uint32_t counters = 0;  // where those of its NIC are
     Fifo<Transfer> egress;
-    Instant egress_until;      // when the last of it is ready
-    Fifo<Parcel> local_link;   // transmitted or flying
-    Fifo<Parcel> flushes;      // by the target
-    Instant flush_until;       // when the last of them is over
-    Instant local_link_until;  // when its last byte has been transmitted
+    Instant egress_until;  // when the last of it is ready
+    Fifo<Parcel> copies;   // by its core
+    Instant copies_until;  // when the last of them is over
+    Fifo<Parcel> flushes;  // by the target
+    Instant flush_until;   // when the last of them is over
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
     Fifo<Transfer> own_fetch;
@@ -123,7 +133,7 @@ class Transport final : public Handler, public TransferSink {
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
-  void send_on_node(const Journey& journey, Parcel parcel);
+  void send_by_memory(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
   void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
@@ -132,6 +142,7 @@ class Transport final : public Handler, public TransferSink {
   NicSpec spec_;
   Recipient& recipient_;
   HostPaths paths_;
+  NodeMemory memory_;
   bool paths_differ_ = false;                 // some end-point's way is not the plain one
   std::vector<std::unique_ptr<Port>> ports_;  // by end-point
   CounterBank counters_;

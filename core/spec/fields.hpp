@@ -36,6 +36,7 @@ inline constexpr NumberField fabric_manager_topology_sweep_ps{{"fabric.manager.t
 inline constexpr NumberField fabric_manager_routing_sweep_ps{{"fabric.manager.routing_sweep_ps"}, 1, 1000000000000000ULL};
 inline constexpr NumberField fabric_manager_deployment_sweep_ps{{"fabric.manager.deployment_sweep_ps"}, 1, 1000000000000000ULL};
 inline constexpr NumberField fabric_nic_window_packets{{"fabric.nic.window_packets"}, 1, 65536};
+inline constexpr NumberField fabric_nic_loopback_rate_bytes_per_s{{"fabric.nic.loopback_rate_bytes_per_s"}, 1000000, 10000000000000ULL};
 inline constexpr TextField fabric_routing_algorithm{{"fabric.routing.algorithm"}, "minimal, valiant, adaptive"};
 inline constexpr NumberField fabric_routing_bias_shift{{"fabric.routing.bias_shift"}, 0, 16};
 inline constexpr NumberField fabric_routing_bias_bytes{{"fabric.routing.bias_bytes"}, 0, 1073741824};
@@ -58,8 +59,9 @@ inline constexpr NumberField nic_list_entries_share_ppm{{"nic.list_entries_share
 inline constexpr TextField nic_rendezvous_get{{"nic.rendezvous_get"}, "on, off"};
 inline constexpr NumberField nic_command_latency_ps{{"nic.command_latency_ps"}, 1, 1000000000000ULL};
 inline constexpr NumberField nic_completion_latency_ps{{"nic.completion_latency_ps"}, 1, 1000000000000ULL};
-inline constexpr NumberField node_local_latency_ps{{"node.local_latency_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField node_local_latency_ps{{"node.local_latency_ps"}, 2, 1000000000000ULL};
 inline constexpr NumberField node_local_rate_bytes_per_s{{"node.local_rate_bytes_per_s"}, 1000000, 10000000000000ULL};
+inline constexpr NumberField node_cached_bytes{{"node.cached_bytes"}, 0, 1099511627776ULL};
 inline constexpr NumberField node_copy_ps{{"node.copy_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_send_ps{{"host.send_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_receive_ps{{"host.receive_ps"}, 0, 1000000000000ULL};
@@ -116,6 +118,7 @@ inline constexpr NumberField compute_gpu_memory_bytes_per_s{{"compute.gpu.memory
 inline constexpr NumberField compute_gpu_fp64_per_s{{"compute.gpu.fp64_per_s"}, 1000000, 10240000000000000000ULL};
 inline constexpr NumberField compute_gpu_fp32_per_s{{"compute.gpu.fp32_per_s"}, 1000000, 10240000000000000000ULL};
 inline constexpr NumberField compute_gpu_half_per_s{{"compute.gpu.half_per_s"}, 1000000, 10240000000000000000ULL};
+inline constexpr NumberField node_memory_rate_bytes_per_s{{"node.memory_rate_bytes_per_s"}, 1000000, 1024000000000000000ULL};
 inline constexpr NumberField run_seed{{"run.seed"}, 0, 9223372036854775807ULL};
 inline constexpr NumberField run_ranks{{"run.ranks"}, 1, 16384};
 inline constexpr NumberField run_rank_node{{"run.rank.R.node"}, 0, 4294967295ULL};

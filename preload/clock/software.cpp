@@ -237,7 +237,7 @@ void reach_node_memory(std::uint64_t bytes) {
 void charge_copied(std::uint64_t bytes) {
   rank::Software& software = dryfly_self.software;
   if (software.row.load(std::memory_order_relaxed) == nullptr) return;
-  const std::uint64_t ps = bytes * dryfly_self.header->copy_ps_per_kib / 1024;
+  const std::uint64_t ps = bytes * dryfly_self.header->copies.ps_per_kib / 1024;
   rank::raise(software.charged_ps, ps);
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
   if (rank::SoftwareAccount* account = software.account.load(std::memory_order_relaxed); account != nullptr) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/memory/moved.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
@@ -39,13 +40,24 @@ bool lies_in_node_memory(const void* address) {
   return false;
 }
 
+// When the memory of the node has moved what a core copies from that instant on; the ranks of a node go in turn.
+std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_ps, std::uint64_t bytes) {
+  wire::SegmentHeader& header = *dryfly_self.header;
+  if (header.copies.room == 0 || bytes <= header.copies.cached) return begin_ps + alone_ps;
+  auto* nodes = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + header.copies.moved_offset);
+  return nodes[dryfly_self.page->on_node.place].end_of(begin_ps, alone_ps, 2 * bytes, header.copies.room);
+}
+
 void charge(std::size_t bytes) {
   if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
   reach_node_memory(bytes);
-  const wire::SegmentHeader& header = *dryfly_self.header;
-  const std::uint64_t ps = header.copy_ps + bytes * header.copy_ps_per_kib / 1024;
-  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
+  const wire::CopyCosts& copies = dryfly_self.header->copies;
+  const std::uint64_t alone_ps = bytes * copies.ps_per_kib / 1024;
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
+  const std::uint64_t end_ps = dryfly_self.now();
+  const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes);
+  if (moved_until_ps > end_ps) dryfly_self.set_clock(moved_until_ps);
 }
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {

@@ -24,6 +24,9 @@ FabricSpec FabricSpec::read(const Spec& spec) {
   fabric.input_buffer = {
       spec.number_between(fabric.frame_max().count, UINT64_MAX, fields::fabric_switch_input_buffer_bytes)};
   fabric.window_packets = spec.small(fields::fabric_nic_window_packets);
+  if (spec.has(fields::fabric_nic_loopback_rate_bytes_per_s)) {
+    fabric.loopback_rate = Rate{spec.number(fields::fabric_nic_loopback_rate_bytes_per_s)};
+  }
   fabric.staleness = duration(fields::fabric_routing_staleness_ps);
   fabric.qos = QosProfile::read(spec, transmission_time(fabric.frame_max(), fabric.rate));
   fabric.congestion_management = spec.text(fields::fabric_congestion_management) == "on";

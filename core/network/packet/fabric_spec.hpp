@@ -21,6 +21,7 @@ struct FabricSpec {
   Bytes header;
   Bytes ack;
   std::uint32_t window_packets = 0;
+  Rate loopback_rate;  // of payload, from a NIC to itself; 0: as a link
   Duration staleness;  // age of what a switch knows of another's load
   QosProfile qos;
   bool congestion_management = false;

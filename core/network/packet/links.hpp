@@ -31,15 +31,17 @@
 
 namespace dryfly::fabric {
 
-// At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again. What
-// comes over a link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
+// At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again; the head
+// of a packet that a NIC sends to itself is at that NIC. What comes over a link in trouble has the trouble bit too and
+// may have been lost on the way; a retry always has it.
 enum class EventKind : std::uint8_t {
   head_at_switch,
   packet_at_nic,
   acknowledgement_at_nic,
   output_wakes,
   hold_over,
-  retry_due
+  retry_due,
+  looped_head
 };
 inline constexpr unsigned trouble_shift = 59;
 
@@ -135,6 +137,10 @@ class Links {
   // A NIC counts a packet when its last byte is there.
   void schedule_at_nic(const Port& from, std::uint64_t end_ps, EventKind kind, std::uint32_t packet) {
     schedule(end_ps + from.flight_ps, kind, from.peer, packet, from.in_trouble);
+  }
+  // Of a packet that does not leave its NIC, at this port of that NIC or of the switch before it.
+  void schedule_in_nic(std::uint32_t port, std::uint64_t at_ps, EventKind kind, std::uint32_t packet) {
+    schedule(at_ps, kind, port, packet);
   }
   // Of a packet that comes in by this port now: whether its link was down while any of it was on the wire.
   bool lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps);

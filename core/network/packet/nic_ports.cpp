@@ -32,6 +32,7 @@ NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric
       payload_max_(fabric.payload_max),
       header_(fabric.header),
       rate_(fabric.rate),
+      loopback_rate_(fabric.loopback_rate),
       window_packets_(fabric.window_packets),
       frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
       ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
@@ -42,7 +43,6 @@ NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric
 
 void NicPorts::submit(const Transfer& asked) {
   DRYFLY_CHECK(asked.source.value - first_nic_ < nics_.size() && links_.nic_port(asked.target) < links_.count());
-  DRYFLY_CHECK(asked.source != asked.target);
   DRYFLY_CHECK(!asked.ordered || !links_.in_regions());
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
@@ -119,7 +119,7 @@ void NicPorts::send(NicId nic) {
       const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
       if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
       open |= 1U << traffic_class;
-      if (links_.has_credit(id, traffic_class, 0)) ready |= 1U << traffic_class;
+      if (links_.has_credit(id, traffic_class, 0) || loops(nic, traffic_class)) ready |= 1U << traffic_class;
     }
     if (open == 0) break;
     if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return;
@@ -153,7 +153,7 @@ void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
   std::uint64_t at_ps = never.ps;
   for (std::uint32_t left = open; left != 0; left &= left - 1) {
     const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
-    std::uint64_t class_at_ps = links_.credit_at_ps(id, traffic_class, 0);
+    std::uint64_t class_at_ps = loops(nic, traffic_class) ? links_.now_ps() : links_.credit_at_ps(id, traffic_class, 0);
     if (qos_.classes[traffic_class].capped()) {
       class_at_ps = std::max(class_at_ps, arbiter(egress(nic)).allowed_at_ps(traffic_class));
     }
@@ -180,7 +180,6 @@ void NicPorts::hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& ho
 
 void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold) {
   const std::uint32_t id = links_.nic_port(nic);
-  Port& port = links_[id];
   Egress& egress = this->egress(nic);
   Turns& line = turns(nic, traffic_class);
   const std::uint32_t transfer_index = line.first;
@@ -197,10 +196,9 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   const std::uint32_t index = packets_.take();
   Packet& packet = packets_[index];
   packet.transfer = transfer_index;
+  packet.looped = transfer.target == nic;
   packet.frame_bytes = static_cast<std::uint32_t>((payload + header_).count);
-  packet.transmission_ps = payload == payload_max_
-                               ? frame_max_ps_
-                               : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
+  packet.transmission_ps = transmission_ps(payload, packet.looped);
   if (transfer.flow != none) transfers_.flow(transfer.flow).in_flight_ps += packet.transmission_ps;
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
   packet.path.switch_hops = 0;
@@ -218,12 +216,32 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
     links_.schedule_end_of_hold(id, traffic_class, transfer.target, holds_.sent(*hold, packet.transmission_ps, now_ps));
   }
   if (bus_ != nullptr) bus_->sends(nic, payload, Instant{now_ps});
-  links_.take_credit(id, traffic_class, 0, packet.frame_bytes);
-  links_.count(port, id, traffic_class, packet.frame_bytes);
-  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
-  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  const std::uint64_t start_ps = put_out(id, index);
   if (retry_ != nullptr) retry_->sent(index, start_ps);
   pass_turn(nic, traffic_class);
+}
+
+std::uint32_t NicPorts::transmission_ps(Bytes payload, bool looped) const {
+  const std::uint32_t on_link = payload == payload_max_
+                                    ? frame_max_ps_
+                                    : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
+  if (!looped || loopback_rate_.bytes_per_s == 0) [[likely]]
+    return on_link;
+  return std::max(on_link, static_cast<std::uint32_t>(transmission_time(payload, loopback_rate_).ps));
+}
+
+std::uint64_t NicPorts::put_out(std::uint32_t id, std::uint32_t index) {
+  const Packet& packet = packets_[index];
+  Port& port = links_[id];
+  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
+  if (packet.looped) [[unlikely]] {
+    links_.schedule_in_nic(port.peer, start_ps, EventKind::looped_head, index);
+    return start_ps;
+  }
+  links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
+  links_.count(port, id, packet.traffic_class, packet.frame_bytes);
+  links_.schedule_head_at_switch(port, start_ps, index, packet);
+  return start_ps;
 }
 
 void NicPorts::prefetch_for_arrival(std::uint32_t port, std::uint32_t index, unsigned stage) const {
@@ -260,7 +278,7 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
   totals_.pieces += 1;
-  totals_.piece_hops += switch_hops + 2;
+  if (!packet.looped) totals_.piece_hops += switch_hops + 2;
   totals_.payload_bytes += packet.frame_bytes - header_.count;
 
   totals_.pieces_of[packet.traffic_class] += 1;
@@ -351,7 +369,8 @@ bool NicPorts::send_again(NicId nic) {
       continue;
     }
     if (turns(nic, packet.traffic_class).in_flight >= window_packets_) return true;
-    if (!links_.has_credit(id, packet.traffic_class, 0) || !links_.wants_more(links_[id])) {
+    const bool has_credit = packet.looped || links_.has_credit(id, packet.traffic_class, 0);
+    if (!has_credit || !links_.wants_more(links_[id])) {
       links_[id].waiting = 1;
       links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
       return false;
@@ -365,7 +384,6 @@ bool NicPorts::send_again(NicId nic) {
 
 void NicPorts::send_again(NicId nic, std::uint32_t index) {
   const std::uint32_t id = links_.nic_port(nic);
-  Port& port = links_[id];
   Egress& egress = this->egress(nic);
   Packet& packet = packets_[index];
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
@@ -375,11 +393,7 @@ void NicPorts::send_again(NicId nic, std::uint32_t index) {
   packet.kind = PacketKind::data;
   ++turns(nic, packet.traffic_class).in_flight;
   if (bus_ != nullptr) bus_->sends(nic, Bytes{packet.frame_bytes - header_.count}, Instant{links_.now_ps()});
-  links_.take_credit(id, packet.traffic_class, 0, packet.frame_bytes);
-  links_.count(port, id, packet.traffic_class, packet.frame_bytes);
-  const std::uint64_t start_ps = links_.commit(port, packet.transmission_ps);
-  links_.schedule_head_at_switch(port, start_ps, index, packet);
-  retry_->sent_again(index, start_ps);
+  retry_->sent_again(index, put_out(id, index));
 }
 
 bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {

@@ -6,7 +6,11 @@
 // frames that occupy links (docs/model/links.md#control-traffic). A packet's acknowledgement starts when its last
 // byte is there and goes before data of the same NIC that is not yet committed. Classes share the link by their
 // assured shares and below their ceilings (qos.hpp); transfers to a hot end-point are held back (congestion.hpp).
-// What is lost is sent again by Retry. Leaves out: coalescing.
+// What is lost is sent again by Retry.
+//
+// What a NIC sends to itself (docs/model/on-node.md#through-the-nic) takes its turn at the NIC's egress and then among
+// what its switch has for it, uses no link and no buffer of the switch, and is acknowledged within the NIC.
+// Leaves out: coalescing.
 #pragma once
 
 #include <array>
@@ -92,6 +96,9 @@ class NicPorts final : private RetryOutlet {
   void hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold);
   void send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold);
   void append_turn(NicId nic, std::uint32_t transfer);
+  std::uint32_t transmission_ps(Bytes payload, bool looped) const;
+  // Puts a packet on the link, or onto the way within the NIC; returns when its first byte goes.
+  std::uint64_t put_out(std::uint32_t port, std::uint32_t index);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
   void pass_turn(NicId nic, std::uint32_t traffic_class);
   static std::uint32_t name_under_way(NicId target, std::uint32_t traffic_class) {
@@ -106,10 +113,18 @@ class NicPorts final : private RetryOutlet {
   void send_again(NicId nic, std::uint32_t packet);
   // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
   bool abandon(NicId nic, std::uint32_t traffic_class);
+  // What is next of the class does not leave the NIC.
+  bool loops(NicId nic, std::uint32_t traffic_class) {
+    return transfers_[turns(nic, traffic_class).first].target == nic;
+  }
   // The target has no more to do with the packet than to answer.
   void answer(std::uint32_t port, std::uint32_t index, Packet& packet) {
     packet.kind = PacketKind::acknowledgement;
     Port& link = links_[port];
+    if (packet.looped) [[unlikely]] {
+      packet.interval_ps() = 0;
+      return links_.schedule_in_nic(port, links_.now_ps() + ack_ps_, EventKind::acknowledgement_at_nic, index);
+    }
     links_.schedule_head_at_switch(link, links_.commit(link, ack_ps_), index, packet);
   }
 
@@ -135,6 +150,7 @@ class NicPorts final : private RetryOutlet {
   Bytes payload_max_;
   Bytes header_;
   Rate rate_;
+  Rate loopback_rate_;
   std::uint32_t window_packets_;
   std::uint32_t frame_max_ps_;
   std::uint32_t ack_ps_;

@@ -25,7 +25,8 @@ struct Packet {
   // Passing a switch replaces the port out by the port in, which is where the acknowledgement has to go.
   Path path;
   std::uint8_t place = 0;  // index of the switch it reaches next
-  PacketKind kind = PacketKind::data;
+  PacketKind kind : 7 = PacketKind::data;
+  bool looped : 1 = false;         // from a NIC to itself
   std::uint8_t traffic_class = 0;  // of the profile, see core/network/packet/qos.hpp
   std::uint8_t path_number = 0;    // with faults only: which path of its flow, modulo 256
 };

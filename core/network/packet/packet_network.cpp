@@ -67,6 +67,8 @@ struct PacketNetwork::Parts {
         return links.is_nic_port(port) ? nics.wake(port) : switches.wake(port);
       case EventKind::hold_over:
         return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
+      case EventKind::looped_head:
+        return switches.looped(port, packet);
       case EventKind::retry_due:
         break;
     }
@@ -81,6 +83,7 @@ struct PacketNetwork::Parts {
       return;
     }
     const fabric::Packet& packet = packets[fabric::packet_of(event)];
+    if (packet.looped) return;
     const std::uint32_t driver = links[fabric::port_of(event)].peer;
     CarriedPiece piece;
     piece.port = driver;
@@ -238,6 +241,8 @@ void PacketNetwork::prefetch(Event event, unsigned stage) const {
   if (stage == 0) {
     parts_->links.prefetch(port);
     if (kind != EventKind::output_wakes) parts_->packets.prefetch(packet);
+  } else if (kind == EventKind::looped_head) {
+    return;
   } else if (kind == EventKind::head_at_switch) {
     parts_->switches.prefetch_for_head(port, packet, stage);
   } else if (kind != EventKind::output_wakes) {

@@ -43,6 +43,14 @@ void Switches::head(std::uint32_t input, std::uint32_t index) {
   }
 }
 
+// The switch knows nothing of it, so no account of a hot end-point counts it; that it waits is seen in the queue.
+void Switches::looped(std::uint32_t output, std::uint32_t index) {
+  Port& port = links_[output];
+  if (may_go_at_once(port, output, packets_[index], 0)) return grant(output, output, index);
+  queues_.push(port, 0, output - port.first_port, index);
+  sleep(output);
+}
+
 void Switches::prefetch_for_head(std::uint32_t input, std::uint32_t index, unsigned stage) const {
   const Packet& packet = packets_[index];
   const Port& in = links_[input];
@@ -196,6 +204,10 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
   const std::uint32_t traffic_class = packet.traffic_class;
   const std::uint64_t start_ps = links_.commit(out, packet.transmission_ps);
   const std::uint64_t end_ps = start_ps + packet.transmission_ps;
+  if (packet.looped) [[unlikely]] {
+    if (is_capped(traffic_class) || out.waiting > 0) serve(out, packet);
+    return links_.schedule_in_nic(out.peer, end_ps, EventKind::packet_at_nic, index);
+  }
 
   if (links_.is_far(in)) {
     links_.return_credit_far(in, traffic_class, channel_in(place), packet.frame_bytes, end_ps + in.flight_ps);
@@ -205,10 +217,7 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
   }
   links_.count(out, output, traffic_class, packet.frame_bytes);
   links_.note_load(out, output);
-  if (is_capped(traffic_class) || out.waiting > 0) {
-    queues_.arbiter(out).serve(qos_, traffic_class, qos_.classes[traffic_class].fabric_ppm, packet.transmission_ps,
-                               links_.now_ps());
-  }
+  if (is_capped(traffic_class) || out.waiting > 0) serve(out, packet);
   packet.path.ports[place] = static_cast<std::uint8_t>(input - in.first_port);
   if (out.leads_to_nic) {
     links_.schedule_at_nic(out, end_ps, EventKind::packet_at_nic, index);
@@ -217,6 +226,11 @@ void Switches::grant(std::uint32_t output, std::uint32_t input, std::uint32_t in
     ++packet.place;
     links_.schedule_head_at_switch(out, start_ps, index, packet);
   }
+}
+
+void Switches::serve(Port& output, const Packet& packet) {
+  queues_.arbiter(output).serve(qos_, packet.traffic_class, qos_.classes[packet.traffic_class].fabric_ppm,
+                                packet.transmission_ps, links_.now_ps());
 }
 
 void Switches::credit_from_far(const Crossing& crossing) {

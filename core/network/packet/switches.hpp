@@ -38,6 +38,9 @@ class Switches {
 
   // A head that came in by this port has crossed the switch.
   void head(std::uint32_t input, std::uint32_t packet);
+  // A NIC sends this packet to itself: it takes its turn among those that this output has for that NIC, and is in the
+  // NIC at its end.
+  void looped(std::uint32_t output, std::uint32_t packet);
   std::uint32_t acknowledgement_ps() const { return ack_ps_; }
   // Fetch what head() and wake() will need into the cache: what the port and the packet lead to in the first stage,
   // what that leads to in the second.
@@ -65,6 +68,8 @@ class Switches {
   void send_notice(const Packet& packet, std::uint32_t input, Port& output);
   void forward_acknowledgement(std::uint32_t input, std::uint32_t index);
   void grant(std::uint32_t output, std::uint32_t input, std::uint32_t index);
+  // The output's arbiter takes note of it.
+  void serve(Port& output, const Packet& packet);
   void wake_sender(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel);
   void sleep(std::uint32_t output);
   std::uint32_t ready_channels(std::uint32_t output, std::uint32_t traffic_class);

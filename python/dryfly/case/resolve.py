@@ -111,6 +111,8 @@ def resolve(
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
     lines += nics.spec_lines(machine, placement)
+    if (memory_rate := compute_model.node_memory_rate(machine)) is not None:
+        lines.append(("node.memory_rate_bytes_per_s", memory_rate))
     if compute.mode == "model":
         lines += compute_model.lines(machine, skip_numerics=compute.skip_numerics)
     lines += _run(machine, placement, seed=seed)

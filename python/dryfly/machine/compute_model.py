@@ -26,6 +26,13 @@ def lines(machine: Machine, *, skip_numerics: bool) -> list[tuple[str, int | str
     return resolved
 
 
+def node_memory_rate(machine: Machine) -> int | None:
+    """Bytes a second that the memory of all processors of a node carries, read and written; None: not known."""
+    if "compute.cpu.memory_rate" not in machine.facts or "compute.cpu.count" not in machine.facts:
+        return None
+    return machine.number("compute.cpu.count") * machine.number("compute.cpu.memory_rate")
+
+
 def summary(machine: Machine, *, skip_numerics: bool) -> str:
     parts = []
     for place in _places(machine):

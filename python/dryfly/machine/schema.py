@@ -97,6 +97,9 @@ FIELDS: dict[str, Field] = {
     "fabric.manager.routing_sweep": _sweep("routing"),
     "fabric.manager.deployment_sweep": _sweep("deployment"),
     "fabric.nic.window": count("fabric.nic.window_packets", "unacknowledged packets of one NIC", least=1, most=2**16),
+    "fabric.nic.loopback_rate": optional(
+        rate("fabric.nic.loopback_rate_bytes_per_s", "what a NIC sends to itself, in payload; not given: as its link")
+    ),
     "fabric.routing.algorithm": Field(
         choices=tuple(ROUTING_ALGORITHMS), resolved="fabric.routing.algorithm", meaning="how a packet's way is chosen"
     ),
@@ -157,8 +160,9 @@ FIELDS: dict[str, Field] = {
     "nic.completion_latency": time(
         "nic.completion_latency_ps", "from the NIC's event to a CPU that polls seeing it", least=1
     ),
-    "node.local_latency": time("node.local_latency_ps", "between ranks of a node"),
-    "node.local_rate": rate("node.local_rate_bytes_per_s", "between ranks of a node"),
+    "node.local_latency": time("node.local_latency_ps", "until a core sees what another of its node has written", least=2),
+    "node.local_rate": rate("node.local_rate_bytes_per_s", "what a core copies"),
+    "node.cached": optional(size("node.cached_bytes", "a copy that is not longer stays in the caches of cores")),
     "node.numa": optional(count("", "NUMA domains of a node, on sockets in equal blocks", least=1, most=64)),
     "node.sockets": optional(count("", "sockets of a node", least=1, most=16)),
     "node.nic_numa": text('the NUMA domain of each NIC, "0, 0, 1, 1"'),

@@ -154,6 +154,10 @@ def _declared() -> list[SpecField]:
         ),
         _number("compute.numerics_skipped", "ranks", "with model only; 1: --skip-numerics", 0, 1, optional=True),
         *(field for place in ("cpu", "gpu") for field in _compute(place)),
+        _number(
+            "node.memory_rate_bytes_per_s", "NICs", "what the memory of a node carries, read and written",
+            FIELDS["compute.cpu.memory_rate"].least, 1024 * FIELDS["compute.cpu.memory_rate"].most, optional=True,
+        ),
         _number("run.seed", "run", "for every random choice", 0, 2**63 - 1),
         _number("run.ranks", "run", "number of ranks", 1, 16384),
         _number("run.rank.R.node", "run", "node of rank R, counted over the machine", 0, _U32),
