@@ -3,8 +3,7 @@
 // The figures are round and unlike each other, so that each derivation in the tests has one reading:
 //   egress 100 ns, DMA read 300 ns, ingress 200 ns, command interval 10 ns, flight 1,000 ns, acknowledgement 700 ns
 //   after delivery, a copy of memory 50 ns and 1 GB/s (1 ns a byte).
-// End-points 0 and 1 share NIC 0 of node 0; 2 is alone on NIC 1, node 1; 3 on NIC 2, also node 1. 14 and 15 talk to
-// each other through the memory of node 1, 16 is one of the same kind on node 0.
+// End-points 0 and 1 share NIC 0 of node 0; 2 is alone on NIC 1, node 1; 3 on NIC 2, also node 1.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,6 +29,10 @@ class TestStand : public Host, public Handler {
     nics.open_endpoint(EndpointId{1}, NicId{0}, NodeId{0});
     nics.open_endpoint(EndpointId{2}, NicId{1}, NodeId{1});
     nics.open_endpoint(EndpointId{3}, NicId{2}, NodeId{1});
+  }
+
+  // 14 and 15 talk to each other through the memory of node 1, 16 is one of the same kind on node 0.
+  void open_in_memory() {
     nics.open_endpoint(EndpointId{14}, NicId{5}, NodeId{1}, {.in_memory = true});
     nics.open_endpoint(EndpointId{15}, NicId{5}, NodeId{1}, {.in_memory = true});
     nics.open_endpoint(EndpointId{16}, NicId{6}, NodeId{0}, {.in_memory = true});

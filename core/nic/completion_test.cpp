@@ -74,6 +74,7 @@ TEST_CASE("a message that a peek discards has met its match") {
 
 TEST_CASE("by memory match completion is the receive, and a rendezvous is matched by its nature") {
   TestStand stand;
+  stand.open_in_memory();
   stand.nics.send(complete_when(Completeness::matched, message(14, 15, 8, 10)));
   stand.nics.send(complete_when(Completeness::matched, message(0, 2, 100'000, 11, 1)));
   stand.run();

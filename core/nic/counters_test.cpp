@@ -62,6 +62,7 @@ TEST_CASE("a rendezvous of 32 KiB is a head of one packet and 15 packets of the 
 
 TEST_CASE("messages by memory are no business of NICs") {
   TestStand stand;
+  stand.open_in_memory();
   stand.at(0, [&] {
     stand.nics.receive(receive_of(15, 1));
     stand.nics.send(message(14, 15, 100, 2));

@@ -167,6 +167,7 @@ TEST_CASE("end-points on one engine of a NIC share its entries, those on another
 
 TEST_CASE("messages by memory use no list entries and are never refused") {
   Working run(3);  // overflow buffers only
+  run.stand.open_in_memory();
   run.stand.nics.send(message(14, 15, 8, 1));
   run.run();
   ReceiveCommand command = receive_of(15, 10);

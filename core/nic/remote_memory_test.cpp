@@ -58,6 +58,7 @@ TEST_CASE("a write with delivery completion is acknowledged after a read of the 
 
 TEST_CASE("what is answered with data, and what goes by memory, needs no flush") {
   TestStand stand;
+  stand.open_in_memory();
   RmaCommand command = rma(RmaKind::fetching_atomic, 0, 2, 8, 10);
   command.flush = true;
   stand.nics.rma(command);
@@ -125,6 +126,7 @@ TEST_CASE("what apply refuses comes back as the error of the operation, without 
 
 TEST_CASE("by memory the core that asks copies, and an operation is complete on arrival") {
   TestStand stand;
+  stand.open_in_memory();
   stand.nics.rma(rma(RmaKind::write, 14, 15, 1000, 10));  // until 1,050
   stand.nics.rma(rma(RmaKind::read, 14, 15, 500, 11));    // its request behind that; then until 1,600
   stand.run();
