@@ -1,12 +1,15 @@
-"""`--on-node`: what each choice means for the MPI libraries."""
+"""`--on-node`: what each choice means for the MPI libraries, and what is chosen where it is left open."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.case import environment
-from dryfly.case.resolve import OnNode
+from dryfly.base.paths import programs_folder
+from dryfly.case import on_node
+from dryfly.case.on_node import OnNode
 from dryfly.mpi.libraries import MpiLibrary
 
 
@@ -14,9 +17,57 @@ def mpich(version: str) -> MpiLibrary:
     return MpiLibrary(name=f"mpich-{version}", family="mpich", version=version, prefix="", libmpi="", libfabric="")
 
 
+def chosen(program: Path | None, *, version: str = "5.0.2", asked: str = "auto", provider: str = "cxi",
+           several_ranks: bool = True) -> OnNode:  # fmt: skip
+    return on_node.choose(
+        asked, program=program, mpi=mpich(version), provider=provider, several_ranks=several_ranks
+    ).on_node
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
 def test_mpich_before_4_3_is_refused_for_shared_memory_only() -> None:
     with pytest.raises(UserError, match=r"accepted is MPICH 4\.3 or newer, and mpich-4\.1\.3 is older"):
-        environment.check_on_node(mpich("4.1.3"), OnNode.SHARED)
-    environment.check_on_node(mpich("4.1.3"), OnNode.PROVIDER)
-    environment.check_on_node(mpich("4.3.2"), OnNode.SHARED)
-    environment.check_on_node(mpich(""), OnNode.SHARED)  # an existing prefix, whose version is not known
+        on_node.check(mpich("4.1.3"), OnNode.SHARED)
+    on_node.check(mpich("4.1.3"), OnNode.PROVIDER)
+    on_node.check(mpich("4.3.2"), OnNode.SHARED)
+    on_node.check(mpich(""), OnNode.SHARED)  # an existing prefix, whose version is not known
+
+
+def test_another_word_is_refused() -> None:
+    with pytest.raises(UserError, match=r'--on-node "memory": accepted is auto, provider, shared'):
+        OnNode.parse("memory")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "asks"),
+    [
+        ("a.c", "MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, i, &n);", True),
+        ("a.f90", "  call mpi_win_allocate_shared(s, 1, i, c, p, w, e)", True),
+        ("a.py", "node = comm.Split_type(MPI.COMM_TYPE_SHARED)", True),
+        ("b.py", "window = MPI.Win.Allocate_shared(8, 1)", True),
+        ("b.c", "MPI_Comm_split(c, 0, 0, &n); /* split_typed */", False),
+        ("c.py", "comm.Split(0)", False),
+    ],
+)
+def test_a_program_that_asks_for_its_node_gets_it(tmp_path: Path, name: str, text: str, asks: bool) -> None:
+    program = written(tmp_path, name, text)
+    assert chosen(program) is (OnNode.SHARED if asks else OnNode.PROVIDER)
+    assert bool(on_node.question(program)) is asks
+
+
+def test_what_the_user_says_counts_and_else_only_where_ranks_share_a_node(tmp_path: Path) -> None:
+    program = written(tmp_path, "a.c", "MPI_Win_allocate_shared(")
+    assert chosen(program, asked="provider") is OnNode.PROVIDER
+    assert chosen(None, asked="shared") is OnNode.SHARED
+    assert chosen(program, several_ranks=False) is OnNode.PROVIDER
+    assert chosen(program, provider="linkx") is OnNode.PROVIDER
+    assert chosen(program, version="4.2.3") is OnNode.PROVIDER
+    assert chosen(None) is OnNode.PROVIDER
+
+
+def test_microbenchmarks_use_the_librarys_own_way() -> None:
+    assert chosen(programs_folder() / "benchmark" / "alltoall.c") is OnNode.SHARED

@@ -138,19 +138,15 @@ class Links {
   void schedule_at_nic(const Port& from, std::uint64_t end_ps, EventKind kind, std::uint32_t packet) {
     schedule(end_ps + from.flight_ps, kind, from.peer, packet, from.in_trouble);
   }
-  // Of a packet that does not leave its NIC, at this port of that NIC or of the switch before it.
+  // Of a packet that is within its NIC, at this port of that NIC or of the switch before it: it loops, or the NIC looks
+  // at it again to send it once more.
   void schedule_in_nic(std::uint32_t port, std::uint64_t at_ps, EventKind kind, std::uint32_t packet) {
-    schedule(at_ps, kind, port, packet);
+    schedule(at_ps, kind, port, packet, kind == EventKind::retry_due);
   }
   // Of a packet that comes in by this port now: whether its link was down while any of it was on the wire.
   bool lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps);
   // The packet missed at this port had taken credit of the port at the other end; nothing was ever stored.
   void return_lost_credit(std::uint32_t port, const Packet& packet);
-  // The NIC of the port looks at the packet again at this instant.
-  void schedule_retry(std::uint32_t port, std::uint64_t at_ps, std::uint32_t packet) {
-    schedule(at_ps, EventKind::retry_due, port, packet, true);
-  }
-
   void prefetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
   void prefetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
     credits_[traffic_class].prefetch(line(port, channel));

@@ -29,12 +29,8 @@ NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric
       holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
       first_nic_(first_nic.value),
       nics_(nics),
-      payload_max_(fabric.payload_max),
-      header_(fabric.header),
-      rate_(fabric.rate),
-      loopback_rate_(fabric.loopback_rate),
+      frames_(fabric),
       window_packets_(fabric.window_packets),
-      frame_max_ps_(static_cast<std::uint32_t>(links.frame_max_ps())),
       ack_ps_(static_cast<std::uint32_t>(transmission_time(fabric.ack, fabric.rate).ps)) {
   for (std::uint32_t nic = 0; nic < nics; ++nic) {
     nics_[nic].stream = RandomStream{fabric.seed, first_nic_ + nic, Purpose::packet}.draw(0);
@@ -46,7 +42,7 @@ void NicPorts::submit(const Transfer& asked) {
   DRYFLY_CHECK(!asked.ordered || !links_.in_regions());
   const std::uint32_t traffic_class = qos_.of(asked.traffic_class);
   if (turns_[traffic_class].empty()) open_class(traffic_class);
-  const std::uint32_t index = transfers_.open(asked, traffic_class, payload_max_);
+  const std::uint32_t index = transfers_.open(asked, traffic_class, frames_.payload_max());
   OpenTransfer& transfer = transfers_[index];
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
@@ -119,7 +115,8 @@ void NicPorts::send(NicId nic) {
       const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
       if (turns(nic, traffic_class).in_flight >= window_packets_) continue;
       open |= 1U << traffic_class;
-      if (links_.has_credit(id, traffic_class, 0) || loops(nic, traffic_class)) ready |= 1U << traffic_class;
+      if (links_.has_credit(id, traffic_class, 0) || transfers_.loops(turns(nic, traffic_class).first))
+        ready |= 1U << traffic_class;
     }
     if (open == 0) break;
     if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return;
@@ -153,7 +150,8 @@ void NicPorts::wait_for_class(NicId nic, std::uint32_t open) {
   std::uint64_t at_ps = never.ps;
   for (std::uint32_t left = open; left != 0; left &= left - 1) {
     const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(left));
-    std::uint64_t class_at_ps = loops(nic, traffic_class) ? links_.now_ps() : links_.credit_at_ps(id, traffic_class, 0);
+    std::uint64_t class_at_ps =
+        transfers_.loops(turns(nic, traffic_class).first) ? links_.now_ps() : links_.credit_at_ps(id, traffic_class, 0);
     if (qos_.classes[traffic_class].capped()) {
       class_at_ps = std::max(class_at_ps, arbiter(egress(nic)).allowed_at_ps(traffic_class));
     }
@@ -185,7 +183,7 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   const std::uint32_t transfer_index = line.first;
   OpenTransfer& transfer = transfers_[transfer_index];
 
-  const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, payload_max_);
+  const Bytes payload = std::min(Bytes{transfer.unsent_bytes}, frames_.payload_max());
   transfer.unsent_bytes -= payload.count;
   --transfer.unsent_packets;
   if (transfer.place_under_way == none) {
@@ -197,8 +195,8 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   Packet& packet = packets_[index];
   packet.transfer = transfer_index;
   packet.looped = transfer.target == nic;
-  packet.frame_bytes = static_cast<std::uint32_t>((payload + header_).count);
-  packet.transmission_ps = transmission_ps(payload, packet.looped);
+  packet.frame_bytes = static_cast<std::uint32_t>(frames_.frame_of(payload).count);
+  packet.transmission_ps = frames_.transmission_ps(payload, packet.looped);
   if (transfer.flow != none) transfers_.flow(transfer.flow).in_flight_ps += packet.transmission_ps;
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
   packet.path.switch_hops = 0;
@@ -219,15 +217,6 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   const std::uint64_t start_ps = put_out(id, index);
   if (retry_ != nullptr) retry_->sent(index, start_ps);
   pass_turn(nic, traffic_class);
-}
-
-std::uint32_t NicPorts::transmission_ps(Bytes payload, bool looped) const {
-  const std::uint32_t on_link = payload == payload_max_
-                                    ? frame_max_ps_
-                                    : static_cast<std::uint32_t>(transmission_time(payload + header_, rate_).ps);
-  if (!looped || loopback_rate_.bytes_per_s == 0) [[likely]]
-    return on_link;
-  return std::max(on_link, static_cast<std::uint32_t>(transmission_time(payload, loopback_rate_).ps));
 }
 
 std::uint64_t NicPorts::put_out(std::uint32_t id, std::uint32_t index) {
@@ -277,15 +266,15 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
+  const Bytes payload = frames_.payload_of(packet.frame_bytes);
   totals_.pieces += 1;
   if (!packet.looped) totals_.piece_hops += switch_hops + 2;
-  totals_.payload_bytes += packet.frame_bytes - header_.count;
+  totals_.payload_bytes += payload.count;
 
   totals_.pieces_of[packet.traffic_class] += 1;
-  totals_.bytes_of[packet.traffic_class] += packet.frame_bytes - header_.count;
+  totals_.bytes_of[packet.traffic_class] += payload.count;
 
-  if (bus_ != nullptr)
-    bus_->took(links_.nic_of(port), Bytes{packet.frame_bytes - header_.count}, Instant{links_.now_ps()});
+  if (bus_ != nullptr) bus_->took(links_.nic_of(port), payload, Instant{links_.now_ps()});
   answer(port, index, packet);
   if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
 }
@@ -362,7 +351,7 @@ void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId t
 bool NicPorts::send_again(NicId nic) {
   const std::uint32_t id = links_.nic_port(nic);
   for (std::uint32_t index = retry_->next_of(nic); index != none; index = retry_->next_of(nic)) {
-    const Packet& packet = packets_[index];
+    Packet& packet = packets_[index];
     if (transfers_[packet.transfer].failed) {
       retry_->pop(nic);
       release(index);
@@ -372,28 +361,21 @@ bool NicPorts::send_again(NicId nic) {
     const bool has_credit = packet.looped || links_.has_credit(id, packet.traffic_class, 0);
     if (!has_credit || !links_.wants_more(links_[id])) {
       links_[id].waiting = 1;
-      links_.wake(id, links_.credit_at_ps(id, packet.traffic_class, 0));
+      links_.wake(id, packet.looped ? links_.now_ps() : links_.credit_at_ps(id, packet.traffic_class, 0));
       return false;
     }
     if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return false;
     retry_->pop(nic);
-    send_again(nic, index);
+    packet.draw = static_cast<std::uint32_t>(mix(egress(nic).stream + egress(nic).sequence++) >> 32);
+    packet.path.switch_hops = 0;
+    packet.path.decide_at = 0;
+    packet.place = 0;
+    packet.kind = PacketKind::data;
+    ++turns(nic, packet.traffic_class).in_flight;
+    if (bus_ != nullptr) bus_->sends(nic, frames_.payload_of(packet.frame_bytes), Instant{links_.now_ps()});
+    retry_->sent_again(index, put_out(id, index));
   }
   return true;
-}
-
-void NicPorts::send_again(NicId nic, std::uint32_t index) {
-  const std::uint32_t id = links_.nic_port(nic);
-  Egress& egress = this->egress(nic);
-  Packet& packet = packets_[index];
-  packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
-  packet.path.switch_hops = 0;
-  packet.path.decide_at = 0;
-  packet.place = 0;
-  packet.kind = PacketKind::data;
-  ++turns(nic, packet.traffic_class).in_flight;
-  if (bus_ != nullptr) bus_->sends(nic, Bytes{packet.frame_bytes - header_.count}, Instant{links_.now_ps()});
-  retry_->sent_again(index, put_out(id, index));
 }
 
 bool NicPorts::abandon(NicId nic, std::uint32_t traffic_class) {

@@ -21,6 +21,7 @@
 #include "core/contract/network.hpp"
 #include "core/network/packet/congestion.hpp"
 #include "core/network/packet/fabric_spec.hpp"
+#include "core/network/packet/frames.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/pool.hpp"
@@ -96,7 +97,6 @@ class NicPorts final : private RetryOutlet {
   void hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold);
   void send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold);
   void append_turn(NicId nic, std::uint32_t transfer);
-  std::uint32_t transmission_ps(Bytes payload, bool looped) const;
   // Puts a packet on the link, or onto the way within the NIC; returns when its first byte goes.
   std::uint64_t put_out(std::uint32_t port, std::uint32_t index);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
@@ -110,13 +110,8 @@ class NicPorts final : private RetryOutlet {
   Arbiter& arbiter(Egress& egress);
   // What is to be sent again goes first: true if nothing of it waits for the link.
   bool send_again(NicId nic);
-  void send_again(NicId nic, std::uint32_t packet);
   // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
   bool abandon(NicId nic, std::uint32_t traffic_class);
-  // What is next of the class does not leave the NIC.
-  bool loops(NicId nic, std::uint32_t traffic_class) {
-    return transfers_[turns(nic, traffic_class).first].target == nic;
-  }
   // The target has no more to do with the packet than to answer.
   void answer(std::uint32_t port, std::uint32_t index, Packet& packet) {
     packet.kind = PacketKind::acknowledgement;
@@ -147,12 +142,8 @@ class NicPorts final : private RetryOutlet {
   std::array<LargeVector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
   std::vector<Arbiter> arbiters_;
   NetworkTotals totals_;
-  Bytes payload_max_;
-  Bytes header_;
-  Rate rate_;
-  Rate loopback_rate_;
+  Frames frames_;
   std::uint32_t window_packets_;
-  std::uint32_t frame_max_ps_;
   std::uint32_t ack_ps_;
 };
 

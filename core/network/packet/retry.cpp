@@ -89,7 +89,7 @@ bool Retry::blocked(std::uint32_t packet, std::uint32_t flow) const {
 }
 
 void Retry::schedule(std::uint32_t packet, std::uint64_t at_ps) {
-  links_.schedule_retry(links_.nic_port(source_of(packet)), at_ps, packet);
+  links_.schedule_in_nic(links_.nic_port(source_of(packet)), at_ps, EventKind::retry_due, packet);
 }
 
 void Retry::due(std::uint32_t packet) {

@@ -88,6 +88,8 @@ class Transfers {
     flow.leaves = none;
     return std::exchange(flow.parked, none);
   }
+  // Whether it stays within its NIC.
+  bool loops(std::uint32_t index) const { return transfers_[index].source == transfers_[index].target; }
   void prefetch(std::uint32_t index) const { transfers_.prefetch(index); }
   std::uint32_t in_use() const { return transfers_.in_use(); }
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.base.errors import UserError
-from dryfly.case import environment
+from dryfly.case import environment, on_node, program
 from dryfly.case.case import SEED_MAX, Case
+from dryfly.case.on_node import Choice, OnNode
 from dryfly.case.placement import Placement, RankPlace, place
-from dryfly.case.resolve import ComputeSpec, OnNode, resolve
+from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -31,7 +32,7 @@ class BoundCase:
     machine: Machine
     placement: Placement
     compute: ComputeSpec
-    on_node: OnNode
+    on_node: Choice
     storage: Storage | None
     spec: str  # docs/reference/resolved-spec.md
     noise: Noise | None = None
@@ -60,9 +61,10 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
         streams = storage_files.load(case.storage, machine, job=placement.nodes, seed=case.seed)
     noise = noise_files.load(case.noise, machine)
     compute = ComputeSpec.parse(case.compute, record_file=compute_record, skip_numerics=case.skip_numerics)
-    on_node = OnNode.parse(case.on_node)
+    asked = OnNode.parse(case.on_node)
+    of_ranks = OnNode.PROVIDER if asked is OnNode.AUTO else asked
     spec = resolve(
-        machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=on_node, storage=streams,
+        machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=of_ranks, storage=streams,
         noise=noise,
     )  # fmt: skip
     return BoundCase(
@@ -70,11 +72,25 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
         machine=machine,
         placement=placement,
         compute=compute,
-        on_node=on_node,
+        on_node=Choice(on_node=of_ranks),
         storage=streams,
         spec=spec,
         noise=noise,
     )
+
+
+def settled(bound: BoundCase, library: MpiLibrary) -> BoundCase:
+    """With the way on a node chosen where the case leaves it to dryfly: it depends on the library and the program."""
+    case, places = bound.case, bound.placement.ranks
+    choice = on_node.choose(
+        case.on_node,
+        program=program.file_of(case.program[0]) if case.program else None,
+        mpi=library,
+        provider=case.provider,
+        several_ranks=len({each.node for each in places}) < len(places),
+    )
+    spec = bound.spec.replace("run.on_node provider\n", f"run.on_node {choice.on_node.value}\n")
+    return replace(bound, on_node=choice, spec=spec)
 
 
 def bind_served(case: Case, *, processes: int) -> BoundCase:
@@ -92,7 +108,7 @@ def bind_served(case: Case, *, processes: int) -> BoundCase:
         machine=machine,
         placement=placement,
         compute=compute,
-        on_node=OnNode.PROVIDER,
+        on_node=Choice(on_node=OnNode.PROVIDER),
         storage=None,
         spec=f"{text}{others}run.served 1\n",
     )
@@ -109,7 +125,7 @@ def library_of(case: Case, *, needed: str = "") -> MpiLibrary:
     """`needed`: the family that the program asks for. Raises UserError where it is not there, or does not go with the
     case."""
     library = libraries.select(case.mpi, needed=needed)
-    environment.check_on_node(library, OnNode.parse(case.on_node))
+    on_node.check(library, OnNode.parse(case.on_node))
     if case.provider == "linkx":
         linkx.settings(library, provider_path="", inherited={}, seed=case.seed)
     with environment.applied(case.environment):

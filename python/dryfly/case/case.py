@@ -32,7 +32,7 @@ class Case:
     seed: int = 1
     mpi: str | None = None
     provider: str = PROVIDERS[0]
-    on_node: str = "provider"
+    on_node: str = "auto"  # case/on_node.py
     compute: str = "measured"
     software: str | None = None  # None: measured where this build of the library has been counted
     skip_numerics: bool = False

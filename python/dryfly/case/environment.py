@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,9 @@ from dryfly.base.errors import UserError
 from dryfly.base.paths import PROVIDER, native
 from dryfly.base.preloads import users_preloads
 from dryfly.case import nics, traffic_class
+from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
-from dryfly.case.resolve import ComputeSpec, OnNode
+from dryfly.case.resolve import ComputeSpec
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import linkx, openmpi, preload, system
@@ -35,10 +35,6 @@ _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
 _PROGRESS_THREADS = tuple(f"{prefix}_ASYNC_PROGRESS" for prefix in ("MPIR_CVAR", "MPIR_PARAM", "MPICH"))
 
-# Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
-# where it would let the others go on (docs/decision/0005).
-_MPICH_THAT_SHARES = (4, 3)
-
 
 @contextmanager
 def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
@@ -50,12 +46,6 @@ def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def check_on_node(mpi: MpiLibrary, on_node: OnNode) -> None:
-    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
-    if on_node is OnNode.SHARED and mpi.family == "mpich" and version and version < _MPICH_THAT_SHARES:
-        raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
 
 
 def check_progress_threads(mpi: MpiLibrary) -> None:

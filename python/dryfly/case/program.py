@@ -104,15 +104,20 @@ def _check_elf(path: Path, mpi: MpiLibrary) -> tuple[str, system.Additions]:
     return ("linked against " + ", ".join(linked.names) if linked.names else "not linked against MPI"), additions
 
 
+def file_of(name: str) -> Path | None:
+    """None: it is not there, or it is one of dryfly's solvers, which are built when it is prepared."""
+    try:
+        return find(name)
+    except UserError:
+        return None
+
+
 def family(name: str) -> str:
     """The family of MPI libraries that the program is linked against; empty where its file does not tell. Raises
     UserError where it is linked against two."""
-    try:
-        path = find(name)
-    except UserError:
-        return ""  # said when the program is prepared
-    if not elf.is_elf(path):
-        return ""
+    path = file_of(name)
+    if path is None or not elf.is_elf(path):
+        return ""  # what is not there is said when the program is prepared
     return system.linked(path).family
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from dryfly.base import units
 from dryfly.base.errors import UserError
 from dryfly.case import nics
+from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
 from dryfly.machine import compute_model, qos
 from dryfly.machine.machine import Machine
@@ -26,20 +26,6 @@ _EXTRA_FLIGHT = re.compile(r"([sn]\d+)\s*>\s*([sn]\d+)\s+(.+)")
 # Payloads on their way. The memory is sparse: only what is used at once takes pages.
 _ARENA_BASE = 2**30
 _ARENA_PER_RANK = 64 * 2**20
-
-
-class OnNode(Enum):
-    """How ranks of a node talk to one another: docs/decision/0005-node-aware-mpi.md."""
-
-    PROVIDER = "provider"
-    SHARED = "shared"
-
-    @classmethod
-    def parse(cls, text: str) -> OnNode:
-        try:
-            return cls(text)
-        except ValueError:
-            raise UserError(f'--on-node "{text}": accepted is provider or shared') from None
 
 
 @dataclass(frozen=True, kw_only=True)

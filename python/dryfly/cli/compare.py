@@ -20,7 +20,7 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
         shell_complete=complete.files)  # fmt: skip
 @given_case_options(
     without=("mpi",),
-    nodes={"help": "Number of nodes; default: 2; one pair always uses two."},
+    nodes={"help": "Number of nodes; default: 2; one pair uses two, or the one."},
     ppn={"help": "Ranks per node; default: 1."},
     ranks={"help": "Number of ranks, instead."},
     compute={

@@ -55,8 +55,10 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "type": click.Choice(PROVIDERS),
         "help": "What Open MPI 5 talks through: linkx joins cxi with the node's shared memory."}),
     "on_node": (["--on-node"], {
-        "metavar": "HOW", "help": "How ranks of a node talk: provider, or shared (MPI's own shared memory).",
-        "shell_complete": complete.words("provider", "shared")}),
+        "metavar": "HOW",
+        "help": "How ranks of a node talk: provider, shared (MPI's own shared memory), or auto, the default: shared "
+                "for programs that ask MPI for their node.",
+        "shell_complete": complete.words("auto", "provider", "shared")}),
     "compute": (["--compute"], {
         "metavar": "MODE", "help": "What counts between MPI calls: none, measured[:FACTOR], replay:FILE or model.",
         "shell_complete": complete.compute}),

@@ -160,7 +160,9 @@ FIELDS: dict[str, Field] = {
     "nic.completion_latency": time(
         "nic.completion_latency_ps", "from the NIC's event to a CPU that polls seeing it", least=1
     ),
-    "node.local_latency": time("node.local_latency_ps", "until a core sees what another of its node has written", least=2),
+    "node.local_latency": time(
+        "node.local_latency_ps", "until a core sees what another of its node has written", least=2
+    ),
     "node.local_rate": rate("node.local_rate_bytes_per_s", "what a core copies"),
     "node.cached": optional(size("node.cached_bytes", "a copy that is not longer stays in the caches of cores")),
     "node.numa": optional(count("", "NUMA domains of a node, on sockets in equal blocks", least=1, most=64)),

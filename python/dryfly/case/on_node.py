@@ -1,0 +1,90 @@
+"""How the ranks of a node talk to one another, and what decides it where the user does not
+(docs/decision/0005-node-aware-mpi.md)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import programs_folder
+from dryfly.mpi import elf, loading
+from dryfly.mpi.libraries import MpiLibrary
+
+# Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
+# where it would let the others go on.
+_MPICH_THAT_SHARES = (4, 3)
+
+# Who calls one of these wants to know who is on its node. Fortran's names have an underscore behind them, Python's no
+# MPI_ before.
+_QUESTIONS = ("MPI_Comm_split_type", "MPI_Win_allocate_shared")
+_SYMBOLS = {name.lower().rstrip("_"): name for name in _QUESTIONS}
+_IN_TEXT = re.compile(rb"(?i)\b(?:mpi_)?(comm_split_type|win_allocate_shared|split_type|allocate_shared)\b")
+_SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
+_TEXT_MOST = 4 << 20  # bytes of a source or script that are looked through
+
+
+class OnNode(Enum):
+    AUTO = "auto"
+    PROVIDER = "provider"
+    SHARED = "shared"
+
+    @classmethod
+    def parse(cls, text: str) -> OnNode:
+        try:
+            return cls(text)
+        except ValueError:
+            raise UserError(f'--on-node "{text}": accepted is {", ".join(each.value for each in cls)}') from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    on_node: OnNode
+    reason: str = ""  # why it is not what it is for others; empty: the user's word, or the usual
+
+
+def check(mpi: MpiLibrary, on_node: OnNode) -> None:
+    if on_node is OnNode.SHARED and not can_share(mpi):
+        raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
+
+
+def can_share(mpi: MpiLibrary) -> bool:
+    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
+    return mpi.family != "mpich" or not version or version >= _MPICH_THAT_SHARES
+
+
+def choose(asked: str, *, program: Path | None, mpi: MpiLibrary, provider: str, several_ranks: bool) -> Choice:
+    """`several_ranks`: some node has more than one. LINKx has a memory of its own."""
+    on_node = OnNode.parse(asked)
+    if on_node is not OnNode.AUTO:
+        return Choice(on_node=on_node)
+    if not several_ranks or provider == "linkx" or program is None or not can_share(mpi):
+        return Choice(on_node=OnNode.PROVIDER)
+    reason = question(program)
+    return Choice(on_node=OnNode.SHARED if reason else OnNode.PROVIDER, reason=reason)
+
+
+def question(program: Path) -> str:
+    """Why the program counts on its nodes: what it asks MPI for, or that it is a microbenchmark; empty: it does not.
+
+    Of an executable its symbols tell, and those of libraries of its own; of a source or a script its text."""
+    if program.parent == programs_folder() / "benchmark":
+        return "a microbenchmark"
+    try:
+        if not elf.is_elf(program):
+            with program.open("rb") as file:
+                found = _IN_TEXT.search(file.read(_TEXT_MOST))
+            return f"it has {found[0].decode()}" if found else ""
+        own = [
+            each.path for each in loading.closure(program, ()) if each.path is not None and not _is_systems(each.path)
+        ]
+        wanted = {name.lower().removeprefix("p").rstrip("_") for path in own for name in elf.symbols(path).wanted}
+    except OSError:
+        return ""
+    return next((f"it calls {name}" for symbol, name in _SYMBOLS.items() if symbol in wanted), "")
+
+
+def _is_systems(path: Path) -> bool:
+    return any(path.resolve().is_relative_to(folder) for folder in _SYSTEM)
