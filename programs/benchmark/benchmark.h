@@ -12,7 +12,7 @@
 struct options {
   size_t least, most;  // bytes of a message
   int iterations, warmup, window, pairs, digits;
-  int validate, full;
+  int validate, full, each;
   size_t memory;  // bytes for the buffers of a rank
 };
 
@@ -63,6 +63,30 @@ static inline void read_sizes(const char* text) {
   options.most = second;
 }
 
+// With --each: what every timed repetition of the present size took on this rank.
+static double* each;
+
+static inline void begin_each(void) {
+  if (options.each) each = calloc((size_t)options.iterations, sizeof *each);
+}
+
+static inline void note_each(int repetition, double value) {
+  if (options.each && repetition >= 0) each[repetition] = value;
+}
+
+// Behind the row, on rank 0: the figures of `values`, which others read; their mean is the row's figure.
+static inline void print_each(size_t size, const double* values) {
+  if (!options.each) return;
+  if (my_rank == 0) {
+    printf("# each %zu", size);
+    for (int repetition = 0; repetition < options.iterations; ++repetition)
+      printf(" %.*f", options.digits, values[repetition]);
+    printf("\n");
+    fflush(stdout);
+  }
+  free(each);
+}
+
 static inline void print_help(const char* name, const char* also) {
   if (my_rank != 0) return;
   printf(
@@ -71,6 +95,7 @@ static inline void print_help(const char* name, const char* also) {
       "  -i, --iterations N            timed repetitions of each size (%d)\n"
       "  -x, --warmup N                repetitions before them (%d)\n"
       "  -c, --validation              check the data that arrives\n"
+      "      --each                    also every repetition, in a comment behind the row\n"
       "  -M, --mem-limit BYTES         for the buffers of a rank; larger sizes are left out (%zu)\n"
       "      --digits N                digits after the point (%d)\n%s",
       name, options.least, options.most, options.iterations, options.warmup, options.memory, options.digits, also);
@@ -79,7 +104,7 @@ static inline void print_help(const char* name, const char* also) {
 static const char* const help_of_window = "  -W, --window-size N           messages under way at once (64)\n";
 static const char* const help_of_full = "  -f, --full                    also the fastest and the slowest rank\n";
 
-// `accepted` are the letters of the options that not every benchmark has: W (window), f (full), p (pairs).
+// `accepted` are the letters of the options that not every benchmark has: W (window), f (full), p (pairs), e (each).
 static inline void read_options(int argc, char** argv, const char* accepted, const char* help) {
   static const struct option names[] = {{"message-size", required_argument, NULL, 'm'},
                                         {"iterations", required_argument, NULL, 'i'},
@@ -90,13 +115,14 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
                                         {"pairs", required_argument, NULL, 'p'},
                                         {"mem-limit", required_argument, NULL, 'M'},
                                         {"digits", required_argument, NULL, 'D'},
+                                        {"each", no_argument, NULL, 'e'},
                                         {"accelerator", required_argument, NULL, 'd'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, ":m:i:x:W:cfp:M:d:h", names, NULL)) != -1;) {
     const char text[] = {'-', (char)(option == '?' || option == ':' ? optopt : option), '\0'};
-    if (strchr("Wfp", option) != NULL && strchr(accepted, option) == NULL) refuse(text, "not of this benchmark");
+    if (strchr("Wfpe", option) != NULL && strchr(accepted, option) == NULL) refuse(text, "not of this benchmark");
     switch (option) {
       case 'm':
         read_sizes(optarg);
@@ -124,6 +150,9 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
         break;
       case 'f':
         options.full = 1;
+        break;
+      case 'e':
+        options.each = 1;
         break;
       case 'd':
         refuse(text, "there are no accelerators here: buffers are in the host's memory");

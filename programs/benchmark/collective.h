@@ -65,22 +65,30 @@ static inline void print_row(size_t size, int with_size, double mine_us, long wr
 static inline void measure_size(size_t size, int with_size) {
   double seconds = 0;
   long wrong = 0;
+  begin_each();
   for (int repetition = -options.warmup; repetition < options.iterations; ++repetition) {
     if (options.validate) (collective.fill ? collective.fill : fill_blocks)(repetition);
     MPI_Barrier(MPI_COMM_WORLD);
     double started = MPI_Wtime();
     collective.call();
-    if (repetition >= 0) seconds += MPI_Wtime() - started;
+    double took = MPI_Wtime() - started;
+    if (repetition >= 0) seconds += took;
+    note_each(repetition, took * 1e6 / rank_count);
     if (options.validate) wrong += (collective.wrong ? collective.wrong : wrong_blocks)(repetition);
   }
   print_row(size, with_size, seconds / options.iterations * 1e6, wrong);
+  if (!options.each) return;
+  double* means = calloc((size_t)options.iterations, sizeof *means);
+  MPI_Reduce(each, means, options.iterations, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  print_each(with_size ? size : 0, means);
+  free(means);
 }
 
 static inline int measure_collective(int argc, char** argv, int with_size) {
   size_t unit = collective.unit;
   options = (struct options){
       .least = unit, .most = 1 << 20, .iterations = 5, .warmup = 1, .digits = 2, .memory = (size_t)64 << 20};
-  read_options(argc, argv, "f", help_of_full);
+  read_options(argc, argv, "fe", help_of_full);
   print_head(with_size);
   // The largest buffers of any rank, so that all agree on the sizes.
   int blocks = collective.sends + collective.receives, most_blocks;

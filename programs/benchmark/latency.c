@@ -5,7 +5,7 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
   options.window = 1;
-  read_options(argc, argv, "", "");
+  read_options(argc, argv, "e", "");
   one_pair();
   if (my_rank == 0) {
     printf("# MPI Latency Test\n%-10s%18s", "# Size", "Avg Latency(us)");
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       printf("%-10zu%18.*f", size, options.digits, us);
       end_row(wrong);
     }
+    print_each(size, each);
     free(out);
     free(in);
   }

@@ -97,12 +97,15 @@ static inline int measure_bandwidth(const char* title, double windows, void (*pa
     struct window window = make_window(size);
     double seconds = 0;
     long wrong = 0;
+    begin_each();
     MPI_Barrier(MPI_COMM_WORLD);
     for (int repetition = -options.warmup; peer >= 0 && repetition < options.iterations; ++repetition) {
       fill_window(&window, repetition);
       double started = MPI_Wtime();
       pass(&window);
-      if (repetition >= 0) seconds += MPI_Wtime() - started;
+      double took = MPI_Wtime() - started;
+      if (repetition >= 0) seconds += took;
+      note_each(repetition, windows * (double)size * options.window / took / 1e6);
       if (!sends || windows > 1) wrong += wrong_in_window(&window, repetition);
     }
     wrong = all_wrong(wrong);
@@ -111,6 +114,7 @@ static inline int measure_bandwidth(const char* title, double windows, void (*pa
       printf("%-10zu%18.*f", size, options.digits, bytes / seconds / 1e6);
       end_row(wrong);
     }
+    print_each(size, each);
     free_window(&window);
   }
   return finish();
@@ -119,13 +123,16 @@ static inline int measure_bandwidth(const char* title, double windows, void (*pa
 // Half of the mean round trip, in us; 0 on ranks that take no part.
 static inline double half_round_trip_us(char* out, char* in, int bytes, long* wrong) {
   double seconds = 0;
+  begin_each();
   for (int repetition = -options.warmup; peer >= 0 && repetition < options.iterations; ++repetition) {
     if (options.validate) fill(out, (size_t)bytes, seed_of(my_rank, 0, repetition));
     double started = MPI_Wtime();
     if (sends) MPI_Send(out, bytes, MPI_CHAR, peer, 1, MPI_COMM_WORLD);
     MPI_Recv(in, bytes, MPI_CHAR, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (!sends) MPI_Send(out, bytes, MPI_CHAR, peer, 1, MPI_COMM_WORLD);
-    if (repetition >= 0) seconds += MPI_Wtime() - started;
+    double took = MPI_Wtime() - started;
+    if (repetition >= 0) seconds += took;
+    note_each(repetition, took / 2 * 1e6);
     if (options.validate) *wrong += wrong_bytes(in, (size_t)bytes, seed_of(peer, 0, repetition));
   }
   return seconds / options.iterations / 2 * 1e6;

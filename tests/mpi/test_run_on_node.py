@@ -86,4 +86,4 @@ def test_more_events_than_a_ring_holds_are_taken_by_a_rank_that_looks_late(dryfl
 def test_another_word_is_refused(dryfly: Dryfly, programs: Programs) -> None:
     run = dryfly(*_COMMAND, "--on-node", "magic", "--", programs.check("node_aware.c"))
     assert run.exit_status == 2
-    assert '--on-node "magic": accepted is provider or shared' in run.stderr
+    assert '--on-node "magic": accepted is auto or provider or shared' in run.stderr

@@ -204,7 +204,7 @@ def test_the_state_of_another_question_is_not_mixed_in(tmp_path: Path, fake_runs
         ({"command": ("true",), "figure": "Time"}, "one group"),
         ({"command": ("true",), "figure": "("}, "no regular expression"),
         ({"command": ("./program",)}, "program ./program does not exist"),
-        ({"over": "--on-node=provider,both"}, "accepted is provider or shared"),
+        ({"over": "--on-node=provider,both"}, "accepted is auto or provider or shared"),
         ({"over": "nic.no_such_field=1,2"}, "there is no such field"),
         ({"threshold": 0.0}, "--threshold 0"),
         ({"state": "/no/such/folder/state"}, "does not exist"),

@@ -187,7 +187,7 @@ def test_a_setting_may_have_flags_of_dryfly_run(tmp_path: Path) -> None:
     line = Trial(case=made.case).line(tmp_path / "json", None)
     assert line[line.index("--on-node") :][:4] == ["--on-node", "shared", "--provider", "linkx"]
     for text in ("mpich,--on-node=both", "mpich,--seed=2"):
-        with pytest.raises(UserError, match=r"accepted is provider or shared|--on-node and --provider"):
+        with pytest.raises(UserError, match=r"accepted is auto or provider or shared|--on-node and --provider"):
             variant.parse(text, base)
     with pytest.raises(UserError, match="does not use it"):
         library_of(variant.parse("mpich,--provider=linkx", base).case)

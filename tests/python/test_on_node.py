@@ -38,7 +38,7 @@ def test_mpich_before_4_3_is_refused_for_shared_memory_only() -> None:
 
 
 def test_another_word_is_refused() -> None:
-    with pytest.raises(UserError, match=r'--on-node "memory": accepted is auto, provider, shared'):
+    with pytest.raises(UserError, match=r'--on-node "memory": accepted is auto or provider or shared'):
         OnNode.parse("memory")
 
 

@@ -17,6 +17,7 @@ Option = tuple[str, ...]  # of a program: the short name, and its value if it ha
 
 _ROW = re.compile(r"^(\d+)? *\s([\d.]+)((?:\s+[\d.]+)*)(?:\s+(?:Pass|Fail))?$")
 
+_EACH = re.compile(r"^# each (\d+)((?: [\d.]+)+)$")
 
 # Options of the programs, and what their values look like; empty: no value. The long names are OSU's.
 _NUMBER = r"\d{1,10}[KMG]?"
@@ -37,8 +38,9 @@ class Kind:
     calls: frozenset[str]  # the MPI calls that are timed
     more_is_better: bool = False
     collective: bool = False  # one call is timed, after a barrier; else all calls up to the next barrier
-    one_pair: bool = False  # two ranks, on two nodes
+    one_pair: bool = False  # two ranks, on two nodes or on the one there is
     window: bool = False  # -W
+    repeats: bool = True  # it can say what each repetition took
 
 
 def _collective(title: str, call: str) -> Kind:
@@ -54,8 +56,10 @@ KINDS = {
     "bibw": Kind(
         title="Bidirectional bandwidth", unit="MB/s", calls=_WINDOW, more_is_better=True, one_pair=True, window=True
     ),
-    "mbw_mr": Kind(title="Bandwidth of many pairs", unit="MB/s", calls=_WINDOW, more_is_better=True, window=True),
-    "multi_lat": Kind(title="Latency of many pairs", unit="us", calls=_ROUND_TRIP),
+    "mbw_mr": Kind(
+        title="Bandwidth of many pairs", unit="MB/s", calls=_WINDOW, more_is_better=True, window=True, repeats=False
+    ),
+    "multi_lat": Kind(title="Latency of many pairs", unit="us", calls=_ROUND_TRIP, repeats=False),
     "gather": _collective("Gather", "Gather"),
     "scatter": _collective("Scatter", "Scatter"),
     "alltoall": _collective("Alltoall", "Alltoall"),
@@ -159,6 +163,12 @@ def number(text: str) -> int:
 def read(output: str) -> Table:
     """The first figure of each row."""
     return {size: columns[0] for size, columns in read_rows(output).items()}
+
+
+def read_each(output: str) -> dict[int, list[float]]:
+    """With --each: what every timed repetition took, or reached, in the order of time; by size."""
+    rows = (_EACH.match(line) for line in output.splitlines())
+    return {int(row[1]): [float(word) for word in row[2].split()] for row in rows if row is not None}
 
 
 def read_ranges(output: str) -> Ranges:

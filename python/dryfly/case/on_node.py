@@ -36,7 +36,7 @@ class OnNode(Enum):
         try:
             return cls(text)
         except ValueError:
-            raise UserError(f'--on-node "{text}": accepted is {", ".join(each.value for each in cls)}') from None
+            raise UserError(f'--on-node "{text}": accepted is {" or ".join(each.value for each in cls)}') from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,8 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
 @option("-M", "memory", metavar="BYTES", help="For the buffers of a rank; larger sizes are left out.")
 @option("-c", "validate", is_flag=True, help="Check the data that arrives.")
 @option("-f", "full", is_flag=True, help="Also the fastest and the slowest rank, for collectives.")
+@option("--iterations", "keep_iterations", is_flag=True,
+        help="Keep every repetition: show how far they lie apart, and which stand out.")  # fmt: skip
 @option("-o", "folder", default="dryfly-compare", metavar="FOLDER", shell_complete=complete.folders,
         help="The page with plots, and the runs' results: the same command goes on from there.")  # fmt: skip
 @option("--counts/--no-counts", default=True,
@@ -58,6 +60,7 @@ def command(
     memory: str | None,
     validate: bool,
     full: bool,
+    keep_iterations: bool,
     folder: str,
     counts: bool,
     benchmarks: tuple[str, ...],
@@ -79,6 +82,7 @@ def command(
         benchmarks=benchmarks,
         options=(*(word for flag, value in sizes if value is not None for word in (flag, value)), *switched),
         given=given,
+        iterations=keep_iterations,
     )
     options = Options(folder=folder, counts=counts, **ways)
     sys.exit(compare(make(flags), options))

@@ -22,7 +22,8 @@ from dryfly.mpi import software
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study import changes, software_costs
-from dryfly.study.comparison import Line, Section, size_text
+from dryfly.study.comparison import SPREAD_TITLE, Line, Section, size_text
+from dryfly.study.iterations import Spread
 from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.plan import Plan
 from dryfly.study.trial import Result, Store, Trial, run_all
@@ -199,7 +200,12 @@ def _line(benchmark: Benchmark, variant: Variant, measured: Result, counted: Res
         found = sorted([*certain, *(c for c in found if c.at not in places)], key=lambda change: change.at)
     kept = {**measured, "counts": counts}
     ranges = benchmarks.read_ranges(measured["output"]) if table and "-f" in benchmark.options else {}
-    return Line(variant=variant, table=table, result=kept, changes=tuple(found), ranges=ranges, failure=failure)
+    each = benchmarks.read_each(measured["output"]) if table else {}
+    spreads = {size: Spread.of(values) for size, values in each.items()}
+    return Line(
+        variant=variant, table=table, result=kept, changes=tuple(found), ranges=ranges, spreads=spreads,
+        failure=failure,
+    )  # fmt: skip
 
 
 def _section(plan: Plan, benchmark: Benchmark, lines: dict[tuple[Benchmark, Variant], Line]) -> Section:
@@ -231,6 +237,11 @@ def show(sections: list[Section]) -> None:
                 console.print(f"{line.variant.label}: failed: {line.failure}", markup=False)
         for text in section.changes:
             console.print(f"  {text}", markup=False, soft_wrap=True)
+        if section.spreads:
+            console.print(f"  {SPREAD_TITLE}, {kind.unit}", markup=False, soft_wrap=True)
+            console.print(
+                Grid(heads=("size", *section.spreads), rows=section.spread_rows(), boxed=True), soft_wrap=True
+            )
         _show_software(console, section)
         console.print()
 
@@ -286,6 +297,7 @@ def _section_content(section: Section) -> dict[str, Any]:
                 "label": line.variant.label,
                 "failure": line.failure,
                 "figures": {str(size): value for size, value in line.table.items()},
+                "iterations": {str(size): list(spread.values) for size, spread in line.spreads.items()},
                 "ranges": {str(size): list(values) for size, values in line.ranges.items()},
                 "fingerprint": line.result.get("fingerprint", ""),
                 "repeatable": line.result.get("repeatable", False),

@@ -11,7 +11,7 @@ from dryfly.base.files import write_whole
 from dryfly.case.bind import bind
 from dryfly.report import pictures
 from dryfly.study import software_costs
-from dryfly.study.comparison import Section, size_text
+from dryfly.study.comparison import SPREAD_TITLE, Section, size_text
 from dryfly.study.plan import Plan
 
 _STYLE = """
@@ -35,7 +35,7 @@ def write(target: Path, plan: Plan, sections: Sequence[Section]) -> None:
     head = (
         f"<h1>MPI libraries on {escape(base.machine)}</h1><p>{len(placement.ranks):,} ranks on "
         f"{len(placement.nodes):,} nodes, {escape(base.place)}, seed {base.seed}; computing takes no time. "
-        f"Latency and bandwidth of one pair: two ranks on two nodes.</p><table>{settings}</table>"
+        f"One pair: two ranks on two nodes, or on the one there is.</p><table>{settings}</table>"
     )
     names = [section.benchmark.name for section in sections]
     files = [f"{name}-{k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
@@ -69,11 +69,22 @@ def _section(section: Section, folder: Path, name: str) -> str:
     parts.append(_table(section))
     said = "".join(f"<li>{escape(text)}</li>" for text in section.changes)
     parts.append(f"<ul>{said}</ul>" if said else "")
+    parts.append(_spreads(section))
     parts.append(_software(section))
     for line in section.lines:
         if line.failure:
             parts.append(f"<p class=failed>{escape(line.variant.label)}: failed: {escape(line.failure)}</p>")
     return "\n".join(parts)
+
+
+def _spreads(section: Section) -> str:
+    if not section.spreads:
+        return ""
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("size", *section.spreads))
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in section.spread_rows()
+    )
+    return f"<p>{escape(SPREAD_TITLE)}, {section.benchmark.kind.unit}</p><table><tr>{head}</tr>{rows}</table>"
 
 
 def _software(section: Section) -> str:

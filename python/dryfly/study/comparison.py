@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dryfly.apps.benchmarks import Benchmark, Ranges, Table
 from dryfly.study import software_costs
 from dryfly.study.changes import Change
+from dryfly.study.iterations import Spread
 from dryfly.study.software_costs import Costs
 from dryfly.study.trial import Result
 from dryfly.study.variant import Variant
 from dryfly.study.verdict import Verdict, verdicts
+
+SPREAD_TITLE = "Repetitions: the least and the most, how far they lie apart, and which stand out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class Line:
     result: Result
     changes: tuple[Change, ...]
     ranges: Ranges
+    spreads: dict[int, Spread] = field(default_factory=dict)  # by size; with --iterations
     failure: str = ""
 
     @property
@@ -76,6 +80,19 @@ class Section:
     @property
     def ranges(self) -> dict[str, Ranges]:
         return {line.variant.label: line.ranges for line in self.lines if line.ranges}
+
+    @property
+    def spreads(self) -> dict[str, dict[int, Spread]]:
+        return {line.variant.label: line.spreads for line in self.lines if line.spreads}
+
+    def spread_rows(self) -> list[tuple[str, ...]]:
+        """For each size what the repetitions of each say."""
+        spreads = self.spreads
+        sizes = sorted({size for of_label in spreads.values() for size in of_label})
+        return [
+            (size_text(size), *(each[size].text() if size in each else "-" for each in spreads.values()))
+            for size in sizes
+        ]
 
     def cell(self, label: str, size: int) -> str:
         """A figure, and with -f those of the fastest and the slowest rank."""

@@ -34,10 +34,14 @@ class Plan:
     base: Case
     variants: tuple[Variant, ...]
     benchmarks: tuple[Benchmark, ...]
+    iterations: bool = False  # every repetition is kept
+
+    def more_for(self, benchmark: Benchmark) -> tuple[str, ...]:
+        return ("--each",) if self.iterations and benchmark.kind.repeats else ()
 
     def case_of(self, benchmark: Benchmark, variant: Variant) -> Case:
         """A pair is two ranks on two nodes, whatever the others use, or on the one node that there is."""
-        case = replace(variant.case, program=benchmark.command())
+        case = replace(variant.case, program=benchmark.command(*self.more_for(benchmark)))
         if not benchmark.kind.one_pair:
             return case
         nodes = 1 if case.nodes == 1 else 2
@@ -53,6 +57,7 @@ class Flags:
     benchmarks: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # pairs such as -m 1:4096
     given: Mapping[str, Any] = field(default_factory=dict)  # fields of Case
+    iterations: bool = False
 
 
 def make(flags: Flags) -> Plan:
@@ -81,7 +86,7 @@ def make(flags: Flags) -> Plan:
         raise UserError(f"no benchmark is named; there are {', '.join(benchmarks.KINDS)}")
     common = (*benchmarks.check_common(content.get("options", "")), *flags.options)
     made = tuple(dict.fromkeys(benchmarks.parse(name, common=common) for name in names))
-    return Plan(base=base, variants=tuple(variants), benchmarks=made)
+    return Plan(base=base, variants=tuple(variants), benchmarks=made, iterations=flags.iterations)
 
 
 def _read(file: str) -> dict[str, Any]:
