@@ -1,5 +1,7 @@
 #include "conductor/command_issuer.hpp"
 
+#include <utility>
+
 namespace dryfly {
 
 namespace {
@@ -27,6 +29,7 @@ CommandIssuer::CommandIssuer(Engine& engine, Nics& nics, const IssuerParts& part
 void CommandIssuer::handle(dryfly::Event event) {
   const RankId rank = rank_of(event);
   if (due_of(event) == Due::news) return parts_.events.tell(rank);
+  if (due_of(event) == Due::triggered) return issue_triggered(rank);
   parts_.queue.event_handled();
   const Line line = due_of(event) == Due::at_nic ? Line::to_nic : Line::to_memory;
   for (;;) {
@@ -40,7 +43,19 @@ void CommandIssuer::prefetch(dryfly::Event event, unsigned stage) const {
   if (due_of(event) == Due::at_nic) parts_.queue.prefetch(rank_of(event), stage);
 }
 
-void CommandIssuer::issue(std::uint32_t slot) {
+void CommandIssuer::issue_triggered(RankId rank) {
+  parts_.triggers.event_handled();
+  for (std::uint32_t slot = parts_.triggers.take_due(rank); slot != no_slot; slot = parts_.triggers.take_due(rank)) {
+    issue(slot, true);
+  }
+}
+
+// What waited for its counter takes its payload now: the NIC reads it when it sends.
+void CommandIssuer::issue(std::uint32_t slot, bool triggered) {
+  if (parts_.commands[slot].command.trigger != 0) {
+    if (!triggered && parts_.triggers.holds(slot)) return;
+    parts_.payloads.stage(parts_.commands[slot]);
+  }
   if (parts_.queue.must_wait(slot)) return;
   const OpenCommand& open = parts_.commands[slot];
   switch (open.command.kind) {
@@ -56,6 +71,10 @@ void CommandIssuer::issue(std::uint32_t slot) {
       return peek(slot);
     case CommandKind::cancel:
       return cancel(slot);
+    case CommandKind::count:
+      return count(slot);
+    case CommandKind::cancel_trigger:
+      return cancel_trigger(slot);
     case CommandKind::write:
     case CommandKind::read:
     case CommandKind::atomic:
@@ -159,6 +178,31 @@ void CommandIssuer::cancel(std::uint32_t slot) {
   if (found != no_slot) nics_.cancel(endpoint, found);
 }
 
+void CommandIssuer::count(std::uint32_t slot) {
+  const OpenCommand& open = parts_.commands[slot];
+  const wire::Command& command = open.command;
+  if ((command.flags & command_flag::sets) != 0) {
+    parts_.triggers.set(open.rank, command.counter, command.data);
+  } else {
+    parts_.triggers.add(open.rank, command.counter, command.data);
+  }
+  const RankId rank = open.rank;
+  const bool told = (command.flags & command_flag::wants_completion) != 0;
+  PendingEvent pending = EventWriter::answer_to(open, wire::EventKind::counted);
+  parts_.commands.release(slot);
+  if (told) parts_.events.write(rank, std::move(pending));
+}
+
+// One that is on its way already takes its course.
+void CommandIssuer::cancel_trigger(std::uint32_t slot) {
+  const RankId rank = parts_.commands[slot].rank;
+  const std::uint32_t found = parts_.triggers.take_out(rank, parts_.commands[slot].command.context);
+  parts_.commands.release(slot);
+  if (found == no_slot) return;
+  parts_.payloads.free(parts_.commands[found]);
+  parts_.commands.release(found);
+}
+
 void CommandIssuer::access(std::uint32_t slot) {
   const OpenCommand& open = parts_.commands[slot];
   const wire::Command& command = open.command;
@@ -191,6 +235,10 @@ void CommandIssuer::open_endpoint(std::uint32_t slot) {
 void CommandIssuer::close_endpoint(EndpointId endpoint) {
   if (!parts_.endpoints.is_open(endpoint)) return;
   for (const std::uint32_t slot : parts_.queue.close_fences(endpoint)) issue(slot);
+  for (const std::uint32_t slot : parts_.triggers.take_all(endpoint)) {
+    parts_.payloads.free(parts_.commands[slot]);
+    parts_.commands.release(slot);
+  }
   parts_.endpoints.close(endpoint);
 }
 

@@ -9,9 +9,11 @@
 #include "conductor/event_writer.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
+#include "conductor/payloads.hpp"
 #include "conductor/processor_work.hpp"
 #include "conductor/rank_host.hpp"
 #include "conductor/reductions.hpp"
+#include "conductor/triggers.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
 
@@ -27,6 +29,8 @@ struct IssuerParts {
   Reductions& reductions;
   ProcessorWork& work;
   EventWriter& events;
+  Triggers& triggers;
+  Payloads& payloads;
   RankHost& host;
   TroubleOutlet& trouble;
   Tally& tally;
@@ -45,11 +49,15 @@ class CommandIssuer final : public Handler {
   void refuse(std::uint32_t slot, const char* reason);
 
  private:
-  void issue(std::uint32_t slot);
+  void issue(std::uint32_t slot, bool triggered = false);
   void send(std::uint32_t slot);
   void receive(std::uint32_t slot);
   void peek(std::uint32_t slot);
   void cancel(std::uint32_t slot);
+  void count(std::uint32_t slot);
+  void cancel_trigger(std::uint32_t slot);
+  // What of the rank's has waited for a counter that is there now.
+  void issue_triggered(RankId rank);
   void access(std::uint32_t slot);
   void close_endpoint(EndpointId endpoint);
   // Null: there is nothing wrong with it.

@@ -53,8 +53,9 @@ std::uint64_t CommandReader::take(Rank& rank, const char* record, std::uint64_t 
 const char* CommandReader::fault_of(const Rank& rank, const wire::Command& command, std::uint64_t room,
                                     const char* payload) const {
   if (const char* fault = scrutiny_.fault_of(command, rank, room, payload)) return fault;
-  const bool opens = command.kind == CommandKind::open_endpoint;
-  const bool has_opened = opens || parts_.endpoints.is_known(wire::make_address(rank.id.value, command.endpoint));
+  const bool needs_none = command.kind == CommandKind::open_endpoint || command.kind == CommandKind::count ||
+                          command.kind == CommandKind::cancel_trigger;
+  const bool has_opened = needs_none || parts_.endpoints.is_known(wire::make_address(rank.id.value, command.endpoint));
   return has_opened ? nullptr : "end-point";
 }
 

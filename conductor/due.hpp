@@ -13,6 +13,7 @@ enum class Due : std::uint32_t {
   at_nic,     // a command
   at_memory,  // a command to an end-point that talks through memory
   news,       // an event that was kept (EventWriter)
+  triggered,  // a command whose counter is there (Triggers)
 };
 
 inline constexpr unsigned due_shift = 32;

@@ -11,7 +11,7 @@ using wire::EventKind;
 void MemoryRegions::open(const OpenCommand& open) {
   const wire::Command& command = open.command;
   regions_[open.endpoint().value][command.key] =
-      Region{command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0};
+      Region{command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0, command.counter};
 }
 
 void MemoryRegions::close(const OpenCommand& open) { regions_[open.endpoint().value].erase(open.command.key); }
@@ -27,6 +27,7 @@ int MemoryRegions::apply(OpenCommand& access) {
   if (command.remote_offset > region.length || bytes > region.length - command.remote_offset) return EINVAL;
   const int error = bytes == 0 ? 0 : move_bytes(access, region.base + command.remote_offset);
   if (error != 0) return error;
+  triggers_.count(RankId{wire::address_rank(command.peer)}, region.counter);
   if (region.tells) tell(access, EventKind::accessed);
   if ((command.flags & wire::command_flag::has_data) != 0) tell(access, EventKind::written);
   return 0;

@@ -10,14 +10,16 @@
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/triggers.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
 
 class MemoryRegions {
  public:
-  MemoryRegions(const std::vector<Rank>& ranks, Payloads& payloads, EventWriter& events, EventOutlet& outlet)
-      : ranks_(ranks), payloads_(payloads), events_(events), outlet_(outlet) {}
+  MemoryRegions(const std::vector<Rank>& ranks, Payloads& payloads, EventWriter& events, EventOutlet& outlet,
+                Triggers& triggers)
+      : ranks_(ranks), payloads_(payloads), events_(events), outlet_(outlet), triggers_(triggers) {}
 
   void open(const OpenCommand& open);
   void close(const OpenCommand& open);
@@ -30,6 +32,7 @@ class MemoryRegions {
     std::uint64_t base;
     std::uint64_t length;
     bool tells;
+    std::uint32_t counter;  // of the accesses to it; 0: none
   };
 
   int move_bytes(OpenCommand& access, std::uint64_t address);
@@ -39,6 +42,7 @@ class MemoryRegions {
   Payloads& payloads_;
   EventWriter& events_;
   EventOutlet& outlet_;
+  Triggers& triggers_;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
 };
 

@@ -41,6 +41,20 @@ void Payloads::attach(PendingEvent& pending, OpenCommand& send, std::uint64_t pl
   }
 }
 
+void Payloads::stage(OpenCommand& open) {
+  wire::Command& command = open.command;
+  const bool stays = (command.flags & command_flag::payload_memory) == 0 || command.length == 0;
+  if (stays || command.length > segment_.header().eager_max) return;
+  const std::uint64_t offset = arena_.allocate(command.length);
+  if (offset == 0) return;
+  char* staged = segment_.base() + offset;
+  if (memory_.read(open.rank, ranks_[open.rank.value].process.pid, command.buffer, staged, command.length) != 0) {
+    return wire::Arena::free(segment_.base(), offset);
+  }
+  command.arena_offset = offset;
+  command.flags = (command.flags & ~command_flag::payload_memory) | command_flag::payload_arena;
+}
+
 void Payloads::free(OpenCommand& open) {
   if ((open.command.flags & command_flag::payload_arena) == 0) return;
   wire::Arena::free(segment_.base(), open.command.arena_offset);

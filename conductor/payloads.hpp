@@ -21,6 +21,8 @@ class Payloads {
 
   // Tells the receiver of a message where its bytes are; `place_length` of them are for its buffer.
   void attach(PendingEvent& pending, OpenCommand& send, std::uint64_t place_length, RankId receiver);
+  // Takes bytes out of the rank's memory now, as many as an eager message has; longer ones are read when they arrive.
+  void stage(OpenCommand& open);
   // Nobody wants the bytes any more.
   void free(OpenCommand& open);
 

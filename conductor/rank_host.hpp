@@ -14,6 +14,7 @@
 #include "conductor/processor_work.hpp"
 #include "conductor/reductions.hpp"
 #include "conductor/tally.hpp"
+#include "conductor/triggers.hpp"
 #include "core/nic/nic.hpp"
 
 namespace dryfly {
@@ -31,6 +32,7 @@ struct HostParts {
   TroubleOutlet& trouble;
   Tally& tally;
   Peeks& peeks;
+  Triggers& triggers;
 };
 
 class RankHost final : public Host {

@@ -38,7 +38,7 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
   if (bytes < wire::command_bytes || bytes > record_bytes_max || bytes > room || bytes % wire::record_granule != 0) {
     return "length";
   }
-  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::contribute) return "kind";
+  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::cancel_trigger) return "kind";
   if (command.endpoint >= wire::endpoint_count_max) return "end-point";
   if (command.at_ps > last_instant_ps) return "instant";
   if (command.kind == CommandKind::open_endpoint) return fault_of_opening(command, rank, payload);

@@ -19,17 +19,20 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
     : tally_(engine, commands_, ranks.size()),
       events_(engine, outlet, ranks.size(), distances),
       queue_(engine, commands_, ranks.size(), distances),
+      triggers_(engine, commands_),
       claims_(commands_),
       payloads_(segment, ranks, commands_),
-      regions_(ranks, payloads_, events_, outlet),
+      regions_(ranks, payloads_, events_, outlet, triggers_),
       work_(nics, ranks, events_),
       reductions_(nics, topology, commands_, events_, tally_,
                   software_step(segment.header().costs, distances.to_nic())),
       endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_, distances},
                  std::move(nic_sockets), segment.header().served != 0),
-      host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_}),
+      host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_,
+             triggers_}),
       issuer_(engine, nics,
-              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, events_, host_, trouble, tally_}),
+              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, events_, triggers_, payloads_,
+               host_, trouble, tally_}),
       reader_(segment, topology, {commands_, queue_, endpoints_, issuer_, work_, trouble, peeks_}) {}
 
 }  // namespace dryfly

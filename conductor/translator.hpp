@@ -5,8 +5,8 @@
 //   ring -> CommandReader -> CommandQueue -> CommandIssuer -> Nics -> RankHost -> EventWriter -> whoever writes the
 //   ring
 //
-// Beside these: OpenCommands, which all of them name by slot; Endpoints, MemoryRegions, Payloads, Claims, Reductions
-// and ProcessorWork, each with what it is called after; and Tally and Peeks, which count.
+// Beside these: OpenCommands, which all of them name by slot; Endpoints, MemoryRegions, Payloads, Claims, Triggers,
+// Reductions and ProcessorWork, each with what it is called after; and Tally and Peeks, which count.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@
 #include "conductor/reductions.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
+#include "conductor/triggers.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
 #include "core/topology/dragonfly.hpp"
@@ -53,10 +54,16 @@ class Translator final {
 
   Tally& tally() { return tally_; }
   const Peeks& peeks() const { return peeks_; }
-  bool holds_only_peeks() const { return queue_.holds_only_peeks() && events_.events_pending() == 0; }
+  bool holds_only_peeks() const {
+    return queue_.holds_only_peeks() && events_.events_pending() + triggers_.events_pending() == 0;
+  }
   // Engine events for commands that there have been, and those that are still to come.
-  std::uint64_t events_scheduled() const { return queue_.events_scheduled() + events_.events_scheduled(); }
-  std::uint64_t events_pending() const { return queue_.events_pending() + events_.events_pending(); }
+  std::uint64_t events_scheduled() const {
+    return queue_.events_scheduled() + events_.events_scheduled() + triggers_.events_scheduled();
+  }
+  std::uint64_t events_pending() const {
+    return queue_.events_pending() + events_.events_pending() + triggers_.events_pending();
+  }
 
  private:
   OpenCommands commands_;
@@ -64,6 +71,7 @@ class Translator final {
   Peeks peeks_;
   EventWriter events_;
   CommandQueue queue_;
+  Triggers triggers_;
   Claims claims_;
   Payloads payloads_;
   MemoryRegions regions_;

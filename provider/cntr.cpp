@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "provider/deadline.hpp"
-#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
@@ -18,7 +17,6 @@ namespace {
 // A program that reads the same value again is polling. Time passes in that only while something is under way that
 // the counter will count: a flush with nothing to wait for must not wait.
 std::uint64_t read(fid_cntr* fid) {
-  issue_deferred();
   const Session session;
   auto& counter = *object_of<Counter>(fid);
   if (!session) return counter.value;
@@ -45,13 +43,23 @@ std::uint64_t read_errors(fid_cntr* fid) {
   return counter.errors;
 }
 
+// The NIC keeps the counter, for work may wait for it there.
+void tell_nic(const Session& session, const Counter& counter, std::uint64_t value, std::uint32_t flags) {
+  if (!session) return;
+  wire::Command command{};
+  command.kind = wire::CommandKind::count;
+  command.counter = counter.number;
+  command.data = value;
+  command.flags = flags;
+  session.channel().push(command, nullptr);
+}
+
 int add(fid_cntr* fid, std::uint64_t value) {
   if (value > counter_value_max) return -FI_EINVAL;
-  {
-    const Session session;
-    object_of<Counter>(fid)->value += value;
-  }
-  issue_deferred();
+  const Session session;
+  auto& counter = *object_of<Counter>(fid);
+  counter.value += value;
+  tell_nic(session, counter, value, 0);
   return 0;
 }
 
@@ -64,11 +72,10 @@ int add_errors(fid_cntr* fid, std::uint64_t value) {
 
 int set(fid_cntr* fid, std::uint64_t value) {
   if (value > counter_value_max) return -FI_EINVAL;
-  {
-    const Session session;
-    object_of<Counter>(fid)->value = value;
-  }
-  issue_deferred();
+  const Session session;
+  auto& counter = *object_of<Counter>(fid);
+  counter.value = value;
+  tell_nic(session, counter, value, wire::command_flag::sets);
   return 0;
 }
 
@@ -85,7 +92,6 @@ int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
   Deadline deadline(timeout_ms);
   std::uint64_t errors_before = 0;
   for (bool first = true;; first = false) {
-    issue_deferred();
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
     if (first) errors_before = counter.errors;
@@ -94,7 +100,6 @@ int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
     if (counter.value >= threshold) return 0;
     if (counter.errors != errors_before) return -FI_EAVAIL;
     if (deadline.passed(session)) return -FI_ETIMEDOUT;
-    if (work_is_due(session.state())) continue;
     deadline.wait(session);
   }
 }
@@ -150,6 +155,7 @@ int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, v
   counter->fid.ops = &counter_calls;
   counter->domain = object_of<Domain>(domain);
   const Session session;
+  counter->number = ++session.state().counters_opened;
   ++counter->domain->users;
   session.state().news.add(counter->outlet);
   *fid = &counter->fid;

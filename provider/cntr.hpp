@@ -20,7 +20,8 @@ struct Counter {
   Domain* domain;
   Outlet outlet;
   fi_wait_obj wait;
-  std::uint32_t users;  // end-points that are bound to it
+  std::uint32_t number;  // by which the NIC knows it; from 1
+  std::uint32_t users;   // end-points that are bound to it
   std::uint64_t value;
   std::uint64_t errors;
   std::uint64_t outstanding;  // operations under way that will be counted, and regions whose accesses are

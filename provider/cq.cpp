@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "provider/deadline.hpp"
-#include "provider/deferred.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/peer.hpp"
@@ -110,7 +109,6 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
 }
 
 ssize_t read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr_t* sources) {
-  issue_deferred();
   const Session session;
   if (!session) return -FI_EOPBADSTATE;
   auto& queue = *object_of<CompletionQueue>(fid);
@@ -154,13 +152,12 @@ ssize_t wait_and_read_from(fid_cq* fid, void* buffer, std::size_t count, fi_addr
   if (queue.wait.kind == FI_WAIT_NONE) return -FI_EINVAL;
   Deadline deadline(timeout_ms);
   for (;;) {
-    issue_deferred();
     const Session session;
     if (!session) return -FI_EOPBADSTATE;
     progress(session);
     const ssize_t got = take(session, queue, buffer, count, sources);
     if (got != -FI_EAGAIN || deadline.passed(session)) return got;
-    if (queue.size() == 0 && !work_is_due(session.state())) deadline.wait(session);
+    if (queue.size() == 0) deadline.wait(session);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
 #include <stdlib.h>
 
 #include "provider/attributes.hpp"
@@ -16,8 +17,7 @@
 
 namespace dryfly::provider {
 
-// The caller may reuse all that it has handed over, but for the data: the call is kept with the one part of each
-// vector.
+// From its call until its operation is over.
 struct Deferred {
   Deferred* next;
   const fi_deferred_work* name;  // for FI_CANCEL_WORK
@@ -25,22 +25,7 @@ struct Deferred {
   Counter* trigger;
   Counter* completion;
   std::uint64_t threshold;
-  fi_op_type type;
-  union {
-    fi_op_msg message;
-    fi_op_tagged tagged;
-    fi_op_rma memory;
-    fi_op_atomic atomic;
-    fi_op_fetch_atomic fetch;
-    fi_op_compare_atomic compare;
-    fi_op_cntr counter;
-  } call;
-  iovec part;
-  fi_rma_iov remote;
-  fi_ioc operand;
-  fi_ioc result;
-  fi_ioc compared;
-  fi_rma_ioc target;
+  OperationId operation;  // 0: it has none yet
 };
 
 namespace {
@@ -48,123 +33,80 @@ namespace {
 // Of the initial-exec model, as any other needs the loader's own library.
 __attribute__((tls_model("initial-exec"))) thread_local constinit Deferred* issuing = nullptr;
 
-bool keep_part(Deferred& work, const iovec*& parts, std::size_t count) {
-  if (count > 1) return false;
-  if (count == 1) work.part = *parts;
-  parts = &work.part;
-  return true;
-}
-
-bool keep_atomic(Deferred& work, fi_msg_atomic& message) {
-  if (message.iov_count > 1 || message.rma_iov_count != 1) return false;
-  if (message.iov_count == 1) work.operand = *message.msg_iov;
-  work.target = *message.rma_iov;
-  message.msg_iov = message.iov_count == 1 ? &work.operand : nullptr;
-  message.rma_iov = &work.target;
-  return true;
-}
-
-bool keep_result(Deferred& work, fi_msg_fetch& fetch) {
-  if (fetch.iov_count != 1) return false;
-  work.result = *fetch.msg_iov;
-  fetch.msg_iov = &work.result;
-  return true;
-}
-
-// False for work that cannot be deferred.
-bool keep_call(Deferred& work, const fi_deferred_work& asked) {
-  auto& call = work.call;
+bool can_be_deferred(const fi_deferred_work& asked) {
   switch (asked.op_type) {
     case FI_OP_SEND:
-      call.message = *asked.op.msg;
-      return (call.message.flags & FI_INJECT) == 0 &&
-             keep_part(work, call.message.msg.msg_iov, call.message.msg.iov_count);
+      return (asked.op.msg->flags & FI_INJECT) == 0;
     case FI_OP_TSEND:
-      call.tagged = *asked.op.tagged;
-      return (call.tagged.flags & FI_INJECT) == 0 &&
-             keep_part(work, call.tagged.msg.msg_iov, call.tagged.msg.iov_count);
+      return (asked.op.tagged->flags & FI_INJECT) == 0;
     case FI_OP_READ:
     case FI_OP_WRITE:
-      call.memory = *asked.op.rma;
-      if (call.memory.msg.rma_iov_count != 1) return false;
-      work.remote = *call.memory.msg.rma_iov;
-      call.memory.msg.rma_iov = &work.remote;
-      return keep_part(work, call.memory.msg.msg_iov, call.memory.msg.iov_count);
     case FI_OP_ATOMIC:
-      call.atomic = *asked.op.atomic;
-      return keep_atomic(work, call.atomic.msg);
     case FI_OP_FETCH_ATOMIC:
-      call.fetch = *asked.op.fetch_atomic;
-      return keep_atomic(work, call.fetch.msg) && keep_result(work, call.fetch.fetch);
     case FI_OP_COMPARE_ATOMIC:
-      call.compare = *asked.op.compare_atomic;
-      if (call.compare.compare.iov_count != 1) return false;
-      work.compared = *call.compare.compare.msg_iov;
-      call.compare.compare.msg_iov = &work.compared;
-      return keep_atomic(work, call.compare.msg) && keep_result(work, call.compare.fetch);
+      return true;
     case FI_OP_CNTR_SET:
     case FI_OP_CNTR_ADD:
-      call.counter = *asked.op.cntr;
-      return call.counter.cntr != nullptr && asked.completion_cntr == nullptr;
+      return asked.op.cntr->cntr != nullptr && asked.completion_cntr == nullptr;
     default:
       return false;
   }
 }
 
-ssize_t issue(Deferred& work) {
-  auto& call = work.call;
-  switch (work.type) {
-    case FI_OP_SEND:
-      return fi_sendmsg(call.message.ep, &call.message.msg, call.message.flags);
-    case FI_OP_TSEND:
-      return fi_tsendmsg(call.tagged.ep, &call.tagged.msg, call.tagged.flags);
-    case FI_OP_READ:
-      return fi_readmsg(call.memory.ep, &call.memory.msg, call.memory.flags);
-    case FI_OP_WRITE:
-      return fi_writemsg(call.memory.ep, &call.memory.msg, call.memory.flags);
-    case FI_OP_ATOMIC:
-      return fi_atomicmsg(call.atomic.ep, &call.atomic.msg, call.atomic.flags);
-    case FI_OP_FETCH_ATOMIC:
-      return fi_fetch_atomicmsg(call.fetch.ep, &call.fetch.msg, call.fetch.fetch.msg_iov, call.fetch.fetch.desc,
-                                call.fetch.fetch.iov_count, call.fetch.flags);
-    case FI_OP_COMPARE_ATOMIC:
-      return fi_compare_atomicmsg(call.compare.ep, &call.compare.msg, call.compare.compare.msg_iov,
-                                  call.compare.compare.desc, call.compare.compare.iov_count, call.compare.fetch.msg_iov,
-                                  call.compare.fetch.desc, call.compare.fetch.iov_count, call.compare.flags);
-    default:
-      break;
-  }
+// The count of another counter, which the NIC moves and tells of.
+int defer_count(Deferred& work, const fi_deferred_work& asked) {
   const Session session;
-  auto& counter = *object_of<Counter>(call.counter.cntr);
-  counter.value = work.type == FI_OP_CNTR_SET ? call.counter.value : counter.value + call.counter.value;
+  if (!session) return -FI_EOPBADSTATE;
+  auto& counter = *object_of<Counter>(asked.op.cntr->cntr);
+  Operation* operation = session.state().operations.add(OperationKind::count);
+  if (operation == nullptr) return -FI_ENOMEM;
+  operation->counter = &counter;
+  ++counter.outstanding;
+  operation->length = asked.op.cntr->value;
+  operation->sets = asked.op_type == FI_OP_CNTR_SET;
+  wire::Command command{};
+  command.kind = wire::CommandKind::count;
+  command.counter = counter.number;
+  command.data = asked.op.cntr->value;
+  command.flags = wire::command_flag::wants_completion | (operation->sets ? wire::command_flag::sets : 0);
+  command.context = session.state().operations.id_of(*operation);
+  issuing = &work;
+  defer(*operation, command);
+  issuing = nullptr;
+  session.channel().push(command, nullptr);
   return 0;
 }
 
-bool is_due(const Deferred& work) { return work.trigger->value >= work.threshold; }
-
-// Takes the oldest work that is due out of the list; nullptr if there is none.
-Deferred* take_due(Process& state) {
-  for (Deferred** link = &state.deferred; *link != nullptr; link = &(*link)->next) {
-    Deferred* work = *link;
-    if (!is_due(*work)) continue;
-    *link = work->next;
-    return work;
+ssize_t issue(Deferred& work, const fi_deferred_work& asked) {
+  const auto& op = asked.op;
+  switch (asked.op_type) {
+    case FI_OP_SEND:
+      return fi_sendmsg(op.msg->ep, &op.msg->msg, op.msg->flags);
+    case FI_OP_TSEND:
+      return fi_tsendmsg(op.tagged->ep, &op.tagged->msg, op.tagged->flags);
+    case FI_OP_READ:
+      return fi_readmsg(op.rma->ep, &op.rma->msg, op.rma->flags);
+    case FI_OP_WRITE:
+      return fi_writemsg(op.rma->ep, &op.rma->msg, op.rma->flags);
+    case FI_OP_ATOMIC:
+      return fi_atomicmsg(op.atomic->ep, &op.atomic->msg, op.atomic->flags);
+    case FI_OP_FETCH_ATOMIC: {
+      const fi_op_fetch_atomic& call = *op.fetch_atomic;
+      return fi_fetch_atomicmsg(call.ep, &call.msg, call.fetch.msg_iov, call.fetch.desc, call.fetch.iov_count,
+                                call.flags);
+    }
+    case FI_OP_COMPARE_ATOMIC: {
+      const fi_op_compare_atomic& call = *op.compare_atomic;
+      return fi_compare_atomicmsg(call.ep, &call.msg, call.compare.msg_iov, call.compare.desc, call.compare.iov_count,
+                                  call.fetch.msg_iov, call.fetch.desc, call.fetch.iov_count, call.flags);
+    }
+    default:
+      return defer_count(work, asked);
   }
-  return nullptr;
 }
 
-void forget(Deferred* work) {
-  --work->trigger->users;
-  if (work->completion != nullptr) {
-    --work->completion->users;
-    work->completion->settle_one();
-  }
-  --work->domain->users;
-  free(work);
-}
-
-// FI_CXI_ENABLE_TRIG_OP_LIMIT: one list entry of the service for each piece that waits; all of the service's are taken
-// to be this process's.
+// FI_CXI_ENABLE_TRIG_OP_LIMIT: one entry of the service for each piece that waits; all of the service's are taken to be
+// this process's. Without the limit further work waits in the NIC for an entry.
 bool has_room() {
   const Session session;
   if (!session.state().environment.limited_work) return true;
@@ -175,48 +117,72 @@ bool has_room() {
   return false;
 }
 
+void add(Deferred& work) {
+  const Session session;
+  ++work.trigger->users;
+  ++work.domain->users;
+  if (work.completion != nullptr) ++work.completion->users;
+  work.next = session.state().deferred;
+  session.state().deferred = &work;
+}
+
+// Out of the list. What it has is its caller's to end.
+void remove(Process& state, Deferred& work) {
+  Deferred** link = &state.deferred;
+  while (*link != &work) link = &(*link)->next;
+  *link = work.next;
+  --work.trigger->users;
+  --work.domain->users;
+  if (work.completion != nullptr) --work.completion->users;
+  free(&work);
+}
+
 int queue(Domain& domain, const fi_deferred_work* asked) {
   if (asked == nullptr || asked->triggering_cntr == nullptr) return -FI_EINVAL;
   if (!has_room()) return -FI_ENOSPC;
-  auto* work = allocate<Deferred>();
-  if (work == nullptr) return -FI_ENOMEM;
-  if (!keep_call(*work, *asked)) {
+  if (!can_be_deferred(*asked)) {
     log("FI_QUEUE_WORK: operation %d cannot be deferred in this form", static_cast<int>(asked->op_type));
-    free(work);
     return -FI_EINVAL;
   }
+  auto* work = allocate<Deferred>();
+  if (work == nullptr) return -FI_ENOMEM;
   work->name = asked;
   work->domain = &domain;
-  work->type = asked->op_type;
   work->threshold = asked->threshold;
   work->trigger = object_of<Counter>(asked->triggering_cntr);
   work->completion = asked->completion_cntr != nullptr ? object_of<Counter>(asked->completion_cntr) : nullptr;
-  const Session session;
-  ++work->trigger->users;
-  ++domain.users;
-  if (work->completion != nullptr) {
-    ++work->completion->users;
-    ++work->completion->outstanding;  // who waits for it waits for something
+  add(*work);
+  const bool counts = asked->op_type == FI_OP_CNTR_SET || asked->op_type == FI_OP_CNTR_ADD;
+  if (!counts) issuing = work;
+  const ssize_t error = issue(*work, *asked);
+  issuing = nullptr;
+  if (error != 0) {
+    const Session session;
+    remove(session.state(), *work);
   }
-  Deferred** end = &session.state().deferred;
-  while (*end != nullptr) end = &(*end)->next;
-  *end = work;
-  return 0;
+  return static_cast<int>(error);
 }
 
 // One piece of work by its name, or all of the domain.
 int drop(const Domain& domain, const fi_deferred_work* name) {
   const Session session;
   bool found = name == nullptr;
-  for (Deferred** link = &session.state().deferred; *link != nullptr;) {
-    Deferred* work = *link;
-    if (work->domain != &domain || (name != nullptr && work->name != name)) {
-      link = &work->next;
-      continue;
+  for (Deferred* work = session.state().deferred; work != nullptr;) {
+    Deferred* next = work->next;
+    if (work->domain == &domain && (name == nullptr || work->name == name)) {
+      found = true;
+      Operation* operation = session.state().operations.find(work->operation);
+      wire::Command command{};
+      command.kind = wire::CommandKind::cancel_trigger;
+      command.context = work->operation;
+      if (session) session.channel().push(command, nullptr);
+      if (operation != nullptr) {
+        if (operation->counter != nullptr) operation->counter->settle_one();
+        session.state().operations.remove(*operation);
+      }
+      remove(session.state(), *work);
     }
-    *link = work->next;
-    forget(work);
-    found = true;
+    work = next;
   }
   return found ? 0 : -FI_ENOENT;
 }
@@ -227,45 +193,20 @@ Counter* counter_of_work() { return issuing != nullptr ? issuing->completion : n
 
 bool issues_work() { return issuing != nullptr; }
 
-bool work_is_due(const Process& state) {
-  for (const Deferred* work = state.deferred; work != nullptr; work = work->next) {
-    if (is_due(*work)) return true;
-  }
-  return false;
+void defer(Operation& operation, wire::Command& command) {
+  command.trigger = issuing->trigger->number;
+  command.threshold = issuing->threshold;
+  operation.work = issuing;
+  issuing->operation = process().operations.id_of(operation);
 }
 
-void issue_deferred() {
-  if (process().deferred == nullptr || issuing != nullptr) return;
-  for (;;) {
-    Deferred* work = nullptr;
-    {
-      const Session session;
-      if (!session) return;
-      work = take_due(session.state());
-    }
-    if (work == nullptr) return;
-    issuing = work;
-    const ssize_t error = issue(*work);
-    issuing = nullptr;
-    const Session session;
-    if (error == -FI_EAGAIN) {
-      work->next = session.state().deferred;
-      session.state().deferred = work;
-      return;
-    }
-    if (error != 0 && work->completion != nullptr) work->completion->count(static_cast<int>(-error));
-    forget(work);
-  }
-}
+void settle_work(Deferred& work) { remove(process(), work); }
 
 int control_work(Domain& domain, int what, void* argument) {
   const auto* work = static_cast<const fi_deferred_work*>(argument);
   switch (what) {
-    case FI_QUEUE_WORK: {
-      const int error = queue(domain, work);
-      if (error == 0) issue_deferred();  // its counter may be there already
-      return error;
-    }
+    case FI_QUEUE_WORK:
+      return queue(domain, work);
     case FI_CANCEL_WORK:
       return work == nullptr ? -FI_EINVAL : drop(domain, work);
     case FI_FLUSH_WORK:

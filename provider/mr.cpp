@@ -45,7 +45,10 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
   command.buffer = region.start;
   command.length = region.length;
   command.access = region.access;
-  if (region.counter != nullptr) command.flags |= wire::command_flag::tells;
+  if (region.counter != nullptr) {
+    command.flags |= wire::command_flag::tells;
+    command.counter = region.counter->number;
+  }
   session.channel().push(command, nullptr);
 }
 

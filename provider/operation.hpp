@@ -10,6 +10,7 @@ namespace dryfly::provider {
 
 struct CompletionQueue;
 struct Counter;
+struct Deferred;
 struct Endpoint;
 namespace peer {
 struct Entry;
@@ -17,7 +18,7 @@ struct Entry;
 
 using OperationId = std::uint64_t;  // 0: no operation
 
-enum class OperationKind : std::uint8_t { free = 0, transfer, receive, peek, claim };
+enum class OperationKind : std::uint8_t { free = 0, transfer, receive, peek, claim, count };
 
 struct Operation {
   std::uint32_t generation;
@@ -27,6 +28,7 @@ struct Operation {
   bool multi_receive;
   bool discards;  // peek: the message found is thrown away
   bool claims;    // peek: the message found is kept for the receive that claims it
+  bool sets;      // count: it is a FI_OP_CNTR_SET
   bool waits;     // peek: for the next message that the NIC has no receive for
   Endpoint* endpoint;
   CompletionQueue* queue;
@@ -36,6 +38,7 @@ struct Operation {
   void* buffer;
   std::uint64_t length;
   peer::Entry* entry;    // receive, claim: its receive in the owner's queue
+  Deferred* work;        // nullptr: it was not deferred
   std::uint32_t source;  // claim
   std::uint32_t block;   // receive: rank::Software::found_block
 };

@@ -19,7 +19,8 @@ struct Process {
   News news;
   Operations operations;
   Environment environment = {};  // complete before there is a domain
-  Deferred* deferred = nullptr;  // list of the work that waits for its counters, oldest first
+  Deferred* deferred = nullptr;  // list of the work that is not over
+  std::uint32_t counters_opened = 0;
   Endpoint* endpoints[wire::endpoint_count_max] = {};
   CompletionQueue* owned_queues = nullptr;  // list: those that pass on to another provider's queue
 };

@@ -50,6 +50,7 @@ void report(Process& state, Operation& operation, const Completion& completion) 
 
 void finish(Process& state, Operation& operation) {
   if (operation.counter != nullptr) operation.counter->settle_one();
+  if (operation.work != nullptr) settle_work(*operation.work);
   state.operations.remove(operation);
 }
 
@@ -142,6 +143,14 @@ void completed(Process& state, Operation& operation, const Event& event) {
   finish(state, operation);
 }
 
+// A deferred count: the NIC has moved the counter.
+void counted(Process& state, Operation& operation) {
+  Counter& counter = *operation.counter;
+  counter.value = operation.sets ? operation.length : counter.value + operation.length;
+  state.news.reported(counter.outlet);
+  finish(state, operation);
+}
+
 void reduced(Process& state, Operation& operation, const Event& event) {
   count_reduction(*operation.endpoint, event.group);
   Completion completion = completion_of(operation, event, 0);
@@ -180,6 +189,8 @@ void handle(const Session& session, Operation& operation, const Event& event) {
       return;  // belong to no operation
     case EventKind::reduced:
       return reduced(state, operation, event);
+    case EventKind::counted:
+      return counted(state, operation);
     case EventKind::sent:
     case EventKind::rma_done:
       if (error != 0) return failed(state, operation, event, error);
@@ -247,7 +258,7 @@ bool empty_poll(const Session& session, bool reported) {
     channel.polls().settle();
     if (progress(session)) return false;
   }
-  if (reported || !session.state().news.may_wait() || work_is_due(session.state())) return waits;
+  if (reported || !session.state().news.may_wait()) return waits;
   if (!channel.polls().idle()) return false;
   progress(session);
   return true;

@@ -18,14 +18,27 @@ void drop(Process& state, Operation& operation) {
 
 // Sends cannot fail at their source, so an unreported and uncounted one needs no event; memory operations can.
 bool wants_event(const Operation& operation, const wire::Command& command) {
-  if (operation.counter != nullptr) return true;
+  if (operation.counter != nullptr || issues_work()) return true;
   if (operation.queue == nullptr) return false;
   const bool two_sided = command.kind == wire::CommandKind::send || command.kind == wire::CommandKind::tagged_send;
   return operation.reported || !two_sided;
 }
 
+// What waits for a counter is read from memory when it is sent; the operands of atomics are those of the call.
+bool stays_in_memory(wire::CommandKind kind) {
+  return issues_work() && (kind == wire::CommandKind::send || kind == wire::CommandKind::tagged_send ||
+                           kind == wire::CommandKind::write);
+}
+
 bool try_push(rank::Channel& channel, wire::Command& command, const void* payload, std::size_t length, bool stable) {
-  if (command.kind != wire::CommandKind::read) return channel.push_with_payload(command, payload, length, stable);
+  const bool in_memory = stays_in_memory(command.kind) && length > 0;
+  if (command.kind != wire::CommandKind::read && !in_memory) {
+    return channel.push_with_payload(command, payload, length, stable);
+  }
+  if (in_memory) {
+    command.buffer = reinterpret_cast<std::uint64_t>(payload);
+    command.flags |= wire::command_flag::payload_memory;
+  }
   command.length = length;
   channel.push(command, nullptr);
   return true;
@@ -77,6 +90,8 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
   if ((stable && fetched(state.environment, command.kind)) || needs_dma(session, operation, command)) {
     command.flags |= wire::command_flag::by_dma;
   }
+  if (operation.counter != nullptr) command.counter = operation.counter->number;
+  if (issues_work()) defer(operation, command);
   session.channel().charge(cost_ps);
   bool pushed = try_push(session.channel(), command, payload, length, stable);
   if (!pushed) {

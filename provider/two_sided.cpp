@@ -52,6 +52,7 @@ Completing receive_completing(const Endpoint& endpoint, const ReceiveCall& call)
 void push_receive(const Session& session, Operation& operation, wire::Command& command) {
   rank::Channel& channel = session.channel();
   command.context = session.state().operations.id_of(operation);
+  if (operation.counter != nullptr) command.counter = operation.counter->number;
   channel.charge(channel.costs().receive_ps);
   channel.push(command, nullptr);
 }

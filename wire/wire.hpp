@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -272,7 +272,9 @@ enum class CommandKind : std::uint32_t {
   work_done,   // what an event `work` asked for; the same fields
   join_group,  // inline payload: GroupSettings, then addresses, a piece of the list of members
   leave_group,
-  contribute,  // to a reduction; inline payload: Contribution
+  contribute,      // to a reduction; inline payload: Contribution
+  count,           // adds `data` to `counter`, or with command_flag::sets sets it
+  cancel_trigger,  // of the command with this context that waits for its counter
 };
 
 // In front of the addresses of a join_group.
@@ -331,6 +333,7 @@ inline constexpr std::uint32_t match_complete = 1U << 13;
 inline constexpr std::uint32_t fence = 1U << 15;   // of an end-point with endpoint_flag::fences
 inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
 inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
+inline constexpr std::uint32_t sets = 1U << 16;    // count
 inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
 }  // namespace command_flag
 
@@ -389,8 +392,12 @@ struct Command {
     std::uint64_t result_bytes;     // contribute: as many are wanted
     std::uint64_t work_generation;  // work_done: of the item
   };
+  // Counters of the process, which its NIC keeps; 0: none.
+  std::uint32_t counter;    // counts the operation when it is complete; memory_region: each access
+  std::uint32_t trigger;    // the command waits in the NIC until this one
+  std::uint64_t threshold;  // has come to this
 };
-static_assert(sizeof(Command) == 112 && offsetof(Command, claim) == 104);
+static_assert(sizeof(Command) == 128 && offsetof(Command, claim) == 104);
 inline constexpr std::uint32_t command_bytes = 128;  // the record without inline payload
 inline constexpr std::uint32_t wrap_record = 0xffffffffU;
 
@@ -407,6 +414,7 @@ enum class EventKind : std::uint32_t {
   memory_changed,   // nothing to report: a NIC has written to memory that a waiting rank may be watching
   joined,           // a group; or not, by the error
   reduced,          // the result of a reduction
+  counted,          // a count that had waited for its counter has been carried out
 };
 
 namespace event_flag {

@@ -6,7 +6,7 @@ prefix=$1
 folder=$2
 shift 2
 here=$(dirname "$0")
-for program in messages memory fences waits write_data; do
+for program in messages memory fences waits write_data triggered; do
   "$prefix/bin/mpicc" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$folder/conformance-$program" "$here/$program.c" \
     "$prefix/lib/mpich/libfabric.so.1" -Wl,-rpath,"$prefix/lib/mpich"
   "$@" run --quiet -n 2 --compute none -- "$folder/conformance-$program"

@@ -48,29 +48,39 @@ struct DeferredWrite {
 
 }  // namespace
 
-TEST_CASE("deferred work is issued when its counter reaches the threshold, and not before") {
+TEST_CASE("deferred work goes to the NIC at once, with its counter and threshold, and its payload stays in memory") {
   DeferredWrite deferred(2);
   REQUIRE(deferred.queue() == 0);
-  deferred.remote.addr = 999;  // what was handed over is the caller's again
-  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
-  CHECK(deferred.rig.run.pushed.empty());
-  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
   REQUIRE(deferred.rig.run.pushed.size() == 1);
   const wire::Command& command = deferred.rig.last();
   CHECK(command.kind == wire::CommandKind::write);
+  CHECK(command.trigger == provider::object_of<provider::Counter>(deferred.trigger)->number);
+  CHECK(command.trigger != 0);
+  CHECK(command.threshold == 2);
+  CHECK(command.counter == provider::object_of<provider::Counter>(deferred.done)->number);
   CHECK((command.flags & wire::command_flag::by_dma) != 0);
+  CHECK((command.flags & wire::command_flag::payload_memory) != 0);
+  CHECK(command.buffer == reinterpret_cast<std::uint64_t>(deferred.data));
   CHECK(command.remote_offset == 64);
   CHECK(command.key == 5);
   CHECK(command.length == 8);
   CHECK(wire::address_rank(command.peer) == 1);
-  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
-  CHECK(deferred.rig.run.pushed.size() == 1);
+}
+
+TEST_CASE("the NIC hears of what the program does to a counter") {
+  DeferredWrite deferred(2);
+  REQUIRE(fi_cntr_add(deferred.trigger, 3) == 0);
+  CHECK(deferred.rig.last().kind == wire::CommandKind::count);
+  CHECK(deferred.rig.last().counter == provider::object_of<provider::Counter>(deferred.trigger)->number);
+  CHECK(deferred.rig.last().data == 3);
+  CHECK((deferred.rig.last().flags & wire::command_flag::sets) == 0);
+  REQUIRE(fi_cntr_set(deferred.trigger, 1) == 0);
+  CHECK((deferred.rig.last().flags & wire::command_flag::sets) != 0);
 }
 
 TEST_CASE("its completion is counted by the work's counter and not by the end-point's") {
   DeferredWrite deferred(1);
   REQUIRE(deferred.queue() == 0);
-  REQUIRE(fi_cntr_set(deferred.trigger, 1) == 0);
   CHECK(fi_cntr_read(deferred.done) == 0);
   deferred.rig.run.add(deferred.rig.answer(wire::EventKind::rma_done));
   CHECK(fi_cntr_wait(deferred.done, 1, -1) == 0);
@@ -78,39 +88,35 @@ TEST_CASE("its completion is counted by the work's counter and not by the end-po
   CHECK(fi_cntr_read(deferred.rig.memory_counter) == 0);
 }
 
-TEST_CASE("work whose counter is there already is issued at once") {
-  DeferredWrite deferred(0);
-  REQUIRE(deferred.queue() == 0);
-  CHECK(deferred.rig.run.pushed.size() == 1);
-}
-
-TEST_CASE("counters may set off one another") {
-  DeferredWrite deferred(3);
-  REQUIRE(deferred.queue() == 0);
-  fi_op_cntr add{.cntr = deferred.trigger, .value = 3};
-  fi_deferred_work first{};
-  first.threshold = 1;
-  first.triggering_cntr = deferred.rig.memory_counter;
-  first.op_type = FI_OP_CNTR_ADD;
-  first.op.cntr = &add;
-  REQUIRE(fi_control(&deferred.rig.domain->fid, FI_QUEUE_WORK, &first) == 0);
-  CHECK(deferred.rig.run.pushed.empty());
-  // A write by the program is counted, and its count sets off the one that was deferred.
-  REQUIRE(fi_write(deferred.rig.endpoint, deferred.data, 8, nullptr, 2, 0, 5, nullptr) == 0);
-  deferred.rig.run.add(deferred.rig.answer(wire::EventKind::rma_done));
-  fi_cntr_read(deferred.rig.memory_counter);
-  fi_cntr_read(deferred.rig.memory_counter);
-  REQUIRE(deferred.rig.run.pushed.size() == 2);
-  CHECK(wire::address_rank(deferred.rig.last().peer) == 1);
+TEST_CASE("a deferred count is the NIC's, and the program sees it when the NIC has told") {
+  for (const bool sets : {false, true}) {
+    DeferredWrite deferred(3);
+    REQUIRE(fi_cntr_add(deferred.done, 5) == 0);
+    fi_op_cntr change{.cntr = deferred.done, .value = 3};
+    fi_deferred_work work{};
+    work.threshold = 1;
+    work.triggering_cntr = deferred.trigger;
+    work.op_type = sets ? FI_OP_CNTR_SET : FI_OP_CNTR_ADD;
+    work.op.cntr = &change;
+    REQUIRE(fi_control(&deferred.rig.domain->fid, FI_QUEUE_WORK, &work) == 0);
+    CHECK(deferred.rig.last().kind == wire::CommandKind::count);
+    CHECK(deferred.rig.last().trigger == provider::object_of<provider::Counter>(deferred.trigger)->number);
+    CHECK(fi_cntr_read(deferred.done) == 5);
+    deferred.rig.run.add(deferred.rig.answer(wire::EventKind::counted));
+    const std::uint64_t wanted = sets ? 3 : 8;
+    CHECK(fi_cntr_wait(deferred.done, sets ? 0 : wanted, -1) == 0);
+    CHECK(fi_cntr_read(deferred.done) == wanted);
+  }
 }
 
 TEST_CASE("work can be cancelled by its name, and not twice") {
   DeferredWrite deferred(1);
   REQUIRE(deferred.queue() == 0);
+  const std::uint64_t operation = deferred.rig.last().context;
   CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == 0);
+  CHECK(deferred.rig.last().kind == wire::CommandKind::cancel_trigger);
+  CHECK(deferred.rig.last().context == operation);
   CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == -FI_ENOENT);
-  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
-  CHECK(deferred.rig.run.pushed.empty());
 }
 
 TEST_CASE("receives and injected sends cannot be deferred") {

@@ -72,7 +72,7 @@ def test_older_wheels_work(version: str, names: tuple[str, ...], dryfly: Dryfly,
     assert every.results["virtual_time_s"] == pytest.approx(one.results["virtual_time_s"], rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["messages", "memory", "fences", "waits", "write_data"])
+@pytest.mark.parametrize("name", ["messages", "memory", "fences", "waits", "write_data", "triggered"])
 def test_the_provider_conforms_to_libfabric(name: str, dryfly: Dryfly, library: MpiLibrary, tmp_path: Path) -> None:
     folder = str(Path(library.libfabric).parent)
     program = _compile(
