@@ -9,14 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "provider/operation.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::provider {
 
 struct Counter;
 struct Domain;
-struct Operation;
-class Session;
 struct Deferred;  // one piece of work
 
 // FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of a domain.
