@@ -16,7 +16,7 @@ from dryfly.base.errors import RunError, UserError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tool"))
 
-from atlas import application, judge, page, process  # noqa: E402
+from atlas import application, debian, judge, page, process  # noqa: E402
 from atlas.application import Application  # noqa: E402
 
 _SOLVER: dict[str, Any] = {
@@ -190,3 +190,17 @@ def test_nothing_of_a_command_stays(tmp_path: Path) -> None:
     while Path(f"/proc/{int(ran.output)}").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_what_is_installed_here_is_unpacked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """apt-get is asked as on a computer where nothing is installed; what every compiler brings is left out."""
+    apt = tmp_path / "apt-get"
+    apt.write_text(
+        "#!/bin/sh\n"
+        """case "$*" in *Dir::State::status=/dev/null*) ;; *) exit 0;; esac\n"""
+        "echo 'Inst libc6 (2.36 Debian [amd64])'\n"
+        """case "$*" in *solver*) echo 'Inst libpmix2 (4.2 Debian [amd64])'; echo 'Inst solver (1.0 Debian)';; esac\n"""
+    )
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert debian._needed(["solver"]) == {"libpmix2": "4.2", "solver": "1.0"}
