@@ -147,6 +147,8 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         "failed": (3, "rank 1 on t1 .* exited with status 3; the job was ended"),
         "abort": (5, "rank 1 on t1 called MPI_Abort with code 5"),
         "signal": (139, r"rank 1 on t1 .* was killed by signal 11 \(Segmentation fault\); the job was ended"),
+        "all": (1, r"rank \d on t\d ended without calling MPI_Finalize, or with a session of MPI open"),
+        "errors": (4, r"rank \d on t\d .* exited with status 4; the job was ended"),
         "early": (1, "rank 1 on t1 ended without calling MPI_Finalize, or with a session of MPI open"),
         "left": (
             3,
@@ -160,6 +162,8 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         assert re.search(says, errors), f"{way}: {errors}"
         if way == "normal":
             assert output == "done\n"
+        if way in ("all", "errors"):
+            assert sorted(output.splitlines()) == ["leaves 0", "leaves 1"]
 
 
 @pytest.mark.usefixtures("bare")
