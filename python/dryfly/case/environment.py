@@ -94,6 +94,7 @@ def variables(
     values = {
         "DRYFLY_CHANNEL": channel,
         "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
+        "DRYFLY_LIBMPI": mpi.libmpi,
         # The user's own in front: a tool of theirs finds dryfly's MPI functions as the next ones.
         "LD_PRELOAD": ":".join(
             [*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi))), *_texts(additions.stand_ins)]
@@ -112,6 +113,8 @@ def variables(
             values[_CELLS] = "4"
     if provider == "linkx":
         values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
+    if additions.of_old_mpich:
+        values["DRYFLY_OLD_MPICH"] = "1"
     if on_node is OnNode.SHARED:
         segments = folder / "segments"
         segments.mkdir(exist_ok=True)

@@ -8,13 +8,14 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
-from dryfly.mpi import elf, fortran, system
+from dryfly.mpi import elf, fortran, system, wrappers
 from dryfly.mpi.libraries import MpiLibrary
 
 _FORTRAN = (".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08")
@@ -100,20 +101,26 @@ def _check_elf(path: Path, mpi: MpiLibrary) -> tuple[str, system.Additions]:
             f"{path} is statically linked: neither MPI's libraries nor the clock can be exchanged; link it dynamically"
         )
     linked = system.linked(path)
+    if not linked.names and elf.has_function(path, "MPI_Init"):
+        raise UserError(
+            f"{path} has an MPI of its own in it (MPI_Init is linked statically), which would run in real time: link "
+            "it dynamically"
+        )
     additions = system.additions(path, linked, mpi)
     return ("linked against " + ", ".join(linked.names) if linked.names else "not linked against MPI"), additions
 
 
-def family(name: str) -> str:
-    """The family of MPI libraries that the program is linked against; empty where its file does not tell. Raises
-    UserError where it is linked against two."""
+def family(command: Sequence[str]) -> str:
+    """The family of MPI libraries that the program is linked against, or what it will start by all that it names;
+    empty where neither tells. Raises UserError where it is linked against two."""
     try:
-        path = find(name)
+        path = find(command[0])
     except UserError:
         return ""  # said when the program is prepared
-    if not elf.is_elf(path):
+    if path.suffix in _SOURCES:
         return ""
-    return system.linked(path).family
+    linked = system.linked(path).family if elf.is_elf(path) else ""
+    return linked or wrappers.family(path, command[1:])
 
 
 def _check_script(path: Path) -> str:
