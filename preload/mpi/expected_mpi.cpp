@@ -82,6 +82,21 @@ void require_file_of(const char* name) {
 
 }  // namespace
 
+void refuse_launcher() {
+  const char* const name = program_invocation_short_name;
+  const bool launches = strncmp(name, "mpirun", 6) == 0 || strncmp(name, "mpiexec", 7) == 0 ||
+                        strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 || strcmp(name, "srun") == 0;
+  if (!launches || getenv("DRYFLY_RANK") == nullptr) return;
+  const bool speaks = speaks_for_all();
+  if (speaks) {
+    fprintf(stderr,
+            "dryfly: a script starts %s, and each rank would start a job of its own: let it start the program itself, "
+            "and say how many ranks there are with dryfly run -n\n",
+            name);
+  }
+  end_all(speaks);
+}
+
 void require_expected_mpi() {
   const char* expected = getenv("DRYFLY_MPI");
   const char* library = expected != nullptr ? strchr(expected, ' ') : nullptr;

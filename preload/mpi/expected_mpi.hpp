@@ -5,6 +5,10 @@
 
 namespace dryfly::preload {
 
+// Ends this process, and so the run, with a sentence if it is a launcher, as in a script that says `mpirun -n 4
+// PROGRAM`: each rank would start a job of its own.
+void refuse_launcher();
+
 // Ends this process, and so the run, with a sentence if its MPI library is not of the family that DRYFLY_MPI begins
 // with, behind which stands the name of the run's library, if it is another than DRYFLY_LIBMPI or one beside that, or
 // if there are two in the process.

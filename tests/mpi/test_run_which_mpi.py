@@ -62,15 +62,43 @@ def test_two_mpis_that_a_script_opens_are_both_named(dryfly: Dryfly, script: Pat
     assert re.search(says, run.stderr)
 
 
-def test_a_library_that_a_wrapper_puts_in_front_is_named(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
-    other = _copy("mpich", tmp_path)
-    wrapper = tmp_path / "wrapper"
-    program = programs.check("p2p.c")
-    wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{tmp_path}:$LD_LIBRARY_PATH" exec {program}\n')
+def _puts_in_front(folder: Path, command: str) -> Path:
+    """A script as one that loads an environment module."""
+    wrapper = folder / "wrapper"
+    wrapper.write_text(f'#!/bin/sh\nexport LD_LIBRARY_PATH="{folder}:$LD_LIBRARY_PATH"\n{command}\n')
     wrapper.chmod(0o755)
-    run = dryfly(*_JOB, "--mpi", "mpich", "--", wrapper)
+    return wrapper
+
+
+def test_the_runs_library_comes_before_one_that_a_script_puts_in_front(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    _copy("mpich", tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", _puts_in_front(tmp_path, f"exec {programs.check('p2p.c')}"))
+    run.succeeded()
+    assert [Path(path).parent for path in run.results["mpi"]["libmpi"]] == [Path(mpi.select("mpich").libmpi).parent]
+
+
+def test_a_library_that_takes_the_place_of_the_runs_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
+    """By an RPATH, of a program that only a script names."""
+    library, other = mpi.select("mpich"), _copy("mpich", tmp_path)
+    (tmp_path / "split.c").write_text(_SPLITS)
+    words = [f"-I{library.prefix}/include", "split.c", f"-L{tmp_path}", f"-l:{other.name}", "-o", "program"]
+    rpath = f"-Wl,--disable-new-dtags,-rpath,{tmp_path}"
+    subprocess.run(["gcc", *words, rpath, *library.link_options], check=True, cwd=tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", _puts_in_front(tmp_path, f"exec {tmp_path}/program"))
     assert run.exit_status == 2, run.stderr
     assert f"has loaded {other} (asked for by the program) in place of mpich-" in run.stderr
+
+
+def test_a_script_that_starts_a_launcher_is_refused(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    script = tmp_path / "job"
+    script.write_text(f"#!/bin/sh\nmpiexec -n 2 {programs.check('p2p.c')}\n")
+    script.chmod(0o755)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script)
+    assert run.exit_status == 2, run.stderr
+    assert "a script starts mpiexec" in run.stderr
+    assert "say how many ranks there are with dryfly run -n\n" in run.stderr
 
 
 def test_an_mpi_that_is_linked_into_the_program_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:

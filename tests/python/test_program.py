@@ -89,6 +89,14 @@ def test_a_program_that_needs_bindings_that_are_nowhere_is_refused(
         program.prepare(str(path), (), mpi=library, build_folder=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["mpirun", "mpiexec.hydra", "orterun", "srun"])
+def test_a_launcher_is_no_program(compile_c: Compile, tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        UserError, match=rf"{name} starts ranks itself, as dryfly run does: give it the program, and -n"
+    ):
+        prepare(compile_c(HELLO, name=name), tmp_path)
+
+
 def test_the_family_of_a_program_is_told_by_its_library(compile_c: Compile, tmp_path: Path) -> None:
     assert program.family([str(fake_mpi(compile_c, tmp_path, "libmpi.so.40"))]) == "openmpi"
     assert program.family([str(fake_mpi(compile_c, tmp_path, "libmpi.so.12"))]) == "mpich"

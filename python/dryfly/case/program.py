@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -26,6 +27,7 @@ _SOURCES = {
     ".cxx": "mpicxx",
     **dict.fromkeys(_FORTRAN, "mpifort"),
 }
+_LAUNCHER = re.compile(r"(mpirun|mpiexec)([._-]\w+)*|orterun|prterun|srun|aprun|jsrun|ibrun")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,11 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
         built = solver.build(name, mpi=mpi)
         return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
     path = find(name)
+    if _LAUNCHER.fullmatch(path.name):
+        raise UserError(
+            f"{name} starts ranks itself, as dryfly run does: give it the program, and -n (dryfly run -n 4 -- "
+            "PROGRAM); another launcher of the ranks is chosen by --launcher"
+        )
     if path.suffix in _SOURCES:
         built = _compile(path, mpi=mpi, build_folder=build_folder)
         return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
