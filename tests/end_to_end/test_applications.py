@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import signal
@@ -119,6 +120,25 @@ def test_the_wrong_library_is_refused_with_what_to_say(start: Start) -> None:
     assert status == 2
     assert "pw.x is linked against Open MPI (libmpi_mpifh.so.40)" in errors
     assert "leave --mpi out or say --mpi openmpi" in errors
+
+
+@pytest.mark.parametrize("application", ["pw"], indirect=True)
+@pytest.mark.usefixtures("application")
+def test_the_commands_of_the_guide_work_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those that install: the application is unpacked, and pyarrow is there or what needs it is left out."""
+    monkeypatch.chdir(tmp_path)
+    Path("applications").symlink_to(ROOT / "applications")
+    guide = (ROOT / "docs" / "guide" / "applications.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ (?!sudo )(.*)$", guide, re.MULTILINE)
+    assert len(commands) == 11
+    if importlib.util.find_spec("pyarrow") is None:
+        commands = [command for command in commands if "recorded" not in command]
+    script = "\n".join(["set -e", *commands])
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=_LIMIT_S)
+    assert ended.returncode == 0, ended.stderr
+    for line in re.findall(r"^(!  .*|  program .*|  mpi  .*)$", guide, re.MULTILINE):
+        assert line in ended.stdout + ended.stderr
+    assert Path("silicon/one-rank-solves.out").stat().st_size > 0
 
 
 @pytest.fixture(params=["mpich", "openmpi"])

@@ -243,6 +243,14 @@ def test_an_rpath_to_another_library_of_the_name_is_refused(box: Callable[..., B
         here.additions(path)
 
 
+def test_a_name_that_no_file_of_the_library_has_is_refused(box: Callable[..., Box]) -> None:
+    here = box("mpich", "int MPI_Init(void) { return 0; }\n")
+    here.shared("int MPI_Init(void) { return 9; }\n", "libmpi_abi.so.0")
+    path = here.program("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", "libmpi_abi.so.0")
+    with pytest.raises(UserError, match=r"linked against libmpi_abi.so.0 \(by program\), which mine-5 does not have"):
+        here.additions(path)
+
+
 def test_of_an_old_mpich_is_what_was_built_with_one(box: Callable[..., Box]) -> None:
     """By the library that the program was linked against, and where that is not here by its name."""
     here = box("mpich", "int MPI_Init(void) { return 0; }\n")

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,6 +48,7 @@ def fetch(applications: Sequence[Application]) -> None:
         for archive in sorted(Path(folder).glob("*.deb")):
             subprocess.run(["dpkg", "-x", str(archive), str(ROOT)], check=True)
     _keep_programs_that_are_named()
+    _keep_own_python()
     (ROOT / "packages").write_text("".join(f"{name} {version}\n" for name, version in {**have, **missing}.items()))
 
 
@@ -103,6 +105,16 @@ def _apt(*arguments: str, cwd: str | None = None) -> str:
         said = [line for line in ended.stderr.splitlines() if line.startswith("E:")] or ["E: no reason given"]
         raise RunError(f"apt-get {' '.join(arguments)}: {said[0][2:].strip()}", exit_status=1)
     return ended.stdout
+
+
+def _keep_own_python() -> None:
+    """NWChem has a Python inside. The library of it that was unpacked would be taken, by LD_LIBRARY_PATH, in place of
+    the one that this process and dryfly run on, where that has the same name; so it is that one."""
+    own = Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("INSTSONAME")
+    unpacked = library_folder() / own.name
+    if own.is_file() and unpacked.is_file():
+        unpacked.unlink()
+        unpacked.symlink_to(own)
 
 
 def _keep_programs_that_are_named() -> None:

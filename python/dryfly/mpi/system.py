@@ -243,6 +243,8 @@ class _Job:
             own = Path(self.mpi.libmpi).resolve().parent
             other = next((path for path in files if kind is _CORE and path.parent != own), None)
             if other is not None and len(files) == 1:
+                if not (own / files[other].name).exists() and files[other].name not in _links(self.mpi):
+                    _refuse_absent(self.program, files[other], self.mpi)
                 raise UserError(
                     f"{self.program} would load {other} (asked for by {_asker(files[other])}) in place of "
                     f'{self.mpi.name}, by an RPATH: say "dryfly mpi add NAME=PREFIX" for that library and --mpi NAME, '
