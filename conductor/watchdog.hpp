@@ -12,6 +12,7 @@
 #include "conductor/gates.hpp"
 #include "conductor/job_traffic.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/standstill.hpp"
 #include "conductor/status.hpp"
 
 namespace dryfly {
@@ -27,7 +28,10 @@ class Watchdog {
     const StatusLine& status;
   };
 
-  explicit Watchdog(const Parts& parts) : of_(parts), stalls_(parts.ranks.size()) {}
+  explicit Watchdog(const Parts& parts)
+      : of_(parts),
+        standstill_(parts.ranks, parts.clock, parts.batons, parts.job, parts.status),
+        stalls_(parts.ranks.size()) {}
 
   // A deadlock was reported or a process is gone: only the end is left.
   void give_up() { gave_up_ = true; }
@@ -40,6 +44,7 @@ class Watchdog {
   // nothing else has happened, nobody has left the MPI call that it is in, and nothing is under way, that is a deadlock
   // too.
   void check_peeks() {
+    if (++asked_ % 4096 == 0) standstill_.look();
     if (of_.job.peeks().fruitless() >= next_look_at_peeks_) look_at_peeks();
   }
   // Nothing moves: somebody's process has to, or all wait for events. Whoever waits for a turn or an instant gets on
@@ -68,6 +73,8 @@ class Watchdog {
   void check_stall(Rank& rank);
 
   Parts of_;
+  Standstill standstill_;
+  std::uint32_t asked_ = 0;
   bool gave_up_ = false;
   std::uint64_t events_at_last_round_ = 0;
   std::uint64_t writes_at_last_round_ = 0;

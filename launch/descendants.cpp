@@ -19,16 +19,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-pid_t parent_of(const char* pid) {
-  const int file = open((std::string("/proc/") + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return -1;
+struct Stat {
+  pid_t parent = -1;
+  char state = '?';
+};
+
+Stat stat_of(const std::string& pid) {
+  const int file = open(("/proc/" + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
   char text[512];
   const ssize_t size = read(file, text, sizeof text - 1);
   close(file);
-  if (size <= 0) return -1;
+  if (size <= 0) return {};
   text[size] = '\0';
   const char* state = std::strrchr(text, ')');  // ") S PPID ..."
-  return state != nullptr && std::strlen(state) > 4 ? std::atoi(state + 4) : -1;
+  return state != nullptr && std::strlen(state) > 4 ? Stat{std::atoi(state + 4), state[2]} : Stat{};
 }
 
 std::vector<pid_t> all_descendants() {
@@ -36,7 +41,7 @@ std::vector<pid_t> all_descendants() {
   DIR* directory = opendir("/proc");
   if (directory == nullptr) return {};
   while (const dirent* entry = readdir(directory)) {
-    if (const pid_t pid = std::atoi(entry->d_name); pid > 0) children.emplace(parent_of(entry->d_name), pid);
+    if (const pid_t pid = std::atoi(entry->d_name); pid > 0) children.emplace(stat_of(entry->d_name).parent, pid);
   }
   closedir(directory);
   std::vector<pid_t> found{getpid()};
@@ -69,6 +74,10 @@ bool reap_until(Clock::time_point deadline) {
 }
 
 }  // namespace
+
+bool any_descendant_runs() {
+  return std::ranges::any_of(all_descendants(), [](pid_t pid) { return stat_of(std::to_string(pid)).state == 'R'; });
+}
 
 bool end_all_descendants(std::chrono::milliseconds grace, std::chrono::milliseconds limit) {
   const auto start = Clock::now();

@@ -11,4 +11,7 @@ namespace dryfly::launch {
 // process stuck in the kernel does. Needs SIGCHLD blocked and not ignored.
 bool end_all_descendants(std::chrono::milliseconds grace, std::chrono::milliseconds limit);
 
+// Is one on a processor, or waiting for one only?
+bool any_descendant_runs();
+
 }  // namespace dryfly::launch

@@ -9,11 +9,12 @@ namespace dryfly::launch {
 namespace {
 
 constexpr std::chrono::milliseconds presumed_for{300};
+constexpr std::chrono::milliseconds on_its_way_for{3000};  // a runtime of Fortran looks for a backtrace first
 
 }  // namespace
 
 void Outcome::conclude(std::string line, int exit_status) {
-  if (!verdict_) verdict_ = Verdict{std::move(line), exit_status};
+  if (!verdict_) verdict_ = expects_more_ ? presumption_ : Verdict{std::move(line), exit_status};
 }
 
 void Outcome::conclude_by(const Ending& ending, int rank, pid_t pid) {
@@ -21,7 +22,7 @@ void Outcome::conclude_by(const Ending& ending, int rank, pid_t pid) {
   if (ending.by_signal) {
     conclude("signal" + who + " signal " + std::to_string(ending.value), exit_of_signal + ending.value);
   } else {
-    conclude("exit" + who + " code " + std::to_string(ending.value), ending.value);
+    expect_more("exit" + who + " code " + std::to_string(ending.value), ending.value);
   }
 }
 
@@ -39,7 +40,21 @@ void Outcome::conclude_noexec(const std::string& path, int error) {
   conclude("noexec " + path + " " + std::strerror(error), exit_of_noexec);
 }
 
+void Outcome::expect_more(std::string line, int exit_status) {
+  if (!expects_more_) presumption_ = Verdict{std::move(line), exit_status};
+  expects_more_ = true;
+  presumed_until_ = Clock::now() + presumed_for;
+  patient_until_ = Clock::now() + on_its_way_for;
+}
+
+bool Outcome::expects_longer() {
+  if (!expects_more_ || Clock::now() > patient_until_) return false;
+  presumed_until_ = Clock::now() + presumed_for;
+  return true;
+}
+
 void Outcome::presume(std::string line, int exit_status) {
+  if (expects_more_) return;
   if (!presumption_) presumed_until_ = Clock::now() + presumed_for;
   presumption_ = Verdict{std::move(line), exit_status};
 }

@@ -141,12 +141,15 @@ void PmiServer::handle_command(int rank, std::string_view name, std::string_view
     if (spoken) {
       client.phase = Phase::initialised;
       anyone_initialised_ = true;
+      begin(rank);
     }
     answer(rank, spoken ? "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n"
                         : "cmd=response_to_init rc=-1 msg=only_PMI_1_is_served\n");
   } else if (name == "finalize") {
     client.phase = Phase::finalised;
     answer(rank, "cmd=finalize_ack rc=0\n");
+  } else if (name == "watched") {
+    client.watched = true;
   } else if (name == "abort") {
     if (!abort_) abort_ = Abort{rank, number_field(line, "exitcode")};
   } else if (name == "get_maxes") {
@@ -162,6 +165,10 @@ void PmiServer::handle_command(int rank, std::string_view name, std::string_view
   } else {
     answer(rank, "cmd=" + std::string(name) + "_result rc=-1 msg=not_served\n");
   }
+}
+
+void PmiServer::begin(int rank) {
+  if (!clients_[static_cast<std::size_t>(rank)].watched && !unwatched_) unwatched_ = rank;
 }
 
 void PmiServer::put(int rank, std::string_view line) {

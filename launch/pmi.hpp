@@ -10,6 +10,9 @@
 // single-rank nodes. So a put stores the whole answer of the later gets, and a get is a look-up and an append to a
 // buffer that is never given back.
 //
+// A line of dryfly's own, `cmd=watched`, comes from the preload in front of all that MPI says. Without it an MPI talks
+// that the preload does not see: linked into the program, say. It would run in real time.
+//
 // Left out: dynamic processes (spawn is answered with rc=-1), PMI-2 and PMIx.
 #pragma once
 
@@ -49,6 +52,9 @@ class PmiServer {
   Phase phase(int rank) const { return clients_[static_cast<std::size_t>(rank)].phase; }
   bool anyone_initialised() const { return anyone_initialised_; }
   const std::optional<Abort>& abort() const { return abort_; }  // the first one
+  // An MPI begins in the rank: here, or at a server of PMIx.
+  void begin(int rank);
+  const std::optional<int>& unwatched() const { return unwatched_; }  // the first rank in which one began unseen
 
  private:
   struct Client {
@@ -57,6 +63,7 @@ class PmiServer {
     Phase phase = Phase::untouched;
     bool in_answered = false;
     bool in_spawn = false;
+    bool watched = false;
     int spawns_wanted = 0;
     int spawns_seen = 0;
   };
@@ -92,6 +99,7 @@ class PmiServer {
   Texts services_;     // published names
   std::map<std::string, Barrier, std::less<>> barriers_;
   std::optional<Abort> abort_;
+  std::optional<int> unwatched_;
   bool anyone_initialised_ = false;
 };
 

@@ -124,6 +124,16 @@ TEST_CASE("init, finalize and abort are remembered by rank") {
   CHECK(server.abort()->code == -3);
 }
 
+TEST_CASE("an MPI that begins without the preload's word is noted, the first one") {
+  PmiServer server("job", {0, 1, 2});
+  server.receive(1, "cmd=watched\ncmd=init pmi_version=1 pmi_subversion=1\n");
+  CHECK(taken(server, 1) == "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n");
+  CHECK_FALSE(server.unwatched());
+  server.receive(2, "cmd=init pmi_version=1 pmi_subversion=1\n");
+  server.begin(0);
+  CHECK(server.unwatched() == 2);
+}
+
 TEST_CASE("published names are found until they are withdrawn") {
   PmiServer server("job", {0, 1});
   CHECK(ask(server, 0, "cmd=lookup_name service=ocean\n") == "cmd=lookup_result rc=1 msg=service_not_found\n");

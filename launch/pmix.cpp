@@ -245,6 +245,7 @@ std::vector<std::string> PmixServer::environment_of(int rank) {
 void PmixServer::note(Client& client, Phase phase) {
   const std::scoped_lock lock(mutex_);
   client.phase = phase;
+  if (phase == Phase::initialised) begun_.push_back(client.rank);
   anyone_initialised_ = anyone_initialised_ || phase == Phase::initialised;
   eventfd_write(event_fd_, 1);
 }
@@ -284,6 +285,11 @@ PmixServer::Phase PmixServer::phase(int rank) const {
 bool PmixServer::anyone_initialised() const {
   const std::scoped_lock lock(mutex_);
   return anyone_initialised_;
+}
+
+std::vector<int> PmixServer::take_begun() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(begun_, {});
 }
 
 std::optional<PmixServer::Abort> PmixServer::abort() const {

@@ -38,6 +38,7 @@ class PmixServer {
   void clear() const;
   Phase phase(int rank) const;
   bool anyone_initialised() const;
+  std::vector<int> take_begun();       // ranks that have begun since this was last called
   std::optional<Abort> abort() const;  // the first one
 
  private:
@@ -66,6 +67,7 @@ class PmixServer {
   mutable std::mutex mutex_;  // of what follows
   std::vector<Client> clients_;
   std::optional<Abort> abort_;
+  std::vector<int> begun_;
   bool anyone_initialised_ = false;
 };
 

@@ -172,6 +172,20 @@ class ProcessTest(unittest.TestCase):
         job = Job(python("init()\nif rank != 2: time.sleep(60)"))
         self.finish(job, status="early rank 2", code=1)
 
+    def test_an_mpi_that_the_preload_does_not_see_is_refused(self) -> None:
+        plan = "env DRYFLY_CHANNEL=none"
+        self.finish(Job(python("init()\ntime.sleep(60)"), plan=plan), status=r"unseen rank \d", code=2)
+        watched = "os.write(fd, b'cmd=watched\\n'); init(); ask('finalize')"
+        self.finish(Job(python(watched), plan=plan), status="done", code=0)
+
+    def test_what_ranks_print_before_they_all_exit_is_not_lost(self) -> None:
+        """Each a tenth of a second behind the one before; a rank that goes on for ever does not keep the job."""
+        for code, status in ((0, "early rank 0"), (4, "exit rank 0 pid")):
+            told = f"print('leaves', rank); sys.exit({code})"
+            job = Job(python(f"init()\nif rank == 7: time.sleep(60)\ntime.sleep(0.1 * rank)\n{told}"), ranks=8)
+            self.assertTrue(job.wait().startswith(status))
+            self.assertEqual(job.output.split(), [word for rank in range(7) for word in ("leaves", str(rank))])
+
     def test_a_rank_that_skips_mpi_is_early_where_others_use_it(self) -> None:
         job = Job(python("if rank != 1: init()"))
         self.finish(job, status="early rank 1", code=1)

@@ -64,7 +64,9 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
       pmix_(plan.pmix_library.empty() || plan.starter_serves_pmi ? nullptr : std::make_unique<PmixServer>(plan)),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
-      ranks_(plan.ranks.size()) {
+      ranks_(plan.ranks.size()),
+      watches_mpi_(std::ranges::any_of(
+          plan.environment, [](const std::string& assignment) { return assignment.starts_with("DRYFLY_CHANNEL="); })) {
   if (epoll_fd_ < 0) fail("epoll_create1");
   if (signal_fd_ < 0) fail("signalfd");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -118,7 +120,7 @@ void Supervisor::start_all() {
 int Supervisor::run() {
   start_all();
   while (!outcome_.decided() && (running_ > 0 || !attached_.empty())) wait_for_events();
-  const bool ended_well = !outcome_.decided();
+  const bool ended_well = !outcome_.decided() && !outcome_.expects_more();
   if (foreign_ && ended_well) let_starter_end();
   outcome_.conclude("done", 0);
   report();
@@ -147,6 +149,7 @@ void Supervisor::wait_for_events() {
   if (next != Clock::time_point::max()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     if (left <= 0) {
+      if (outcome_.expects_more() && any_descendant_runs() && outcome_.expects_longer()) return;
       return next == outcome_.presumed_until() ? outcome_.conclude_presumed()
                                                : outcome_.conclude("timeout", exit_of_timeout);
     }
@@ -169,6 +172,11 @@ void Supervisor::handle(const epoll_event& event) {
       break;
     case Source::pmix:
       pmix_->clear();
+      for (const int rank : pmix_->take_begun()) {
+        while (read_pmi(rank)) {
+        }
+        pmi_.begin(rank);
+      }
       check_pmi();
       break;
     case Source::rank:
@@ -238,9 +246,12 @@ void Supervisor::send_answers_to(int rank) {
 }
 
 void Supervisor::check_pmi() {
+  if (watches_mpi_ && pmi_.unwatched()) {
+    outcome_.conclude("unseen rank " + std::to_string(*pmi_.unwatched()), exit_of_refusal);
+  }
   if (const auto abort = pmix_ ? pmix_->abort() : pmi_.abort()) outcome_.conclude_abort(abort->rank, abort->code);
   if (ended_without_mpi_ >= 0 && anyone_initialised()) {
-    outcome_.conclude("early rank " + std::to_string(ended_without_mpi_), 1);
+    outcome_.expect_more("early rank " + std::to_string(std::exchange(ended_without_mpi_, -1)), 1);
   }
 }
 
@@ -305,7 +316,7 @@ void Supervisor::attached_ended(int index) {
   } else if (!ending->clean()) {
     outcome_.conclude_by(*ending, process.rank, process.pid);
   } else if (phase(process.rank) == Phase::initialised) {
-    outcome_.conclude("early rank " + std::to_string(process.rank), 1);
+    outcome_.expect_more("early rank " + std::to_string(process.rank), 1);
   }
 }
 
@@ -340,7 +351,7 @@ void Supervisor::rank_ended(int rank, const Ending& ending) {
     ended_without_mpi_ = rank;
     check_pmi();
   } else if (phase(rank) == Phase::initialised && state.attached == 0) {
-    outcome_.conclude("early rank " + std::to_string(rank), 1);
+    outcome_.expect_more("early rank " + std::to_string(rank), 1);
   }
   send_answers();
 }

@@ -90,6 +90,7 @@ class Supervisor {
   int epoll_fd_;
   int signal_fd_;
   std::vector<Rank> ranks_;
+  bool watches_mpi_;  // ranks have the preload
   int running_ = 0;
   std::map<int, Attached> attached_;
   int next_attached_ = 0;

@@ -1,7 +1,8 @@
 // Programs that a rank's process turns into. `env LD_PRELOAD=tool program` and scripts that set it leave dryfly's own
-// entries out, and the program would run in real time. So what this process has begun with is added behind them. An
-// environment without LD_PRELOAD stays as it is. execl and its relatives, fexecve and posix_spawn are left as they are:
-// shells, env and the launchers use none of them.
+// entries out, and the program would run in real time. So what this process has begun with is added behind them. A
+// script that loads an environment module puts another MPI's folder in front of LD_LIBRARY_PATH: those of the run's
+// library come first again. An environment without these variables stays as it is. execl and its relatives, fexecve and
+// posix_spawn are left as they are: shells, env and the launchers use none of them.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,9 +17,9 @@ namespace dryfly::preload {
 
 namespace {
 
-constexpr char variable[] = "LD_PRELOAD=";
+constexpr char preloads[] = "LD_PRELOAD=";
+constexpr char libraries[] = "LD_LIBRARY_PATH=";
 constexpr char own_name[] = "/libdryfly-preload.so";  // in whatever folder: each MPI library has a copy
-constexpr std::size_t variable_length = sizeof variable - 1;
 constexpr std::size_t longest = 16384;
 
 char at_start[longest / 2];  // of this process
@@ -30,24 +31,36 @@ __attribute__((constructor)) void note_preloads() {
   real::execvpe();
 }
 
+bool is(const char* assignment, const char* variable) { return strncmp(assignment, variable, strlen(variable)) == 0; }
+
+// Whether `assignment` lacks what is dryfly's, and then the whole of it with that.
+bool complete(const char* assignment, char* whole) {
+  const char* const folders = getenv("DRYFLY_LIBRARY_PATH");
+  if (is(assignment, preloads)) {
+    if (at_start[0] == 0 || strstr(assignment, own_name) != nullptr) return false;
+    if (strlen(assignment) + strlen(at_start) + 2 > longest) return false;
+    stpcpy(stpcpy(stpcpy(whole, assignment), ":"), at_start);
+    return true;
+  }
+  if (folders == nullptr || !is(assignment, libraries)) return false;
+  const char* const value = assignment + sizeof libraries - 1;
+  if (strncmp(value, folders, strlen(folders)) == 0 || strlen(assignment) + strlen(folders) + 2 > longest) return false;
+  stpcpy(stpcpy(stpcpy(stpcpy(whole, libraries), folders), ":"), value);
+  return true;
+}
+
 int execute(real::execvpe_t* function, const char* file, char* const* arguments, char* const* environment) {
   std::size_t count = 0;
-  std::size_t place = 0;
-  bool lacks = false;
-  for (; environment != nullptr && environment[count] != nullptr; ++count) {
-    if (strncmp(environment[count], variable, variable_length) != 0) continue;
-    place = count;
-    lacks = at_start[0] != 0 && strstr(environment[count], own_name) == nullptr &&
-            strlen(environment[count]) + strlen(at_start) + 2 <= longest;
-  }
-  if (!lacks) return function(file, arguments, environment);
+  while (environment != nullptr && environment[count] != nullptr) ++count;
   // On the stack: this may be a child of vfork, which has its parent's memory.
-  char value[longest];
+  char values[2][longest];
   char** const changed = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
-  memcpy(changed, environment, (count + 1) * sizeof(char*));
-  stpcpy(stpcpy(stpcpy(value, environment[place]), ":"), at_start);
-  changed[place] = value;
-  return function(file, arguments, changed);
+  if (count != 0) memcpy(changed, environment, (count + 1) * sizeof(char*));
+  int completed = 0;
+  for (std::size_t place = 0; place < count && completed < 2; ++place) {
+    if (complete(environment[place], values[completed])) changed[place] = values[completed++];
+  }
+  return function(file, arguments, completed != 0 ? changed : environment);
 }
 
 }  // namespace

@@ -45,4 +45,11 @@ void tell_launcher(const char* word, int code) {
   send_line(line);
 }
 
+void tell_pmi_server() {
+  const char* const descriptor = getenv("PMI_FD");
+  if (descriptor == nullptr || getenv("DRYFLY_RANK") == nullptr || getenv("DRYFLY_LAUNCH") != nullptr) return;
+  constexpr char line[] = "cmd=watched\n";
+  send(atoi(descriptor), line, sizeof line - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 }  // namespace dryfly::preload

@@ -8,4 +8,8 @@ namespace dryfly::preload {
 void tell_launcher(const char* word);
 void tell_launcher(const char* word, int code);
 
+// To dryfly-launch's PMI server where it serves this rank, before the MPI library speaks to it: launch/pmi.hpp says
+// why.
+void tell_pmi_server();
+
 }  // namespace dryfly::preload

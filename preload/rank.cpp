@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/real.hpp"
 
@@ -182,6 +183,7 @@ __attribute__((constructor)) void start() {
   main_thread.store(getpid(), std::memory_order_relaxed);
   dryfly_self.joined = join_served_fabric;
   if (!belongs_to_run()) return;
+  refuse_launcher();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   if (clock_is_virtual()) tie_to_parent();
 }

@@ -5,9 +5,25 @@
 
 namespace dryfly::preload {
 
+// Ends this process, and so the run, with a sentence if it is a launcher, as in a script that says `mpirun -n 4
+// PROGRAM`: each rank would start a job of its own.
+void refuse_launcher();
+
 // Ends this process, and so the run, with a sentence if its MPI library is not of the family that DRYFLY_MPI begins
-// with; behind it stands the name of the run's library.
+// with, behind which stands the name of the run's library, if it is another than DRYFLY_LIBMPI or one beside that, or
+// if there are two in the process.
 void require_expected_mpi();
+
+// Ends them with a sentence if `function`, which the program has looked up, is of a second MPI library.
+void refuse_second_mpi(const void* function);
+
+// Ends them with a sentence: MPI_Init has come back, and the library has not come to the simulated network. It would
+// run over this computer's own, in real time.
+[[noreturn]] void end_for_other_network();
+
+// Ends them with a sentence where MPI_Comm_split_type is asked for number 4 by a program that was built with an MPICH
+// before 4.2: to it that is MPIX_COMM_TYPE_NEIGHBORHOOD, and since then MPI_COMM_TYPE_RESOURCE_GUIDED.
+void refuse_old_split_type(long type);
 
 // Ends this process, and so the run, with a sentence: the MPI library starts a thread of its own that polls. What such
 // a thread finds, and when, would depend on the computer, and it keeps virtual time from standing still or moving on.

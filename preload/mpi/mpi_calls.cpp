@@ -12,6 +12,7 @@
 #include "preload/mpi/bytes.hpp"
 #include "preload/mpi/communicator_class.hpp"
 #include "preload/mpi/datatypes.hpp"
+#include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/mpi/reductions.hpp"
 #include "preload/mpi/schedules.hpp"
@@ -101,6 +102,8 @@ int call(Row& row, const long* words) {
   settle_windows(row.call);
   begin_call(row.mode);
   const long freed = communicator_freed_by(row.call, words);
+  if (row.call == Call::Comm_split_type) [[unlikely]]
+    refuse_old_split_type(words[1]);
   begin_counting();
   const int status = forward(function, words, std::make_index_sequence<count>{});
   end_counting();

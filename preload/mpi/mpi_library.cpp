@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "preload/mpi/mapped_mpis.hpp"
 #include "preload/real.hpp"
 
 namespace dryfly::preload {
@@ -22,12 +23,7 @@ struct Found {
 
 int look_for_mpi(dl_phdr_info* object, std::size_t, void* data) {
   const char* path = object->dlpi_name;
-  if (path == nullptr) return 0;
-  const char* slash = strrchr(path, '/');
-  const char* name = slash == nullptr ? path : slash + 1;
-  const bool mpi = strncmp(name, "libmpi.so", 9) == 0 || strncmp(name, "libmpi_abi.so", 13) == 0 ||
-                   strncmp(name, "libmpich.so", 11) == 0;
-  if (!mpi || strlen(path) >= sizeof(Found::path)) return 0;
+  if (path == nullptr || !is_mpi_library(path) || strlen(path) >= sizeof(Found::path)) return 0;
   strcpy(static_cast<Found*>(data)->path, path);
   return 1;
 }
@@ -39,7 +35,7 @@ void* library() {
   if (known != nullptr) return known;
   Found found{};
   if (dl_iterate_phdr(look_for_mpi, &found) == 0) return nullptr;
-  known = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
+  known = real::dlopen()(found.path, RTLD_LAZY | RTLD_NOLOAD);
   handle.store(known, std::memory_order_release);
   return known;
 }

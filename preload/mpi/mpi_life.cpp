@@ -73,8 +73,11 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   watch_copies();
   set_mode(CallMode::outside);
   tell_launcher("initialised");
+  tell_pmi_server();
   const int status = initialise();
   const bool joined = status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0;
+  // A session opens the network with its first communicator.
+  if (status == 0 && !joined && by != Call::Session_init && belongs_to_run()) end_for_other_network();
   if (joined && by != Call::Session_init && abi() != Abi::open_mpi) {
     dryfly_self.first_requests = make_first_requests();
   }
@@ -190,6 +193,7 @@ template <typename... Words>
 int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*seen)(), Words... words) {
   void* tool = between.function(name);
   if (tool == nullptr) return own(words...);
+  tell_pmi_server();
   const int status = reinterpret_cast<int (*)(Words...)>(tool)(words...);
   if (status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0 && !seen()) end_for_bypass(name, tool);
   return status;

@@ -2,6 +2,7 @@
 // while all others wait for a message that never comes.
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,29 @@ static void spin(void) {
   } while (now.tv_sec - begin.tv_sec < 12);
 }
 
+// Thirteen seconds of wall time in calls that find nothing.
+static void look_in_vain(bool with_test) {
+  struct timespec begin, now;
+  int found = 0, value;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (with_test) MPI_Irecv(&value, 1, MPI_INT, 0, 12345, MPI_COMM_SELF, &request);
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &begin);
+  do {
+    if (with_test)
+      MPI_Test(&request, &found, MPI_STATUS_IGNORE);
+    else
+      MPI_Iprobe(MPI_ANY_SOURCE, 12345, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    REQUIRE(!found, "a message came that nobody has sent");
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  } while (now.tv_sec - begin.tv_sec < 13);
+  if (!with_test) return;
+  MPI_Cancel(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void iprobe_in_vain(void) { look_in_vain(false); }
+static void test_in_vain(void) { look_in_vain(true); }
+
 // Traffic until somebody ends it.
 static void talk_for_ever(void) {
   for (;;) MPI_Barrier(MPI_COMM_WORLD);
@@ -59,6 +83,8 @@ static const struct {
     {"deadlock", wait_for_ever, everybody},
     {"probe", probe_for_ever, everybody},
     {"spin", spin, others_go_on},
+    {"iprobe", iprobe_in_vain, others_go_on},
+    {"test", test_in_vain, others_go_on},
     {"talk", talk_for_ever, everybody},
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import signal
@@ -121,6 +122,25 @@ def test_the_wrong_library_is_refused_with_what_to_say(start: Start) -> None:
     assert "leave --mpi out or say --mpi openmpi" in errors
 
 
+@pytest.mark.parametrize("application", ["pw"], indirect=True)
+@pytest.mark.usefixtures("application")
+def test_the_commands_of_the_guide_work_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those that install: the application is unpacked, and pyarrow is there or what needs it is left out."""
+    monkeypatch.chdir(tmp_path)
+    Path("applications").symlink_to(ROOT / "applications")
+    guide = (ROOT / "docs" / "guide" / "applications.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ (?!sudo )(.*)$", guide, re.MULTILINE)
+    assert len(commands) == 11
+    if importlib.util.find_spec("pyarrow") is None:
+        commands = [command for command in commands if "recorded" not in command]
+    script = "\n".join(["set -e", *commands])
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=_LIMIT_S)
+    assert ended.returncode == 0, ended.stderr
+    for line in re.findall(r"^(!  .*|  program .*|  mpi  .*)$", guide, re.MULTILINE):
+        assert line in ended.stdout + ended.stderr
+    assert Path("silicon/one-rank-solves.out").stat().st_size > 0
+
+
 @pytest.fixture(params=["mpich", "openmpi"])
 def ends(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, str]:
     """The program, on Debian's bindings of the family, and the handle that MPI_COMM_WORLD is in Fortran."""
@@ -147,6 +167,8 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         "failed": (3, "rank 1 on t1 .* exited with status 3; the job was ended"),
         "abort": (5, "rank 1 on t1 called MPI_Abort with code 5"),
         "signal": (139, r"rank 1 on t1 .* was killed by signal 11 \(Segmentation fault\); the job was ended"),
+        "all": (1, r"rank \d on t\d ended without calling MPI_Finalize, or with a session of MPI open"),
+        "errors": (4, r"rank \d on t\d .* exited with status 4; the job was ended"),
         "early": (1, "rank 1 on t1 ended without calling MPI_Finalize, or with a session of MPI open"),
         "left": (
             3,
@@ -160,6 +182,8 @@ def test_a_program_may_end_by_every_way_out(start: Start, ends: tuple[str, str])
         assert re.search(says, errors), f"{way}: {errors}"
         if way == "normal":
             assert output == "done\n"
+        if way in ("all", "errors"):
+            assert sorted(output.splitlines()) == ["leaves 0", "leaves 1"]
 
 
 @pytest.mark.usefixtures("bare")

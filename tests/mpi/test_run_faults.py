@@ -92,6 +92,18 @@ def test_a_rank_that_spins_is_named_and_goes_on(dryfly: Dryfly, programs: Progra
     assert re.search(r"rank 2 on t2 .*without entering MPI", ended.stderr), ended.stderr
 
 
+# The others are in MPI_Finalize, and no message is on its way.
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["iprobe", "test"])
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_a_rank_that_looks_for_what_cannot_come_is_named_and_goes_on(library: str, way: str, dryfly: Dryfly) -> None:
+    source = ROOT / "programs" / "check" / "fault.c"
+    ended = dryfly("run", "-n", "3", "--mpi", library, "--compute", "none", "--", source, way, "2").succeeded()
+    call = {"iprobe": "MPI_Iprobe", "test": "MPI_Test"}[way]
+    assert re.search(rf"warning: rank 2 on t2 \(pid \d+\) has called {call} for 10 s, and finds", ended.stderr)
+    assert [row["name"] for row in ended.results["health"]].count("looking") == 1
+
+
 def test_a_run_over_its_time_limit_is_ended(start: Start, programs: Programs) -> None:
     run = start("run", "--machine", "testbed", "-N", "4", "--timeout", "2", "--", programs.check("fault.c"), "talk")
     ended = run.wait(limit_s=2 + 5)

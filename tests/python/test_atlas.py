@@ -16,7 +16,7 @@ from dryfly.base.errors import RunError, UserError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tool"))
 
-from atlas import application, judge, page, process  # noqa: E402
+from atlas import application, debian, judge, page, process  # noqa: E402
 from atlas.application import Application  # noqa: E402
 
 _SOLVER: dict[str, Any] = {
@@ -136,8 +136,21 @@ def test_a_finding_holds_as_long_as_what_it_names_is_best_by_more_than_noise() -
     assert judge.claim(finding, [_BETTER[0], noisy, _BETTER[2]]) == "memory is not better by 5%"
 
 
+def test_a_figure_that_is_within_the_spread_is_not_stated() -> None:
+    claimed = solver(finding={**_SOLVER["finding"], "says": "{memory} less, {spread} more."})
+    assert claimed.finding is not None
+    assert judge.claim(claimed.finding, list(_BETTER)) == ""
+    wide = {**_BETTER[2], "least": 1.005}
+    says = "what it says of spread is less than 5%, or no more than the runs differ by"
+    assert judge.claim(claimed.finding, [*_BETTER[:2], wide]) == says
+    text = page.render([(claimed, measured(*_BETTER[:2], wide))])
+    assert f"\nNo finding: {says}.\n" in text
+    assert "| spread | 1.1 s | 1.005 s to 1.111 s | +10.0 %, within the spread |" in text
+    assert " more." not in text
+
+
 def test_that_nothing_makes_a_difference_holds_until_something_does() -> None:
-    finding = solver(finding={**_SOLVER["finding"], "best": ""}).finding
+    finding = solver(finding={**_SOLVER["finding"], "best": "", "says": "No."}).finding
     assert finding is not None
     assert judge.claim(finding, [variant("as it is", 1.0), variant("memory", 0.99), variant("spread", 1.0)]) == ""
     assert judge.claim(finding, list(_BETTER)) == "memory differs by -20%"
@@ -164,9 +177,20 @@ def test_the_page_has_what_was_measured() -> None:
     )
     assert "| computing / communicating / waiting | 60 % / 20 % / 20 % |" in text
     assert "| against compute | 1.50 |" in text
+    assert "| ranks that compute at once, on average | 1.60 |" in text
+    assert "| not sure | not measured |" in text
+    assert "| warnings | none |" in text
     assert "| memory | 800 ms | 792 ms to 808 ms | -20.0 % |" in text
     assert "\nIn memory it takes 20 % less.\n" in text
     assert "## Left out\n\n* A solver: ten steps: it has no MPI\n" in text
+
+
+def test_the_page_has_the_warnings_and_what_is_not_sure() -> None:
+    made = measured(*_BETTER)
+    made["machines"]["aurora"] |= {"warnings": ["spinning: rank 1", "x: y"], "looked_s": 0.1, "unsure_share": 0.0123}
+    text = page.render([(solver(), made)])
+    assert "| not sure | 1.23 % |" in text
+    assert "| warnings | spinning: rank 1; x: y |" in text
 
 
 def test_what_no_longer_holds_is_said() -> None:
@@ -190,3 +214,17 @@ def test_nothing_of_a_command_stays(tmp_path: Path) -> None:
     while Path(f"/proc/{int(ran.output)}").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_what_is_installed_here_is_unpacked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """apt-get is asked as on a computer where nothing is installed; what every compiler brings is left out."""
+    apt = tmp_path / "apt-get"
+    apt.write_text(
+        "#!/bin/sh\n"
+        """case "$*" in *Dir::State::status=/dev/null*) ;; *) exit 0;; esac\n"""
+        "echo 'Inst libc6 (2.36 Debian [amd64])'\n"
+        """case "$*" in *solver*) echo 'Inst libpmix2 (4.2 Debian [amd64])'; echo 'Inst solver (1.0 Debian)';; esac\n"""
+    )
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert debian._needed(["solver"]) == {"libpmix2": "4.2", "solver": "1.0"}

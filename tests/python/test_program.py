@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def fake_mpi(compile_c: Compile, tmp_path: Path, soname: str) -> Path:
     return compile_c(
         "extern int fake;\n" + "int main(void) { return fake; }\n", f"-L{tmp_path}", f"-l:{soname}", name="linked"
     )
+
+
+def test_a_program_with_an_mpi_linked_into_it_is_refused(compile_c: Compile, tmp_path: Path) -> None:
+    path = compile_c("int PMPI_Init(void) { return 0; }\nint MPI_Init(void) { return PMPI_Init(); }\n" + HELLO)
+    with pytest.raises(UserError, match=r"has an MPI of its own in it \(MPI_Init is linked statically\)"):
+        prepare(path, tmp_path)
+    pointer = compile_c("int (*MPI_Init)(void);\n" + HELLO, name="finds_it_itself")
+    assert prepare(pointer, tmp_path).kind == "not linked against MPI"
 
 
 @pytest.mark.parametrize("soname", ["libmpi.so.12", "libmpi_abi.so", "libmpi_abi.so.1"])
@@ -80,11 +89,74 @@ def test_a_program_that_needs_bindings_that_are_nowhere_is_refused(
         program.prepare(str(path), (), mpi=library, build_folder=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["mpirun", "mpiexec.hydra", "orterun", "srun"])
+def test_a_launcher_is_no_program(compile_c: Compile, tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        UserError, match=rf"{name} starts ranks itself, as dryfly run does: give it the program, and -n"
+    ):
+        prepare(compile_c(HELLO, name=name), tmp_path)
+
+
 def test_the_family_of_a_program_is_told_by_its_library(compile_c: Compile, tmp_path: Path) -> None:
-    assert program.family(str(fake_mpi(compile_c, tmp_path, "libmpi.so.40"))) == "openmpi"
-    assert program.family(str(fake_mpi(compile_c, tmp_path, "libmpi.so.12"))) == "mpich"
-    assert program.family(str(compile_c(HELLO))) == ""
-    assert program.family("/no/such/program") == program.family("script.py") == ""
+    assert program.family([str(fake_mpi(compile_c, tmp_path, "libmpi.so.40"))]) == "openmpi"
+    assert program.family([str(fake_mpi(compile_c, tmp_path, "libmpi.so.12"))]) == "mpich"
+    assert program.family([str(compile_c(HELLO))]) == ""
+    assert program.family(["/no/such/program"]) == program.family(["script.py"]) == ""
+
+
+@pytest.fixture
+def named(compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on PATH with a program of Open MPI's, `solve`, and one of MPICH's, `other`; the current one is empty."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, soname in (("solve", "libmpi.so.40"), ("other", "libmpi.so.12")):
+        fake_mpi(compile_c, tmp_path, soname).rename(folder / name)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "family"),
+    [
+        ("", ("env", "FOO=1", "solve", "-x"), "openmpi"),
+        ("", ("bash", "-c", "ulimit -s unlimited && FOO=1 solve x | tee out"), "openmpi"),
+        ('#!/bin/sh\n# not other\nexec solve "$@"\n', ("./run.sh",), "openmpi"),
+        ('#!/bin/sh\nBIN={bin}\n"$BIN/solve" x\n', ("./run.sh",), "openmpi"),
+        ("#!/bin/sh\nother x\n", ("bash", "run.sh"), "mpich"),
+        ("#!/bin/sh\nsolve x; other y\n", ("./run.sh",), ""),
+        ('#!/bin/sh\nexec "$1" it\'s\n', ("./run.sh", "other"), "mpich"),
+        ("#!/bin/sh\necho nothing\n", ("./run.sh",), ""),
+    ],
+)
+def test_the_family_is_that_of_the_program_behind_a_wrapper(
+    named: Path, text: str, command: tuple[str, ...], family: str
+) -> None:
+    Path("run.sh").write_text(text.replace("{bin}", str(named)))
+    Path("run.sh").chmod(0o755)
+    assert program.family(command) == family
+
+
+@pytest.mark.parametrize(
+    ("text", "family"),
+    [
+        ("import solver\n", "openmpi"),
+        ("from solver.parts import x\n", "openmpi"),
+        ("import os, re\n", ""),
+        ("import ctypes\nx = ctypes.CDLL('/usr/lib/libmpich.so.12')\n", "mpich"),
+        ("import subprocess\nsubprocess.run(['solve', 'x'])\n", "openmpi"),
+    ],
+)
+@pytest.mark.usefixtures("named")
+def test_the_family_of_a_script_of_pythons_is_that_of_what_it_imports(
+    compile_c: Compile, tmp_path: Path, text: str, family: str
+) -> None:
+    Path("solver").mkdir()
+    link = (f"-L{tmp_path}", "-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libmpi.so.40")
+    compile_c("int f;\n", *link, name="_solver.so").rename("solver/_solver.so")
+    Path("job.py").write_text(text)
+    assert program.family(["job.py"]) == program.family([sys.executable, "job.py"]) == family
 
 
 def test_the_mpi_of_a_library_that_the_program_brings_along_counts(compile_c: Compile, tmp_path: Path) -> None:

@@ -234,6 +234,37 @@ def test_an_rpath_past_the_library_is_named(box: Callable[..., Box], tmp_path: P
         here.additions(path)
 
 
+def test_an_rpath_to_another_library_of_the_name_is_refused(box: Callable[..., Box], tmp_path: Path) -> None:
+    here = box("mpich", "int MPI_Init(void) { return 0; }\n")
+    here.shared("int MPI_Init(void) { return 9; }\n", "libmpi.so.12")
+    rpath = ("-Wl,--disable-new-dtags", f"-Wl,-rpath,{tmp_path / 'usr'}")
+    path = here.program("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", "libmpi.so.12", flags=rpath)
+    with pytest.raises(UserError, match=r"would load .*/usr/libmpi.so.12 \(asked for by program\) in place of mine-5"):
+        here.additions(path)
+
+
+def test_a_name_that_no_file_of_the_library_has_is_refused(box: Callable[..., Box]) -> None:
+    here = box("mpich", "int MPI_Init(void) { return 0; }\n")
+    here.shared("int MPI_Init(void) { return 9; }\n", "libmpi_abi.so.0")
+    path = here.program("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", "libmpi_abi.so.0")
+    with pytest.raises(UserError, match=r"linked against libmpi_abi.so.0 \(by program\), which mine-5 does not have"):
+        here.additions(path)
+
+
+def test_of_an_old_mpich_is_what_was_built_with_one(box: Callable[..., Box]) -> None:
+    """By the library that the program was linked against, and where that is not here by its name."""
+    here = box("mpich", "int MPI_Init(void) { return 0; }\n")
+    code = "int MPI_Init(void); int main(void) { return MPI_Init(); }\n"
+    old = here.shared("int MPI_Init(void) { return 9; }\n", "libmpich.so.12")
+    path = here.program(code, "libmpich.so.12")
+    assert here.additions(path).of_old_mpich
+    old.unlink()
+    assert here.additions(path).of_old_mpich
+    here.shared("int MPI_Init(void) { return 9; } int MPI_Get_hw_resource_info(void) { return 0; }\n", old.name)
+    elf._symbols_once.cache_clear()
+    assert not here.additions(path).of_old_mpich
+
+
 def test_the_loaders_order_is_followed(compile_c: Compile, tmp_path: Path) -> None:
     """RPATH before LD_LIBRARY_PATH before RUNPATH, and no RPATH where there is a RUNPATH."""
     for place in ("rpath", "path", "runpath"):

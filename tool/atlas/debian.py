@@ -1,11 +1,15 @@
 """Packages of Debian, unpacked into a folder of the repository's own rather than installed: some would bring an mpicc
-and an mpirun along. What they need and this computer has not is unpacked too."""
+and an mpirun along. What they need is unpacked too, whatever is installed here: half of an MPI from one place and half
+from another do not work together, and what is installed may go. Only what every computer with a compiler has is left
+out (`_BASE`)."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +19,9 @@ from dryfly.base.errors import RunError
 
 ROOT = FOLDER.parent / ".stamps" / "applications"
 _RUNNER = "openmpi-bin"  # what starts them natively
-_KEPT_BYTES = 1 << 20
+_RUNNERS_PROGRAMS = {"orterun", "orted"}
+_BASE = ("dpkg", "g++")  # with what they need: libc, the compiler's own libraries
+_NOTHING_INSTALLED = ("-o", "Dir::State::status=/dev/null", "-o", "Dir::State::extended_states=/dev/null")
 
 
 def library_folder() -> Path:
@@ -29,7 +35,8 @@ def fetch(applications: Sequence[Application]) -> None:
         wanted.add(_RUNNER)
     have = _unpacked()
     for each in applications:
-        if each.packages and not shutil.which(each.program, path=environment()["PATH"]) and not each.prepare:
+        built = each.program.startswith(".")
+        if each.packages and not built and not shutil.which(each.program, path=environment()["PATH"]):
             have.pop(each.packages[0], None)  # a program that nobody had named then
     missing = {name: version for name, version in _needed(sorted(wanted)).items() if have.get(name) != version}
     if not missing:
@@ -40,7 +47,8 @@ def fetch(applications: Sequence[Application]) -> None:
         _apt("download", "-qq", *missing, cwd=folder)
         for archive in sorted(Path(folder).glob("*.deb")):
             subprocess.run(["dpkg", "-x", str(archive), str(ROOT)], check=True)
-    _drop_what_is_large()
+    _keep_programs_that_are_named()
+    _keep_own_python()
     (ROOT / "packages").write_text("".join(f"{name} {version}\n" for name, version in {**have, **missing}.items()))
 
 
@@ -51,7 +59,8 @@ def version(package: str) -> str:
 def environment() -> dict[str, str]:
     """Variables with which the programs work from where they are unpacked."""
     library = library_folder()
-    folders = [str(folder) for folder in (library, library / "lapack", library / "blas")]
+    merged = ROOT / "lib" / library.name  # on a system it is the same folder
+    folders = [str(folder) for folder in (library, merged, library / "lapack", library / "blas")]
     return {
         "LD_LIBRARY_PATH": ":".join(filter(None, [*folders, os.environ.get("LD_LIBRARY_PATH", "")])),
         "PATH": f"{ROOT / 'usr' / 'bin'}:{os.environ['PATH']}",
@@ -67,13 +76,18 @@ def _unpacked() -> dict[str, str]:
 
 
 def _needed(packages: list[str]) -> dict[str, str]:
-    """Them and what they depend on, but for what is installed; each by itself, for some exclude each other."""
+    """Them and what they depend on, but for the base; each by itself, for some exclude each other."""
+    base = _closure(*_BASE)
     found: dict[str, str] = {}
     for package in packages:
-        printed = _apt("install", "-s", "--no-install-recommends", package)
-        lines = [line.split() for line in printed.splitlines() if line.startswith("Inst ")]
-        found |= {words[1]: next(word for word in words[2:] if word.startswith("("))[1:] for words in lines}
-    return found
+        found |= _closure(package)
+    return {name: version for name, version in found.items() if name not in base}
+
+
+def _closure(*packages: str) -> dict[str, str]:
+    printed = _apt(*_NOTHING_INSTALLED, "install", "-s", "--no-install-recommends", *packages)
+    lines = [line.split() for line in printed.splitlines() if line.startswith("Inst ")]
+    return {words[1]: next(word for word in words[2:] if word.startswith("("))[1:] for words in lines}
 
 
 def _apt(*arguments: str, cwd: str | None = None) -> str:
@@ -93,9 +107,21 @@ def _apt(*arguments: str, cwd: str | None = None) -> str:
     return ended.stdout
 
 
-def _drop_what_is_large() -> None:
-    """Quantum ESPRESSO alone has 280 MB of programs: those that no application names go."""
-    text = " ".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*/application.toml"))
+def _keep_own_python() -> None:
+    """NWChem has a Python inside. The library of it that was unpacked would be taken, by LD_LIBRARY_PATH, in place of
+    the one that this process and dryfly run on, where that has the same name; so it is that one."""
+    own = Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("INSTSONAME")
+    unpacked = library_folder() / own.name
+    if own.is_file() and unpacked.is_file():
+        unpacked.unlink()
+        unpacked.symlink_to(own)
+
+
+def _keep_programs_that_are_named() -> None:
+    """By an application. Quantum ESPRESSO alone has 280 MB of others, and a second perl on PATH would be in the way."""
+    named = set(_RUNNERS_PROGRAMS)
+    for path in FOLDER.glob("*/application.toml"):
+        named |= set(re.findall(r"[\w.+-]+", path.read_text(encoding="utf-8")))
     for path in (ROOT / "usr" / "bin").iterdir():
-        if path.is_file() and not path.is_symlink() and path.stat().st_size > _KEPT_BYTES and path.name not in text:
+        if path.name not in named:
             path.unlink()

@@ -28,11 +28,15 @@ def change(rows: list[dict[str, Any]], row: dict[str, Any]) -> float:
     return float(row["median"] / base["median"] - 1)
 
 
+def are_apart(rows: list[dict[str, Any]], row: dict[str, Any]) -> bool:
+    """Every run of it from every run as it is."""
+    base = next(each for each in rows if each["name"] == AS_IT_IS)
+    return bool(row["most"] < base["least"] or row["least"] > base["most"])
+
+
 def matters(rows: list[dict[str, Any]], row: dict[str, Any]) -> bool:
     """By 5 % and more, and further than the runs of each are apart."""
-    base = next(each for each in rows if each["name"] == AS_IT_IS)
-    apart = row["most"] < base["least"] or row["least"] > base["most"]
-    return apart and abs(change(rows, row)) >= _MATTERS
+    return are_apart(rows, row) and abs(change(rows, row)) >= _MATTERS
 
 
 def claim(finding: Finding, rows: list[dict[str, Any]]) -> str:
@@ -42,6 +46,17 @@ def claim(finding: Finding, rows: list[dict[str, Any]]) -> str:
     changes = {row["name"]: change(rows, row) if matters(rows, row) else 0.0 for row in rows}
     if finding.compute == "replay" and any(_UNFIT in row["health"] for row in rows):
         return "the program did not do what was recorded"
+    return _best(finding, rows, changes) or next(
+        (
+            f"what it says of {name} is less than {_MATTERS:.0%}, or no more than the runs differ by"
+            for name, value in changes.items()
+            if f"{{{name}}}" in finding.says and not value
+        ),
+        "",
+    )
+
+
+def _best(finding: Finding, rows: list[dict[str, Any]], changes: dict[str, float]) -> str:
     if not finding.best:
         return next((f"{name} differs by {value:+.0%}" for name, value in changes.items() if value), "")
     if finding.best == AS_IT_IS:

@@ -168,6 +168,9 @@ def on_machine(application: Application, place: Path, machine: str) -> dict[str,
         "calls": [{key: row[key] for key in ("call", "count", "bytes", "time_s")} for row in calls[:_CALLS]],
         "calls_time_s": sum(row["time_s"] for row in calls),
         "health": sorted({row["name"] for row in result["health"]}),
+        "warnings": sorted({f"{row['name']}: {row['text']}" for row in result["health"]}),
+        "looked_s": round(result["compute"]["looked_s"], 3),
+        "unsure_share": round(result["compute"]["unsure_share"], 5),
     }
 
 

@@ -81,14 +81,17 @@ def variables(
     additions: system.Additions = system.NONE,
 ) -> dict[str, str]:
     """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
+    own_folders = [*_texts(additions.folder), *mpi.library_folders]
     values = {
         "DRYFLY_CHANNEL": channel,
         "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
+        "DRYFLY_LIBMPI": mpi.libmpi,
         # The user's own in front: a tool of theirs finds dryfly's MPI functions as the next ones.
         "LD_PRELOAD": ":".join(
             [*users_preloads(inherited), str(preload.for_library(Path(mpi.libmpi))), *_texts(additions.stand_ins)]
         ),
-        "LD_LIBRARY_PATH": _joined([*_texts(additions.folder), *mpi.library_folders], inherited.get("LD_LIBRARY_PATH")),
+        "LD_LIBRARY_PATH": _joined(own_folders, inherited.get("LD_LIBRARY_PATH")),
+        "DRYFLY_LIBRARY_PATH": _joined(own_folders, None),
         "PATH": _joined([str(Path(mpi.prefix) / "bin")], inherited.get("PATH", os.defpath)),
         # The only provider libfabric sees: this path replaces its own folder of plug-ins.
         "FI_PROVIDER_PATH": str(native(PROVIDER).parent),
@@ -102,6 +105,8 @@ def variables(
             values[_CELLS] = "4"
     if provider == "linkx":
         values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
+    if additions.of_old_mpich:
+        values["DRYFLY_OLD_MPICH"] = "1"
     if on_node is OnNode.SHARED:
         segments = folder / "segments"
         segments.mkdir(exist_ok=True)

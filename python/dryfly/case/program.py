@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
-from dryfly.mpi import elf, fortran, system
+from dryfly.mpi import elf, fortran, system, wrappers
 from dryfly.mpi.libraries import MpiLibrary
 
 _FORTRAN = (".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08")
@@ -25,6 +27,7 @@ _SOURCES = {
     ".cxx": "mpicxx",
     **dict.fromkeys(_FORTRAN, "mpifort"),
 }
+_LAUNCHER = re.compile(r"(mpirun|mpiexec)([._-]\w+)*|orterun|prterun|srun|aprun|jsrun|ibrun")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,11 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
         built = solver.build(name, mpi=mpi)
         return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
     path = find(name)
+    if _LAUNCHER.fullmatch(path.name):
+        raise UserError(
+            f"{name} starts ranks itself, as dryfly run does: give it the program, and -n (dryfly run -n 4 -- "
+            "PROGRAM); another launcher of the ranks is chosen by --launcher"
+        )
     if path.suffix in _SOURCES:
         built = _compile(path, mpi=mpi, build_folder=build_folder)
         return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
@@ -100,6 +108,11 @@ def _check_elf(path: Path, mpi: MpiLibrary) -> tuple[str, system.Additions]:
             f"{path} is statically linked: neither MPI's libraries nor the clock can be exchanged; link it dynamically"
         )
     linked = system.linked(path)
+    if not linked.names and elf.has_function(path, "MPI_Init"):
+        raise UserError(
+            f"{path} has an MPI of its own in it (MPI_Init is linked statically), which would run in real time: link "
+            "it dynamically"
+        )
     additions = system.additions(path, linked, mpi)
     return ("linked against " + ", ".join(linked.names) if linked.names else "not linked against MPI"), additions
 
@@ -112,13 +125,14 @@ def file_of(name: str) -> Path | None:
         return None
 
 
-def family(name: str) -> str:
-    """The family of MPI libraries that the program is linked against; empty where its file does not tell. Raises
-    UserError where it is linked against two."""
-    path = file_of(name)
-    if path is None or not elf.is_elf(path):
+def family(command: Sequence[str]) -> str:
+    """The family of MPI libraries that the program is linked against, or what it will start by all that it names;
+    empty where neither tells. Raises UserError where it is linked against two."""
+    path = file_of(command[0])
+    if path is None or path.suffix in _SOURCES:
         return ""  # what is not there is said when the program is prepared
-    return system.linked(path).family
+    linked = system.linked(path).family if elf.is_elf(path) else ""
+    return linked or wrappers.family(path, command[1:])
 
 
 def _check_script(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import platform
 import struct
 from collections.abc import Mapping
@@ -19,6 +20,11 @@ from elftools.elf.sections import StringTableSection, SymbolTableSection
 _MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 _SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
 _WEAK, _OBJECT = 2, 1
+_FUNCTION = 2
+_PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
+_DYNAMIC = struct.Struct("<QQ")  # Elf64_Dyn
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 _RELOCATION = struct.Struct("<QQq")  # Elf64_Rela
 _COPY = {"EM_X86_64": 5, "EM_AARCH64": 1024}  # R_X86_64_COPY, R_AARCH64_COPY
 
@@ -104,12 +110,70 @@ def _read(elf: ELFFile, path: Path) -> ElfFacts:
     )
 
 
+def needed(path: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """What the file is linked against, and where it wants that to be looked for: as `read` says it, in a hundredth of
+    the time. Nothing for a file that is no ELF of 64 bits."""
+    try:
+        about = path.stat()
+        return _needed_once(path, about.st_ino, about.st_mtime_ns, about.st_size)
+    except (OSError, ValueError, struct.error):
+        return (), ()
+
+
+@functools.cache
+def _needed_once(path: Path, *_: int) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content[:6] != b"\x7fELF\x02\x01":
+            return (), ()
+        (table_at,) = struct.unpack_from("<Q", content, 32)
+        size, count = struct.unpack_from("<HH", content, 54)
+        headers = [_PROGRAM_HEADER.unpack_from(content, table_at + place * size) for place in range(count)]
+        loads = [(address, start, length) for kind, _, start, address, _, length, _, _ in headers if kind == _PT_LOAD]
+        entries: list[tuple[int, int]] = []
+        for kind, _, start, _, _, length, _, _ in headers:
+            if kind == _PT_DYNAMIC:
+                table = content[start : start + length - length % _DYNAMIC.size]
+                entries += [(tag, value) for tag, value in _DYNAMIC.iter_unpack(table)]
+        names_at = next((value for tag, value in entries if tag == _DT_STRTAB), 0)
+        base = next((start - at for at, start, length in loads if at <= names_at < at + length), 0)
+
+        def text(value: int) -> str:
+            first = names_at + base + value
+            return content[first : content.find(b"\0", first)].decode(errors="replace")
+
+        names = tuple(text(value) for tag, value in entries if tag == _DT_NEEDED)
+        paths = [text(value) for tag, value in entries if tag in (_DT_RPATH, _DT_RUNPATH)]
+        origin = path.resolve().parent
+        return names, tuple(folder for each in paths for folder in _folders(each, origin))
+
+
 def _folders(text: str, origin: Path) -> list[Path]:
     return [
         Path(folder.replace("${ORIGIN}", str(origin)).replace("$ORIGIN", str(origin)))
         for folder in text.split(":")
         if folder
     ]
+
+
+def has_function(path: Path, name: str) -> bool:
+    """Whether the file itself has it, by the full table of symbols, which a stripped file lacks."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            table = elf.get_section_by_name(".symtab")
+            if not isinstance(table, SymbolTableSection) or table["sh_entsize"] != _SYMBOL.size:
+                return False
+            names = table.stringtable
+            assert isinstance(names, StringTableSection)
+            text, wanted = names.data(), name.encode() + b"\0"
+            if wanted not in text:
+                return False
+            return any(
+                index != 0 and info & 15 == _FUNCTION and text.startswith(wanted, start)
+                for start, info, _other, index, _value, _size in _SYMBOL.iter_unpack(table.data())
+            )
+    except (ELFError, OSError):
+        return False
 
 
 def symbols(path: Path) -> Symbols:

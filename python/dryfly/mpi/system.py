@@ -54,6 +54,8 @@ _NAME_OF_MPI = re.compile(r"P?MPIX?_\w+|MPI[DIR]_\w+|(ompi|opal|orte|mca)_\w+|p?
 _FUNCTION = re.compile(r"P?MPIX?_[A-Z]\w+")
 _CXX_CONSTANT = re.compile(r"_ZN3MPI\d+([A-Z][A-Z0-9_]+)E")
 
+_OF_MPI_4_1 = "MPI_Get_hw_resource_info"  # came with MPI_COMM_TYPE_RESOURCE_GUIDED
+
 # Other MPIs by the names of their libraries, with what would run such a program.
 _OTHERS = (
     (
@@ -82,6 +84,7 @@ class Additions:
     stand_ins: Path | None = None  # for LD_PRELOAD
     aliases: tuple[tuple[str, str], ...] = ()  # those that the program asks for, and the file that each is
     missing: tuple[str, ...] = ()  # functions that only report that the library has not got them
+    of_old_mpich: bool = False  # built with an MPICH before 4.2, where a number means something else
 
 
 NONE = Additions()
@@ -107,7 +110,7 @@ class LinkedMpi:
         """Empty where there is none. Raises UserError where there are two."""
         first: dict[str, Loaded] = {}
         for part in self.parts:
-            family = _family_of(part.name)
+            family = family_of(part.name)
             if family and (family not in first or _CORE.fullmatch(part.name)):
                 first.setdefault(family, part)
         if len(first) > 1:
@@ -159,6 +162,7 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
         stand_ins=folder / _STAND_INS if missing else None,
         aliases=asked,
         missing=(*missing, *(name for names in cxx.values() for name in names)),
+        of_old_mpich=mpi.family == "mpich" and linked_mpi is not None and _is_of_old_mpich(linked_mpi),
     )
 
 
@@ -236,6 +240,16 @@ class _Job:
             for each in (*self.seen, *self.library[1:]):
                 if each.path is not None and kind.fullmatch(each.name):
                     files.setdefault(each.path.resolve(), each)
+            own = Path(self.mpi.libmpi).resolve().parent
+            other = next((path for path in files if kind is _CORE and path.parent != own), None)
+            if other is not None and len(files) == 1:
+                if not (own / files[other].name).exists() and files[other].name not in _links(self.mpi):
+                    _refuse_absent(self.program, files[other], self.mpi)
+                raise UserError(
+                    f"{self.program} would load {other} (asked for by {_asker(files[other])}) in place of "
+                    f'{self.mpi.name}, by an RPATH: say "dryfly mpi add NAME=PREFIX" for that library and --mpi NAME, '
+                    "or link without RPATH"
+                )
             if len(files) > 1:
                 (one, a), (two, b) = list(files.items())[:2]
                 raise UserError(
@@ -338,10 +352,19 @@ class _Job:
         return names
 
 
+def _is_of_old_mpich(linked_mpi: LinkedMpi) -> bool:
+    """Where the library that the program was linked against is here, it tells; a distribution's may be as old."""
+    cores = [part for part in linked_mpi.parts if _CORE.fullmatch(part.name)]
+    here = [elf.symbols(part.path).defined for part in cores if part.path is not None]
+    return any(_OF_MPI_4_1 not in defined for defined in here) or (
+        not here and any(part.name.startswith("libmpich.") for part in cores)
+    )
+
+
 def _check_names(linked_mpi: LinkedMpi, mpi: MpiLibrary) -> None:
     for part in linked_mpi.parts:
         who = linked_mpi.user(part)
-        family = _family_of(part.name)
+        family = family_of(part.name)
         if not family:
             known = next((text for names, text in _OTHERS if names.fullmatch(part.name)), None)
             if known is not None:
@@ -368,7 +391,12 @@ def _refuse_absent(program: str, absent: Loaded, mpi: MpiLibrary) -> NoReturn:
     raise UserError(f"{program} is linked against {absent.name} (by {_asker(absent)}), which {mpi.name} does not have")
 
 
-def _family_of(name: str) -> str:
+def is_part_of_mpi(name: str) -> bool:
+    return _ANY_MPI.fullmatch(name) is not None
+
+
+def family_of(name: str) -> str:
+    """Empty where it is of none."""
     return next((family for family, names in _PARTS.items() if names.fullmatch(name)), "")
 
 

@@ -25,16 +25,13 @@ from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
 from dryfly.base.units import time_text
-from dryfly.result.finding import LET_GO, Finding
-from dryfly.run import stragglers
+from dryfly.result.finding import Finding
+from dryfly.run import sentences, stragglers
 from dryfly.run.progress import Progress
 
 EXIT_DEADLOCK = 3
 EXIT_SIMULATOR = 70
 EXIT_TIMEOUT = 124
-
-# Mostly a program that writes beyond its own memory.
-DAMAGED = "has damaged the memory it shares with the simulator: a command in it has an impossible {reason}"
 
 _READY_WITHIN_S = 60.0  # a full machine is built before the conductor is ready
 _END_WITHIN_S = 5.0  # from asking a process to end until it is killed
@@ -297,14 +294,10 @@ class _Job:
         elif word == "deadlock-rank":
             rank, _, call = rest.partition(" ")
             self._outcome.details.append(f"{self._rank_text(rank)}: {call}")
-        elif word == "spinning":
-            rank, _, pid = rest.partition(" ")
-            who = self._rank_text(rank, pid)
-            self._warn("spinning", f"{who} has computed for 10 s without entering MPI; virtual time waits for it")
-        elif word == "let-go":
-            rank, _, pid = rest.partition(" ")
-            who = self._rank_text(rank, pid)
-            self._warn(LET_GO, f"{who} has slept for 5 s outside MPI and no longer holds virtual time: not repeatable")
+        elif word in sentences.WARNINGS:
+            rank, pid, *calls = rest.split(" ", 2)
+            name, text = sentences.WARNINGS[word]
+            self._warn(name, f"{self._rank_text(rank, pid)} {text.format(call=' '.join(calls))}")
         elif word == "unreachable":
             rank, _, other = rest.partition(" ")
             text = f"the NIC of {self._rank_text(rank)} has given up: nothing gets through to {self._rank_text(other)}"
@@ -312,7 +305,7 @@ class _Job:
         elif word == "damaged":
             rank, pid, reason = rest.split(" ", 2)
             who = self._rank_text(rank, pid)
-            self._fail(f"{who} {DAMAGED.format(reason=reason)}; the job was ended", EXIT_SIMULATOR)
+            self._fail(f"{who} {sentences.DAMAGED.format(reason=reason)}; the job was ended", EXIT_SIMULATOR)
             self._end_launcher()
         elif word == "warn":
             self._warn("simulator", rest)
@@ -355,6 +348,8 @@ class _Job:
         elif word == "early":
             left_out = "calling MPI_Finalize, or with a session of MPI open"
             self._fail(f"{self._rank_text(words[2])} ended without {left_out}; the job was ended", 1)
+        elif word == "unseen":
+            self._fail(f"{self._rank_text(words[2])} {sentences.UNSEEN}; the job was ended", 2)
         elif word == "vanished":
             who = self._rank_text(words[2], words[4])
             self._fail(f"{who} was ended by {self._spec.launcher}, or from outside; the job was ended", 1)

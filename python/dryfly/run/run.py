@@ -66,7 +66,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = library_of(case, needed=program.family(case.program[0]))
+    library = library_of(case, needed=program.family(case.program))
     bound = settled(bound, library)
     table = software.charged(case.software, library)
     if table is not None:

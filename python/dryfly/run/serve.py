@@ -21,7 +21,7 @@ from dryfly.base.preloads import environment_without
 from dryfly.case.bind import BoundCase, bind_served
 from dryfly.case.case import Case
 from dryfly.case.placement import RANKS_MAX
-from dryfly.run import fabrics
+from dryfly.run import fabrics, sentences
 from dryfly.run import processes as job
 
 PROCESSES_DEFAULT = 512
@@ -150,7 +150,7 @@ class _Server:
                 self._members.pids.pop(place, None)
                 self._tell(f"process {pid} has left; {len(self._members.pids)} on the fabric")
             case ["damaged", _, pid, *reason]:
-                self._say(f"process {pid} {job.DAMAGED.format(reason=' '.join(reason))}; it is cut off")
+                self._say(f"process {pid} {sentences.DAMAGED.format(reason=' '.join(reason))}; it is cut off")
             case ["warn", *rest]:
                 self._say(f"warning: {' '.join(rest)}")
 

@@ -63,7 +63,7 @@ class Trial:
         """Of the result. Raises UserError for a machine, a place on it or a library that is not there."""
         case = self.case
         # A commit may have to build the program first, and its work tree is not here.
-        needed = program.family(case.program[0]) if self.folder is None else ""
+        needed = program.family(case.program) if self.folder is None else ""
         library = library_of(case, needed=needed)
         about = Path(library.libmpi).stat()
         bound = settled(bind(case), library)

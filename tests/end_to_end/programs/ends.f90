@@ -13,6 +13,14 @@ program ends
   if (way == 'abort' .and. rank == 1) call mpi_abort(world, 5, ierror)
   if (way == 'signal' .and. rank == 1) call kill(getpid(), 11)
   if (way == 'early' .and. rank == 1) stop
+  if (way == 'all') then
+    print '(a,i0)', 'leaves ', rank
+    stop
+  end if
+  if (way == 'errors') then
+    print '(a,i0)', 'leaves ', rank
+    error stop 4
+  end if
   if (way == 'left' .and. rank == 0) call mpi_barrier(world, ierror)
   call mpi_finalize(ierror)
   if (way == 'stop') stop

@@ -1,0 +1,139 @@
+"""Ranks run on the run's MPI library, whatever the program loads itself, or are refused with one sentence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import CHECK
+
+from dryfly.mpi import libraries as mpi
+
+_JOB = ("run", "-n", "2", "--compute", "none")
+_OPENS = """\
+import ctypes, sys
+libraries = [ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL) for name in sys.argv[1:]]
+libraries[-1].MPI_Init(None, None)
+libraries[-1].MPI_Finalize()
+"""
+_SPLITS = """\
+#include <mpi.h>
+int main(int count, char** words) {
+  MPI_Comm part;
+  MPI_Init(&count, &words);
+  MPI_Comm_split_type(MPI_COMM_WORLD, 4, 0, MPI_INFO_NULL, &part);
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "opens.py"
+    path.write_text(_OPENS)
+    return path
+
+
+def _copy(family: str, folder: Path, name: str = "") -> Path:
+    """The system's, that is: of the same release, but another file."""
+    library = Path(mpi.select(family).libmpi)
+    return Path(shutil.copy(library.resolve(), folder / (name or library.name)))
+
+
+@pytest.mark.parametrize(("family", "name"), [("mpich", ""), ("mpich", "libmpich.so.12"), ("openmpi", "")])
+def test_a_path_to_a_library_of_the_family_opens_the_runs(
+    dryfly: Dryfly, script: Path, tmp_path: Path, family: str, name: str
+) -> None:
+    run = dryfly(*_JOB, "--mpi", family, "--", script, _copy(family, tmp_path, name)).succeeded()
+    assert [Path(path).parent for path in run.results["mpi"]["libmpi"]] == [Path(mpi.select(family).libmpi).parent]
+
+
+def test_two_mpis_that_a_script_opens_are_both_named(dryfly: Dryfly, script: Path) -> None:
+    other = Path(mpi.select("openmpi").libmpi)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script, "libmpi.so.12", other)
+    assert run.exit_status == 2, run.stderr
+    says = (
+        rf"has two MPIs in one process: \S+/libmpi.so.12 \(asked for by \S+\) and {re.escape(str(other))} \(asked for"
+    )
+    assert re.search(says, run.stderr)
+
+
+def _puts_in_front(folder: Path, command: str) -> Path:
+    """A script as one that loads an environment module."""
+    wrapper = folder / "wrapper"
+    wrapper.write_text(f'#!/bin/sh\nexport LD_LIBRARY_PATH="{folder}:$LD_LIBRARY_PATH"\n{command}\n')
+    wrapper.chmod(0o755)
+    return wrapper
+
+
+def test_the_runs_library_comes_before_one_that_a_script_puts_in_front(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    _copy("mpich", tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", _puts_in_front(tmp_path, f"exec {programs.check('p2p.c')}"))
+    run.succeeded()
+    assert [Path(path).parent for path in run.results["mpi"]["libmpi"]] == [Path(mpi.select("mpich").libmpi).parent]
+
+
+def test_a_library_that_takes_the_place_of_the_runs_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
+    """By an RPATH, of a program that only a script names."""
+    library, other = mpi.select("mpich"), _copy("mpich", tmp_path)
+    (tmp_path / "split.c").write_text(_SPLITS)
+    words = [f"-I{library.prefix}/include", "split.c", f"-L{tmp_path}", f"-l:{other.name}", "-o", "program"]
+    rpath = f"-Wl,--disable-new-dtags,-rpath,{tmp_path}"
+    subprocess.run(["gcc", *words, rpath, *library.link_options], check=True, cwd=tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", _puts_in_front(tmp_path, f"exec {tmp_path}/program"))
+    assert run.exit_status == 2, run.stderr
+    assert f"has loaded {other} (asked for by the program) in place of mpich-" in run.stderr
+
+
+def test_a_script_that_starts_a_launcher_is_refused(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    script = tmp_path / "job"
+    script.write_text(f"#!/bin/sh\nmpiexec -n 2 {programs.check('p2p.c')}\n")
+    script.chmod(0o755)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script)
+    assert run.exit_status == 2, run.stderr
+    assert "a script starts mpiexec" in run.stderr
+    assert "say how many ranks there are with dryfly run -n\n" in run.stderr
+
+
+def test_an_mpi_that_is_linked_into_the_program_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:
+    program = tmp_path / "private_mpi"
+    subprocess.run(["gcc", "-Wall", "-Werror", CHECK / "private_mpi.c", "-o", program], check=True)
+    for library in ("mpich", "openmpi"):
+        run = dryfly(*_JOB, "--mpi", library, "--", program)
+        assert run.exit_status == 2, run.stderr
+        assert re.search(r"rank \d on t\d has begun an MPI that dryfly does not see", run.stderr)
+        assert "real time\n" not in run.stdout
+
+
+def test_an_mpi_that_is_told_to_use_another_network_is_refused(dryfly: Dryfly, script: Path) -> None:
+    settings = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
+    run = dryfly(*_JOB, "--mpi", "openmpi", "--", script, "libmpi.so.40", environment=settings)
+    assert run.exit_status == 2, run.stderr
+    assert "has begun on another network than the simulated one" in run.stderr
+
+
+def test_a_number_that_has_changed_its_meaning_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:
+    """4 for MPI_Comm_split_type in a program of an MPICH before 4.2, whose library is called libmpich here."""
+    library = mpi.select("mpich")
+    wrapper = library.wrapper("mpicc")
+    assert wrapper is not None
+    (tmp_path / "split.c").write_text(_SPLITS)
+    (tmp_path / "old.c").write_text("".join(f"int MPI_{name};\n" for name in ("Init", "Comm_split_type", "Finalize")))
+    old, new = tmp_path / "old", tmp_path / "new"
+    soname = "libmpich.so.12"
+    subprocess.run(["gcc", "-shared", "old.c", f"-Wl,-soname,{soname}", "-o", soname], check=True, cwd=tmp_path)
+    words = [f"-I{library.prefix}/include", "split.c", "-L.", f"-l:{soname}", "-o", old]
+    subprocess.run(["gcc", *words], check=True, cwd=tmp_path)
+    subprocess.run([wrapper, "split.c", "-o", new], check=True, cwd=tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", old)
+    assert run.exit_status == 2, run.stderr
+    assert (
+        "old calls MPI_Comm_split_type with 4, which is MPIX_COMM_TYPE_NEIGHBORHOOD in the MPICH before" in run.stderr
+    )
+    dryfly(*_JOB, "--mpi", "mpich", "--", new).succeeded()
