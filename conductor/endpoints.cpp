@@ -52,14 +52,15 @@ EndpointSettings settings_from(const wire::EndpointSettings& asked) {
 }  // namespace
 
 Endpoints::Endpoints(Nics& nics, const Dragonfly& topology, std::vector<Rank>& ranks, const EndpointParts& parts,
-                     std::vector<std::uint32_t> nic_sockets, bool served)
+                     Places& places, bool served)
     : nics_(nics),
       topology_(topology),
       ranks_(ranks),
       parts_(parts),
-      nic_sockets_(std::move(nic_sockets)),
+      places_(places),
       served_(served),
       open_(ranks.size() * wire::endpoint_count_max),
+      nic_of_(ranks.size() * wire::endpoint_count_max),
       known_(ranks.size() * wire::endpoint_count_max) {}
 
 void Endpoints::open(const OpenCommand& open) {
@@ -67,8 +68,10 @@ void Endpoints::open(const OpenCommand& open) {
   DRYFLY_CHECK(!is_open(endpoint));
   Rank& rank = ranks_[open.rank.value];
   const std::uint32_t nic = open.command.nic;
+  places_.take(rank, rank.page->place);
   nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings_of(open),
-                      {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
+                      places_.memory_place(rank, nic));
+  nic_of_[endpoint.value] = nic;
   known_[endpoint.value] = true;
   open_[endpoint.value] = true;
   if (open.command.endpoint == 0) rank.nic_index = nic;
@@ -100,6 +103,18 @@ void Endpoints::void_queued(EndpointId endpoint) {
   parts_.queue.release_if(rank_of(endpoint), [&](const OpenCommand& open) {
     return open.endpoint() == endpoint && is_of_its_life(open.command.kind);
   });
+}
+
+void Endpoints::move(const OpenCommand& open) {
+  wire::NodePlace place{};
+  std::memcpy(&place, parts_.commands.inline_bytes(open), sizeof place);
+  Rank& rank = ranks_[open.rank.value];
+  places_.take(rank, place);
+  for (std::uint32_t index = 0; index < wire::endpoint_count_max; ++index) {
+    const EndpointId endpoint{wire::make_address(rank.id.value, index)};
+    if (is_open(endpoint)) nics_.move_endpoint(endpoint, places_.memory_place(rank, nic_of_[endpoint.value]));
+  }
+  places_.settle(rank.node, open.command.at_ps);
 }
 
 void Endpoints::close(EndpointId endpoint) {

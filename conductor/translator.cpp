@@ -1,7 +1,5 @@
 #include "conductor/translator.hpp"
 
-#include <utility>
-
 namespace dryfly {
 
 namespace {
@@ -15,7 +13,7 @@ Duration software_step(const wire::HostCosts& costs, const HostLatencies& latenc
 
 Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment,
                        std::vector<Rank>& ranks, EventOutlet& outlet, TroubleOutlet& trouble,
-                       const HostLatencies& latencies, std::vector<std::uint32_t> nic_sockets)
+                       const HostLatencies& latencies, Places& places)
     : tally_(engine, commands_, ranks.size()),
       events_(engine, outlet, latencies.completion),
       queue_(engine, commands_, ranks.size(), latencies.command),
@@ -24,7 +22,7 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
       regions_(ranks, payloads_, events_, outlet),
       work_(nics, ranks, events_),
       reductions_(nics, topology, commands_, events_, tally_, software_step(segment.header().costs, latencies)),
-      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_}, std::move(nic_sockets),
+      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_}, places,
                  segment.header().served != 0),
       host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_}),
       issuer_(engine, nics,

@@ -94,8 +94,8 @@ def test_hwloc_reads_the_file_of_each_machine(name: str, tmp_path: Path) -> None
     wanted = {
         PACKAGE: node.sockets,
         NUMA: len(node.domains),
-        CORE: node.cores,
-        PU: node.processors,
+        CORE: node.cores - len(node.reserved),  # hwloc leaves out what a job does not get
+        PU: len(node.allowed),
         PCI: len(node.nic_domains) + len(node.gpu_domains),
     }
     for kind, number in wanted.items():

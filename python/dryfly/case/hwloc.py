@@ -4,8 +4,9 @@ hardware threads, and NICs and GPUs as PCI devices.
 The wheels of MPICH and Open MPI have hwloc in them, and so have many programs; without this they see the computer that
 the simulation runs on. MPICH looks up each NIC's PCI address there and ends the job when it is absent: the addresses
 are those that the provider gives (provider/nic_info.hpp), 1000:NN:00.0 with NN counting from 1. The file is hwloc's own
-format of version 2. Nothing can be bound to such a processor: hwloc knows
-from HWLOC_THISSYSTEM that it is not this one.
+format of version 2. HWLOC_THISSYSTEM says that it is this node's, so hwloc binds by system calls, which the preload
+answers (preload/node). Reserved cores are there and not allowed, as in a job of the machine: hwloc shows them where it
+is asked for all (lstopo --disallowed). Left out: L1 and L2 caches, PCI devices besides.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def settings(machine: Machine, *, folder: Path, inherited: Mapping[str, str]) ->
         return {}
     path = folder / "hwloc.xml"
     path.write_text(xml(machine), encoding="utf-8")
-    return {"HWLOC_XMLFILE": str(path)}
+    return {"HWLOC_XMLFILE": str(path), "HWLOC_THISSYSTEM": "1"}
 
 
 def xml(machine: Machine) -> str:
@@ -140,7 +141,7 @@ class _Tree:
         cpus, memory = _bits([*threads, *processors]), _bits(domain.number for domain in domains)
         sets = f'cpuset="{cpus}" complete_cpuset="{cpus}" nodeset="{memory}" complete_nodeset="{memory}"'
         if allowed:
-            sets += f' allowed_cpuset="{cpus}" allowed_nodeset="{memory}"'
+            sets += f' allowed_cpuset="{_bits(self._node.allowed)}" allowed_nodeset="{memory}"'
         return f'<object type="{kind}" {number}gp_index="{next(self._ids)}" {sets} {more}>'
 
     @staticmethod

@@ -8,9 +8,11 @@ stands what the ranks are told of their node, and what can be checked before any
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dryfly.base.errors import UserError
+from dryfly.binding import device_forms
+from dryfly.binding.ranks import RankBinding
 from dryfly.case.placement import Placement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -21,12 +23,13 @@ _POLICIES = ("BLOCK", "ROUND-ROBIN", "NUMA", "GPU", "USER")
 _NICS_MAX = 64
 
 
-def rank_variables(machine: Machine, placement: Placement) -> list[str]:
-    """By rank: what it is told of its node, for rank/nic_choice.hpp."""
+def rank_variables(machine: Machine, placement: Placement, bindings: Sequence[RankBinding] = ()) -> list[str]:
+    """By rank: what it is told of its node, for rank/nic_choice.hpp. `bindings`: by rank, where ranks are bound."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     known: dict[int, Node] = {}
     told = []
+    seen: Counter[tuple[str, int, int]] = Counter()
     for place in placement.ranks:
         nics = names.nics(place.node)
         node = known.setdefault(nics, node_of(machine, nics=nics))
@@ -35,21 +38,48 @@ def rank_variables(machine: Machine, placement: Placement) -> list[str]:
         words.append("at=" + ",".join(map(str, node.nic_domains)))
         if node.gpu_domains:
             words.append("gpus=" + ",".join(map(str, node.gpu_domains)))
+        if bindings:
+            words += _bound_words(node, bindings[place.rank], place.node, seen)
         told.append(" ".join(words))
     return told
 
 
+def _bound_words(node: Node, binding: RankBinding, number: int, seen: Counter[tuple[str, int, int]]) -> list[str]:
+    """`seen`: ranks of lower numbers by what they have, node and domain."""
+    words = []
+    if binding.processors is not None:
+        domain = node.domain_of(min(map(node.core_of, binding.processors)))
+        words.append(f"domain={domain} turn={seen['domain', number, domain]}")
+        seen["domain", number, domain] += 1
+    if binding.gpus is not None:
+        gpu = device_forms.gpu_number(binding.gpus[0])
+        domain = node.gpu_domains[gpu]
+        words.append(f"gpu={gpu} gputurn={seen['gpu', number, domain]}")
+        seen["gpu", number, domain] += 1
+    if binding.nic is not None:
+        words.append(f"nic={binding.nic}")
+    return words
+
+
 def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
-    """Of the resolved spec: where the NICs and the ranks are in their nodes, and what the way between them costs."""
+    """Of the resolved spec: what a node is made of, where NICs and ranks are in it, and what the way between costs."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     nics = max((names.nics(node) for node in per_node), default=1)
     node = node_of(machine, nics=nics)
+    lines: list[tuple[str, int | str]] = [("node.cores", node.cores), ("node.threads", node.threads)]
+    lines.append(("node.domains", len(node.domains)))
+    for each in node.domains:
+        lines.append((f"node.domain.{each.number}.socket", each.socket))
+        lines.append((f"node.domain.{each.number}.cores", len(each.cores)))
+        if each.rate is not None:
+            lines.append((f"node.domain.{each.number}.rate_bytes_per_s", each.rate))
     if node.sockets == 1 and machine.optional("node.pcie_rate") is None:
-        return []  # every way in the node is like any other
-    lines: list[tuple[str, int | str]] = [("node.nics", nics)]
+        return lines  # every way in the node is like any other
+    lines.append(("node.nics", nics))
     for path, name in (
         ("node.socket_latency", "node.socket_latency_ps"),
+        ("node.socket_rate", "node.socket_rate_bytes_per_s"),
         ("node.pcie_rate", "node.pcie_rate_bytes_per_s"),
     ):
         value = machine.optional(path)
@@ -62,8 +92,15 @@ def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | 
     return lines
 
 
-def check(environment: Mapping[str, str], machine: Machine, placement: Placement) -> None:
+def check(
+    environment: Mapping[str, str], machine: Machine, placement: Placement, *, nic_bind: str | None = None
+) -> None:
     """Raises UserError for settings of NICs with which no rank could start."""
+    if nic_bind is not None and environment.get("MPICH_OFI_NIC_POLICY"):
+        raise UserError(
+            f"--nic-bind {nic_bind} and MPICH_OFI_NIC_POLICY={environment['MPICH_OFI_NIC_POLICY']} both choose NICs: "
+            "accepted is one of the two"
+        )
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     fewest = min(names.nics(node) for node in per_node)

@@ -45,6 +45,8 @@ class Node:
     nic_domains: tuple[int, ...]
     gpu_domains: tuple[int, ...]
     gpu_regions: tuple[int, ...]  # L3 regions; empty: not said
+    gpu_tiles: int = 1  # that a GPU is divided into
+    slurm_socket: str = "socket"  # or numa, or l3: what srun deals ranks to
 
     @cached_property
     def with_cores(self) -> tuple[Domain, ...]:
@@ -122,7 +124,16 @@ def node_of(machine: Machine, *, nics: int) -> Node:
         nic_domains=listed or tuple(nic * cored // nics for nic in range(nics)),
         gpu_domains=gpus,
         gpu_regions=gpu_regions,
+        gpu_tiles=_number(machine, "node.gpu_tiles", 1),
+        slurm_socket=_slurm_socket(machine, regions),
     )
+
+
+def _slurm_socket(machine: Machine, regions: int) -> str:
+    unit = str(machine.optional("node.slurm_socket") or "socket")
+    if unit == "l3" and not regions:
+        raise UserError(f"machine {machine.name}: node.slurm_socket = l3 needs node.l3")
+    return unit
 
 
 def most_nics(machine: Machine) -> int:

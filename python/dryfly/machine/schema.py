@@ -163,6 +163,9 @@ FIELDS: dict[str, Field] = {
     "node.numa": optional(count("", "NUMA domains with cores, on sockets in equal blocks", least=1, most=64)),
     "node.threads": optional(count("", "hardware threads of a core", least=1, most=8)),
     "node.l3": optional(count("", "L3 regions of a node, cores on them in equal blocks", least=1, most=1024)),
+    "node.slurm_socket": Field(
+        choices=("socket", "numa", "l3"), required=False, meaning="what Slurm takes for a socket there; else socket"
+    ),
     "node.l3_size": optional(size("", "of an L3 region's cache", least=1, most=2**36)),
     "node.reserved": text('cores that the system keeps for itself, "0, 8, 16": jobs do not get them'),
     "node.memory.kind": text("of the memory of a domain with cores, such as DDR5"),
@@ -176,6 +179,7 @@ FIELDS: dict[str, Field] = {
     "node.nic_numa": text('the NUMA domain of each NIC, "0, 0, 1, 1"'),
     "node.gpu_numa": text('the NUMA domain of each GPU, "0, 0, 1, 1"'),
     "node.gpu_l3": text('the L3 region of each GPU, "1, 0"'),
+    "node.gpu_tiles": optional(count("", "stacks of a GPU that a launcher binds ranks to", least=1, most=8)),
     "node.gpu_pci": text('vendor and device of a GPU, as PCI numbers them: "1002:7408"'),
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
     "node.socket_latency": optional(time("", "to a NIC or memory on another socket, each time")),
