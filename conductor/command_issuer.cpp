@@ -101,6 +101,9 @@ void CommandIssuer::issue(std::uint32_t slot, bool triggered) {
     case CommandKind::close_memory_region:
       parts_.regions.close(open);
       break;
+    case CommandKind::move:
+      parts_.endpoints.move(open);
+      break;
   }
   parts_.commands.release(slot);
 }

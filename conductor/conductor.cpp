@@ -34,8 +34,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       batons_(ranks_, clock_.bounds(), Duration{spec.number(fields::node_local_latency_ps)},
               segment_.header().nodes_share_memory != 0),
       delivery_(machine_.engine, segment_, ranks_, clock_, batons_),
-      translator_(machine_.engine, nics_, machine_.topology, segment_, ranks_, delivery_, *this, distances_,
-                  nic_sockets(spec)),
+      places_(spec, ranks_, [this](NodeId node, Rate rate) { nics_.limit_crossing(node, rate); }),
+      translator_(machine_.engine, nics_, machine_.topology, segment_, ranks_, delivery_, *this, distances_, places_),
       nics_(machine_.engine, machine_.carrier(), translator_.host(), nic_spec(spec)),
       job_(machine_.engine, nics_, translator_, machine_.storage.get()),
       gates_(segment_, ranks_, clock_, batons_, delivery_),
@@ -45,7 +45,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       pace_(machine_.engine, clock_),
       report_(spec, result_path,
               {machine_.engine, machine_.topology, *machine_.network, nics_, machine_.storage.get(), segment_, ranks_,
-               translator_.tally()}),
+               translator_.tally(), places_}),
       recording_(record_folder, machine_.topology, *machine_.network, translator_.tally(), gates_),
       roster_({machine_.topology, segment_, ranks_, clock_, batons_, delivery_, translator_, watchdog_, holders_,
                inbox_, status_},
@@ -153,6 +153,7 @@ void Conductor::start_all() {
   report_.start(start);
   status_.say("started");
   headway_.start(start);
+  places_.settle_all(start.ps);
   gates_.release_all_at_start(start);
 }
 

@@ -21,6 +21,7 @@
 #include "conductor/inbox.hpp"
 #include "conductor/job_traffic.hpp"
 #include "conductor/pace.hpp"
+#include "conductor/places.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/recording.hpp"
 #include "conductor/report.hpp"
@@ -69,6 +70,7 @@ class Conductor final : private TroubleOutlet {
   Clock clock_;
   Batons batons_;
   Delivery delivery_;
+  Places places_;
   Translator translator_;
   Nics nics_;
   JobTraffic job_;

@@ -53,14 +53,15 @@ EndpointSettings settings_from(const wire::EndpointSettings& asked) {
 }  // namespace
 
 Endpoints::Endpoints(Nics& nics, const Dragonfly& topology, std::vector<Rank>& ranks, const EndpointParts& parts,
-                     std::vector<std::uint32_t> nic_sockets, bool served)
+                     Places& places, bool served)
     : nics_(nics),
       topology_(topology),
       ranks_(ranks),
       parts_(parts),
-      nic_sockets_(std::move(nic_sockets)),
+      places_(places),
       served_(served),
       open_(ranks.size() * wire::endpoint_count_max),
+      nic_of_(ranks.size() * wire::endpoint_count_max),
       known_(ranks.size() * wire::endpoint_count_max) {}
 
 void Endpoints::open(const OpenCommand& open) {
@@ -70,8 +71,9 @@ void Endpoints::open(const OpenCommand& open) {
   const std::uint32_t nic = open.command.nic;
   const EndpointSettings settings = settings_of(open);
   parts_.distances.open(endpoint, settings.in_memory);
-  nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings,
-                      {.socket = rank.socket, .nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0});
+  places_.take(rank, rank.page->place);
+  nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings, places_.memory_place(rank, nic));
+  nic_of_[endpoint.value] = nic;
   known_[endpoint.value] = true;
   open_[endpoint.value] = true;
   if (open.command.endpoint == 0) rank.nic_index = nic;
@@ -103,6 +105,18 @@ void Endpoints::void_queued(EndpointId endpoint) {
   parts_.queue.release_if(rank_of(endpoint), [&](const OpenCommand& open) {
     return open.endpoint() == endpoint && is_of_its_life(open.command.kind);
   });
+}
+
+void Endpoints::move(const OpenCommand& open) {
+  wire::NodePlace place{};
+  std::memcpy(&place, parts_.commands.inline_bytes(open), sizeof place);
+  Rank& rank = ranks_[open.rank.value];
+  places_.take(rank, place);
+  for (std::uint32_t index = 0; index < wire::endpoint_count_max; ++index) {
+    const EndpointId endpoint{wire::make_address(rank.id.value, index)};
+    if (is_open(endpoint)) nics_.move_endpoint(endpoint, places_.memory_place(rank, nic_of_[endpoint.value]));
+  }
+  places_.settle(rank.node, open.command.at_ps);
 }
 
 void Endpoints::close(EndpointId endpoint) {

@@ -10,6 +10,7 @@
 #include "conductor/distances.hpp"
 #include "conductor/memory_regions.hpp"
 #include "conductor/open_command.hpp"
+#include "conductor/places.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/reductions.hpp"
 #include "core/nic/nic.hpp"
@@ -29,9 +30,9 @@ struct EndpointParts {
 
 class Endpoints {
  public:
-  // `nic_sockets`: by the NIC's number on its node. `served`: processes come and go, so nothing may pile up.
-  Endpoints(Nics& nics, const Dragonfly& topology, std::vector<Rank>& ranks, const EndpointParts& parts,
-            std::vector<std::uint32_t> nic_sockets, bool served);
+  // `served`: processes come and go, so nothing may pile up.
+  Endpoints(Nics& nics, const Dragonfly& topology, std::vector<Rank>& ranks, const EndpointParts& parts, Places& places,
+            bool served);
 
   bool is_open(EndpointId endpoint) const { return open_[endpoint.value]; }
   // Whether an end-point has ever had this address; it may have closed since.
@@ -42,6 +43,8 @@ class Endpoints {
   // void.
   void void_queued(EndpointId endpoint);
   void close(EndpointId endpoint);
+  // The command's rank is bound elsewhere.
+  void move(const OpenCommand& open);
 
  private:
   EndpointSettings settings_of(const OpenCommand& open);
@@ -52,10 +55,11 @@ class Endpoints {
   const Dragonfly& topology_;
   std::vector<Rank>& ranks_;
   EndpointParts parts_;
-  std::vector<std::uint32_t> nic_sockets_;
+  Places& places_;
   bool served_;
   std::vector<std::uint32_t> places_on_nic_;  // by rank: how many with a lower number have the same NIC
   std::vector<bool> open_;                    // by address
+  std::vector<std::uint32_t> nic_of_;         // by address, its number on the node
   std::vector<bool> known_;
 };
 

@@ -251,11 +251,25 @@ void Gates::release(Rank& rank, std::uint64_t clock) {
   } else {
     clock_.set_state(rank, clock_.has_ended() ? RankState::ended : RankState::starting, never.ps);
   }
+  if (!rank.seat.coming.empty()) take_share(rank, clock, event_moves_clock);
   rank.page->released.store(rank.gate.ticket << wire::nudge_bits, std::memory_order_seq_cst);
   if (rank.page->asleep.load(std::memory_order_seq_cst) != 0) {
     ++wakes_;
     wire::futex_wake(rank.page->released);
   }
+}
+
+// Which changes of its node a rank knows at an instant depends on that alone where all that came before is certain, as
+// it is for one that has waited or looked.
+void Gates::take_share(Rank& rank, std::uint64_t clock, bool has_waited) {
+  const wire::GateKind kind = rank.page->gate.kind;
+  if (!has_waited && kind != wire::GateKind::poll && kind != wire::GateKind::start) return;
+  auto& coming = rank.seat.coming;
+  while (!coming.empty() && coming.front().first <= clock) {
+    rank.seat.share = coming.front().second;
+    coming.pop_front();
+  }
+  rank.page->share = rank.seat.share;
 }
 
 void Gates::release_all_at_start(Instant start) {

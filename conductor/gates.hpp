@@ -27,6 +27,7 @@ class Gates {
   // The rank's request, if it has a new one.
   Milestone open(Rank& rank, std::uint32_t ticket);
   // Lets it go on, with this clock; what it has to be told is on its page before.
+  void take_share(Rank& rank, std::uint64_t clock, bool has_waited);
   void release(Rank& rank, std::uint64_t clock);
   // Those that may go on by now; true if any. Of those that have an event the earliest first, and only so many that the
   // computer's processors are busy: meanwhile the others get more events, and have to wait less often.

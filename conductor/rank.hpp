@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conductor/copy_orders.hpp"
@@ -84,12 +85,22 @@ struct EventRing {
   std::vector<RankId> copy_waiters;  // ranks whose oldest pending event waits for a copy by this rank
 };
 
+// Where it is bound, and what it has of its node by that.
+struct Seat {
+  wire::NodePlace place{};
+  std::uint32_t core = 0;  // of those that it may use, where `place` binds it
+  wire::NodeShare share{};
+  // Shares that it will have, from an instant on: it learns of one where it stops next.
+  std::deque<std::pair<std::uint64_t, wire::NodeShare>> coming;
+};
+
 struct Rank {
   RankId id;
   wire::RankPage* page = nullptr;
   NodeId node;
   std::uint32_t nic_index = 0;          // of its first end-point
-  std::uint32_t socket = 0;             // of its node, where it runs
+  std::uint32_t socket = 0;             // of its node, where it runs if it is not bound
+  Seat seat;                            // written by Places
   RankState state = RankState::absent;  // written by Clock
   std::uint64_t until_ps = 0;           // written by Clock: for what it waits, polling or timed
   Process process;

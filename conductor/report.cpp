@@ -171,8 +171,35 @@ void write_software(JsonWriter& json, const wire::RankPage& page) {
   json.end_array();
 }
 
-void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, std::uint64_t start_ps,
-                 std::uint64_t run_ps) {
+// As "1-8,53".
+std::string numbers(const std::uint64_t* words, std::uint32_t end) {
+  const auto has = [&](std::uint32_t bit) { return bit < end && (words[bit / 64] >> bit % 64 & 1) != 0; };
+  std::string text;
+  for (std::uint32_t first = 0; first < end; ++first) {
+    if (!has(first)) continue;
+    std::uint32_t last = first;
+    while (has(last + 1)) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(first);
+    if (last != first) text += '-' + std::to_string(last);
+    first = last;
+  }
+  return text;
+}
+
+void write_place(JsonWriter& json, const Rank& rank, std::uint32_t memory) {
+  json.key("place");
+  json.begin_object();
+  json.member("processors", numbers(rank.seat.place.processors, wire::processors_max));
+  json.member("memories", numbers(&rank.seat.place.memories, 64));
+  json.member("core", rank.seat.core);
+  json.member("memory", memory);
+  json.member("others_on_core", rank.seat.share.others_on_core);
+  json.end_object();
+}
+
+void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& tally, const Places& places,
+                 std::uint64_t start_ps, std::uint64_t run_ps) {
   json.key("ranks");
   json.begin_array();
   for (const Rank& rank : ranks) {
@@ -182,6 +209,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("node", rank.node.value);
     json.member("nic", rank.nic_index);
     json.member("pid", rank.process.pid);
+    if (Places::is_bound(rank)) write_place(json, rank, places.memory_of(rank));
     json.member("virtual_time_ps", rank.gate.end_ps - start_ps);
     json.member("computing_ps", times.computing_ps);
     json.member("communicating_ps", times.communicating_ps);
@@ -291,7 +319,7 @@ std::string Report::text(const GateTotals& gates) const {
   write_nics(json, counters(), of_.topology);
   if (of_.storage != nullptr) write_storage(json, *of_.storage);
   write_traffic_classes(json, network, spec_);
-  write_ranks(json, of_.ranks, of_.tally, start_.ps, end().ps - start_.ps);
+  write_ranks(json, of_.ranks, of_.tally, of_.places, start_.ps, end().ps - start_.ps);
   write_profile(json, of_.ranks);
   write_simulator(json, gates);
   json.end_object();

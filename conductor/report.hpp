@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conductor/places.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
@@ -42,6 +43,7 @@ class Report {
     const Segment& segment;
     const std::vector<Rank>& ranks;
     const Tally& tally;
+    const Places& places;
   };
 
   Report(Spec spec, std::string path, const Sources& sources);

@@ -1,7 +1,5 @@
 #include "conductor/translator.hpp"
 
-#include <utility>
-
 namespace dryfly {
 
 namespace {
@@ -15,7 +13,7 @@ Duration software_step(const wire::HostCosts& costs, const HostLatencies& latenc
 
 Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment,
                        std::vector<Rank>& ranks, EventOutlet& outlet, TroubleOutlet& trouble, Distances& distances,
-                       std::vector<std::uint32_t> nic_sockets)
+                       Places& places)
     : tally_(engine, commands_, ranks.size()),
       events_(engine, outlet, ranks.size(), distances),
       queue_(engine, commands_, ranks.size(), distances),
@@ -26,8 +24,8 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
       work_(nics, ranks, events_),
       reductions_(nics, topology, commands_, events_, tally_,
                   software_step(segment.header().costs, distances.to_nic())),
-      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_, distances},
-                 std::move(nic_sockets), segment.header().served != 0),
+      endpoints_(nics, topology, ranks, {commands_, queue_, claims_, regions_, reductions_, distances}, places,
+                 segment.header().served != 0),
       host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_,
              triggers_}),
       issuer_(engine, nics,

@@ -38,10 +38,9 @@ namespace dryfly {
 
 class Translator final {
  public:
-  // `nics` may be constructed later, with host(); nothing is asked of them before. `nic_sockets`: by the NIC's number
-  // on its node.
+  // `nics` may be constructed later, with host(); nothing is asked of them before.
   Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Segment& segment, std::vector<Rank>& ranks,
-             EventOutlet& outlet, TroubleOutlet& trouble, Distances& distances, std::vector<std::uint32_t> nic_sockets);
+             EventOutlet& outlet, TroubleOutlet& trouble, Distances& distances, Places& places);
 
   Host& host() { return host_; }
 

@@ -1,8 +1,9 @@
 // Programs that a rank's process turns into. `env LD_PRELOAD=tool program` and scripts that set it leave dryfly's own
 // entries out, and the program would run in real time. So what this process has begun with is added behind them. A
 // script that loads an environment module puts another MPI's folder in front of LD_LIBRARY_PATH: those of the run's
-// library come first again. An environment without these variables stays as it is. execl and its relatives, fexecve and
-// posix_spawn are left as they are: shells, env and the launchers use none of them.
+// library come first again. Where this process is bound by now goes along (node/binding.hpp). An environment without
+// these variables stays as it is. execl and its relatives, fexecve and posix_spawn are left as they are: shells, env
+// and the launchers use none of them.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstddef>
 
 #include "preload/export.hpp"
+#include "preload/node/binding.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 
@@ -49,18 +51,34 @@ bool complete(const char* assignment, char* whole) {
   return true;
 }
 
+// A place for the binding of this process; nullptr where the environment is not a run's.
+char** place_of_binding(char** environment, std::size_t count) {
+  constexpr char binding[] = "DRYFLY_BINDING=";
+  bool of_run = false;
+  for (std::size_t place = 0; place < count; ++place) {
+    if (is(environment[place], binding)) return &environment[place];
+    of_run |= is(environment[place], preloads);
+  }
+  if (!of_run) return nullptr;
+  environment[count + 1] = nullptr;
+  return &environment[count];
+}
+
 int execute(real::execvpe_t* function, const char* file, char* const* arguments, char* const* environment) {
   std::size_t count = 0;
   while (environment != nullptr && environment[count] != nullptr) ++count;
   // On the stack: this may be a child of vfork, which has its parent's memory.
   char values[2][longest];
-  char** const changed = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
+  char bound[binding_text_max];
+  char** const changed = static_cast<char**>(__builtin_alloca((count + 2) * sizeof(char*)));
   if (count != 0) memcpy(changed, environment, (count + 1) * sizeof(char*));
   int completed = 0;
   for (std::size_t place = 0; place < count && completed < 2; ++place) {
     if (complete(environment[place], values[completed])) changed[place] = values[completed++];
   }
-  return function(file, arguments, completed != 0 ? changed : environment);
+  char** const binding = *changed_binding(bound) != 0 ? place_of_binding(changed, count) : nullptr;
+  if (binding != nullptr) *binding = bound;
+  return function(file, arguments, completed != 0 || binding != nullptr ? changed : environment);
 }
 
 }  // namespace

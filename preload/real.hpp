@@ -2,10 +2,13 @@
 // by its name, which would come back here.
 #pragma once
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/types.h>
@@ -57,6 +60,15 @@ void nap_ns(std::uint64_t ns);
   X(dlopen, void*, (const char*, int))                                                            \
   X(execve, int, (const char*, char* const*, char* const*))                                       \
   X(execvpe, int, (const char*, char* const*, char* const*))                                      \
+  X(sched_setaffinity, int, (pid_t, std::size_t, const cpu_set_t*))                               \
+  X(sched_getaffinity, int, (pid_t, std::size_t, cpu_set_t*))                                     \
+  X(sched_getcpu, int, ())                                                                        \
+  X(pthread_setaffinity_np, int, (pthread_t, std::size_t, const cpu_set_t*))                      \
+  X(pthread_getaffinity_np, int, (pthread_t, std::size_t, cpu_set_t*))                            \
+  X(pthread_attr_setaffinity_np, int, (pthread_attr_t*, std::size_t, const cpu_set_t*))           \
+  X(fopen, FILE*, (const char*, const char*))                                                     \
+  X(opendir, DIR*, (const char*))                                                                 \
+  X(sysconf, long, (int))                                                                         \
   X(shm_open, int, (const char*, int, mode_t))                                                    \
   X(shm_unlink, int, (const char*))                                                               \
   X(mkstemp, int, (char*))                                                                        \

@@ -22,6 +22,12 @@ int gate_of_preload(wire::GateKind kind) {
   return session ? session.channel().gate(kind) : 0;
 }
 
+// The process is bound elsewhere, as the preload has it.
+void move_with_process() {
+  const Session session;
+  if (session) session.channel().move();
+}
+
 }  // namespace
 
 Process& process() { return the_process; }
@@ -30,7 +36,10 @@ rank::Channel* attach() {
   static bool watching_forks = false;
   the_process.lock.acquire();
   rank::Channel* channel = the_process.detached ? nullptr : rank::Channel::attach();
-  if (channel != nullptr) channel->gate_by(gate_of_preload);
+  if (channel != nullptr) {
+    channel->gate_by(gate_of_preload);
+    channel->move_by(move_with_process);
+  }
   if (channel != nullptr && !watching_forks) {
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     watching_forks = true;

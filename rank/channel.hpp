@@ -100,6 +100,9 @@ class Channel {
   int gate(wire::GateKind kind);
   // What the preload is to call for that; in the beginning the channel's own.
   void gate_by(int (*function)(wire::GateKind)) { self_->gate = function; }
+  // The process is bound elsewhere (Self::place): tells the conductor. `move_by`: what the preload is to call for that.
+  void move();
+  void move_by(void (*function)()) { self_->moved = function; }
 
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -121,6 +124,8 @@ class Channel {
   void start();
   int end();
 
+  bool has_endpoint_ = false;
+  std::uint32_t endpoint_ = 0;  // the last that was opened
   Attachment attachment_;
   Self own_self_{};
   Self* const self_;

@@ -43,6 +43,7 @@ void Gate::stop(GateKind kind, std::uint64_t deadline_ps, long patience_ns) {
   }
   const std::uint64_t at_least = page_->release_clock_ps.load(std::memory_order_relaxed);
   if (at_least > self_->now()) self_->set_clock(self_->noise.resume_ps(at_least));
+  self_->others_on_core = page_->share.others_on_core;
   released_at_ps_ = self_->now();
 }
 

@@ -50,6 +50,11 @@ bool read_item(const char*& at, NodeNics& node) {
   if (key(at, "sockets")) return number(at, node.sockets);
   if (key(at, "at")) return number_list(at, node.nic_domain, listed);
   if (key(at, "gpus")) return number_list(at, node.gpu_domain, node.gpus);
+  if (key(at, "domain")) return number(at, node.domain);
+  if (key(at, "turn")) return number(at, node.domain_turn);
+  if (key(at, "gpu")) return number(at, node.gpu);
+  if (key(at, "gputurn")) return number(at, node.gpu_turn);
+  if (key(at, "nic")) return number(at, node.nic);
   return false;
 }
 
@@ -71,12 +76,30 @@ bool read_allowed(const char* text, std::uint32_t nics, std::uint32_t* allowed, 
   return true;
 }
 
-std::uint32_t domain_of(const NodeNics& node, std::uint32_t local_rank) {
-  return local_rank * node.domains / node.local_ranks;
+// A domain, and how many ranks of lower numbers have the same.
+struct Here {
+  std::uint32_t domain;
+  std::uint32_t turn;
+};
+
+template <typename DomainOf>
+Here in_blocks(const NodeNics& node, DomainOf domain_of) {
+  Here here{domain_of(node.local_rank), 0};
+  for (std::uint32_t rank = 0; rank < node.local_rank; ++rank) {
+    if (domain_of(rank) == here.domain) ++here.turn;
+  }
+  return here;
 }
 
-std::uint32_t gpu_domain_of(const NodeNics& node, std::uint32_t local_rank) {
-  return node.gpu_domain[local_rank * node.gpus / node.local_ranks];
+Here of_processor(const NodeNics& node) {
+  if (node.domain != NodeNics::not_said) return {node.domain, node.domain_turn};
+  return in_blocks(node, [&](std::uint32_t local_rank) { return local_rank * node.domains / node.local_ranks; });
+}
+
+Here of_gpu(const NodeNics& node) {
+  if (node.gpu < node.gpus) return {node.gpu_domain[node.gpu], node.gpu_turn};
+  return in_blocks(
+      node, [&](std::uint32_t local_rank) { return node.gpu_domain[local_rank * node.gpus / node.local_ranks]; });
 }
 
 std::uint32_t distance(const NodeNics& node, std::uint32_t a, std::uint32_t b) {
@@ -85,24 +108,18 @@ std::uint32_t distance(const NodeNics& node, std::uint32_t a, std::uint32_t b) {
 }
 
 // The nearest of the allowed NICs; the ranks of a domain, in their order, take those that are equally near in turn.
-std::uint32_t nearest(const NodeNics& node, const std::uint32_t* allowed, std::uint32_t count,
-                      std::uint32_t (*place)(const NodeNics&, std::uint32_t)) {
-  const std::uint32_t here = place(node, node.local_rank);
+std::uint32_t nearest(const NodeNics& node, const std::uint32_t* allowed, std::uint32_t count, const Here& here) {
   std::uint32_t least = 3;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t away = distance(node, here, node.nic_domain[allowed[i]]);
+    const std::uint32_t away = distance(node, here.domain, node.nic_domain[allowed[i]]);
     if (away < least) least = away;
   }
   std::uint32_t near[node_nics_max];
   std::uint32_t near_count = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (distance(node, here, node.nic_domain[allowed[i]]) == least) near[near_count++] = allowed[i];
+    if (distance(node, here.domain, node.nic_domain[allowed[i]]) == least) near[near_count++] = allowed[i];
   }
-  std::uint32_t before = 0;
-  for (std::uint32_t rank = 0; rank < node.local_rank; ++rank) {
-    if (place(node, rank) == here) ++before;
-  }
-  return near[before % near_count];
+  return near[here.turn % near_count];
 }
 
 // "0:0-3; 1:4,5": finds the NIC of the local rank.
@@ -149,7 +166,12 @@ NicSettings nic_settings_of_environment() {
 }
 
 NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uint32_t& nic) {
-  const char* policy = settings.policy != nullptr && *settings.policy != 0 ? settings.policy : "BLOCK";
+  const bool has_policy = settings.policy != nullptr && *settings.policy != 0;
+  if (!has_policy && node.nic < node.nics) {
+    nic = node.nic;
+    return NicChoice::chosen;
+  }
+  const char* policy = has_policy ? settings.policy : "BLOCK";
   if (strcasecmp(policy, "USER") == 0) return mapped(settings.mapping, node, nic);
   std::uint32_t allowed[node_nics_max];
   std::uint32_t count = 0;
@@ -159,10 +181,10 @@ NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uin
   } else if (strcasecmp(policy, "ROUND-ROBIN") == 0) {
     nic = allowed[node.local_rank % count];
   } else if (strcasecmp(policy, "NUMA") == 0) {
-    nic = nearest(node, allowed, count, domain_of);
+    nic = nearest(node, allowed, count, of_processor(node));
   } else if (strcasecmp(policy, "GPU") == 0) {
     if (node.gpus == 0) return NicChoice::no_gpus;
-    nic = nearest(node, allowed, count, gpu_domain_of);
+    nic = nearest(node, allowed, count, of_gpu(node));
   } else {
     return NicChoice::unknown_policy;
   }

@@ -3,9 +3,10 @@
 //
 //   BLOCK (default)  local ranks in equal consecutive blocks       ROUND-ROBIN  one after the other
 //   NUMA             the nearest NIC; ranks of one domain take those that are equally near in turn
-//   GPU              as NUMA, for the domain of the rank's GPU; GPUs are given out in blocks, as no rank has any here
+//   GPU              as NUMA, for the domain of the rank's GPU; --gpu-bind says which it is, else in blocks
 //   USER             as MPICH_OFI_NIC_MAPPING says: "0:0-3; 1:4,5"
 //
+// --nic-bind of dryfly run names a NIC where MPICH_OFI_NIC_POLICY is not set.
 // A choice changes the order in which fi_getinfo lists the NICs and takes none away. The variables are read in the
 // rank: a wrapper script may set them. What the rank knows of its node comes in DRYFLY_NODE, written by
 // python/dryfly/case/nics.py. Loaded into user programs: libc only.
@@ -26,6 +27,13 @@ struct NodeNics {
   std::uint32_t nic_domain[node_nics_max] = {};
   std::uint32_t gpus = 0;
   std::uint32_t gpu_domain[node_nics_max] = {};
+  // Where the launcher has bound the rank (dryfly run --cpu-bind and its like); not_said: as in `domains`, in blocks.
+  static constexpr std::uint32_t not_said = ~std::uint32_t{0};
+  std::uint32_t domain = not_said;
+  std::uint32_t domain_turn = 0;  // ranks of lower numbers in the same
+  std::uint32_t gpu = not_said;
+  std::uint32_t gpu_turn = 0;    // ranks of lower numbers whose GPUs are in the same domain
+  std::uint32_t nic = not_said;  // --nic-bind
 };
 
 // From DRYFLY_NODE's text; false if it is none.

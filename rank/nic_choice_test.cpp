@@ -71,6 +71,24 @@ TEST_CASE("a number of NICs limits the choice, to the first ones or to those tha
   CHECK(given(two_sockets, 4, {"ROUND-ROBIN", nullptr, "2:1,3"}) == Nics{1, 3, 1, 3});
 }
 
+TEST_CASE("where the launcher has bound a rank, its own domain and GPU count, and a NIC that is named") {
+  const auto chosen = [](const char* more, const NicSettings& settings) {
+    NodeNics node;
+    std::string text = "nics=4 local=3 ranks=4 domains=2 sockets=2 at=0,0,1,1 gpus=1,0 ";
+    text += more;
+    REQUIRE(read_node_nics(text.c_str(), node));
+    std::uint32_t nic = 99;
+    CHECK(choose_nic(node, settings, nic) == NicChoice::chosen);
+    return nic;
+  };
+  CHECK(chosen("", {"NUMA"}) == 3);                 // the second rank of domain 1
+  CHECK(chosen("domain=0 turn=0", {"NUMA"}) == 0);  // bound to the other one
+  CHECK(chosen("domain=0 turn=3", {"NUMA"}) == 1);  // the fourth rank there, of two NICs
+  CHECK(chosen("gpu=0 gputurn=1", {"GPU"}) == 3);   // GPU 0 is in domain 1
+  CHECK(chosen("nic=2", {}) == 2);
+  CHECK(chosen("nic=2", {"ROUND-ROBIN"}) == 3);  // a policy that is set counts more
+}
+
 TEST_CASE("settings that name no NIC are told apart") {
   CHECK(choice({"NEAREST"}) == NicChoice::unknown_policy);
   CHECK(choice({"USER"}) == NicChoice::bad_mapping);

@@ -27,6 +27,7 @@ inline std::string spec_text(const std::string& more = "") {
          "nic.dma_read_latency_ps 300000\nnic.ingress_latency_ps 200000\nnic.command_interval_ps "
          "10000\nnic.list_entries 16384\nnic.list_entries_share_ppm 1000000\n"
          "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 100000\n"
+         "node.cores 4\nnode.threads 1\nnode.domains 1\nnode.domain.0.socket 0\nnode.domain.0.cores 4\n"
          "node.local_rate_bytes_per_s 20000000000\nnode.copy_ps 80000\nhost.send_ps 100000\nhost.receive_ps "
          "50000\nhost.rma_ps 100000\n"
          "host.completion_ps 50000\nhost.poll_ps 20000\nhost.clock_read_ps 20000\nhost.match_ps "

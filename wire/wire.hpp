@@ -214,6 +214,23 @@ struct OnNode {
   std::uint32_t place;  // which of the job's nodes it is
 };
 
+// Where a rank's process is bound in its node, as its launcher or the process itself has it (preload/node): a bit for
+// each hardware thread and NUMA domain.
+inline constexpr std::uint32_t processors_max = 1024;
+struct NodePlace {
+  std::uint64_t processors[processors_max / 64];  // none: not bound
+  std::uint64_t memories;                         // none: where it runs
+};
+static_assert(sizeof(NodePlace) <= inline_bytes_max);
+
+// What the rank has of its node, by where it and the others are bound.
+struct NodeShare {
+  std::uint32_t counts;          // 0: nobody on the node is bound, and the rest says nothing
+  std::uint32_t others_on_core;  // ranks with which it shares its core
+  std::uint64_t operations_ppb;  // of what the node's processors compute
+  std::uint64_t memory_bytes_per_s;
+};
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
@@ -229,6 +246,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> wants_byte;  // send a byte through the socket when an event is there
   // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
+  NodePlace place;
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
@@ -243,6 +261,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> command_tail;
   alignas(64) Service service;
   OnNode on_node;
+  NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
@@ -275,6 +294,7 @@ enum class CommandKind : std::uint32_t {
   contribute,      // to a reduction; inline payload: Contribution
   count,           // adds `data` to `counter`, or with command_flag::sets sets it
   cancel_trigger,  // of the command with this context that waits for its counter
+  move,            // the rank is bound elsewhere from now on; inline payload: NodePlace
 };
 
 // In front of the addresses of a join_group.

@@ -3,7 +3,8 @@
 // A memory is near or far: where it hangs on another socket than the NIC, every crossing takes NicSpec::socket_latency,
 // one for a command with its payload and for what arrives, two for a fetch that the NIC makes of itself, and one more
 // for a fetch that a command asks for. And a memory has a bus, which the NICs of a socket share (HostBus): what they
-// send takes its turn on it packet by packet, and what arrives is there when it has carried it.
+// send takes its turn on it packet by packet, and what arrives is there when it has carried it. So has the link between
+// two sockets, which all payloads that cross it share, each way by itself.
 // Every payload of an end-point lies in one memory, its process's.
 #pragma once
 
@@ -17,13 +18,18 @@ namespace dryfly {
 struct MemoryPlace {
   std::uint32_t socket = 0;
   std::uint32_t nic_socket = 0;
+  static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
+  std::uint32_t processor_socket = with_memory;  // where the commands come from
 };
 
 // The way from a NIC to a memory, as the NIC's stages use it. Made once for each end-point by whoever knows the node.
 struct MemoryPath {
-  Duration crossing;       // to the NIC: zero on the same socket
-  std::uint32_t lane = 0;  // of its NIC, on the bus of the NIC's socket
-  bool plain = true;       // the NIC has all it wants: neither of the two changes any instant
+  Duration crossing;           // to the NIC: zero on the same socket
+  Duration command;            // the same from the processor that writes commands
+  std::uint32_t link_in = 0;   // number of the link between the sockets from NIC to memory; 0: none is shared
+  std::uint32_t link_out = 0;  // and from memory to NIC
+  std::uint32_t lane = 0;      // of its NIC, on the bus of the NIC's socket
+  bool plain = true;           // the NIC has all it wants: neither of the two changes any instant
 };
 
 }  // namespace dryfly

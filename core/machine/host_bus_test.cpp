@@ -48,9 +48,11 @@ fabric::SampleMachine machine() {
   return machine;
 }
 
-NicSpec spec_with(std::uint64_t pcie_rate) {
+// The second rate: of the link between the sockets, which all payloads of node 0 then cross.
+NicSpec spec_with(std::uint64_t pcie_rate, std::uint64_t socket_rate) {
   NicSpec spec = nic::TestStand::round_figures();
   spec.pcie_rate = {pcie_rate};
+  spec.socket_rate = {socket_rate};
   spec.link_rate = {link};
   return spec;
 }
@@ -58,12 +60,14 @@ NicSpec spec_with(std::uint64_t pcie_rate) {
 // Everything is asked for at the start; the end is when the last of it is in memory.
 class Stand final : public Host {
  public:
-  Stand(const Traffic& traffic, std::uint64_t pcie_rate)
+  Stand(const Traffic& traffic, std::uint64_t pcie_rate, std::uint64_t socket_rate = 0)
       : spec_(machine().spec()),
         topology_(spec_),
         network_(engine_, topology_, spec_),
-        nics_(engine_, network_, *this, spec_with(pcie_rate)) {
-    for (std::uint32_t at = 0; at < traffic.nics; ++at) nics_.open_endpoint(EndpointId{at}, NicId{at}, NodeId{0});
+        nics_(engine_, network_, *this, spec_with(pcie_rate, socket_rate)) {
+    for (std::uint32_t at = 0; at < traffic.nics; ++at) {
+      nics_.open_endpoint(EndpointId{at}, NicId{at}, NodeId{0}, {}, {.socket = socket_rate != 0 ? 1U : 0U});
+    }
     for (std::uint32_t other = 0; other < traffic.others; ++other) {
       nics_.open_endpoint(EndpointId{traffic.nics + other}, NicId{(1 + other) * nics_per_node}, NodeId{1 + other});
     }
@@ -158,6 +162,34 @@ void check_all(Kind kind, Way way) {
 }
 
 }  // namespace
+
+// With all that a NIC does with payloads. One that leaves is sent while it crosses, so the last of each NIC is on its
+// way when the link has only begun with it.
+TEST_CASE(
+    "payloads that cross between sockets have together no more than a tenth above that link's rate, and nearly all") {
+  for (const Kind kind : {Kind::message, Kind::write, Kind::read}) {
+    for (const Way way : {Way::into_node, Way::out_of_node}) {
+      for (const std::uint64_t size : {std::uint64_t{1} << 18, std::uint64_t{9000}}) {
+        for (const std::uint32_t nics : {1U, 4U}) {
+          for (const std::uint64_t rate : {10 * GB, 20 * GB, 60 * GB}) {
+            const Traffic traffic{kind, way, nics, 3, size};
+            const std::uint64_t without = Stand(traffic, 0).took_ps();
+            const std::uint64_t on_link = transmission_time(Bytes{traffic.count() * size}, Rate{rate}).ps;
+            const std::uint64_t with = Stand(traffic, 0, rate).took_ps();
+            CAPTURE(static_cast<int>(kind));
+            CAPTURE(static_cast<int>(way));
+            CAPTURE(nics);
+            CAPTURE(size);
+            CAPTURE(rate);
+            CAPTURE(without);
+            CHECK(static_cast<double>(with) >= static_cast<double>(on_link) / 1.1);
+            CHECK(static_cast<double>(with) <= 1.1 * static_cast<double>(std::max(without, on_link + 8000 * ns)));
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST_CASE("messages into a node move at the rate of its links or of its bus, whichever is less") {
   check_all(Kind::message, Way::into_node);

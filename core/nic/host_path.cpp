@@ -6,8 +6,16 @@ namespace dryfly::nic {
 
 MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
   MemoryPath place;
-  if (host.socket != host.nic_socket) place.crossing = spec_.socket_latency;
-  place.plain = place.crossing == Duration{} && !shares_bus();
+  const bool crosses = host.socket != host.nic_socket;
+  const std::uint32_t processor =
+      host.processor_socket == MemoryPlace::with_memory ? host.socket : host.processor_socket;
+  if (crosses) place.crossing = spec_.socket_latency;
+  if (processor != host.nic_socket) place.command = spec_.socket_latency;
+  if (crosses && spec_.socket_rate.bytes_per_s != 0) {
+    place.link_in = socket_link(node, host.nic_socket, host.socket);
+    place.link_out = socket_link(node, host.socket, host.nic_socket);
+  }
+  place.plain = !crosses && place.command == Duration{} && !shares_bus();
   if (!shares_bus()) return place;
   if (nic.value >= lane_of_.size()) lane_of_.resize(nic.value + std::size_t{1}, none);
   std::uint32_t& lane = lane_of_[nic.value];
@@ -22,6 +30,39 @@ MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
   }
   place.lane = lane;
   return place;
+}
+
+std::uint32_t HostPaths::socket_link(NodeId node, std::uint32_t from, std::uint32_t to) {
+  const auto [found, is_new] =
+      socket_link_of_.try_emplace({node, from, to}, static_cast<std::uint32_t>(socket_links_.size()));
+  if (!is_new) return found->second;
+  const auto limited = crossing_rates_.find(node);
+  socket_links_.push_back({node, limited == crossing_rates_.end() ? spec_.socket_rate : limited->second, {}});
+  return found->second;
+}
+
+void HostPaths::limit_crossing(NodeId node, Rate rate) {
+  crossing_rates_[node] = rate;
+  for (SocketLink& link : socket_links_) {
+    if (link.node == node) link.rate = rate;
+  }
+}
+
+Instant HostPaths::leaves_memory(const MemoryPath& path, Bytes payload, Instant ready) {
+  if (path.link_out == 0) return ready;
+  SocketLink& link = socket_links_[path.link_out];
+  const Instant begins = std::max(ready, link.until);
+  link.until = begins + transmission_time(payload, link.rate);
+  return begins;
+}
+
+Duration HostPaths::crossing_lag(const MemoryPath& path, Bytes payload, Instant now) {
+  if (path.link_in == 0) return {};
+  SocketLink& link = socket_links_[path.link_in];
+  const Duration on_link = transmission_time(payload, spec_.link_rate);
+  const Instant began{now.ps - std::min(now.ps, on_link.ps)};
+  link.until = std::max(link.until, began) + transmission_time(payload, link.rate);
+  return link.until > now ? link.until - now : Duration{};
 }
 
 void HostPaths::took(NicId nic, Bytes payload, Instant now) {

@@ -6,13 +6,17 @@
 // turns. What arrives is in memory when the bus has carried it, which it does while the packet comes in. A NIC sends
 // while it fetches, and fetches a little ahead of what it sends: while more than that waits for the bus it sends
 // nothing. A way across sockets takes a latency each time: once for a command with its payload and for what arrives,
-// three times where a payload is fetched for a command (doorbell, request, data), twice where it is for a Get. Left
-// out: that a NIC whose bus is behind holds up its link; the rate of the link between sockets; completions, which take
-// the latency of the near NIC; commands and their completions on the bus.
+// three times where a payload is fetched for a command (doorbell, request, data), twice where it is for a Get. The
+// doorbell comes from the rank's processor, all else goes to and from its memory, which may be on another socket. The
+// link between two sockets carries payloads one after the other, whole: one that leaves waits for those before it and
+// may then be sent while it crosses; one that arrives crosses while it comes in, and is in memory when the link has
+// carried it. Left out: that a NIC whose bus or link is behind holds up its own link; completions, which take the
+// latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +35,13 @@ class HostPaths final : public HostBus {
   // Of an end-point.
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
+  // What payloads get of the links between the sockets of a node from now on, each way.
+  void limit_crossing(NodeId node, Rate rate);
+  // When the NIC may begin to send a payload that it would have at `ready`: the link between the sockets carries those
+  // before it first.
+  Instant leaves_memory(const MemoryPath& path, Bytes payload, Instant ready);
+  // By how much a payload whose last byte is here now is late behind the link between the sockets.
+  Duration crossing_lag(const MemoryPath& path, Bytes payload, Instant now);
 
   void took(NicId nic, Bytes payload, Instant now) override;
   void sends(NicId nic, Bytes payload, Instant now) override;
@@ -60,6 +71,12 @@ class HostPaths final : public HostBus {
     Instant to_memory_until;  // when it has carried all that has arrived
     Instant from_memory_until;
   };
+  // Between two sockets, one way.
+  struct SocketLink {
+    NodeId node;
+    Rate rate;
+    Instant until;  // when it has carried all that it was given
+  };
   // Of a NIC.
   struct Lane {
     std::uint32_t bus = 0;
@@ -67,6 +84,7 @@ class HostPaths final : public HostBus {
     Instant sent;   // when the bus has carried what it has chosen to send
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::uint32_t socket_link(NodeId node, std::uint32_t from, std::uint32_t to);
   std::uint32_t lane_of(NicId nic) const { return nic.value < lane_of_.size() ? lane_of_[nic.value] : none; }
 
   const NicSpec& spec_;
@@ -74,6 +92,9 @@ class HostPaths final : public HostBus {
   Pace link_;
   std::vector<Lane> lanes_;
   std::vector<Bus> buses_;
+  std::vector<SocketLink> socket_links_{1};  // the first stands for none
+  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, std::uint32_t> socket_link_of_;  // from, to
+  std::map<NodeId, Rate> crossing_rates_;                             // of nodes where it is not the machine's
   std::map<std::pair<NodeId, std::uint32_t>, std::uint32_t> bus_of_;  // by node and socket
   std::vector<std::uint32_t> lane_of_;                                // by NIC
 };

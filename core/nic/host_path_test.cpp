@@ -127,3 +127,38 @@ TEST_CASE("a rendezvous fetches its payload over both ways of the far NIC") {
   // and is placed in 200.
   CHECK(far.stand.log.front() == "4135 received 1 in 10 at 0");
 }
+
+TEST_CASE("a memory on another socket than the processor is what payloads cross to, and commands go by the processor") {
+  NicSpec spec = TestStand::round_figures();
+  spec.socket_latency = {90 * ns};
+  HostPaths paths(spec);
+  const MemoryPath far_memory = paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 0, .processor_socket = 0});
+  CHECK(far_memory.crossing == Duration{90 * ns});
+  CHECK(far_memory.command == Duration{});
+  const MemoryPath far_processor =
+      paths.place(NicId{0}, NodeId{0}, {.socket = 0, .nic_socket = 0, .processor_socket = 1});
+  CHECK(far_processor.crossing == Duration{});
+  CHECK(far_processor.command == Duration{90 * ns});
+  CHECK_FALSE(far_processor.plain);
+  CHECK(paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 1}).plain);
+}
+
+TEST_CASE(
+    "payloads cross between sockets one after the other, each way by itself, and other nodes have their own link") {
+  NicSpec spec = TestStand::round_figures();
+  spec.link_rate = {25'000'000'000};
+  spec.socket_rate = {50'000'000'000};  // 20 ps a byte
+  HostPaths paths(spec);
+  const MemoryPath far = paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 0});
+  const MemoryPath other = paths.place(NicId{9}, NodeId{1}, {.socket = 1, .nic_socket = 0});
+  const Bytes payload{100'000};  // 2 us on the link between the sockets, 4 us on the NIC's
+  CHECK(paths.leaves_memory(far, payload, Instant{0}) == Instant{0});
+  CHECK(paths.leaves_memory(far, payload, Instant{0}) == Instant{2000 * ns});
+  CHECK(paths.leaves_memory(other, payload, Instant{0}) == Instant{0});
+  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // while it came in
+  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // until 4 us
+  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{2000 * ns});
+  paths.limit_crossing(NodeId{0}, Rate{25'000'000'000});
+  CHECK(paths.leaves_memory(far, payload, Instant{4000 * ns}) == Instant{4000 * ns});
+  CHECK(paths.leaves_memory(far, payload, Instant{4000 * ns}) == Instant{8000 * ns});
+}

@@ -69,6 +69,11 @@ void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const Endp
   implementation_->messages.open(endpoint, nic, settings);
 }
 
+void Nics::move_endpoint(EndpointId endpoint, const MemoryPlace& place) {
+  implementation_->transport.move(endpoint, place);
+}
+void Nics::limit_crossing(NodeId node, Rate rate) { implementation_->transport.limit_crossing(node, rate); }
+
 void Nics::close_endpoint(EndpointId endpoint) { implementation_->messages.close(endpoint); }
 void Nics::send(const SendCommand& command) { implementation_->messages.send(command); }
 void Nics::receive(const ReceiveCommand& command) { implementation_->messages.receive(command); }

@@ -43,8 +43,9 @@ struct NicSpec {
   Framing framing{};                    // for the counters only
   std::uint32_t list_entries = 16'384;  // of each matching engine, what this job may use
   Duration socket_latency{};            // to a NIC or memory on another socket, each time
+  Rate socket_rate{};                   // of the link between two sockets, each way; 0: as much as is asked for
   Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
-  Rate link_rate{};                     // of a NIC; used with pcie_rate
+  Rate link_rate{};                     // of a NIC; used with pcie_rate and socket_rate
   Duration reduction_latency{};         // of a reduction engine, for each packet
   bool gets_by_nic = true;              // else software issues the Get of every rendezvous (driver: rdzv_get_en)
 };
@@ -78,6 +79,10 @@ class Nics final {
   // End-point ids are chosen by the caller, dense from 0.
   void open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const EndpointSettings& settings = {},
                      const MemoryPlace& place = {});
+  // The process behind it is bound elsewhere from now on.
+  void move_endpoint(EndpointId endpoint, const MemoryPlace& place);
+  // What payloads get of the links between the sockets of a node from now on, each way.
+  void limit_crossing(NodeId node, Rate rate);
   // Posted receives vanish without a word; messages that arrive from now on are acknowledged and dropped.
   void close_endpoint(EndpointId endpoint);
 

@@ -44,6 +44,11 @@ NicSpec nic_spec(const Spec& spec) {
   if (spec.has(fields::node_socket_latency_ps)) result.socket_latency = duration(spec, fields::node_socket_latency_ps);
   if (spec.has(fields::node_pcie_rate_bytes_per_s)) {
     result.pcie_rate = Rate{spec.number(fields::node_pcie_rate_bytes_per_s)};
+  }
+  if (spec.has(fields::node_socket_rate_bytes_per_s)) {
+    result.socket_rate = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
+  }
+  if (result.pcie_rate.bytes_per_s != 0 || result.socket_rate.bytes_per_s != 0) {
     result.link_rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)};
   }
   return result;

@@ -55,6 +55,12 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPl
   paths_differ_ |= !opened.place.plain;
 }
 
+void Transport::move(EndpointId endpoint, const MemoryPlace& place) {
+  Port& moved = port(endpoint);
+  moved.place = paths_.place(moved.nic, moved.node, place);
+  paths_differ_ |= !moved.place.plain;
+}
+
 void Transport::submit(const Transfer& transfer) {
   const Step step = Parcel::of_handle(transfer.handle).step;
   const bool answer = step == Step::get_data || step == Step::rma_response || step == Step::done;
@@ -68,10 +74,11 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
   next_command = taken + spec_.command_interval;
-  Instant ready = taken + spec_.egress_latency + source.place.crossing;
+  Instant ready = taken + spec_.egress_latency + source.place.command;
   int reads = fetched == Fetched::nothing ? 0 : 1;
   if (!source.writes_commands && fetched != Fetched::command) ++reads;
   for (; reads > 0; --reads) ready = ready + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+  if (fetched == Fetched::payload) ready = paths_.leaves_memory(source.place, journey.size, ready);
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);
@@ -86,7 +93,8 @@ void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain) {
-    const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+    const Instant asked = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+    const Instant ready = paths_.leaves_memory(source.place, journey.size, asked);
     source.own_fetch_until = std::max(source.own_fetch_until, ready);
     source.own_fetch.push(transfer(journey, parcel));
     return schedule(source.own_fetch_until, Stage::own_fetch, journey.from);
@@ -145,7 +153,8 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
 // In the order in which they came off the link.
 void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
   const Instant there = engine_.now() + spec_.ingress_latency + target.place.crossing +
-                        paths_.arrival_lag(target.place.lane, engine_.now());
+                        std::max(paths_.arrival_lag(target.place.lane, engine_.now()),
+                                 paths_.crossing_lag(target.place, landing.size, engine_.now()));
   target.own_ingress_until = std::max(target.own_ingress_until, there);
   target.own_ingress.push(arrival);
   schedule(target.own_ingress_until, Stage::own_ingress, landing.at);

@@ -37,6 +37,9 @@ class Transport final : public Handler, public TransferSink {
   // An end-point that is opened again stays on its node.
   void open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place = {},
             const EndpointSettings& settings = {});
+  // What is under way goes on as it was.
+  void move(EndpointId endpoint, const MemoryPlace& place);
+  void limit_crossing(NodeId node, Rate rate) { paths_.limit_crossing(node, rate); }
   NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // `a` must have been opened; it does not matter whether it is open still. An address never opened is on no node; a
   // receive may still name it.

@@ -10,42 +10,15 @@
 
 #include "preload/clock/timed_wait.hpp"
 #include "preload/export.hpp"
+#include "preload/node/system_calls.hpp"
 #include "preload/rank.hpp"
+#include "rank/kernel_call.hpp"
 
 namespace dryfly::preload {
 
 namespace {
 
 constexpr std::uint64_t first_slice_ns = 200'000;  // as for locks: whoever is about to wake us gets to run
-
-// Not through dlsym: the first call may come while the dynamic linker is at work.
-long kernel_call(long number, const long (&a)[6]) {
-#if defined(__x86_64__)
-  long result = number;
-  register long r10 __asm__("r10") = a[3];
-  register long r8 __asm__("r8") = a[4];
-  register long r9 __asm__("r9") = a[5];
-  __asm__ volatile("syscall"
-                   : "+a"(result)
-                   : "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-  register long x8 __asm__("x8") = number;
-  register long result __asm__("x0") = a[0];
-  register long x1 __asm__("x1") = a[1];
-  register long x2 __asm__("x2") = a[2];
-  register long x3 __asm__("x3") = a[3];
-  register long x4 __asm__("x4") = a[4];
-  register long x5 __asm__("x5") = a[5];
-  __asm__ volatile("svc 0" : "+r"(result) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
-#else
-#error "how this processor makes a system call is not known here"
-#endif
-  constexpr long largest_error = 4095;
-  if (result >= 0 || result < -largest_error) return result;
-  errno = static_cast<int>(-result);
-  return -1;
-}
 
 const timespec* timeout_of(const long (&a)[6]) { return reinterpret_cast<const timespec*>(a[3]); }
 
@@ -74,7 +47,7 @@ long wait_virtually(const long (&a)[6]) {
   for (;;) {
     const timespec end = wait.slice_end(CLOCK_MONOTONIC);
     const long attempt[6] = {a[0], operation, a[2], reinterpret_cast<long>(&end), 0, bits};
-    const long result = kernel_call(SYS_futex, attempt);
+    const long result = rank::kernel_call(SYS_futex, attempt);
     if (result != -1 || errno != ETIMEDOUT) return result;
     if (wait.go_on()) continue;
     errno = ETIMEDOUT;
@@ -97,5 +70,7 @@ DRYFLY_EXPORT long syscall(long number, ...) noexcept {
   if (is_timed_wait(number, arguments) && waits_virtually(__builtin_return_address(0))) {
     return wait_virtually(arguments);
   }
-  return kernel_call(number, arguments);
+  long result = 0;
+  if (answers_for_node(number, arguments, result)) return result;
+  return dryfly::rank::kernel_call(number, arguments);
 }

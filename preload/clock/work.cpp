@@ -3,8 +3,9 @@
 //
 // The time is that of a roof line: the latency of a call, and then the longer of the operations at the rate of the
 // precision and the operands, each once, at the rate of the memory. So products with a thin side are bound by memory,
-// and small ones by the latency. A rank has an even share of its node's processors and of its GPUs, and the work is
-// done by whichever of the two is faster with it. Left out: moving operands between the two memories, a kernel's
+// and small ones by the latency. A rank has an even share of its node's processors and of its GPUs, or where it is
+// bound its own cores and its share of the memory that it is bound to (conductor/places.hpp), and the work is done by
+// whichever of the two is faster with it. Left out: moving operands between the two memories, a kernel's
 // tiles that are not full, and that a GPU may compute while its rank does something else.
 #include <stdint.h>
 
@@ -46,7 +47,7 @@ Amount amount_of(Kind kind, std::uint32_t precision, std::int64_t rows, std::int
   return {m * m * n, n == 0 || m == 0 ? 0 : size * (m * m / 2 + 2 * m * n)};
 }
 
-// By a share of 1 / sharers of the place; rounded up.
+// Rounded up.
 std::uint64_t time_on(const ComputePlace& place, const Amount& amount, std::uint32_t precision, std::uint32_t sharers) {
   const auto divided = [&](Wide work, std::uint64_t rate) { return (work * ps_per_s * sharers + rate - 1) / rate; };
   const Wide computing = divided(amount.operations, place.operations_per_s[precision]);
@@ -57,6 +58,21 @@ std::uint64_t time_on(const ComputePlace& place, const Amount& amount, std::uint
 }
 
 bool is_modelled() { return phase() == Phase::running && dryfly_self.header->compute.mode == wire::ComputeMode::model; }
+
+// Of the node's processors, what the rank has where somebody is bound.
+std::uint64_t time_on_own(const ComputePlace& node, const wire::NodeShare& share, const Amount& amount,
+                          std::uint32_t precision, std::uint32_t sharers) {
+  if (share.counts == 0 || share.operations_ppb == 0) return time_on(node, amount, precision, sharers);
+  ComputePlace own = node;
+  constexpr Wide whole_ppb = 1'000'000'000;
+  for (std::uint64_t& rate : own.operations_per_s) {
+    rate = static_cast<std::uint64_t>(Wide{rate} * share.operations_ppb / whole_ppb);
+    if (rate == 0) rate = 1;
+  }
+  own.memory_bytes_per_s = share.memory_bytes_per_s != 0 ? share.memory_bytes_per_s : node.memory_bytes_per_s / sharers;
+  if (own.memory_bytes_per_s == 0) own.memory_bytes_per_s = 1;
+  return time_on(own, amount, precision, 1);
+}
 
 }  // namespace
 
@@ -74,10 +90,12 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   if (amount.bytes == 0 && amount.operations == 0) return;
   const wire::SegmentHeader& header = *dryfly_self.header;
   const std::uint32_t sharers = dryfly_self.page->on_node.ranks;
-  std::uint64_t ps = time_on(header.compute.cpu, amount, width, sharers);
+  std::uint64_t ps = time_on_own(header.compute.cpu, dryfly_self.page->share, amount, width, sharers);
   if (header.compute.gpu.memory_bytes_per_s != 0) {
     const std::uint64_t on_gpu = time_on(header.compute.gpu, amount, width, sharers);
-    if (on_gpu < ps) ps = on_gpu;
+    // A core that others use as well is no slower for what the GPU does.
+    const std::uint64_t turns = 1 + dryfly_self.others_on_core;
+    if (on_gpu < ps * turns) ps = (on_gpu + turns - 1) / turns;
   }
   ++dryfly_self.page->times.announced_work;
   advance(ps);

@@ -12,6 +12,7 @@ from dryfly.case import hwloc, nics
 from dryfly.case.placement import place
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
+from dryfly.machine.node import node_of
 
 _MACHINE = """
 include = ["testbed"]
@@ -74,13 +75,16 @@ def test_what_names_no_nic_is_refused(settings: dict[str, str], sentence: str, m
         ("node.nic_numa=0,1", "node.nic_numa lists 2 NUMA domains, but a node has 4 NICs"),
         ("node.nic_numa=0,1,2,4", "each 0 to 3"),
         ("node.sockets=3", "node.numa = 4: accepted is a multiple of node.sockets"),
+        ("node.coreless.domains=3", "node.coreless.domains = 3: accepted is a multiple of node.sockets"),
+        ("node.l3=6", "node.l3 = 6: accepted is a multiple of node.numa"),
+        ("node.reserved=0,130", "each 0 to 129"),
     ],
 )
 def test_a_node_that_does_not_fit_together_is_refused(sets: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "nics.toml"
     file.write_text(_MACHINE)
     with pytest.raises(UserError) as raised:
-        nics.hardware(load(str(file), sets=[sets]), nics=4)
+        node_of(load(str(file), sets=[sets]), nics=4)
     assert sentence in str(raised.value)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.base.errors import UserError
+from dryfly.binding.ranks import RankBinding, Wishes
+from dryfly.binding.ranks import bind as bind_ranks
 from dryfly.case import environment, on_node, program
 from dryfly.case.case import SEED_MAX, Case
 from dryfly.case.on_node import Choice, OnNode
@@ -15,6 +19,7 @@ from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.machine.node import node_of
 from dryfly.mpi import launchers, libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.scenario import faults
@@ -36,6 +41,7 @@ class BoundCase:
     storage: Storage | None
     spec: str  # docs/reference/resolved-spec.md
     noise: Noise | None = None
+    bindings: tuple[RankBinding, ...] = ()  # by rank; empty: the launcher binds nobody
     software: str = ""  # the library whose own code is charged as counted (mpi/software.py); empty: none
 
 
@@ -51,6 +57,26 @@ def check_seed(seed: int) -> None:
         raise UserError(f"--seed {seed}: accepted is 0 to {SEED_MAX}")
 
 
+def wishes_of(case: Case) -> Wishes:
+    return Wishes(cpu=case.cpu_bind, mem=case.mem_bind, gpu=case.gpu_bind, nic=case.nic_bind, depth=case.depth)
+
+
+def _bindings(case: Case, machine: Machine, placement: Placement) -> tuple[RankBinding, ...]:
+    wishes = wishes_of(case)
+    if not wishes:
+        return ()
+    names = NodeNames(machine)
+    per_node = Counter(place.node for place in placement.ranks)
+    known: dict[tuple[int, int], tuple[RankBinding, ...]] = {}
+    found = []
+    for rank in placement.ranks:
+        nics, count = names.nics(rank.node), per_node[rank.node]
+        if (nics, count) not in known:
+            known[nics, count] = bind_ranks(wishes, node_of(machine, nics=nics), ranks=count)
+        found.append(known[nics, count][rank.local])
+    return tuple(found)
+
+
 def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
     """Raises UserError for what cannot be used. `compute_record`: where what is measured will be written."""
     machine = load_machine(case)
@@ -63,6 +89,7 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
     compute = ComputeSpec.parse(case.compute, record_file=compute_record, skip_numerics=case.skip_numerics)
     asked = OnNode.parse(case.on_node)
     of_ranks = OnNode.PROVIDER if asked is OnNode.AUTO else asked
+    bindings = _bindings(case, machine, placement)
     spec = resolve(
         machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=of_ranks, storage=streams,
         noise=noise,
@@ -76,6 +103,7 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
         storage=streams,
         spec=spec,
         noise=noise,
+        bindings=bindings,
     )
 
 
@@ -118,7 +146,8 @@ def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping
     """Of the case's launcher; raises UserError where it cannot start this job."""
     names = NodeNames(bound.machine)
     nodes = tuple(names.name(each.node) for each in bound.placement.ranks)
-    return launchers.prepare(bound.case.launcher, library, node_of_rank=nodes)
+    options = tuple(shlex.split(bound.case.launcher_options or ""))
+    return launchers.prepare(bound.case.launcher, library, node_of_rank=nodes, options=options)
 
 
 def library_of(case: Case, *, needed: str = "") -> MpiLibrary:

@@ -31,6 +31,11 @@ class Case:
     place: str = "packed"
     seed: int = 1
     mpi: str | None = None
+    cpu_bind: str | None = None
+    mem_bind: str | None = None
+    gpu_bind: str | None = None
+    nic_bind: str | None = None
+    depth: int | None = None  # hardware threads, or what cpu_bind gives out, of a rank
     provider: str = PROVIDERS[0]
     on_node: str = "auto"  # case/on_node.py
     compute: str = "measured"
@@ -40,6 +45,7 @@ class Case:
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
     noise: str | Mapping[str, object] = field(default="none", hash=False)  # or none, or machine
     launcher: str = LAUNCHERS[0]
+    launcher_options: str | None = None
     environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's
 
     def __post_init__(self) -> None:

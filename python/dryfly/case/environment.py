@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import PROVIDER, native
 from dryfly.base.preloads import users_preloads
+from dryfly.binding.ranks import RankBinding
 from dryfly.case import nics, traffic_class
 from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
@@ -20,6 +21,9 @@ from dryfly.machine.names import NodeNames
 from dryfly.mpi import linkx, openmpi, preload, system
 from dryfly.mpi.launchers import Starter
 from dryfly.mpi.libraries import MpiLibrary
+
+# Read by preload/node in each process of the job.
+BINDING_VARIABLE = "DRYFLY_BINDING"
 
 _MPICH = {
     # Its wheels prefer UCX, and score cxi low where all ranks are on one host.
@@ -135,6 +139,7 @@ def plan(
     folder: Path,
     stdin_rank: int = 0,
     starter: Starter | None = None,
+    bindings: Sequence[RankBinding] = (),
 ) -> str:
     names = NodeNames(machine)
     lines = [f"rank {p.rank} node {names.number(p.node)} local {p.local}" for p in placement.ranks]
@@ -143,8 +148,9 @@ def plan(
     if mpi.family == "openmpi":
         lines += [f"pmix {openmpi.pmix_server(mpi)}", f"pmix-folder {folder}"]
     lines += starter.plan_lines() if starter is not None else []
-    told = nics.rank_variables(machine, placement)
+    told = nics.rank_variables(machine, placement, bindings)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
+    lines += [f"rankenv {rank} {BINDING_VARIABLE}={each.words()}" for rank, each in enumerate(bindings) if each.words()]
     lines.append(f"env {traffic_class.variable(machine)}")
     for name, value in values.items():
         if "\n" in value:

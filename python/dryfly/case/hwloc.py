@@ -1,24 +1,30 @@
-"""What hwloc sees of a simulated node (HWLOC_XMLFILE): sockets, NUMA domains, cores, and NICs as PCI devices.
+"""What hwloc sees of a simulated node (HWLOC_XMLFILE): sockets, NUMA domains with and without cores, L3 regions, cores,
+hardware threads, and NICs and GPUs as PCI devices.
 
 The wheels of MPICH and Open MPI have hwloc in them, and so have many programs; without this they see the computer that
 the simulation runs on. MPICH looks up each NIC's PCI address there and ends the job when it is absent: the addresses
 are those that the provider gives (provider/nic_info.hpp), 1000:NN:00.0 with NN counting from 1. The file is hwloc's own
-format of version 2. Left out: caches, memory sizes, GPUs, simultaneous multithreading. Nothing can be bound to such a
-processor: hwloc knows from HWLOC_THISSYSTEM that it is not this one.
+format of version 2. HWLOC_THISSYSTEM says that it is this node's, so hwloc binds by system calls, which the preload
+answers (preload/node). Reserved cores are there and not allowed, as in a job of the machine: hwloc shows them where it
+is asked for all (lstopo --disallowed). Left out: L1 and L2 caches, PCI devices besides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from dryfly.case.nics import NodeHardware, hardware
 from dryfly.machine.machine import Machine
+from dryfly.machine.node import Domain, Node, most_nics, node_of
 
 PCI_DOMAIN = 0x1000
+GPU_DOMAIN = 0x2000
 _ETHERNET = "0200 [17db:0501] [17db:0501] 00"  # class, vendor and device, as HPE's NIC has them
+_DISPLAY = "0380 [{0}] [{0}] 00"
+_NIC_SPEED = "31.500000"  # GB/s: PCIe 4 x16
+_UNKNOWN_MEMORY = 2**37
 _WORD = 32
 
 
@@ -28,19 +34,18 @@ def settings(machine: Machine, *, folder: Path, inherited: Mapping[str, str]) ->
         return {}
     path = folder / "hwloc.xml"
     path.write_text(xml(machine), encoding="utf-8")
-    return {"HWLOC_XMLFILE": str(path)}
+    return {"HWLOC_XMLFILE": str(path), "HWLOC_THISSYSTEM": "1"}
 
 
 def xml(machine: Machine) -> str:
-    nics = max(machine.kinds[kind].nics_per_node for kind in machine.job_kinds)
     head = ['<?xml version="1.0" encoding="UTF-8"?>', '<topology version="2.0">']
-    lines = _Tree(hardware(machine, nics=nics), machine.cores_per_node).lines()
+    lines = _Tree(machine, node_of(machine, nics=most_nics(machine))).lines()
     return "\n".join([*head, *lines, "</topology>", ""])
 
 
-def _bits(first: int, end: int) -> str:
-    """A set of consecutive numbers in hwloc's form: words of 32 bits, the highest first."""
-    mask = (1 << end) - (1 << first)
+def _bits(numbers: Iterable[int]) -> str:
+    """A set in hwloc's form: words of 32 bits, the highest first."""
+    mask = sum(1 << number for number in set(numbers))
     words = []
     while mask:
         words.append(f"0x{mask & (2**_WORD - 1):08x}")
@@ -49,60 +54,94 @@ def _bits(first: int, end: int) -> str:
 
 
 class _Tree:
-    def __init__(self, node: NodeHardware, cores: int) -> None:
+    def __init__(self, machine: Machine, node: Node) -> None:
         self._node = node
-        self._cores = cores
         self._ids = count(1)
+        size = machine.optional("node.l3_size")
+        self._cache = f'cache_size="{size or 0}" depth="3" cache_linesize="64" cache_associativity="0" cache_type="0"'
+        self._gpu_pci = str(machine.optional("node.gpu_pci") or "0000:0000")
+        rate = machine.optional("node.gpu_rate")
+        self._gpu_speed = f"{rate / 10**9:.6f}" if isinstance(rate, int) else "0.000000"
 
     def lines(self) -> Iterator[str]:
-        node, everything = self._node, (0, self._cores)
-        yield self._open("Machine", 0, everything, (0, node.domains), allowed=True)
+        node = self._node
+        yield self._open("Machine", 0, range(node.cores), node.domains, allowed=True)
         for socket in range(node.sockets):
-            domains = [domain for domain in range(node.domains) if node.socket(domain) == socket]
-            cores = self._cores_of(domains[0])[0], self._cores_of(domains[-1])[1]
-            yield self._open("Package", socket, cores, (domains[0], domains[-1] + 1))
+            domains = [domain for domain in node.domains if domain.socket == socket]
+            cored = [domain for domain in domains if domain.cores]
+            cores = range(cored[0].cores.start, cored[-1].cores.stop)
+            yield self._open("Package", socket, cores, domains)
             for domain in domains:
-                yield from self._domain(domain, group=len(domains) > 1)
+                if domain.cores:
+                    yield from self._domain(domain, group=len(cored) > 1)
+                else:
+                    yield self._memory(domain, cores)
             yield "</object>"
         yield "</object>"
 
-    def _cores_of(self, domain: int) -> tuple[int, int]:
-        return domain * self._cores // self._node.domains, (domain + 1) * self._cores // self._node.domains
+    def _memory(self, domain: Domain, cores: range) -> str:
+        """`cores`: those that it is near."""
+        kind = f'subtype="{domain.kind}" ' if domain.kind else ""
+        size = f'{kind}local_memory="{domain.size or _UNKNOWN_MEMORY}"'
+        return self._close(self._open("NUMANode", domain.number, cores, [domain], size))
 
-    def _domain(self, domain: int, *, group: bool) -> Iterator[str]:
-        cores, memory = self._cores_of(domain), (domain, domain + 1)
+    def _domain(self, domain: Domain, *, group: bool) -> Iterator[str]:
+        node = self._node
         if group:
-            yield self._open("Group", None, cores, memory, 'kind="1001" subkind="0"')
-        yield self._close(self._open("NUMANode", domain, cores, memory, 'local_memory="137438953472"'))
-        for core in range(*cores):
-            yield self._open("Core", core, (core, core + 1), memory)
-            yield self._close(self._open("PU", core, (core, core + 1), memory))
+            yield self._open("Group", None, domain.cores, [domain], 'kind="1001" subkind="0"')
+        yield self._memory(domain, domain.cores)
+        regions = [number for number in range(node.l3_regions) if node.region(number)[0] in domain.cores]
+        for number in regions:
+            yield self._open("L3Cache", number, node.region(number), [domain], self._cache)
+            yield from self._cores(node.region(number), domain)
+            yield from self._gpus(domain, region=number)
             yield "</object>"
-        for nic, place in enumerate(self._node.nic_domains):
-            if place == domain:
-                yield from self._nic(nic)
+        if not regions:
+            yield from self._cores(domain.cores, domain)
+        yield from (line for nic, at in enumerate(node.nic_domains) if at == domain.number for line in self._nic(nic))
+        yield from self._gpus(domain, region=None)
         if group:
+            yield "</object>"
+
+    def _cores(self, cores: range, domain: Domain) -> Iterator[str]:
+        for core in cores:
+            yield self._open("Core", core, [core], [domain])
+            for processor in self._node.processors_of(core):
+                yield self._close(self._open("PU", processor, [], [domain], processors=[processor]))
             yield "</object>"
 
     def _nic(self, nic: int) -> Iterator[str]:
-        bus = nic + 1
-        bridge = f'bridge_type="0-1" depth="0" bridge_pci="{PCI_DOMAIN:04x}:[{bus:02x}-{bus:02x}]"'
+        name = f'name="hsn{nic}" osdev_type="2"'
+        yield from self._device(PCI_DOMAIN, nic + 1, _ETHERNET, _NIC_SPEED, name)
+
+    def _gpus(self, domain: Domain, *, region: int | None) -> Iterator[str]:
+        """Those of the L3 region, or of the domain where the machine's file says no regions."""
+        node = self._node
+        if (region is None) != (not node.gpu_regions):
+            return
+        for gpu, at in enumerate(node.gpu_domains):
+            if at == domain.number and (region is None or node.gpu_regions[gpu] == region):
+                name = f'name="gpu{gpu}" osdev_type="1"'
+                yield from self._device(GPU_DOMAIN, gpu + 1, _DISPLAY.format(self._gpu_pci), self._gpu_speed, name)
+
+    def _device(self, domain: int, bus: int, kind: str, speed: str, name: str) -> Iterator[str]:
+        bridge = f'bridge_type="0-1" depth="0" bridge_pci="{domain:04x}:[{bus:02x}-{bus:02x}]"'
         yield f'<object type="Bridge" gp_index="{next(self._ids)}" {bridge}>'
-        address = f'pci_busid="{PCI_DOMAIN:04x}:{bus:02x}:00.0" pci_type={quoteattr(_ETHERNET)}'
-        device = f'<object type="PCIDev" gp_index="{next(self._ids)}" {address} pci_link_speed="31.500000">'
-        yield device
-        yield f'<object type="OSDev" gp_index="{next(self._ids)}" name="hsn{nic}" osdev_type="2"/>'
+        address = f'pci_busid="{domain:04x}:{bus:02x}:00.0" pci_type={quoteattr(kind)}'
+        yield f'<object type="PCIDev" gp_index="{next(self._ids)}" {address} pci_link_speed="{speed}">'
+        yield f'<object type="OSDev" gp_index="{next(self._ids)}" {name}/>'
         yield "</object></object>"
 
     def _open(
-        self, kind: str, index: int | None, cores: tuple[int, int], domains: tuple[int, int], more: str = "", *,
-        allowed: bool = False,
+        self, kind: str, index: int | None, cores: Iterable[int], domains: Iterable[Domain], more: str = "", *,
+        allowed: bool = False, processors: Iterable[int] = (),
     ) -> str:  # fmt: skip
         number = "" if index is None else f'os_index="{index}" '
-        cpus, memory = _bits(*cores), _bits(*domains)
+        threads = [each for core in cores for each in self._node.processors_of(core)]
+        cpus, memory = _bits([*threads, *processors]), _bits(domain.number for domain in domains)
         sets = f'cpuset="{cpus}" complete_cpuset="{cpus}" nodeset="{memory}" complete_nodeset="{memory}"'
         if allowed:
-            sets += f' allowed_cpuset="{cpus}" allowed_nodeset="{memory}"'
+            sets += f' allowed_cpuset="{_bits(self._node.allowed)}" allowed_nodeset="{memory}"'
         return f'<object type="{kind}" {number}gp_index="{next(self._ids)}" {sets} {more}>'
 
     @staticmethod

@@ -8,99 +8,78 @@ stands what the ranks are told of their node, and what can be checked before any
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from dryfly.base.errors import UserError
+from dryfly.binding import device_forms
+from dryfly.binding.ranks import RankBinding
 from dryfly.case.placement import Placement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.machine.node import Node, node_of
 
 NODE_VARIABLE = "DRYFLY_NODE"
 _POLICIES = ("BLOCK", "ROUND-ROBIN", "NUMA", "GPU", "USER")
 _NICS_MAX = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeHardware:
-    """What a node of the job's groups has: NUMA domains by number, their sockets in equal blocks."""
-
-    domains: int
-    sockets: int
-    nic_domains: tuple[int, ...]
-    gpu_domains: tuple[int, ...]
-
-    def socket(self, domain: int) -> int:
-        return domain * self.sockets // self.domains
-
-    def domain_of_rank(self, local: int, per_node: int) -> int:
-        """Ranks are bound to cores in blocks, so that all domains have as many."""
-        return local * self.domains // per_node
-
-
-def hardware(machine: Machine, *, nics: int) -> NodeHardware:
-    domains, sockets = _number(machine, "node.numa"), _number(machine, "node.sockets")
-    if domains % sockets:
-        raise UserError(f"machine {machine.name}: node.numa = {domains}: accepted is a multiple of node.sockets")
-    listed = _domain_list(machine, "node.nic_numa", domains, most=nics)
-    if listed and len(listed) < nics:
-        count = f"{len(listed)} NUMA domains, but a node has {nics} NICs"
-        raise UserError(f"machine {machine.name}: node.nic_numa lists {count}")
-    return NodeHardware(
-        domains=domains,
-        sockets=sockets,
-        nic_domains=listed or tuple(nic * domains // nics for nic in range(nics)),
-        gpu_domains=_domain_list(machine, "node.gpu_numa", domains),
-    )
-
-
-def _number(machine: Machine, path: str) -> int:
-    value = machine.optional(path)
-    return value if isinstance(value, int) else 1
-
-
-def _domain_list(machine: Machine, path: str, domains: int, *, most: int | None = None) -> tuple[int, ...]:
-    """A list may be longer than `most`, as when a node is tried with fewer NICs; the rest is not looked at."""
-    text = machine.optional(path)
-    if text is None:
-        return ()
-    words = [word.strip() for word in str(text).split(",")][:most]
-    if not all(word.isdecimal() and int(word) < domains for word in words):
-        raise UserError(
-            f'machine {machine.name}: {path} = "{text}": accepted is a list of NUMA domains, each 0 to {domains - 1}'
-        )
-    return tuple(int(word) for word in words)
-
-
-def rank_variables(machine: Machine, placement: Placement) -> list[str]:
-    """By rank: what it is told of its node, for rank/nic_choice.hpp."""
+def rank_variables(machine: Machine, placement: Placement, bindings: Sequence[RankBinding] = ()) -> list[str]:
+    """By rank: what it is told of its node, for rank/nic_choice.hpp. `bindings`: by rank, where ranks are bound."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
-    known: dict[int, NodeHardware] = {}
+    known: dict[int, Node] = {}
     told = []
+    seen: Counter[tuple[str, int, int]] = Counter()
     for place in placement.ranks:
         nics = names.nics(place.node)
-        node = known.setdefault(nics, hardware(machine, nics=nics))
+        node = known.setdefault(nics, node_of(machine, nics=nics))
         words = [f"nics={nics}", f"local={place.local}", f"ranks={per_node[place.node]}"]
-        words += [f"domains={node.domains}", f"sockets={node.sockets}"]
+        words += [f"domains={len(node.with_cores)}", f"sockets={node.sockets}"]
         words.append("at=" + ",".join(map(str, node.nic_domains)))
         if node.gpu_domains:
             words.append("gpus=" + ",".join(map(str, node.gpu_domains)))
+        if bindings:
+            words += _bound_words(node, bindings[place.rank], place.node, seen)
         told.append(" ".join(words))
     return told
 
 
+def _bound_words(node: Node, binding: RankBinding, number: int, seen: Counter[tuple[str, int, int]]) -> list[str]:
+    """`seen`: ranks of lower numbers by what they have, node and domain."""
+    words = []
+    if binding.processors is not None:
+        domain = node.domain_of(min(map(node.core_of, binding.processors)))
+        words.append(f"domain={domain} turn={seen['domain', number, domain]}")
+        seen["domain", number, domain] += 1
+    if binding.gpus is not None:
+        gpu = device_forms.gpu_number(binding.gpus[0])
+        domain = node.gpu_domains[gpu]
+        words.append(f"gpu={gpu} gputurn={seen['gpu', number, domain]}")
+        seen["gpu", number, domain] += 1
+    if binding.nic is not None:
+        words.append(f"nic={binding.nic}")
+    return words
+
+
 def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
-    """Of the resolved spec: where the NICs and the ranks are in their nodes, and what the way between them costs."""
+    """Of the resolved spec: what a node is made of, where NICs and ranks are in it, and what the way between costs."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     nics = max((names.nics(node) for node in per_node), default=1)
-    node = hardware(machine, nics=nics)
+    node = node_of(machine, nics=nics)
+    lines: list[tuple[str, int | str]] = [("node.cores", node.cores), ("node.threads", node.threads)]
+    lines.append(("node.domains", len(node.domains)))
+    for each in node.domains:
+        lines.append((f"node.domain.{each.number}.socket", each.socket))
+        lines.append((f"node.domain.{each.number}.cores", len(each.cores)))
+        if each.rate is not None:
+            lines.append((f"node.domain.{each.number}.rate_bytes_per_s", each.rate))
     if node.sockets == 1 and machine.optional("node.pcie_rate") is None:
-        return []  # every way in the node is like any other
-    lines: list[tuple[str, int | str]] = [("node.nics", nics)]
+        return lines  # every way in the node is like any other
+    lines.append(("node.nics", nics))
     for path, name in (
         ("node.socket_latency", "node.socket_latency_ps"),
+        ("node.socket_rate", "node.socket_rate_bytes_per_s"),
         ("node.pcie_rate", "node.pcie_rate_bytes_per_s"),
     ):
         value = machine.optional(path)
@@ -113,12 +92,19 @@ def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | 
     return lines
 
 
-def check(environment: Mapping[str, str], machine: Machine, placement: Placement) -> None:
+def check(
+    environment: Mapping[str, str], machine: Machine, placement: Placement, *, nic_bind: str | None = None
+) -> None:
     """Raises UserError for settings of NICs with which no rank could start."""
+    if nic_bind is not None and environment.get("MPICH_OFI_NIC_POLICY"):
+        raise UserError(
+            f"--nic-bind {nic_bind} and MPICH_OFI_NIC_POLICY={environment['MPICH_OFI_NIC_POLICY']} both choose NICs: "
+            "accepted is one of the two"
+        )
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     fewest = min(names.nics(node) for node in per_node)
-    node = hardware(machine, nics=fewest)
+    node = node_of(machine, nics=fewest)
     verbose = environment.get("MPICH_OFI_NIC_VERBOSE", "0")
     if verbose not in ("0", "1", "2"):
         raise UserError(f"MPICH_OFI_NIC_VERBOSE={verbose}: accepted is 0, 1 or 2")

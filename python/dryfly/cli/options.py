@@ -48,6 +48,21 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "noise": (["--noise"], {
         "metavar": "none|machine|FILE", "help": "Detours of the operating system on the nodes' cores: a TOML file.",
         "shell_complete": complete.words("none", "machine", files=True)}),
+    "cpu_bind": (["--cpu-bind"], {
+        "metavar": "FORM", "help": "Cores of each rank of a node, as srun or PALS' mpiexec has it: cores, depth, "
+                                   "list:1-8:9-16, map_cpu:1,9, ...",
+        "shell_complete": complete.words("none", "cores", "threads", "sockets", "ldoms", "depth", "numa", "core")}),
+    "depth": (["--depth", "--cpus-per-task"], {
+        "type": int, "metavar": "N", "help": "With --cpu-bind: how many cores or hardware threads a rank gets."}),
+    "mem_bind": (["--mem-bind"], {
+        "metavar": "FORM", "help": "Memory of each rank: local, list:0:1, map_mem:2,3, ...",
+        "shell_complete": complete.words("none", "local")}),
+    "gpu_bind": (["--gpu-bind"], {
+        "metavar": "FORM", "help": "GPU of each rank, for the map and for its NIC: closest, list:0:1, map_gpu:0,1, ...",
+        "shell_complete": complete.words("none", "closest")}),
+    "nic_bind": (["--nic-bind"], {
+        "metavar": "FORM", "help": "NIC of each rank: closest, list:0:1, map_nic:0,1.",
+        "shell_complete": complete.words("none", "closest")}),
     "mpi": (["--mpi"], {
         "metavar": "NAME", "help": 'One of "dryfly mpi list"; default: the newest MPICH.',
         "shell_complete": complete.libraries}),
@@ -71,6 +86,8 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "launcher": (["--launcher"], {
         "type": click.Choice(LAUNCHERS),
         "help": "What starts the ranks: docs/guide/launchers.md."}),
+    "launcher_options": (["--launcher-options"], {
+        "metavar": "WORDS", "help": 'With prterun: how it maps and binds, "--map-by ppr:1:l3cache --bind-to core".'}),
 }  # fmt: skip
 
 

@@ -133,12 +133,19 @@ def _declared() -> list[SpecField]:
         ),
         _number("faults.N.least_ps", "network", "the least that a flap lasts", 1, _INSTANT, optional=True),
         _number("faults.N.most_ps", "network", "the most that a flap lasts", 1, _INSTANT, optional=True),
+        _number("node.cores", "NICs", "cores of a node", 1, 2**16),
+        _number("node.threads", "NICs", "hardware threads of a core", 1, 8),
+        _number("node.domains", "NICs", "NUMA domains of a node, those with cores first", 1, 128),
+        _number("node.domain.I.socket", "NICs", "the socket of domain I", 0, 15),
+        _number("node.domain.I.cores", "NICs", "its cores, which follow those of the domain before", 0, 2**16),
+        _number("node.domain.I.rate_bytes_per_s", "NICs", "what its memory carries", 1, 10**18, optional=True),
         _number(
             "node.nics", "NICs", "most NICs of a node of the job, where nodes have several sockets or node.pcie_rate",
             0, 64, optional=True,
         ),
         _number("node.nic.I.socket", "NICs", "the socket that NIC I of a node is on", 0, 15, optional=True),
         _of_machine("node.socket_latency_ps", "NICs", FIELDS["node.socket_latency"]),
+        _of_machine("node.socket_rate_bytes_per_s", "NICs", FIELDS["node.socket_rate"]),
         _of_machine("node.pcie_rate_bytes_per_s", "NICs", FIELDS["node.pcie_rate"]),
         *(
             _number(f"host.{call}_ps", "ranks", f"with counted software: {what}", 0, 10**12, optional=True)

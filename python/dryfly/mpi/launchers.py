@@ -48,18 +48,23 @@ class Job:
     node_of_rank: tuple[str, ...]  # its name
     folder: Path  # of the run
     variables: Mapping[str, str]  # of the ranks
+    options: tuple[str, ...] = ()  # more words for the launcher
 
 
 def prepare(
-    name: str, library: MpiLibrary, *, node_of_rank: tuple[str, ...]
+    name: str, library: MpiLibrary, *, node_of_rank: tuple[str, ...], options: tuple[str, ...] = ()
 ) -> Callable[[Path, Mapping[str, str]], Starter | None]:
     """Checks that the launcher can be used; what it gives makes the command once the run has its folder."""
+    if options and name != "prterun":
+        raise UserError(
+            f"--launcher-options {' '.join(options)} goes with --launcher prterun; {name} takes --cpu-bind and its like"
+        )
     if name == OWN:
         return lambda _folder, _variables: None
     make = _MAKERS[name]
     program = _CHECKS[name](library, node_of_rank)
     return lambda folder, variables: make(
-        program, Job(library=library, node_of_rank=node_of_rank, folder=folder, variables=variables)
+        program, Job(library=library, node_of_rank=node_of_rank, folder=folder, variables=variables, options=options)
     )
 
 
@@ -111,7 +116,9 @@ def _hydra(program: str, job: Job) -> Starter:
 
 
 def _topology(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in variables.items() if name.startswith("HWLOC_"))
+    """What tells it of the simulated node, by hwloc and by the preload (preload/node)."""
+    wanted = ("HWLOC_", "DRYFLY_PROCESSORS", "DRYFLY_NODE_FILES")
+    return tuple((name, value) for name, value in variables.items() if name.startswith(wanted))
 
 
 # prterun.
@@ -125,14 +132,26 @@ def _prterun(program: str, job: Job) -> Starter:
     nodes = list(dict.fromkeys(job.node_of_rank))
     files = job.folder / "prte"
     files.mkdir()
-    # A line for each rank: the sequential mapper follows it.
     hosts = files / "hosts"
-    hosts.write_text("".join(f"{node}\n" for node in job.node_of_rank), encoding="utf-8")
+    if "--map-by" in job.options:
+        if not _by_nodes(job.node_of_rank):
+            raise UserError(
+                "--launcher-options --map-by: accepted is a --place in which a node's ranks are consecutive"
+            )
+        mapping = []
+        lines = [f"{node} slots={job.node_of_rank.count(node)}" for node in nodes]
+    else:
+        # A line for each rank: the sequential mapper follows it.
+        mapping = ["--map-by", "seq:OVERSUBSCRIBE"]
+        lines = list(job.node_of_rank)
+    if "--bind-to" not in job.options:
+        mapping += ["--bind-to", "none"]
+    hosts.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     agent = files / "agent"
     agent.write_text(_AGENT, encoding="utf-8")
     agent.chmod(0o700)
-    command = [program, "--allow-run-as-root", "--hostfile", str(hosts), "--map-by", "seq:OVERSUBSCRIBE"]
-    command += ["--bind-to", "none", "--prtemca", "plm_ssh_agent", str(agent)]
+    command = [program, "--allow-run-as-root", "--hostfile", str(hosts), *mapping, *job.options]
+    command += ["--prtemca", "plm_ssh_agent", str(agent)]
     command += ["-n", str(len(job.node_of_rank))]
     variables = {
         "LD_PRELOAD": str(native(PRELOAD)),

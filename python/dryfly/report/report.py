@@ -15,10 +15,11 @@ from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
 from dryfly.report import noise, seeds_report, software, solver_report
 from dryfly.report.page import document, section, table
-from dryfly.result import tables
+from dryfly.result import binding, tables
 from dryfly.result.capture import check_target
 
 _PS_PER_S = 10**12
+_RANKS_SHOWN = 256
 
 
 def report(run: str, target: str, *, silent: str | None = None) -> int:
@@ -66,6 +67,10 @@ def _page(folder: Path, result: Mapping[str, Any], silent: Path | None) -> str:
     links, steps = tables.read(folder, "links"), tables.read(folder, "link_steps")
     groups, messages = tables.read(folder, "groups"), tables.read(folder, "messages")
     parts = [_head(result), _split(result)]
+    if result.get("binding"):
+        rows = [binding.cells(row) for row in result["binding"][:_RANKS_SHOWN]]
+        note = "Cores, memory, GPU and NIC of each rank, as the rank itself told it at its end."
+        parts.append(section("Where the ranks were", table(binding.HEADS, rows), note))
     parts.append(section("Time per MPI call", pictures.time_per_call(result["profile"])))
     parts.append(noise.shown(folder, result, silent))
     parts.append(software.shown(result))

@@ -14,7 +14,7 @@ from dryfly.case.bind import BoundCase
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.result import software_spent
+from dryfly.result import binding, software_spent
 from dryfly.result.counters import TIMEOUTS
 from dryfly.result.finding import LET_GO, Finding
 from dryfly.scenario.storage import result as storage_rows
@@ -58,6 +58,8 @@ def build(
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
     health = [*_run_health(counted, findings), *_compute_health(compute), *_software_health(run, mpi)]
+    of_ranks = counted.get("ranks", [])
+    health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
     spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
@@ -111,6 +113,7 @@ def build(
             run.storage, counted.get("storage", []), seconds=_seconds(counted.get("virtual_time_ps", 0))
         ),
         "simulator": dict(counted.get("simulator", {})),
+        "binding": binding.rows(run, of_ranks),
         "health": health,
         "ranks_detail": ranks,
         "spec": run.spec,

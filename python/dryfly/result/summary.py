@@ -14,13 +14,16 @@ from rich.console import Console
 from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
 from dryfly.base.units import size_text, time_text
+from dryfly.binding import table
 from dryfly.case.bind import BoundCase
 from dryfly.case.memory import MemoryNeed
 from dryfly.case.on_node import OnNode
 from dryfly.case.program import Program
 from dryfly.machine.names import NodeNames
+from dryfly.machine.node import node_of
 from dryfly.machine.topology import summarise
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.result import binding
 from dryfly.result.result import Json
 from dryfly.scenario.storage import summary_line as storage_line
 
@@ -78,6 +81,8 @@ def before(
     if verbose:
         for line in system_lines(program, mpi):
             printer.line(line)
+        for line in binding_lines(run):
+            printer.line(line)
     there = "unknown" if memory.available is None else size_text(memory.available)
     printer.line(
         f"  memory    about {size_text(memory.needed)} for MPI and the simulator, besides the program's own data; "
@@ -106,6 +111,17 @@ def _on_node_line(run: BoundCase) -> str:
     return "by MPI's own shared memory" + (f", as {choice.reason}" if choice.reason else "")
 
 
+def binding_lines(run: BoundCase) -> list[str]:
+    """The map of the first node's ranks, as the launcher binds them."""
+    if not run.bindings:
+        return []
+    first = run.placement.ranks[0].node
+    ranks = [each.rank for each in run.placement.ranks if each.node == first]
+    node = node_of(run.machine, nics=NodeNames(run.machine).nics(first))
+    found = table.lines(node, [run.bindings[rank] for rank in ranks], indent="            ")
+    return [f"  bound     ranks of {NodeNames(run.machine).name(first)}:", *found]
+
+
 def _nodes_text(run: BoundCase) -> str:
     names = NodeNames(run.machine)
     nodes = [names.name(node) for node in run.placement.nodes]
@@ -124,13 +140,15 @@ def _compute_text(run: BoundCase) -> str:
     return run.compute.mode
 
 
-def after(printer: Printer, run: BoundCase, result: Json) -> None:
+def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = False) -> None:
     printer.line("")
     printer.line(
         f"dryfly: {result['machine']}: {result['ranks']} ranks on {_nodes_text(run)}, {run.placement.policy}; "
         f"virtual time {_time(result['virtual_time_s'])}"
     )
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
+    if verbose and result["binding"]:
+        printer.show(binding.grid(result["binding"]))
     if result["software"]["table"]:
         printer.line(f"  software {_software_line(result)}")
     if result["noise"]["of"] != "none":

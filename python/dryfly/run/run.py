@@ -14,7 +14,7 @@ from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
-from dryfly.case import environment, hwloc, memory, nics, program, traffic_class
+from dryfly.case import environment, hwloc, memory, nics, node_files, program, traffic_class
 from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
@@ -52,7 +52,7 @@ def execute(case: Case, runner: Runner) -> Ended:
 def _execute(case: Case, runner: Runner) -> Ended:
     bound = bind(case, compute_record=runner.compute_record)
     machine, placement, compute = bound.machine, bound.placement, bound.compute
-    nics.check(os.environ, machine, placement)
+    nics.check(os.environ, machine, placement, nic_bind=case.nic_bind)
     class_warning = traffic_class.check(os.environ, machine)
     if compute.record_file is not None:
         recording.check_target(compute.record_file)
@@ -108,6 +108,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
             )
             | _software_of(table, bound, folder.path)
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
+            | node_files.settings(machine, folder=folder.path)
         )
         outcome = job.run(
             job.JobSpec(
@@ -121,6 +122,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
                     folder=folder.path,
                     stdin_rank=debug_rank or 0,
                     starter=starter(folder.path, values),
+                    bindings=bound.bindings,
                 ),
                 program=prepared.command,
                 node_names=node_names,
@@ -177,7 +179,7 @@ def _report(
             counter_options, final["nics"], timeouts=final["network_timeouts"], seconds=final["virtual_time_s"],
             say=lambda line: print(line, file=output, flush=True),
         )  # fmt: skip
-        summary.after(printer, bound, final)
+        summary.after(printer, bound, final, verbose=runner.verbose)
     if target is not None:
         result.write(final, target)
     if outcome.has_result and (runner.trace or runner.record):

@@ -22,6 +22,11 @@ _CASE_FLAGS = {
     "place": "--place",
     "seed": "--seed",
     "mpi": "--mpi",
+    "cpu_bind": "--cpu-bind",
+    "mem_bind": "--mem-bind",
+    "gpu_bind": "--gpu-bind",
+    "nic_bind": "--nic-bind",
+    "depth": "--depth",
     "on_node": "--on-node",
     "provider": "--provider",
     "compute": "--compute",
@@ -30,6 +35,7 @@ _CASE_FLAGS = {
     "storage": "--storage",
     "noise": "--noise",
     "launcher": "--launcher",
+    "launcher_options": "--launcher-options",
 }
 _RUNNER_FLAGS = {
     "json": "--json",

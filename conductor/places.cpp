@@ -1,0 +1,169 @@
+#include "conductor/places.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/nic/nic_spec.hpp"
+#include "core/spec/fields.hpp"
+
+namespace dryfly {
+
+namespace {
+
+constexpr std::uint64_t whole_ppb = 1'000'000'000;
+
+bool has(const std::uint64_t* words, std::uint32_t bit) { return (words[bit / 64] >> bit % 64 & 1) != 0; }
+
+}  // namespace
+
+Places::Places(const Spec& spec, std::vector<Rank>& ranks, LimitCrossing limit_crossing)
+    : ranks_(ranks),
+      limit_crossing_(std::move(limit_crossing)),
+      cores_(spec.small(fields::node_cores)),
+      nic_sockets_(nic_sockets(spec)) {
+  if (spec.has(fields::node_socket_rate_bytes_per_s)) {
+    socket_rate_ = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
+  }
+  std::uint32_t first = 0;
+  const std::uint64_t count = spec.number(fields::node_domains);
+  for (std::uint64_t number = 0; number < count; ++number) {
+    Domain domain;
+    domain.socket = spec.small(fields::node_domain_socket, {number});
+    domain.cores = spec.small(fields::node_domain_cores, {number});
+    domain.first_core = first;
+    if (spec.has(fields::node_domain_rate_bytes_per_s, {number})) {
+      domain.bytes_per_s = spec.number(fields::node_domain_rate_bytes_per_s, {number});
+    }
+    first += domain.cores;
+    domains_.push_back(domain);
+  }
+}
+
+bool Places::has_processors(const Rank& rank) {
+  return std::ranges::any_of(rank.seat.place.processors, [](std::uint64_t word) { return word != 0; });
+}
+
+void Places::take(Rank& rank, const wire::NodePlace& place) {
+  rank.seat.place = place;
+  if (domains_.size() < 64) rank.seat.place.memories &= (std::uint64_t{1} << domains_.size()) - 1;
+  const std::vector<std::uint32_t> cores = cores_of(rank);
+  rank.seat.core = cores.empty() ? 0 : cores.front();
+}
+
+std::vector<std::uint32_t> Places::cores_of(const Rank& rank) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t processor = 0; processor < wire::processors_max; ++processor) {
+    if (has(rank.seat.place.processors, processor)) found.push_back(processor % cores_);
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::uint32_t Places::domain_of(std::uint32_t core) const {
+  for (std::uint32_t number = 0; number < domains_.size(); ++number) {
+    if (core - domains_[number].first_core < domains_[number].cores) return number;
+  }
+  return 0;
+}
+
+std::uint32_t Places::socket_of(const Rank& rank) const {
+  return has_processors(rank) ? domains_[domain_of(rank.seat.core)].socket : rank.socket;
+}
+
+std::uint32_t Places::memory_of(const Rank& rank) const {
+  const std::uint32_t socket = socket_of(rank);
+  std::uint32_t beside = has_processors(rank) ? domain_of(rank.seat.core) : 0;
+  while (!has_processors(rank) && beside + 1 < domains_.size() && domains_[beside].socket != socket) ++beside;
+  const std::uint64_t memories = rank.seat.place.memories;
+  if (memories == 0 || has(&memories, beside)) return beside;
+  std::uint32_t nearest = 0;
+  bool is_near = false;
+  for (std::uint32_t number = static_cast<std::uint32_t>(domains_.size()); number-- > 0;) {
+    if (!has(&memories, number)) continue;
+    const bool near = domains_[number].socket == socket;
+    if (near || !is_near) nearest = number;
+    is_near |= near;
+  }
+  return nearest;
+}
+
+MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) {
+  const std::uint32_t nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0;
+  if (!is_bound(rank)) return {.socket = rank.socket, .nic_socket = nic_socket};
+  const std::uint32_t socket = domains_[memory_of(rank)].socket;
+  if (socket != nic_socket) nics_cross_[rank.node] = true;
+  return {.socket = socket, .nic_socket = nic_socket, .processor_socket = socket_of(rank)};
+}
+
+bool Places::reads_across(const Rank& rank) const {
+  return is_bound(rank) && domains_[memory_of(rank)].socket != socket_of(rank);
+}
+
+std::vector<Rank*> Places::on_node(NodeId node) {
+  std::vector<Rank*> found;
+  for (Rank& rank : ranks_) {
+    if (rank.node == node) found.push_back(&rank);
+  }
+  return found;
+}
+
+void Places::settle_all(std::uint64_t from_ps) {
+  std::map<NodeId, bool> nodes;
+  for (const Rank& rank : ranks_) nodes[rank.node] |= is_bound(rank);
+  for (const auto& [node, is_bound] : nodes) {
+    if (is_bound) settle(node, from_ps);
+  }
+}
+
+void Places::settle(NodeId node, std::uint64_t from_ps) {
+  const std::vector<Rank*> ranks = on_node(node);
+  seat(ranks);
+  give_shares(node, ranks, from_ps);
+}
+
+void Places::seat(const std::vector<Rank*>& ranks) {
+  std::vector<std::pair<std::vector<std::uint32_t>, Rank*>> bound;
+  for (Rank* rank : ranks) {
+    if (has_processors(*rank)) bound.emplace_back(cores_of(*rank), rank);
+  }
+  std::ranges::stable_sort(bound, {}, [](const auto& each) { return each.first.size(); });
+  std::vector<std::uint32_t> taken(cores_);
+  for (const auto& [cores, rank] : bound) {
+    rank->seat.core = *std::ranges::min_element(cores, {}, [&](std::uint32_t core) { return taken[core]; });
+    ++taken[rank->seat.core];
+  }
+  for (Rank* rank : ranks) rank->seat.share = {.counts = 1};
+  for (const auto& [cores, rank] : bound) rank->seat.share.others_on_core = taken[rank->seat.core] - 1;
+}
+
+void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps) {
+  std::vector<std::uint64_t> wanting(cores_);             // ranks that may use the core
+  std::vector<std::uint64_t> using_ppb(domains_.size());  // ranks at a time that use its memory
+  std::uint64_t across = 0;
+  for (const Rank* rank : ranks) {
+    for (const std::uint32_t core : cores_of(*rank)) ++wanting[core];
+    using_ppb[memory_of(*rank)] += whole_ppb / (1 + rank->seat.share.others_on_core);
+    if (reads_across(*rank)) ++across;
+  }
+  const std::uint64_t of_link = across + (nics_cross_.contains(node) ? 1 : 0);
+  if (socket_rate_.bytes_per_s != 0 && across > 0) limit_crossing_(node, Rate{socket_rate_.bytes_per_s / of_link});
+  for (Rank* rank : ranks) {
+    wire::NodeShare& share = rank->seat.share;
+    const std::vector<std::uint32_t> cores = cores_of(*rank);
+    for (const std::uint32_t core : cores) share.operations_ppb += whole_ppb / wanting[core];
+    // While it has its core, all of that is its own.
+    share.operations_ppb = std::min(share.operations_ppb * (1 + share.others_on_core), cores.size() * whole_ppb);
+    share.operations_ppb = cores.empty() ? whole_ppb / ranks.size() : share.operations_ppb / cores_;
+    const std::uint32_t memory = memory_of(*rank);
+    using Wide = unsigned __int128;
+    share.memory_bytes_per_s =
+        static_cast<std::uint64_t>(Wide{domains_[memory].bytes_per_s} * whole_ppb / using_ppb[memory]);
+    if (reads_across(*rank) && socket_rate_.bytes_per_s != 0) {
+      share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, socket_rate_.bytes_per_s / of_link);
+    }
+    rank->seat.coming.emplace_back(from_ps, share);
+  }
+}
+
+}  // namespace dryfly

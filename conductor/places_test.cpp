@@ -1,0 +1,111 @@
+#include "conductor/places.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace dryfly {
+namespace {
+
+constexpr std::uint64_t GB = 1'000'000'000;
+constexpr std::uint64_t whole_ppb = 1'000'000'000;
+
+// Two sockets of four cores with two threads each, NUMA domains 0 and 1 of 200 GB/s; memory of 800 GB/s behind them, 2
+// and 3; a NIC on each socket, and 100 GB/s between the two.
+constexpr char node[] =
+    "node.cores 8\nnode.threads 2\nnode.domains 4\nnode.nics 2\nnode.nic.0.socket 0\nnode.nic.1.socket 1\n"
+    "node.socket_rate_bytes_per_s 100000000000\n"
+    "node.domain.0.socket 0\nnode.domain.0.cores 4\nnode.domain.0.rate_bytes_per_s 200000000000\n"
+    "node.domain.1.socket 1\nnode.domain.1.cores 4\nnode.domain.1.rate_bytes_per_s 200000000000\n"
+    "node.domain.2.socket 0\nnode.domain.2.cores 0\nnode.domain.2.rate_bytes_per_s 800000000000\n"
+    "node.domain.3.socket 1\nnode.domain.3.cores 0\nnode.domain.3.rate_bytes_per_s 800000000000\n";
+
+wire::NodePlace at(std::uint64_t processors, std::uint64_t memories = 0) {
+  wire::NodePlace place{};
+  place.processors[0] = processors;
+  place.memories = memories;
+  return place;
+}
+
+struct Node {
+  std::vector<Rank> ranks;
+  Rate limit{};
+  Places places;
+
+  explicit Node(const std::vector<wire::NodePlace>& wanted)
+      : ranks(wanted.size()), places(Spec::parse(node), ranks, [this](NodeId, Rate rate) { limit = rate; }) {
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].id = RankId{rank};
+      places.take(ranks[rank], wanted[rank]);
+    }
+  }
+  const wire::NodeShare& settled(std::uint32_t rank) {
+    places.settle(NodeId{}, 0);
+    return ranks[rank].seat.share;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("where nobody is bound nothing is settled, and memory is where the spec has the rank") {
+  Node node({at(0), at(0)});
+  node.ranks[1].socket = 1;
+  node.places.settle_all(0);
+  CHECK(node.ranks[0].seat.coming.empty());
+  const MemoryPlace place = node.places.memory_place(node.ranks[1], 0);
+  CHECK(place.socket == 1);
+  CHECK(place.nic_socket == 0);
+  CHECK(place.processor_socket == MemoryPlace::with_memory);
+}
+
+TEST_CASE("a rank's memory is beside its core, or of those that it is bound to the nearest") {
+  Node node({at(0x10), at(0x10, 0b1000), at(0x10, 0b0011), at(0x10, 0b0101), at(0x1, 0b1110)});
+  const std::vector<std::uint32_t> wanted{1, 3, 1, 0, 2};
+  for (std::uint32_t rank = 0; rank < wanted.size(); ++rank) {
+    CHECK(node.places.memory_of(node.ranks[rank]) == wanted[rank]);
+  }
+  const MemoryPlace across = node.places.memory_place(node.ranks[3], 1);
+  CHECK(across.socket == 0);  // its memory, where its processor and the NIC are on the other
+  CHECK(across.processor_socket == 1);
+}
+
+TEST_CASE("ranks on one core share it, also on two threads of it; those that have others to go to do not") {
+  Node same({at(0x1), at(0x1), at(0x2)});
+  CHECK(same.settled(0).others_on_core == 1);
+  CHECK(same.ranks[1].seat.share.others_on_core == 1);
+  CHECK(same.ranks[2].seat.share.others_on_core == 0);
+  Node threads({at(0x1), at(0x100)});
+  CHECK(threads.settled(0).others_on_core == 1);
+  Node wide({at(0x3), at(0x3), at(0x3)});
+  CHECK(wide.settled(0).others_on_core == 1);
+  CHECK(wide.ranks[1].seat.share.others_on_core == 0);
+  CHECK(wide.ranks[2].seat.share.others_on_core == 1);
+  Node fitting({at(0x3), at(0x1)});  // the one with a single core has it, the other takes its second
+  CHECK(fitting.settled(0).others_on_core == 0);
+  CHECK(fitting.ranks[0].seat.core == 1);
+}
+
+TEST_CASE("computing has the rank's cores, and those of several an even share of them") {
+  Node node({at(0x1), at(0x6), at(0xf0), at(0xf0)});
+  CHECK(node.settled(0).operations_ppb == whole_ppb / 8);
+  CHECK(node.ranks[1].seat.share.operations_ppb == whole_ppb / 4);
+  CHECK(node.ranks[2].seat.share.operations_ppb == whole_ppb / 4);  // four cores of eight, for two
+  Node same({at(0x1), at(0x1)});
+  CHECK(same.settled(0).operations_ppb == whole_ppb / 8);  // while it has the core
+}
+
+TEST_CASE("a memory is shared by those that use it, and one across has what the link carries") {
+  Node node({at(0x1), at(0x2), at(0x10, 0b1000), at(0x20, 0b0100)});
+  CHECK(node.settled(0).memory_bytes_per_s == 100 * GB);
+  CHECK(node.ranks[2].seat.share.memory_bytes_per_s == 800 * GB);
+  CHECK(node.ranks[3].seat.share.memory_bytes_per_s == 100 * GB);
+  CHECK(node.limit.bytes_per_s == 100 * GB);  // no NIC crosses, so nobody is held to it
+  // With a NIC whose payloads cross it is one more.
+  Node with_nic({at(0x10, 0b0001), at(0x20, 0b0001)});
+  with_nic.places.memory_place(with_nic.ranks[0], 1);
+  CHECK(with_nic.settled(0).memory_bytes_per_s == 100 * GB / 3);
+  CHECK(with_nic.limit.bytes_per_s == 100 * GB / 3);
+}
+
+}  // namespace dryfly

@@ -1,0 +1,179 @@
+"""The good binding of so many ranks to a node, the words of each launcher for it, and why it is good.
+
+Each rank gets as many whole cores as all can have, next to each other and in one NUMA domain or one L3 region where the
+domain has room for its ranks; the domains get ranks in turn as they have cores, and the GPUs where ranks and GPUs go
+into each other are their neighbours'. NICs and GPUs are the nearest, in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dryfly.base.errors import UserError
+from dryfly.binding import sets
+from dryfly.binding.device_forms import closest_nics, gpu_number
+from dryfly.binding.doubts import Doubt, doubts, seats
+from dryfly.binding.ranks import RankBinding
+from dryfly.machine.node import Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    node: Node
+    bindings: tuple[RankBinding, ...]  # by local rank
+    tiles: int = 1  # that ranks share a GPU by
+
+    def doubts(self) -> list[Doubt]:
+        return doubts(self.node, seats(self.bindings))
+
+
+def good(node: Node, *, ranks: int) -> Advice:
+    """Raises UserError where a node has fewer cores than ranks."""
+    usable = [core for core in range(node.cores) if core not in node.reserved]
+    if not 1 <= ranks <= len(usable):
+        raise UserError(
+            f"--ppn {ranks}: accepted is 1 to {len(usable)}, the cores that a job gets of a node of {node.machine}"
+        )
+    blocks = [[core for core in block if core not in node.reserved] for block in _blocks(node, ranks)]
+    counts = _spread(ranks, [len(block) for block in blocks])
+    each = min(len(block) // count for block, count in zip(blocks, counts, strict=True) if count)
+    cores: list[list[int]] = []
+    for block, count in zip(blocks, counts, strict=True):
+        cores += [block[place * each : (place + 1) * each] for place in range(count)]
+    domains = [node.domain_of(mine[0]) for mine in cores]
+    gpus, tiles = _gpus(node, cores, domains)
+    nics = _nics(node, domains)
+    bindings = tuple(
+        RankBinding(
+            processors=frozenset(mine),
+            memories=frozenset((domain,)),
+            gpus=(gpus[local],) if gpus else None,
+            nic=nics[local],
+        )
+        for local, (mine, domain) in enumerate(zip(cores, domains, strict=True))
+    )
+    return Advice(node=node, bindings=bindings, tiles=tiles)
+
+
+def _blocks(node: Node, ranks: int) -> list[range]:
+    """What ranks are not to reach across: L3 regions where they have room for all, else domains; a few ranks get
+    domains, sockets or all."""
+    regions = [node.region(number) for number in range(node.l3_regions)]
+    domains = [domain.cores for domain in node.with_cores]
+    if regions and ranks >= len(regions):
+        return regions
+    if ranks >= len(domains):
+        return domains
+    if ranks >= node.sockets:
+        per_socket = [[d.cores for d in node.with_cores if d.socket == socket] for socket in range(node.sockets)]
+        return [range(cores[0].start, cores[-1].stop) for cores in per_socket]
+    return domains
+
+
+def _spread(ranks: int, room: Sequence[int]) -> list[int]:
+    """As even as it goes; those that get one more are the first, and no block gets more ranks than cores."""
+    counts = [0] * len(room)
+    for _ in range(ranks):
+        place = min((place for place in range(len(room)) if counts[place] < room[place]), key=lambda at: counts[at])
+        counts[place] += 1
+    return counts
+
+
+def _gpus(node: Node, cores: Sequence[Sequence[int]], domains: Sequence[int]) -> tuple[list[str], int]:
+    """A GPU of each rank, by the nearest; `2.1` where two ranks share a GPU of two tiles."""
+    count = len(node.gpu_domains)
+    if not count:
+        return [], 1
+    tiles = 2 if node.gpu_tiles == 2 and len(cores) == 2 * count else 1
+    left = [-(-len(cores) // count)] * count
+    found = []
+    for mine, domain in zip(cores, domains, strict=True):
+        near = min(
+            (gpu for gpu in range(count) if left[gpu]),
+            key=lambda gpu: (_gpu_distance(node, mine[0], domain, gpu), -left[gpu] if tiles == 1 else 0, gpu),
+        )
+        left[near] -= 1
+        found.append(f"{near}.{1 - left[near]}" if tiles == 2 else str(near))
+    return found, tiles
+
+
+def _gpu_distance(node: Node, core: int, domain: int, gpu: int) -> int:
+    at = node.gpu_domains[gpu]
+    if node.gpu_regions and node.gpu_regions[gpu] == node.region_of(core):
+        return 0
+    return 1 if at == domain else 2 if node.socket(at) == node.socket(domain) else 3
+
+
+def _nics(node: Node, domains: Sequence[int]) -> list[int]:
+    """The nearest; ranks of a domain that share its NICs have neighbouring ones in blocks."""
+    turns = closest_nics(node, domains)
+    found: list[int] = list(turns)
+    for domain in set(domains):
+        ranks = [local for local, at in enumerate(domains) if at == domain]
+        near = sorted({turns[local] for local in ranks})
+        for place, local in enumerate(ranks):
+            found[local] = near[place * len(near) // len(ranks)]
+    return found
+
+
+def commands(advice: Advice) -> dict[str, str]:
+    """Options of each launcher by its name, for a node's ranks; `dryfly run` takes PALS' and srun's as well."""
+    cpus = [sets.text(each.processors or ()) for each in advice.bindings]
+    memories = [sets.text(each.memories or ()) for each in advice.bindings]
+    gpus = [each.gpus[0] for each in advice.bindings if each.gpus]
+    nics = [str(each.nic) for each in advice.bindings]
+    ranks = len(cpus)
+    masks = ",".join(sets.mask(each.processors or ()) for each in advice.bindings)
+    pals = f"mpiexec --ppn {ranks} --cpu-bind list:{':'.join(cpus)} --mem-bind list:{':'.join(memories)}"
+    slurm = f"srun --ntasks-per-node={ranks} --cpu-bind=mask_cpu:{masks} --mem-bind=map_mem:{','.join(memories)}"
+    if gpus:
+        pals += f" --gpu-bind list:{':'.join(gpus)}"
+        slurm += f" --gpu-bind=map_gpu:{','.join(str(gpu_number(gpu)) for gpu in gpus)}"
+    hydra = f"mpiexec.hydra -ppn {ranks} -bind-to user:{','.join(cpu.replace(',', '+') for cpu in cpus)}"
+    mapping = ";".join(f"{nic}:{sets.text(_users(nics, nic))}" for nic in dict.fromkeys(nics))
+    own = pals.replace(f"mpiexec --ppn {ranks}", f"dryfly run --machine {advice.node.machine} --ppn {ranks}")
+    return {
+        "PALS' mpiexec": pals,
+        "srun": slurm,
+        "MPICH's mpiexec": hydra,
+        "NICs, with each of them": f'export MPICH_OFI_NIC_POLICY=USER MPICH_OFI_NIC_MAPPING="{mapping}"',
+        "dryfly run": f"{own} --nic-bind list:{':'.join(nics)}",
+    }
+
+
+def _users(nics: Sequence[str], nic: str) -> list[int]:
+    return [local for local, each in enumerate(nics) if each == nic]
+
+
+def reasons(advice: Advice) -> list[str]:
+    """What is true of it, and only that."""
+    node, bindings = advice.node, advice.bindings
+    each = len(bindings[0].processors or ())
+    found = [f"every rank has {each} core{'s' if each > 1 else ''} of its own, and none is reserved for the system"]
+    if not node.reserved:
+        found = [f"every rank has {each} core{'s' if each > 1 else ''} of its own"]
+    doubted = {doubt.name for doubt in advice.doubts()}
+    cores = [sorted(map(node.core_of, binding.processors or ())) for binding in bindings]
+    domains = [{node.domain_of(core) for core in mine} for mine in cores]
+    if all(len(at) == 1 for at in domains):
+        found.append("no rank reaches across NUMA domains, and each has its memory in its own")
+    if node.l3_regions and all(len({node.region_of(core) for core in mine}) == 1 for mine in cores):
+        found.append("no rank reaches across L3 regions")
+    counts = [sum(1 for at in domains if domain.number in at) for domain in node.with_cores]
+    if len(counts) > 1 and len(set(counts)) == 1:
+        found.append(f"each NUMA domain has {counts[0]} of the ranks")
+    if node.sockets > 1 and "binding_far_nic" not in doubted:
+        found.append("every rank's NIC is on the rank's socket")
+    elif node.sockets == 1 and all(
+        node.nic_domains[binding.nic or 0] in at for binding, at in zip(bindings, domains, strict=True)
+    ):
+        found.append("every rank's NIC is in the rank's NUMA domain")
+    nics = [sum(1 for binding in bindings if binding.nic == nic) for nic in range(len(node.nic_domains))]
+    if len(nics) > 1 and min(nics) > 0:
+        spread = f"{min(nics)} to {max(nics)}" if min(nics) != max(nics) else str(nics[0])
+        found.append(f"all {len(nics)} NICs are used, by {spread} rank{'s' if max(nics) > 1 else ''} each")
+    if bindings[0].gpus and not doubted & {"binding_far_gpu", "binding_far_region"}:
+        near = "L3 region" if node.gpu_regions else "socket"
+        found.append(f"every rank's GPU is next to the rank's {near}")
+    return found

@@ -1,0 +1,170 @@
+"""--mem-bind, --gpu-bind and --nic-bind: the memories, GPUs and NICs of each rank of a node, in the forms of srun and
+of PALS' mpiexec.
+
+    --mem-bind   srun: none, local, rank, map_mem:LIST, mask_mem:LIST, in front prefer,
+                 PALS: none, local, list:SET:SET
+    --gpu-bind   srun: none, closest, map_gpu:LIST, single:N, per_task:N
+                 PALS: none, list:GPU:GPU or list:GPU.TILE:GPU.TILE
+    --nic-bind   neither has it; as theirs: none, closest, map_nic:LIST, list:N:N
+
+A rank whose memory is bound to several domains has it in the one that is nearest to it. --gpu-bind says which GPU is
+whose, for the map and for MPICH_OFI_NIC_POLICY=GPU; nothing hides the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dryfly.base.errors import UserError
+from dryfly.binding import sets
+from dryfly.binding.cpu_forms import Processors, without_talk
+from dryfly.machine.node import Node
+
+
+def memories(
+    form: str, node: Node, *, ranks: int, processors: Sequence[Processors] | None
+) -> tuple[frozenset[int], ...] | None:
+    """Domains by local rank; None: nobody's is bound. Raises UserError."""
+    kind, colon, listed = without_talk(form).removeprefix("prefer,").removeprefix("sort,").partition(":")
+
+    def refuse(why: str) -> UserError:
+        has = ", ".join(domain.text for domain in node.domains)
+        return UserError(f"--mem-bind {form}: {why}; a node of {node.machine} has the NUMA domains {has}")
+
+    if kind in ("none", "no") and not colon:
+        return None
+    if kind == "local" and not colon:
+        return tuple(frozenset((near_domain(node, processors, local, ranks),)) for local in range(ranks))
+    if kind == "rank" and not colon:
+        return tuple(frozenset((local % len(node.with_cores),)) for local in range(ranks))
+    if kind not in ("map_mem", "mask_mem", "list"):
+        raise refuse(
+            f'unrecognized --mem-bind argument "{form}"; accepted are srun\'s none, local, rank, map_mem: and '
+            "mask_mem:, or PALS' none, local and list:"
+        )
+    if not listed:
+        raise refuse(f'missing list for "{kind}:<list>"')
+    items = listed.split(":") if kind == "list" else sets.repeated(listed)
+    found = []
+    for item in items:
+        numbers = sets.parse_mask(item) if kind == "mask_mem" else sets.parse(item)
+        if not numbers:
+            raise refuse(f'"{item}" is no NUMA domain' if numbers is None else f'the mask "{item}" leaves no domain')
+        beyond = sorted(each for each in numbers if each >= len(node.domains))
+        if beyond:
+            raise refuse(f"there is no NUMA domain {beyond[0]}")
+        found.append(numbers)
+    return tuple(found[local % len(found)] for local in range(ranks))
+
+
+def near_domain(node: Node, processors: Sequence[Processors] | None, local: int, ranks: int) -> int:
+    """Where a rank's memory is that nobody binds: in the domain of its first core."""
+    if processors is None:
+        return node.domain_of_rank(local, ranks)
+    return node.domain_of(min(node.core_of(each) for each in processors[local]))
+
+
+def gpus(
+    form: str, node: Node, *, ranks: int, processors: Sequence[Processors] | None
+) -> tuple[tuple[str, ...], ...] | None:
+    """Of each local rank: `2`, or `2.1` for a tile; None: nobody has one of its own. Raises UserError."""
+    kind, colon, listed = without_talk(form).partition(":")
+    count = len(node.gpu_domains)
+
+    def refuse(why: str) -> UserError:
+        has = f"GPUs 0 to {count - 1}" if count else "no GPUs"
+        return UserError(f"--gpu-bind {form}: {why}; a node of {node.machine} has {has}")
+
+    if kind in ("none", "no") and not colon:
+        return None
+    if kind == "mask_gpu":
+        raise refuse("masks are not modelled; accepted is a GPU for each rank, such as map_gpu:0,1")
+    if count == 0:
+        raise refuse("there is no GPU to bind to")
+    if kind == "closest" and not colon:
+        return tuple((str(gpu),) for gpu in _closest_gpus(node, processors, ranks))
+    if kind in ("single", "per_task"):
+        return tuple(tuple(map(str, each)) for each in _counted_gpus(refuse(f'"{listed}" is no such number of ranks or '
+                     "GPUs"), node, kind, listed, ranks))  # fmt: skip
+    if kind not in ("map_gpu", "list"):
+        raise refuse(
+            f'unrecognized --gpu-bind argument "{form}"; accepted are srun\'s none, closest, map_gpu:, single: and '
+            "per_task:, or PALS' none and list:"
+        )
+    items = listed.split(":") if kind == "list" else sets.repeated(listed)
+    for item in items:
+        number, dot, tile = item.partition(".")
+        if not number.isdecimal() or (dot and (kind != "list" or not tile.isdecimal())):
+            raise refuse(f'"{item}" is no GPU')
+        if int(number) >= count:
+            raise refuse(f"there is no GPU {number}")
+        if dot and int(tile) >= node.gpu_tiles:
+            raise refuse(f"GPU {number} has no tile {tile}")
+    return tuple((items[local % len(items)],) for local in range(ranks))
+
+
+def gpu_number(name: str) -> int:
+    return int(name.partition(".")[0])
+
+
+def _closest_gpus(node: Node, processors: Sequence[Processors] | None, ranks: int) -> list[int]:
+    """In the rank's L3 region, else its domain, else its socket; ranks with the same choice take turns."""
+    taken: dict[tuple[int, ...], int] = {}
+    found = []
+    for local in range(ranks):
+        domain = near_domain(node, processors, local, ranks)
+        region = node.region_of(min(map(node.core_of, processors[local]))) if processors and node.gpu_regions else None
+        numbers = range(len(node.gpu_domains))
+        near = [gpu for gpu in numbers if region is not None and node.gpu_regions[gpu] == region]
+        near = near or [gpu for gpu in numbers if node.gpu_domains[gpu] == domain]
+        near = near or [gpu for gpu in numbers if node.socket(node.gpu_domains[gpu]) == node.socket(domain)]
+        choice = tuple(near or numbers)
+        found.append(choice[taken.get(choice, 0) % len(choice)])
+        taken[choice] = taken.get(choice, 0) + 1
+    return found
+
+
+def _counted_gpus(refusal: UserError, node: Node, kind: str, listed: str, ranks: int) -> list[list[int]]:
+    if not listed.isdecimal() or not 0 < int(listed) <= max(ranks, len(node.gpu_domains)):
+        raise refusal
+    count, number = len(node.gpu_domains), int(listed)
+    if kind == "single":  # so many ranks a GPU
+        return [[local // number % count] for local in range(ranks)]
+    return [sorted({(local * number + step) % count for step in range(number)}) for local in range(ranks)]
+
+
+def nics(form: str, node: Node, *, ranks: int, processors: Sequence[Processors] | None) -> tuple[int, ...] | None:
+    """By local rank; None: MPI's own policy chooses. Raises UserError."""
+    kind, colon, listed = without_talk(form).partition(":")
+    count = len(node.nic_domains)
+
+    def refuse(why: str) -> UserError:
+        return UserError(f"--nic-bind {form}: {why}; a node of {node.machine} has NICs 0 to {count - 1}")
+
+    if kind in ("none", "no") and not colon:
+        return None
+    if kind == "closest" and not colon:
+        return tuple(closest_nics(node, [near_domain(node, processors, local, ranks) for local in range(ranks)]))
+    if kind not in ("map_nic", "list"):
+        raise refuse(f'"{form}" is no form; accepted are none, closest, map_nic:LIST and list:N:N')
+    items = listed.split(":") if kind == "list" else sets.repeated(listed)
+    for item in items:
+        if not item.isdecimal():
+            raise refuse(f'"{item}" is no NIC')
+        if int(item) >= count:
+            raise refuse(f"there is no NIC {item}")
+    return tuple(int(items[local % len(items)]) for local in range(ranks))
+
+
+def closest_nics(node: Node, domains: Sequence[int]) -> list[int]:
+    """As MPICH_OFI_NIC_POLICY=NUMA (rank/nic_choice.hpp): ranks of a domain take equally near ones in turn."""
+    found = []
+    for local, here in enumerate(domains):
+        away = [_distance(node, here, at) for at in node.nic_domains]
+        near = [nic for nic, distance in enumerate(away) if distance == min(away)]
+        found.append(near[list(domains[:local]).count(here) % len(near)])
+    return found
+
+
+def _distance(node: Node, here: int, there: int) -> int:
+    return 0 if here == there else 1 if node.socket(here) == node.socket(there) else 2

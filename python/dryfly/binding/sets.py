@@ -1,0 +1,59 @@
+"""Sets of numbers as launchers and Linux write them: lists with ranges, masks in hexadecimal, repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 2**16
+
+
+def text(numbers: Iterable[int]) -> str:
+    """`1-8,53`; `-` for none."""
+    parts: list[str] = []
+    ordered = sorted(set(numbers))
+    place = 0
+    while place < len(ordered):
+        end = place
+        while end + 1 < len(ordered) and ordered[end + 1] == ordered[end] + 1:
+            end += 1
+        parts.append(str(ordered[place]) if end == place else f"{ordered[place]}-{ordered[end]}")
+        place = end + 1
+    return ",".join(parts) or "-"
+
+
+def mask(numbers: Iterable[int]) -> str:
+    """In hexadecimal."""
+    return hex(sum(1 << number for number in set(numbers)))
+
+
+def parse(listed: str) -> frozenset[int] | None:
+    """Of `1-8,53`; None where it is none."""
+    found: set[int] = set()
+    for word in listed.split(","):
+        first, dash, last = (part.strip() for part in word.partition("-"))
+        last = last if dash else first
+        if not first.isdecimal() or not last.isdecimal() or not int(first) <= int(last) < _LONGEST:
+            return None
+        found |= set(range(int(first), int(last) + 1))
+    return frozenset(found)
+
+
+def parse_mask(word: str) -> frozenset[int] | None:
+    """Of `0x1fe`, with 0x or without."""
+    try:
+        value = int(word, 16)
+    except ValueError:
+        return None
+    if value < 0 or value >= 1 << _LONGEST:
+        return None
+    return frozenset(place for place in range(value.bit_length()) if value >> place & 1)
+
+
+def repeated(listed: str) -> list[str]:
+    """The items of srun's `0*4,8`: 0 four times, then 8."""
+    items: list[str] = []
+    for word in listed.split(","):
+        item, star, times = (part.strip() for part in word.partition("*"))
+        wanted = int(times) if star and times.isdecimal() and int(times) < _LONGEST else 1
+        items += [word.strip() if star and not times.isdecimal() else item] * wanted
+    return items

@@ -1,0 +1,65 @@
+"""What Linux tells of a node's NUMA domains in /sys/devices/system/node, for libnuma and numactl in a job.
+
+The preload shows these files in the place of this computer's (preload/node/file_calls.cpp). Distances are Linux's own
+scale, where 10 is a domain's distance to itself; as on Aurora, another socket is 21, and a domain of memory alone is 3
+further away than one with cores: docs/model/nodes.md#memories-of-a-node.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dryfly.binding import sets
+from dryfly.binding.ranks import node_words
+from dryfly.machine.machine import Machine
+from dryfly.machine.node import Domain, Node, most_nics, node_of
+
+PROCESSORS_VARIABLE = "DRYFLY_PROCESSORS"
+FILES_VARIABLE = "DRYFLY_NODE_FILES"
+_HERE, _SAME_SOCKET, _OTHER_SOCKET, _CORELESS = 10, 12, 21, 3
+_UNKNOWN_MEMORY = 2**37
+_WORD = 32
+
+
+def settings(machine: Machine, *, folder: Path) -> dict[str, str]:
+    """What the job's processes are told of their node; writes the files into the run's folder."""
+    node = node_of(machine, nics=most_nics(machine))
+    top = folder / "node"
+    top.mkdir()
+    every = sets.text(range(len(node.domains)))
+    for name in ("online", "possible", "has_memory"):
+        (top / name).write_text(f"{every}\n", encoding="ascii")
+    (top / "has_cpu").write_text(f"{sets.text(range(len(node.with_cores)))}\n", encoding="ascii")
+    for domain in node.domains:
+        _write(top / f"node{domain.number}", node, domain)
+    return {PROCESSORS_VARIABLE: node_words(node), FILES_VARIABLE: str(top)}
+
+
+def _write(folder: Path, node: Node, domain: Domain) -> None:
+    folder.mkdir()
+    processors = [each for core in domain.cores for each in node.processors_of(core)]
+    size = (domain.size or _UNKNOWN_MEMORY) // 1024
+    prefix = f"Node {domain.number}"
+    files = {
+        "cpulist": sets.text(processors).replace("-", "") if not processors else sets.text(processors),
+        "cpumap": _mask(processors, node.processors),
+        "meminfo": f"{prefix} MemTotal: {size} kB\n{prefix} MemFree: {size} kB\n{prefix} MemUsed: 0 kB",
+        "distance": " ".join(str(_distance(domain, other)) for other in node.domains),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(f"{text}\n", encoding="ascii")
+
+
+def _distance(one: Domain, other: Domain) -> int:
+    if one.number == other.number:
+        return _HERE
+    if one.socket != other.socket:
+        return _OTHER_SOCKET + (0 if one.cores and other.cores else _CORELESS - 1)
+    return _HERE + _CORELESS if not (one.cores and other.cores) else _SAME_SOCKET
+
+
+def _mask(numbers: list[int], size: int) -> str:
+    """Words of 32 bits, the highest first."""
+    mask = sum(1 << number for number in numbers)
+    words = [f"{mask >> at & 2**_WORD - 1:08x}" for at in range(0, size, _WORD)]
+    return ",".join(reversed(words))

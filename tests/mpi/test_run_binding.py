@@ -1,0 +1,242 @@
+"""Where ranks are bound, by the launcher and by themselves: what they are told, what it costs, and that it repeats."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import CHECK, Ended
+
+from dryfly.mpi import libraries as mpi
+
+PROGRAM = CHECK / "binding.c"
+_LINE = re.compile(
+    r"rank (\d+) cpus (\S+) cpu (-?\d+) policy (\d+) domains (0x[0-9a-f]+) at (\d+) took (\d+)", re.MULTILINE
+)
+AURORA = ("run", "--machine", "aurora", "-N", "1", "--compute", "model", "--software", "none")
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"this computer has no {name}")
+    return found
+
+
+def told(ended: Ended) -> list[dict[str, Any]]:
+    names = ("rank", "cpus", "cpu", "policy", "domains", "at", "took")
+    rows = [dict(zip(names, match.groups(), strict=True)) for match in _LINE.finditer(ended.succeeded().stdout)]
+    return sorted(rows, key=lambda row: int(row["rank"]))
+
+
+def places(ended: Ended) -> list[tuple[str, int]]:
+    """Hardware threads and the memory that counted, by rank."""
+    return [(row["processors"], row["memory"]) for row in ended.succeeded().results["binding"]]
+
+
+def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--mem-bind", "list:2:3", "--nic-bind",
+                   "list:1:5", "--gpu-bind", "list:0.0:3.0", "-v", "--", PROGRAM, limit_s=120.0)  # fmt: skip
+    rows = told(ended)
+    assert [(row["cpus"], row["cpu"]) for row in rows] == [("1-8", "1"), ("53-60", "53")]
+    assert [(row["policy"], row["domains"], row["at"]) for row in rows] == [("2", "0x4", "2"), ("2", "0x8", "3")]
+    assert places(ended) == [("1-8", 2), ("53-60", 3)]
+    found = ended.results["binding"]
+    assert [(row["nic"], row["nic_socket"], row["gpus"]) for row in found] == [(1, 0, ["0.0"]), (5, 1, ["3.0"])]
+    assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
+
+
+def test_where_nobody_binds_there_is_no_map_and_nothing_changes(dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM).succeeded()
+    assert ended.results["binding"] == []
+    whole = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "none", "--", PROGRAM).succeeded()
+    assert whole.fingerprint == ended.fingerprint
+    assert told(ended)[0]["cpus"] == "1-51,53-103,105-155,157-207"  # all that a job gets
+
+
+@pytest.mark.parametrize("how", ["set", "threads", "raw"])
+@pytest.mark.parametrize("when", [(), ("init",)], ids=["within", "before"])
+def test_a_rank_may_bind_itself(how: str, when: tuple[str, ...], dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, *when, how, "3,60")
+    assert [(row["cpus"], row["cpu"]) for row in told(ended)] == [("3", "3"), ("60", "60")]
+    assert places(ended) == [("3", 0), ("60", 1)]
+
+
+@pytest.mark.parametrize("when", [(), ("init",)], ids=["within", "before"])
+def test_a_rank_may_bind_its_memory(when: tuple[str, ...], dryfly: Dryfly) -> None:
+    policy = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, *when, "set", "3,60", "memory", "2,1")
+    assert places(policy) == [("3", 2), ("60", 1)]
+    assert [row["domains"] for row in told(policy)] == ["0x4", "0x2"]
+    placed = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, *when, "set", "3,60", "range", "3,0")
+    assert "the range is in" not in placed.stdout
+    assert places(placed) == [("3", 3), ("60", 0)]
+
+
+def test_what_the_node_lacks_or_keeps_for_itself_is_refused_as_by_linux(dryfly: Dryfly) -> None:
+    for cpu in ("0", "208"):
+        ended = dryfly(*AURORA, "--ppn", "1", "--", PROGRAM, "set", cpu)
+        assert "set failed: Invalid argument" in ended.stdout
+
+
+def test_taskset_in_a_wrapper_by_local_rank(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    taskset = tool("taskset")
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\nexec {taskset} -c $((MPI_LOCALRANKID * 52 + 5)) "$@"\n')
+    wrapper.chmod(0o755)
+    ended = dryfly(*AURORA, "--ppn", "2", "--", wrapper, programs.check("binding.c"))
+    assert [row["cpus"] for row in told(ended)] == ["5", "57"]
+    assert places(ended) == [("5", 0), ("57", 1)]
+
+
+def test_taskset_tells_what_a_process_is_bound_to(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    taskset = tool("taskset")
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\n{taskset} -c -p $$\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    ended = dryfly(*AURORA, "--ppn", "1", "--cpu-bind", "list:7-9", "--", wrapper, programs.check("binding.c"))
+    assert "current affinity list: 7-9" in ended.succeeded().stdout
+
+
+def test_numactl_binds_processors_and_memory(dryfly: Dryfly, programs: Programs) -> None:
+    numactl = tool("numactl")
+    program = programs.check("binding.c")
+    ended = dryfly(*AURORA, "--ppn", "1", "--", numactl, "-N", "1", "-m", "3", program)
+    assert places(ended) == [("53-103,157-207", 3)]
+    assert told(ended)[0]["domains"] == "0x8"
+    physical = dryfly(*AURORA, "--ppn", "1", "--", numactl, "-C", "60-61", "--preferred", "0", program)
+    assert places(physical) == [("60-61", 0)]
+    refused = dryfly(*AURORA, "--ppn", "1", "--", numactl, "-m", "4", program)
+    assert refused.exit_status != 0
+    assert "<4> is invalid" in refused.stdout
+
+
+def test_numactl_shows_the_nodes_of_aurora(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    numactl = tool("numactl")
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\n{numactl} -H\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    shown = dryfly(*AURORA, "--ppn", "1", "--", wrapper, programs.check("binding.c")).succeeded().stdout
+    assert "available: 4 nodes (0-3)" in shown
+    assert "node 3 size: 65536 MB" in shown
+    assert re.search(r"2:\s+13\s+23\s+10\s+23", shown)  # as ALCF's guide prints it
+
+
+def test_hwloc_bind_binds_by_the_simulated_node(dryfly: Dryfly, programs: Programs) -> None:
+    bind = tool("hwloc-bind")
+    program = programs.check("binding.c")
+    ended = dryfly(*AURORA, "--ppn", "1", "--", bind, "package:1.core:3.pu:0", "--", program)
+    assert places(ended) == [("56", 1)]  # core 52 is reserved, so that core 53 is the first
+    memory = dryfly(*AURORA, "--ppn", "1", "--", bind, "--cpubind", "core:0", "--membind", "numa:2", "--", program)
+    assert places(memory)[0][0] == "1,105"
+    frontier = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "1", "--compute", "none", "--", bind, "l3:2",
+                      "--", program)  # fmt: skip
+    assert places(frontier) == [("17-23,81-87", 1)]
+
+
+def test_hwloc_bind_tells_the_launchers_binding(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    bind = tool("hwloc-bind")
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\n{bind} --get --taskset\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    ended = dryfly(*AURORA, "--ppn", "1", "--cpu-bind", "list:4-7", "--", wrapper, programs.check("binding.c"))
+    assert "0xf0" in ended.succeeded().stdout
+
+
+def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
+    found = mpi.select("openmpi")
+    if found.wrapper("prterun") is None:
+        pytest.skip("this Open MPI has no prterun")
+    options = "--map-by ppr:1:l3cache --bind-to core"
+    ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "8", "--compute", "none", "--mpi", "openmpi",
+                   "--launcher", "prterun", "--launcher-options", options, "--", PROGRAM, limit_s=120.0)  # fmt: skip
+    # The first core of each region that is not reserved.
+    assert [row["processors"] for row in ended.succeeded().results["binding"]] == [
+        f"{8 * region + 1},{8 * region + 65}" for region in range(8)
+    ]
+
+
+def took(dryfly: Dryfly, *words: str, work: str = "3072000000") -> list[int]:
+    """Nanoseconds in which each rank of a node of Aurora reads so many bytes, 10 ms of its DDR5 at 307.2 GB/s."""
+    sets = ("--set", "compute.gpu.memory_rate=1 MB/s")  # so that processors do it
+    ended = dryfly(*AURORA, *sets, *words, "--", PROGRAM, "work", work)
+    return [int(row["took"]) for row in told(ended)]
+
+
+def test_announced_work_runs_at_the_rate_of_its_memory(dryfly: Dryfly) -> None:
+    def near(found: list[int], *milliseconds: float) -> bool:
+        return all(abs(ns - ms * 10**6) < 5000 for ns, ms in zip(found, milliseconds, strict=True))
+
+    assert near(took(dryfly, "--ppn", "2"), 10, 10)  # each an even share: half a node
+    assert near(took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:53-60"), 10, 10)
+    assert near(took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:9-16"), 20, 20)  # both on one socket's memory
+    hbm = took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--mem-bind", "list:2:3")
+    assert near(hbm, 1.875, 1.875)  # 1,638.4 GB/s
+    # Across both have to share the link's 128 GB/s, as one with the NIC that has its memory there.
+    far = took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--mem-bind", "list:1:0")
+    assert near(far, 72, 72)
+    alone = took(dryfly, "--ppn", "1", "--cpu-bind", "list:1-8", "--mem-bind", "list:1", "--nic-bind", "list:4")
+    assert near(alone, 24)  # the NIC is beside the memory
+
+
+def test_two_ranks_on_one_core_share_it(dryfly: Dryfly) -> None:
+    def spun(*words: str) -> list[int]:
+        ended = dryfly(*AURORA, "--ppn", "2", *words, "--", PROGRAM, "look", "1000")
+        return [int(row["took"]) for row in told(ended)]
+
+    alone, shared = spun("--cpu-bind", "list:1:2"), spun("--cpu-bind", "list:1:1,105")
+    assert all(both == pytest.approx(2 * one, rel=0.01) for one, both in zip(alone, shared, strict=True))
+    assert spun("--cpu-bind", "list:1-2:1-2") == alone
+    ended = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "list:1:1", "--", PROGRAM).succeeded()
+    assert [row["others_on_core"] for row in ended.results["binding"]] == [1, 1]
+    assert "binding_shared_core" in {row["name"] for row in ended.results["health"]}
+
+
+def test_a_far_nic_and_a_far_memory_cost_latency(dryfly: Dryfly, programs: Programs) -> None:
+    def latency(cpu: str, memory: str, nic: str) -> float:
+        bound = ("--cpu-bind", f"map_cpu:{cpu}", "--mem-bind", f"map_mem:{memory}", "--nic-bind", f"map_nic:{nic}")
+        ended = dryfly("run", "--machine", "aurora", "-N", "2", "--ppn", "1", "--compute", "none", *bound, "--",
+                       programs.micro("latency.c"), "largest=8")  # fmt: skip
+        return float(ended.succeeded().stdout.split()[-1])
+
+    near = latency("1", "0", "0")
+    assert latency("53", "1", "4") == near
+    # Each end crosses once: the command with its payload, and what arrives, 40 ns each.
+    assert latency("1", "0", "4") == pytest.approx(near + 0.08, abs=0.011)
+    assert latency("1", "1", "4") == pytest.approx(near + 0.04, abs=0.011)  # the processor alone is far
+
+
+def test_it_repeats_and_a_move_within_the_run_does_too(dryfly: Dryfly) -> None:
+    for words in (("set", "1,1,1,53"), ("init", "set", "1,1,1,53", "memory", "0,1,2,3")):
+        runs = [
+            dryfly(
+                *AURORA[:3], "-N", "2", *AURORA[5:], "--ppn", "2", "--", PROGRAM, *words, "look", "200", "work", "9999"
+            )
+            for _ in range(3)
+        ]
+        assert len({ended.succeeded().fingerprint for ended in runs}) == 1
+        assert len({str(told(ended)) for ended in runs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--cpu-bind", "map_cpu:300"), "there is no CPU 300; a node of aurora has CPUs 0 to 207"),
+        (("--cpu-bind", "mask_cpu:0x1"), "CPU binding outside of job step allocation"),
+        (("--mem-bind", "list:4"), "there is no NUMA domain 4"),
+        (("--gpu-bind", "map_gpu:6"), "there is no GPU 6"),
+        (("--nic-bind", "map_nic:8"), "there is no NIC 8"),
+        (("--cpu-bind", "list:1:2", "--mem-bind", "list:0"), "accepted are lists of one length"),
+        (("--launcher-options", "--bind-to core"), "goes with --launcher prterun"),
+    ],
+)
+def test_what_the_node_lacks_is_refused_before_anything_starts(
+    words: tuple[str, ...], sentence: str, dryfly: Dryfly
+) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", *words, "--", PROGRAM)
+    assert ended.exit_status == 2
+    assert sentence in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
