@@ -55,6 +55,7 @@ def box(compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "usr"))
     monkeypatch.setattr(loading, "_cached", dict)  # whatever MPI is installed here
+    monkeypatch.setattr(loading, "SYSTEM_FOLDERS", ())
     return lambda family, code, inner="": Box(compile_c, tmp_path, family, code, inner)
 
 
