@@ -155,7 +155,7 @@ Segment::Segment(const Spec& spec) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
-    if (!sharers.empty()) fresh.ranks_on_node = sharers.at(spec.number(fields::run_rank_node, {rank}));
+    if (!sharers.empty()) fresh.share.ranks_on_node = sharers.at(spec.number(fields::run_rank_node, {rank}));
   }
 }
 

@@ -213,6 +213,7 @@ struct NodeShare {
   std::uint32_t others_on_core;  // ranks with which it shares its core
   std::uint64_t operations_ppb;  // of what the node's processors compute
   std::uint64_t memory_bytes_per_s;
+  std::uint64_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
 };
 
 struct alignas(64) RankPage {
@@ -244,8 +245,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
   alignas(64) Service service;
-  NodeShare share;              // before it releases the rank
-  std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
+  NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp

@@ -67,6 +67,19 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
+void Transport::leave(EndpointId source, const Transfer& transfer) {
+  const std::uint32_t link = port(source).place.link_out;
+  if (link == 0) return submit(transfer);
+  if (paths_.wait_to_cross(link, transfer)) cross(link);
+}
+
+// One payload at a time; what arrives meanwhile makes the next one wait longer.
+void Transport::cross(std::uint32_t link) {
+  const Instant now = engine_.now();
+  if (paths_.free_at(link) <= now) submit(paths_.next_to_cross(link, now));
+  if (paths_.has_waiting(link)) schedule(paths_.free_at(link), Stage::crossing, EndpointId{link});
+}
+
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
   Port& source = port(journey.from);
@@ -77,7 +90,6 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
   int reads = fetched == Fetched::nothing ? 0 : 1;
   if (!source.writes_commands && fetched != Fetched::command) ++reads;
   for (; reads > 0; --reads) ready = ready + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
-  if (fetched == Fetched::payload) ready = paths_.leaves_memory(source.place, journey.size, ready);
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);
@@ -92,8 +104,7 @@ void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   if (on_node(journey.from, journey.to)) return send_on_node(journey, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain) {
-    const Instant asked = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
-    const Instant ready = paths_.leaves_memory(source.place, journey.size, asked);
+    const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
     source.own_fetch_until = std::max(source.own_fetch_until, ready);
     source.own_fetch.push(transfer(journey, parcel));
     return schedule(source.own_fetch_until, Stage::own_fetch, journey.from);
@@ -186,9 +197,11 @@ void Transport::handle(Event event) {
     case Stage::fetch:
       return submit(fetch_.pop());
     case Stage::egress:
-      return submit(port(endpoint).egress.pop());
+      return leave(endpoint, port(endpoint).egress.pop());
     case Stage::own_fetch:
-      return submit(port(endpoint).own_fetch.pop());
+      return leave(endpoint, port(endpoint).own_fetch.pop());
+    case Stage::crossing:  // a link between sockets stands in for an end-point
+      return cross(endpoint.value);
     case Stage::settled:
       if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
       return recipient_.acknowledged(settled_.pop());

@@ -89,7 +89,8 @@ class Transport final : public Handler, public TransferSink {
     own_ingress,
     flush,
     settled,
-    held
+    held,
+    crossing
   };
 
   static constexpr unsigned stage_shift = 32;  // in an event's key
@@ -125,6 +126,9 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
+  // Of an end-point whose memory may be on another socket than its NIC.
+  void leave(EndpointId source, const Transfer& transfer);
+  void cross(std::uint32_t link);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
