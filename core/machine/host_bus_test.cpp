@@ -164,8 +164,8 @@ void check_all(Kind kind, Way way) {
 }  // namespace
 
 // With all that a NIC does with payloads. One that leaves is sent while it crosses, so the last of each NIC is on its
-// way when the link has only begun with it. A link carries payloads whole: of several that come in at once it begins with
-// each when all have nearly come, so it takes up to six tenths longer than it need.
+// way when the link has only begun with it. A link carries payloads whole: of several that come in at once it begins
+// with each when all have nearly come, so it takes up to six tenths longer than it need.
 TEST_CASE("payloads that cross between sockets never have a tenth more than that link's rate") {
   for (const Kind kind : {Kind::message, Kind::write, Kind::read}) {
     for (const Way way : {Way::into_node, Way::out_of_node}) {

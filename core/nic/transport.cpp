@@ -67,14 +67,11 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
-void Transport::leave(EndpointId source, const Transfer& transfer) {
-  const std::uint32_t link = port(source).place.link_out;
-  if (link == 0) return submit(transfer);
-  if (paths_.wait_to_cross(link, transfer)) cross(link);
-}
-
-// One payload at a time; what arrives meanwhile makes the next one wait longer.
-void Transport::cross(std::uint32_t link) {
+// Over a link between sockets one payload at a time, and what arrives meanwhile makes the next one wait longer. Without
+// a transfer: the link was to be free now.
+void Transport::leave(std::uint32_t link, const Transfer* transfer) {
+  if (transfer != nullptr && link == 0) return submit(*transfer);
+  if (transfer != nullptr && !paths_.wait_to_cross(link, *transfer)) return;
   const Instant now = engine_.now();
   if (paths_.free_at(link) <= now) submit(paths_.next_to_cross(link, now));
   if (paths_.has_waiting(link)) schedule(paths_.free_at(link), Stage::crossing, EndpointId{link});
@@ -147,7 +144,7 @@ void Transport::send_on_node(const Journey& journey, Parcel parcel) {
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   const Arrival arrival{Parcel::of_handle(handle), switch_hops};
-  if (!ends_in_memory(arrival.parcel.step)) return arrive(arrival);
+  if (!ends_in_memory(arrival.parcel.step)) return recipient_.arrived(arrival.parcel, arrival.switch_hops);
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
@@ -186,32 +183,41 @@ void Transport::handle(Event event) {
   ++events_handled_;
   const Stage stage = stage_of(event);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
+  Arrival arrival;
   switch (stage) {
     case Stage::ingress:
       look_ahead(ingress_, recipient_);
-      return arrive(ingress_.pop());
+      arrival = ingress_.pop();
+      break;
     case Stage::handover:
-      return arrive({handover_.pop(), 0});
+      arrival = {handover_.pop(), 0};
+      break;
     case Stage::local_link:
-      return arrive({port(endpoint).local_link.pop(), 0});
+      arrival = {port(endpoint).local_link.pop(), 0};
+      break;
     case Stage::fetch:
       return submit(fetch_.pop());
     case Stage::egress:
-      return leave(endpoint, port(endpoint).egress.pop());
-    case Stage::own_fetch:
-      return leave(endpoint, port(endpoint).own_fetch.pop());
-    case Stage::crossing:  // a link between sockets stands in for an end-point
-      return cross(endpoint.value);
+    case Stage::own_fetch: {
+      Port& source = port(endpoint);
+      const Transfer transfer = stage == Stage::egress ? source.egress.pop() : source.own_fetch.pop();
+      return leave(source.place.link_out, &transfer);
+    }
     case Stage::settled:
       if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
       return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
-      return arrive(port(endpoint).own_ingress.pop());
+      arrival = port(endpoint).own_ingress.pop();
+      break;
     case Stage::held:  // the parcel itself stands in for an end-point's number
-      return arrive({Parcel::of_handle(endpoint.value), 0});
+      arrival = {Parcel::of_handle(endpoint.value), 0};
+      break;
     case Stage::flush:
       return recipient_.flushed(port(endpoint).flushes.pop());
+    case Stage::crossing:  // and here a link between sockets
+      return leave(endpoint.value, nullptr);
   }
+  recipient_.arrived(arrival.parcel, arrival.switch_hops);
 }
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {

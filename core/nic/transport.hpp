@@ -127,12 +127,10 @@ class Transport final : public Handler, public TransferSink {
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
   // Of an end-point whose memory may be on another socket than its NIC.
-  void leave(EndpointId source, const Transfer& transfer);
-  void cross(std::uint32_t link);
+  void leave(std::uint32_t link, const Transfer* transfer);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void send_on_node(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
-  void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
   Engine& engine_;
   Carrier& network_;
