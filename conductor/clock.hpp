@@ -58,6 +58,7 @@ class Clock {
   void watch_memory() { memory_watched_ = true; }
   bool memory_is_watched() const { return memory_watched_; }
   const Distances& distances() const { return distances_; }
+  Distances& distances() { return distances_; }
   BoundHeap& bounds() { return bounds_; }
   const BoundHeap& bounds() const { return bounds_; }
   std::uint32_t running() const { return running_; }
@@ -71,7 +72,7 @@ class Clock {
   void leave_instant(const Rank& rank);
 
   Engine& engine_;
-  const Distances& distances_;
+  Distances distances_;
   bool served_;
   BoundHeap bounds_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> by_instant_;

@@ -66,7 +66,6 @@ class Conductor final : private TroubleOutlet {
   std::vector<Rank> ranks_;
   StatusLine status_;
   Inbox inbox_;
-  Distances distances_;
   Clock clock_;
   Batons batons_;
   Delivery delivery_;

@@ -267,7 +267,7 @@ void Gates::take_share(Rank& rank, std::uint64_t clock, bool has_waited) {
   auto& coming = rank.seat.coming;
   while (!coming.empty() && coming.front().first <= clock) {
     rank.seat.share = coming.front().second;
-    coming.pop_front();
+    coming.erase(coming.begin());
   }
   rank.page->share = rank.seat.share;
 }

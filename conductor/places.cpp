@@ -20,7 +20,9 @@ Places::Places(const Spec& spec, std::vector<Rank>& ranks, LimitCrossing limit_c
     : ranks_(ranks),
       limit_crossing_(std::move(limit_crossing)),
       cores_(spec.small(fields::node_cores)),
-      nic_sockets_(nic_sockets(spec)) {
+      processors_(std::min(cores_ * spec.small(fields::node_threads), wire::processors_max)),
+      nic_sockets_(nic_sockets(spec)),
+      computes_(spec.text(fields::host_compute_mode) == "model") {
   if (spec.has(fields::node_socket_rate_bytes_per_s)) {
     socket_rate_ = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
   }
@@ -45,6 +47,10 @@ bool Places::has_processors(const Rank& rank) {
 
 void Places::take(Rank& rank, const wire::NodePlace& place) {
   rank.seat.place = place;
+  // What a damaged page may say of others is left out.
+  for (std::uint32_t processor = processors_; processor < wire::processors_max; ++processor) {
+    rank.seat.place.processors[processor / 64] &= ~(std::uint64_t{1} << processor % 64);
+  }
   if (domains_.size() < 64) rank.seat.place.memories &= (std::uint64_t{1} << domains_.size()) - 1;
   const std::vector<std::uint32_t> cores = cores_of(rank);
   rank.seat.core = cores.empty() ? 0 : cores.front();
@@ -52,7 +58,8 @@ void Places::take(Rank& rank, const wire::NodePlace& place) {
 
 std::vector<std::uint32_t> Places::cores_of(const Rank& rank) const {
   std::vector<std::uint32_t> found;
-  for (std::uint32_t processor = 0; processor < wire::processors_max; ++processor) {
+  if (!has_processors(rank)) return found;
+  for (std::uint32_t processor = 0; processor < processors_; ++processor) {
     if (has(rank.seat.place.processors, processor)) found.push_back(processor % cores_);
   }
   std::ranges::sort(found);
@@ -133,7 +140,7 @@ void Places::seat(const std::vector<Rank*>& ranks) {
     rank->seat.core = *std::ranges::min_element(cores, {}, [&](std::uint32_t core) { return taken[core]; });
     ++taken[rank->seat.core];
   }
-  for (Rank* rank : ranks) rank->seat.share = {.counts = 1};
+  for (Rank* rank : ranks) rank->seat.share = {.counts = 1, .ranks_on_node = static_cast<std::uint32_t>(ranks.size())};
   for (const auto& [cores, rank] : bound) rank->seat.share.others_on_core = taken[rank->seat.core] - 1;
 }
 
@@ -146,8 +153,8 @@ void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint
     using_ppb[memory_of(*rank)] += whole_ppb / (1 + rank->seat.share.others_on_core);
     if (reads_across(*rank)) ++across;
   }
-  const std::uint64_t of_link = across + (nics_cross_.contains(node) ? 1 : 0);
-  if (socket_rate_.bytes_per_s != 0 && across > 0) limit_crossing_(node, Rate{socket_rate_.bytes_per_s / of_link});
+  const Rate left{nics_cross_.contains(node) ? socket_rate_.bytes_per_s / 2 : socket_rate_.bytes_per_s};
+  if (computes_ && socket_rate_.bytes_per_s != 0) limit_crossing_(node, across > 0 ? left : socket_rate_);
   for (Rank* rank : ranks) {
     wire::NodeShare& share = rank->seat.share;
     const std::vector<std::uint32_t> cores = cores_of(*rank);
@@ -160,7 +167,7 @@ void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint
     share.memory_bytes_per_s =
         static_cast<std::uint64_t>(Wide{domains_[memory].bytes_per_s} * whole_ppb / using_ppb[memory]);
     if (reads_across(*rank) && socket_rate_.bytes_per_s != 0) {
-      share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, socket_rate_.bytes_per_s / of_link);
+      share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, left.bytes_per_s / across);
     }
     rank->seat.coming.emplace_back(from_ps, share);
   }

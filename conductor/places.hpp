@@ -5,9 +5,9 @@
 // cores: those with the fewest to choose from first, each on the one of its own with the fewest ranks; ranks of one
 // core share its time. Of what the node's processors compute a bound rank has its cores, of the memory that it uses an
 // even share among those that use it, and where that is on another socket, of the link between the sockets
-// (socket_rate) an even share among the ranks that read across and, as one more, the NICs whose payloads cross. Models
-// docs/model/nodes.md#what-a-place-costs. Left out: distances within a socket, memory that is interleaved or filled up,
-// and that a core with two hardware threads gives two ranks more than one.
+// (socket_rate) an even share among the ranks that read across, of its half where payloads of NICs cross as well.
+// Models docs/model/nodes.md#what-a-place-costs. Left out: distances within a socket, memory that is interleaved or
+// filled up, and that a core with two hardware threads gives two ranks more than one.
 //
 // As long as nobody on a node is bound its ranks have what they have without this: even shares.
 #pragma once
@@ -62,9 +62,11 @@ class Places {
   std::vector<Rank>& ranks_;
   LimitCrossing limit_crossing_;
   std::uint32_t cores_ = 0;
+  std::uint32_t processors_ = 0;  // hardware threads
   std::vector<Domain> domains_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
   Rate socket_rate_;
+  bool computes_;                      // announced computing takes time, and with it what it reads across
   std::map<NodeId, bool> nics_cross_;  // of nodes where payloads of some NIC cross between sockets
 };
 

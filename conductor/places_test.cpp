@@ -14,7 +14,8 @@ constexpr std::uint64_t whole_ppb = 1'000'000'000;
 // Two sockets of four cores with two threads each, NUMA domains 0 and 1 of 200 GB/s; memory of 800 GB/s behind them, 2
 // and 3; a NIC on each socket, and 100 GB/s between the two.
 constexpr char node[] =
-    "node.cores 8\nnode.threads 2\nnode.domains 4\nnode.nics 2\nnode.nic.0.socket 0\nnode.nic.1.socket 1\n"
+    "host.compute_mode model\nnode.cores 8\nnode.threads 2\nnode.domains 4\nnode.nics 2\nnode.nic.0.socket "
+    "0\nnode.nic.1.socket 1\n"
     "node.socket_rate_bytes_per_s 100000000000\n"
     "node.domain.0.socket 0\nnode.domain.0.cores 4\nnode.domain.0.rate_bytes_per_s 200000000000\n"
     "node.domain.1.socket 1\nnode.domain.1.cores 4\nnode.domain.1.rate_bytes_per_s 200000000000\n"
@@ -101,11 +102,11 @@ TEST_CASE("a memory is shared by those that use it, and one across has what the 
   CHECK(node.ranks[2].seat.share.memory_bytes_per_s == 800 * GB);
   CHECK(node.ranks[3].seat.share.memory_bytes_per_s == 100 * GB);
   CHECK(node.limit.bytes_per_s == 100 * GB);  // no NIC crosses, so nobody is held to it
-  // With a NIC whose payloads cross it is one more.
+  // With a NIC whose payloads cross they have half of it.
   Node with_nic({at(0x10, 0b0001), at(0x20, 0b0001)});
   with_nic.places.memory_place(with_nic.ranks[0], 1);
-  CHECK(with_nic.settled(0).memory_bytes_per_s == 100 * GB / 3);
-  CHECK(with_nic.limit.bytes_per_s == 100 * GB / 3);
+  CHECK(with_nic.settled(0).memory_bytes_per_s == 25 * GB);
+  CHECK(with_nic.limit.bytes_per_s == 50 * GB);
 }
 
 }  // namespace dryfly

@@ -91,7 +91,7 @@ struct Seat {
   std::uint32_t core = 0;  // of those that it may use, where `place` binds it
   wire::NodeShare share{};
   // Shares that it will have, from an instant on: it learns of one where it stops next.
-  std::deque<std::pair<std::uint64_t, wire::NodeShare>> coming;
+  std::vector<std::pair<std::uint64_t, wire::NodeShare>> coming;
 };
 
 struct Rank {

@@ -85,9 +85,14 @@ wire::ComputePlace compute_gpu(const Spec& spec) {
                                spec.number(fields::compute_gpu_half_per_s)}};
 }
 
-// Of each node of the job, by its number: how many ranks it has, and which of the job's it is.
-std::map<std::uint64_t, wire::OnNode> nodes_of(const Spec& spec, std::uint32_t ranks) {
-  std::map<std::uint64_t, wire::OnNode> nodes;
+struct NodeOfJob {
+  std::uint32_t ranks = 0;
+  std::uint32_t place = 0;  // among the job's nodes
+};
+
+// By the number of the node.
+std::map<std::uint64_t, NodeOfJob> nodes_of(const Spec& spec, std::uint32_t ranks) {
+  std::map<std::uint64_t, NodeOfJob> nodes;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) ++nodes[spec.number(fields::run_rank_node, {rank})].ranks;
   std::uint32_t place = 0;
   for (auto& [number, node] : nodes) node.place = place++;
@@ -116,7 +121,7 @@ Segment::Segment(const Spec& spec) {
   const std::uint64_t arena_offset = links_offset + granules * sizeof(std::uint64_t);
   const std::uint64_t table_bytes = table_bytes_per_rank * ranks;
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
-  const std::map<std::uint64_t, wire::OnNode> nodes = nodes_of(spec, ranks);
+  const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
   bytes_ = moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0);
 
@@ -170,7 +175,9 @@ Segment::Segment(const Spec& spec) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
-    fresh.on_node = nodes.at(spec.number(fields::run_rank_node, {rank}));
+    const NodeOfJob& node = nodes.at(spec.number(fields::run_rank_node, {rank}));
+    fresh.share.ranks_on_node = node.ranks;
+    fresh.share.node_of_job = node.place;
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "provider/ep.hpp"
+
 namespace dryfly::provider {
 
 namespace {
@@ -22,10 +24,18 @@ int gate_of_preload(wire::GateKind kind) {
   return session ? session.channel().gate(kind) : 0;
 }
 
-// The process is bound elsewhere, as the preload has it.
-void move_with_process() {
+// The process is bound elsewhere. End-points that open later find it in the rank's page; the conductor moves all others
+// by one command of any.
+void move_with_process(const rank::Self& self) {
   const Session session;
-  if (session) session.channel().move();
+  if (!session) return;
+  for (const Endpoint* endpoint : session.state().endpoints) {
+    if (endpoint == nullptr || !endpoint->enabled) continue;
+    wire::Command command = endpoint->command(wire::CommandKind::move);
+    command.flags |= wire::command_flag::payload_inline;
+    command.length = sizeof self.place;
+    return session.channel().push(command, &self.place);
+  }
 }
 
 }  // namespace
@@ -36,10 +46,7 @@ rank::Channel* attach() {
   static bool watching_forks = false;
   the_process.lock.acquire();
   rank::Channel* channel = the_process.detached ? nullptr : rank::Channel::attach();
-  if (channel != nullptr) {
-    channel->gate_by(gate_of_preload);
-    channel->move_by(move_with_process);
-  }
+  if (channel != nullptr) channel->call_by(gate_of_preload, move_with_process);
   if (channel != nullptr && !watching_forks) {
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     watching_forks = true;

@@ -64,22 +64,7 @@ void Channel::push(Command& command, const void* payload) {
   self_->has_acted.store(1, std::memory_order_relaxed);
   gate_.publish();
   // Its owner tells others of the end-point by means outside virtual time: it must be there when this returns.
-  if (command.kind != CommandKind::open_endpoint) return;
-  has_endpoint_ = true;
-  endpoint_ = command.endpoint;
-  gate_.stop(GateKind::drain, 0);
-}
-
-// End-points that open later find it in the page.
-void Channel::move() {
-  attachment_.page->place = self_->place;
-  if (!has_endpoint_) return;
-  Command command{};
-  command.kind = CommandKind::move;
-  command.endpoint = endpoint_;
-  command.flags = command_flag::payload_inline;
-  command.length = sizeof self_->place;
-  push(command, &self_->place);
+  if (command.kind == CommandKind::open_endpoint) gate_.stop(GateKind::drain, 0);
 }
 
 bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {

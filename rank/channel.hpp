@@ -98,11 +98,11 @@ class Channel {
   void publish() { gate_.publish(); }
   // As Self::gate.
   int gate(wire::GateKind kind);
-  // What the preload is to call for that; in the beginning the channel's own.
-  void gate_by(int (*function)(wire::GateKind)) { self_->gate = function; }
-  // The process is bound elsewhere (Self::place): tells the conductor. `move_by`: what the preload is to call for that.
-  void move();
-  void move_by(void (*function)()) { self_->moved = function; }
+  // What the preload is to call for that, in the beginning the channel's own; and when the process is bound elsewhere.
+  void call_by(int (*for_gate)(wire::GateKind), void (*when_moved)(const Self&)) {
+    self_->gate = for_gate;
+    self_->moved = when_moved;
+  }
 
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -124,8 +124,6 @@ class Channel {
   void start();
   int end();
 
-  bool has_endpoint_ = false;
-  std::uint32_t endpoint_ = 0;  // the last that was opened
   Attachment attachment_;
   Self own_self_{};
   Self* const self_;

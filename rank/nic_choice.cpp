@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "rank/self.hpp"
+
 namespace dryfly::rank {
 
 namespace {
@@ -149,6 +151,14 @@ NicChoice mapped(const char* at, const NodeNics& node, std::uint32_t& nic) {
   return found ? NicChoice::chosen : NicChoice::not_mapped;
 }
 
+// The process may have bound itself since, or a wrapper script has; what the others have done is not known.
+void follow_process(NodeNics& node) {
+  const std::uint32_t bound = &dryfly_self != nullptr ? dryfly_self.domain : 0;
+  if (bound == 0 || bound - 1 == node.domain || bound > node.domains) return;
+  node.domain = bound - 1;
+  node.domain_turn = node.local_rank;
+}
+
 }  // namespace
 
 bool read_node_nics(const char* text, NodeNics& node) {
@@ -157,6 +167,7 @@ bool read_node_nics(const char* text, NodeNics& node) {
   for (skip_blanks(text); *text != 0; skip_blanks(text)) {
     if (!read_item(text, node)) return false;
   }
+  follow_process(node);
   return node.nics > 0 && node.nics <= node_nics_max && node.local_ranks > node.local_rank && node.domains > 0 &&
          node.sockets > 0;
 }

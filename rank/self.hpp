@@ -56,8 +56,9 @@ struct Self {
   std::uint64_t others_on_core;  // ranks that are bound to the same core, as of the last gate
   // Filled in by the preload: where the process is bound (preload/node).
   wire::NodePlace place;
+  std::uint32_t domain;  // of its first processor, one more than its number; 0: not bound
   // Filled in by the provider: `place` has changed.
-  void (*moved)();
+  void (*moved)(const Self&);
 
   std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
   void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }

@@ -208,12 +208,6 @@ struct Service {
   std::uint64_t arena_offset;
 };
 
-// The rank and the others of its node.
-struct OnNode {
-  std::uint32_t ranks;  // for ComputeMode::model: they share what the node computes with
-  std::uint32_t place;  // which of the job's nodes it is
-};
-
 // Where a rank's process is bound in its node, as its launcher or the process itself has it (preload/node): a bit for
 // each hardware thread and NUMA domain.
 inline constexpr std::uint32_t processors_max = 1024;
@@ -225,10 +219,12 @@ static_assert(sizeof(NodePlace) <= inline_bytes_max);
 
 // What the rank has of its node, by where it and the others are bound.
 struct NodeShare {
-  std::uint32_t counts;          // 0: nobody on the node is bound, and the rest says nothing
+  std::uint32_t counts;          // 0: nobody on the node is bound, and the next three say nothing
   std::uint32_t others_on_core;  // ranks with which it shares its core
   std::uint64_t operations_ppb;  // of what the node's processors compute
   std::uint64_t memory_bytes_per_s;
+  std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
+  std::uint32_t node_of_job;    // which of the job's nodes it is
 };
 
 struct alignas(64) RankPage {
@@ -260,7 +256,6 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
   alignas(64) Service service;
-  OnNode on_node;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
   ClockReadings clock_readings;

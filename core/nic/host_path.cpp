@@ -37,7 +37,9 @@ std::uint32_t HostPaths::socket_link(NodeId node, std::uint32_t from, std::uint3
       socket_link_of_.try_emplace({node, from, to}, static_cast<std::uint32_t>(socket_links_.size()));
   if (!is_new) return found->second;
   const auto limited = crossing_rates_.find(node);
-  socket_links_.push_back({node, limited == crossing_rates_.end() ? spec_.socket_rate : limited->second, {}});
+  SocketLink& link = socket_links_.emplace_back();
+  link.node = node;
+  link.rate = limited == crossing_rates_.end() ? spec_.socket_rate : limited->second;
   return found->second;
 }
 
@@ -48,12 +50,26 @@ void HostPaths::limit_crossing(NodeId node, Rate rate) {
   }
 }
 
-Instant HostPaths::leaves_memory(const MemoryPath& path, Bytes payload, Instant ready) {
-  if (path.link_out == 0) return ready;
-  SocketLink& link = socket_links_[path.link_out];
-  const Instant begins = std::max(ready, link.until);
-  link.until = begins + transmission_time(payload, link.rate);
-  return begins;
+bool HostPaths::wait_to_cross(std::uint32_t number, const Transfer& transfer) {
+  SocketLink& link = socket_links_[number];
+  auto place = std::ranges::find(link.of_nic, transfer.source, [](const auto& each) { return each.first; });
+  if (place == link.of_nic.end()) {
+    link.of_nic.emplace_back();
+    place = link.of_nic.end() - 1;
+    place->first = transfer.source;
+  }
+  place->second.push(transfer);
+  return ++link.waiting == 1;
+}
+
+Transfer HostPaths::next_to_cross(std::uint32_t number, Instant now) {
+  SocketLink& link = socket_links_[number];
+  DRYFLY_CHECK(link.waiting > 0);
+  while (link.of_nic[link.next % link.of_nic.size()].second.empty()) ++link.next;
+  const Transfer next = link.of_nic[link.next++ % link.of_nic.size()].second.pop();
+  --link.waiting;
+  link.until = std::max(link.until, now) + transmission_time(next.size, link.rate);
+  return next;
 }
 
 Duration HostPaths::crossing_lag(const MemoryPath& path, Bytes payload, Instant now) {

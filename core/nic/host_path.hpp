@@ -8,8 +8,8 @@
 // nothing. A way across sockets takes a latency each time: once for a command with its payload and for what arrives,
 // three times where a payload is fetched for a command (doorbell, request, data), twice where it is for a Get. The
 // doorbell comes from the rank's processor, all else goes to and from its memory, which may be on another socket. The
-// link between two sockets carries payloads one after the other, whole: one that leaves waits for those before it and
-// may then be sent while it crosses; one that arrives crosses while it comes in, and is in memory when the link has
+// link between two sockets carries payloads one after the other, whole: of those that leave one of each NIC in its
+// turn, which is sent while it crosses; one that arrives crosses while it comes in, and is in memory when the link has
 // carried it. Left out: that a NIC whose bus or link is behind holds up its own link; completions, which take the
 // latency of the near NIC; commands and their completions on the bus.
 #pragma once
@@ -22,6 +22,7 @@
 
 #include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
+#include "core/nic/fifo.hpp"
 #include "core/nic/nic.hpp"
 #include "core/unit/unit.hpp"
 
@@ -37,9 +38,13 @@ class HostPaths final : public HostBus {
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
   // What payloads get of the links between the sockets of a node from now on, each way.
   void limit_crossing(NodeId node, Rate rate);
-  // When the NIC may begin to send a payload that it would have at `ready`: the link between the sockets carries those
-  // before it first.
-  Instant leaves_memory(const MemoryPath& path, Bytes payload, Instant ready);
+  // A payload is to cross from memory to its NIC, by MemoryPath::link_out. True: it is the first one that waits, and
+  // somebody has to ask for it when the link is free.
+  bool wait_to_cross(std::uint32_t link, const Transfer& transfer);
+  Instant free_at(std::uint32_t link) const { return socket_links_[link].until; }
+  // The next one, of each NIC in its turn, which the link carries from now on; there must be one.
+  Transfer next_to_cross(std::uint32_t link, Instant now);
+  bool has_waiting(std::uint32_t link) const { return socket_links_[link].waiting > 0; }
   // By how much a payload whose last byte is here now is late behind the link between the sockets.
   Duration crossing_lag(const MemoryPath& path, Bytes payload, Instant now);
 
@@ -71,11 +76,14 @@ class HostPaths final : public HostBus {
     Instant to_memory_until;  // when it has carried all that has arrived
     Instant from_memory_until;
   };
-  // Between two sockets, one way.
+  // Between two sockets of a node, one way.
   struct SocketLink {
     NodeId node;
     Rate rate;
-    Instant until;  // when it has carried all that it was given
+    Instant until;                                         // when it has carried all that it was given
+    std::vector<std::pair<NicId, Fifo<Transfer>>> of_nic;  // that wait
+    std::size_t next = 0;                                  // whose turn it is
+    std::size_t waiting = 0;                               // of all NICs
   };
   // Of a NIC.
   struct Lane {

@@ -152,13 +152,30 @@ TEST_CASE(
   const MemoryPath far = paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 0});
   const MemoryPath other = paths.place(NicId{9}, NodeId{1}, {.socket = 1, .nic_socket = 0});
   const Bytes payload{100'000};  // 2 us on the link between the sockets, 4 us on the NIC's
-  CHECK(paths.leaves_memory(far, payload, Instant{0}) == Instant{0});
-  CHECK(paths.leaves_memory(far, payload, Instant{0}) == Instant{2000 * ns});
-  CHECK(paths.leaves_memory(other, payload, Instant{0}) == Instant{0});
+  const auto of = [&](std::uint32_t nic, std::uint32_t handle) {
+    Transfer transfer{};
+    transfer.source = NicId{nic};
+    transfer.size = payload;
+    transfer.handle = handle;
+    return transfer;
+  };
+  CHECK(other.link_out != far.link_out);
+  CHECK(far.link_in != far.link_out);
+  CHECK(paths.place(NicId{1}, NodeId{0}, {.socket = 1, .nic_socket = 0}).link_out == far.link_out);
+  CHECK(paths.wait_to_cross(far.link_out, of(0, 1)));  // the first, so somebody has to ask
+  CHECK_FALSE(paths.wait_to_cross(far.link_out, of(0, 2)));
+  CHECK_FALSE(paths.wait_to_cross(far.link_out, of(1, 3)));
+  CHECK(paths.next_to_cross(far.link_out, Instant{0}).handle == 1);
+  CHECK(paths.free_at(far.link_out) == Instant{2000 * ns});
+  CHECK(paths.next_to_cross(far.link_out, Instant{2000 * ns}).handle == 3);  // the other NIC's turn
+  CHECK(paths.next_to_cross(far.link_out, Instant{4000 * ns}).handle == 2);
+  CHECK_FALSE(paths.has_waiting(far.link_out));
+  CHECK(paths.free_at(other.link_out) == Instant{});
   CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // while it came in
   CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // until 4 us
   CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{2000 * ns});
   paths.limit_crossing(NodeId{0}, Rate{25'000'000'000});
-  CHECK(paths.leaves_memory(far, payload, Instant{4000 * ns}) == Instant{4000 * ns});
-  CHECK(paths.leaves_memory(far, payload, Instant{4000 * ns}) == Instant{8000 * ns});
+  CHECK(paths.wait_to_cross(far.link_out, of(0, 4)));
+  paths.next_to_cross(far.link_out, Instant{8000 * ns});
+  CHECK(paths.free_at(far.link_out) == Instant{12'000 * ns});
 }

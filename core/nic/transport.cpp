@@ -13,6 +13,12 @@ bool ends_in_memory(Step step) {
          step != Step::no_room;
 }
 
+// By memory: what is read the core that wants it reads, everything else the source's core writes.
+EndpointId copier_of(const Journey& journey, Parcel parcel) {
+  const bool is_read = parcel.step == Step::get_data || parcel.step == Step::rma_response;
+  return is_read ? journey.to : journey.from;
+}
+
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
 
@@ -68,8 +74,18 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
+// Over a link between sockets one payload at a time, and what arrives meanwhile makes the next one wait longer. Without
+// a transfer: the link was to be free now.
+void Transport::leave(std::uint32_t link, const Transfer* transfer) {
+  if (transfer != nullptr && link == 0) return submit(*transfer);
+  if (transfer != nullptr && !paths_.wait_to_cross(link, *transfer)) return;
+  const Instant now = engine_.now();
+  if (paths_.free_at(link) <= now) submit(paths_.next_to_cross(link, now));
+  if (paths_.has_waiting(link)) schedule(paths_.free_at(link), Stage::crossing, EndpointId{link});
+}
+
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
-  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
@@ -78,23 +94,21 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
   int reads = fetched == Fetched::nothing ? 0 : 1;
   if (!source.writes_commands && fetched != Fetched::command) ++reads;
   for (; reads > 0; --reads) ready = ready + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
-  if (fetched == Fetched::payload) ready = paths_.leaves_memory(source.place, journey.size, ready);
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);
 }
 
 void Transport::send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
   submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return send_by_memory(journey, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain) {
-    const Instant asked = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
-    const Instant ready = paths_.leaves_memory(source.place, journey.size, asked);
+    const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
     source.own_fetch_until = std::max(source.own_fetch_until, ready);
     source.own_fetch.push(transfer(journey, parcel));
     return schedule(source.own_fetch_until, Stage::own_fetch, journey.from);
@@ -125,12 +139,6 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-// What is read the core that wants it reads, everything else the source's core writes. Memory needs no acknowledgement.
-void Transport::send_by_memory(const Journey& journey, Parcel parcel) {
-  const bool is_read = parcel.step == Step::get_data || parcel.step == Step::rma_response;
-  copy(is_read ? journey.to : journey.from, journey.size, parcel);
-}
-
 void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel) {
   Port& copier = port(endpoint);
   copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size);
@@ -140,7 +148,7 @@ void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel) {
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   const Arrival arrival{Parcel::of_handle(handle), switch_hops};
-  if (!ends_in_memory(arrival.parcel.step)) return arrive(arrival);
+  if (!ends_in_memory(arrival.parcel.step)) return recipient_.arrived(arrival.parcel, arrival.switch_hops);
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
@@ -179,30 +187,41 @@ void Transport::handle(Event event) {
   ++events_handled_;
   const Stage stage = stage_of(event);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
+  Arrival arrival;
   switch (stage) {
     case Stage::ingress:
       look_ahead(ingress_, recipient_);
-      return arrive(ingress_.pop());
+      arrival = ingress_.pop();
+      break;
     case Stage::handover:
-      return arrive({handover_.pop(), 0});
+      arrival = {handover_.pop(), 0};
+      break;
     case Stage::copies:
-      return arrive({port(endpoint).copies.pop(), 0});
+      arrival = {port(endpoint).copies.pop(), 0};
+      break;
     case Stage::fetch:
       return submit(fetch_.pop());
     case Stage::egress:
-      return submit(port(endpoint).egress.pop());
-    case Stage::own_fetch:
-      return submit(port(endpoint).own_fetch.pop());
+    case Stage::own_fetch: {
+      Port& source = port(endpoint);
+      const Transfer transfer = stage == Stage::egress ? source.egress.pop() : source.own_fetch.pop();
+      return leave(source.place.link_out, &transfer);
+    }
     case Stage::settled:
       if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
       return recipient_.acknowledged(settled_.pop());
     case Stage::own_ingress:
-      return arrive(port(endpoint).own_ingress.pop());
+      arrival = port(endpoint).own_ingress.pop();
+      break;
     case Stage::held:  // the parcel itself stands in for an end-point's number
-      return arrive({Parcel::of_handle(endpoint.value), 0});
+      arrival = {Parcel::of_handle(endpoint.value), 0};
+      break;
     case Stage::flush:
       return recipient_.flushed(port(endpoint).flushes.pop());
+    case Stage::crossing:  // and here a link between sockets
+      return leave(endpoint.value, nullptr);
   }
+  recipient_.arrived(arrival.parcel, arrival.switch_hops);
 }
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {

@@ -98,7 +98,8 @@ class Transport final : public Handler, public TransferSink {
     own_ingress,
     flush,
     settled,
-    held
+    held,
+    crossing
   };
 
   static constexpr unsigned stage_shift = 32;  // in an event's key
@@ -135,10 +136,10 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
+  // Of an end-point whose memory may be on another socket than its NIC.
+  void leave(std::uint32_t link, const Transfer* transfer);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
-  void send_by_memory(const Journey& journey, Parcel parcel);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
-  void arrive(const Arrival& arrival) { recipient_.arrived(arrival.parcel, arrival.switch_hops); }
 
   Engine& engine_;
   Carrier& network_;

@@ -89,7 +89,7 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   const Amount amount = amount_of(static_cast<Kind>(kind), width, m, n, k);
   if (amount.bytes == 0 && amount.operations == 0) return;
   const wire::SegmentHeader& header = *dryfly_self.header;
-  const std::uint32_t sharers = dryfly_self.page->on_node.ranks;
+  const std::uint32_t sharers = dryfly_self.page->share.ranks_on_node;
   std::uint64_t ps = time_on_own(header.compute.cpu, dryfly_self.page->share, amount, width, sharers);
   if (header.compute.gpu.memory_bytes_per_s != 0) {
     const std::uint64_t on_gpu = time_on(header.compute.gpu, amount, width, sharers);

@@ -45,7 +45,7 @@ std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_p
   wire::SegmentHeader& header = *dryfly_self.header;
   if (header.copies.room == 0 || bytes <= header.copies.cached) return begin_ps + alone_ps;
   auto* nodes = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + header.copies.moved_offset);
-  return nodes[dryfly_self.page->on_node.place].end_of(begin_ps, alone_ps, 2 * bytes, header.copies.room);
+  return nodes[dryfly_self.page->share.node_of_job].end_of(begin_ps, alone_ps, 2 * bytes, header.copies.room);
 }
 
 void charge(std::size_t bytes) {

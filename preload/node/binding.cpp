@@ -69,7 +69,11 @@ void tell() {
   wire::NodePlace& place = dryfly_self.place;
   memcpy(place.processors, own.processors.words, sizeof place.processors);
   place.memories = memories;
-  if (dryfly_self.moved != nullptr && on_main_thread()) dryfly_self.moved();
+  dryfly_self.domain = own.processors.any() ? node_shape()->domain_of(own.processors.first()) + 1 : 0;
+  const bool takes_part = dryfly_self.attached.load(std::memory_order_acquire) != 0 && phase() != Phase::ended;
+  if (!takes_part) return;  // not yet, a child of a rank, or no longer
+  dryfly_self.page->place = place;
+  if (dryfly_self.moved != nullptr && on_main_thread()) dryfly_self.moved(dryfly_self);
 }
 
 Binding* begun() {

@@ -273,7 +273,7 @@ TEST_CASE("model: announced work takes the roof line's time of the faster place,
   header.compute.gpu = {
       .latency_ps = 5'000'000, .memory_bytes_per_s = 1'000'000'000'000, .operations_per_s = {20, 40, 400}};
   for (std::uint64_t& rate : header.compute.gpu.operations_per_s) rate *= 1'000'000'000'000;
-  fake_mpi.page->on_node.ranks = 2;
+  fake_mpi.page->share.ranks_on_node = 2;
   using Work = void (*)(int, int, std::int64_t, std::int64_t, std::int64_t);
   const auto work = reinterpret_cast<Work>(dlsym(RTLD_DEFAULT, "dryfly_work"));
   const auto mode = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "dryfly_work_mode"));

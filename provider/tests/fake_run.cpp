@@ -86,8 +86,6 @@ int Channel::place(const wire::Event& event, void* to) {
 
 int Channel::gate(wire::GateKind) { return 0; }
 
-void Channel::move() {}
-
 void Gate::publish() {}
 
 void Baton::ask_again() {}

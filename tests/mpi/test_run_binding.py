@@ -175,9 +175,9 @@ def test_announced_work_runs_at_the_rate_of_its_memory(dryfly: Dryfly) -> None:
     assert near(took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:9-16"), 20, 20)  # both on one socket's memory
     hbm = took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--mem-bind", "list:2:3")
     assert near(hbm, 1.875, 1.875)  # 1,638.4 GB/s
-    # Across both have to share the link's 128 GB/s, as one with the NIC that has its memory there.
+    # 128 GB/s, but for the half that the NICs have whose payloads cross: 3.072 GB at 32 GB/s for each of two.
     far = took(dryfly, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--mem-bind", "list:1:0")
-    assert near(far, 72, 72)
+    assert near(far, 96, 96)
     alone = took(dryfly, "--ppn", "1", "--cpu-bind", "list:1-8", "--mem-bind", "list:1", "--nic-bind", "list:4")
     assert near(alone, 24)  # the NIC is beside the memory
 
@@ -240,3 +240,19 @@ def test_what_the_node_lacks_is_refused_before_anything_starts(
     assert ended.exit_status == 2
     assert sentence in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_the_nearest_nic_is_that_of_a_rank_which_a_wrapper_has_bound(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    taskset = tool("taskset")
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\nexec {taskset} -c $((57 - MPI_LOCALRANKID * 52)) "$@"\n')
+    wrapper.chmod(0o755)
+    policy = {"MPICH_OFI_NIC_POLICY": "NUMA"}
+    ended = dryfly(*AURORA, "--ppn", "2", "--", wrapper, programs.check("binding.c"), environment=policy).succeeded()
+    assert [row["nic_socket"] for row in ended.results["binding"]] == [1, 0]
+    assert not [row for row in ended.results["health"] if row["name"].startswith("binding")]
+    both = dryfly(*AURORA, "--ppn", "2", "--nic-bind", "closest", "--", PROGRAM, environment=policy)
+    assert both.exit_status == 2
+    assert "both choose NICs" in both.stderr
