@@ -72,11 +72,12 @@ Transfer HostPaths::next_to_cross(std::uint32_t number, Instant now) {
   return next;
 }
 
-Duration HostPaths::crossing_lag(const MemoryPath& path, Bytes payload, Instant now) {
+Duration HostPaths::crossing_lag(const MemoryPath& path, std::uint32_t handle, Bytes payload, Instant now) {
   if (path.link_in == 0) return {};
   SocketLink& link = socket_links_[path.link_in];
-  const Duration on_link = transmission_time(payload, spec_.link_rate);
-  const Instant began{now.ps - std::min(now.ps, on_link.ps)};
+  const auto set_out = set_out_.find(handle);
+  const Instant began = set_out == set_out_.end() ? now : set_out->second;
+  if (set_out != set_out_.end()) set_out_.erase(set_out);
   link.until = std::max(link.until, began) + transmission_time(payload, link.rate);
   return link.until > now ? link.until - now : Duration{};
 }

@@ -9,14 +9,15 @@
 // three times where a payload is fetched for a command (doorbell, request, data), twice where it is for a Get. The
 // doorbell comes from the rank's processor, all else goes to and from its memory, which may be on another socket. The
 // link between two sockets carries payloads one after the other, whole: of those that leave one of each NIC in its
-// turn, which is sent while it crosses; one that arrives crosses while it comes in, and is in memory when the link has
-// carried it. Left out: that a NIC whose bus or link is behind holds up its own link; completions, which take the
+// turn, which is sent while it crosses; one that arrives crosses from when it has set out, as it comes in among others,
+// and is in memory when the link has carried it. Left out: that a NIC whose bus or link is behind holds up its own link; completions, which take the
 // latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,8 +46,10 @@ class HostPaths final : public HostBus {
   // The next one, of each NIC in its turn, which the link carries from now on; there must be one.
   Transfer next_to_cross(std::uint32_t link, Instant now);
   bool has_waiting(std::uint32_t link) const { return socket_links_[link].waiting > 0; }
-  // By how much a payload whose last byte is here now is late behind the link between the sockets.
-  Duration crossing_lag(const MemoryPath& path, Bytes payload, Instant now);
+  // A payload that will cross to its memory sets out for its NIC; it crosses as it comes in, so not before.
+  void sets_out(std::uint32_t handle, Instant now) { set_out_[handle] = now; }
+  // By how much that payload, whose last byte is at the NIC now, is late behind the link between the sockets.
+  Duration crossing_lag(const MemoryPath& path, std::uint32_t handle, Bytes payload, Instant now);
 
   void took(NicId nic, Bytes payload, Instant now) override;
   void sends(NicId nic, Bytes payload, Instant now) override;
@@ -102,6 +105,7 @@ class HostPaths final : public HostBus {
   std::vector<Bus> buses_;
   std::vector<SocketLink> socket_links_{1};  // the first stands for none
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, std::uint32_t> socket_link_of_;  // from, to
+  std::unordered_map<std::uint32_t, Instant> set_out_;                // by handle; looked up only
   std::map<NodeId, Rate> crossing_rates_;                             // of nodes where it is not the machine's
   std::map<std::pair<NodeId, std::uint32_t>, std::uint32_t> bus_of_;  // by node and socket
   std::vector<std::uint32_t> lane_of_;                                // by NIC

@@ -171,9 +171,10 @@ TEST_CASE(
   CHECK(paths.next_to_cross(far.link_out, Instant{4000 * ns}).handle == 2);
   CHECK_FALSE(paths.has_waiting(far.link_out));
   CHECK(paths.free_at(other.link_out) == Instant{});
-  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // while it came in
-  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{});  // until 4 us
-  CHECK(paths.crossing_lag(far, payload, Instant{4000 * ns}) == Duration{2000 * ns});
+  for (const std::uint32_t handle : {7, 8, 9}) paths.sets_out(handle, Instant{0});
+  CHECK(paths.crossing_lag(far, 7, payload, Instant{4000 * ns}) == Duration{});  // while it came in
+  CHECK(paths.crossing_lag(far, 8, payload, Instant{4000 * ns}) == Duration{});  // until 4 us
+  CHECK(paths.crossing_lag(far, 9, payload, Instant{4000 * ns}) == Duration{2000 * ns});
   paths.limit_crossing(NodeId{0}, Rate{25'000'000'000});
   CHECK(paths.wait_to_cross(far.link_out, of(0, 4)));
   paths.next_to_cross(far.link_out, Instant{8000 * ns});

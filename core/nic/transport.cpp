@@ -71,6 +71,10 @@ void Transport::submit(const Transfer& transfer) {
   const Step step = Parcel::of_handle(transfer.handle).step;
   const bool answer = step == Step::get_data || step == Step::rma_response || step == Step::done;
   count_transfer(counters_.of(transfer.source), counters_.of(transfer.target), transfer, answer, spec_.framing);
+  if (paths_differ_ && ends_in_memory(step)) {
+    const EndpointId lands = recipient_.landing_of(Parcel::of_handle(transfer.handle)).at;
+    if (port(lands).place.link_in != 0) paths_.sets_out(transfer.handle, engine_.now());
+  }
   network_.submit(transfer);
 }
 
@@ -160,9 +164,10 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
 
 // In the order in which they came off the link.
 void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
-  const Instant there = engine_.now() + spec_.ingress_latency + target.place.crossing +
-                        std::max(paths_.arrival_lag(target.place.lane, engine_.now()),
-                                 paths_.crossing_lag(target.place, landing.size, engine_.now()));
+  const Instant there =
+      engine_.now() + spec_.ingress_latency + target.place.crossing +
+      std::max(paths_.arrival_lag(target.place.lane, engine_.now()),
+               paths_.crossing_lag(target.place, arrival.parcel.handle(), landing.size, engine_.now()));
   target.own_ingress_until = std::max(target.own_ingress_until, there);
   target.own_ingress.push(arrival);
   schedule(target.own_ingress_until, Stage::own_ingress, landing.at);

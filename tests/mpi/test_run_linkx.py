@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
+from harness import ROOT
 
+from dryfly.apps import benchmarks
 from dryfly.mpi import libraries as mpi
 
 _LINKX = ("--provider", "linkx", "--compute", "none")
@@ -86,3 +88,33 @@ def test_only_open_mpi_5_can_use_it(dryfly: Dryfly, programs: Programs) -> None:
     run = dryfly("run", *_LINKX, "--", programs.check("p2p.c"))
     assert run.exit_status == 2
     assert "--provider linkx: MPI library mpich-5.0.2 does not use it; accepted are Open MPI 5 libraries" in run.stderr
+
+
+# Orderings of "Open MPI for HPE Cray EX Systems" that do not depend on what is assumed of a core's copies.
+def test_linkx_beside_plain_cxi_on_a_node_and_between_two(dryfly: Dryfly) -> None:
+    def table(name: str, nodes: int, *how: str) -> benchmarks.Table:
+        source = ROOT / "programs" / "benchmark" / f"{name}.c"
+        job = ("run", "--machine", "crusher", "-N", str(nodes), "--ppn", str(2 // nodes), "--mpi", "openmpi")
+        run = dryfly(*job, "--compute", "none", *how, "--", source, "-m", "8:1048576", "-i", "5").succeeded()
+        return benchmarks.read(run.stdout)
+
+    cxi, linkx = ("--on-node", "provider"), ("--provider", "linkx")
+    latency = {(nodes, how): table("latency", nodes, *how) for nodes in (1, 2) for how in (cxi, linkx)}
+    # A message within a node leaves it and comes back, so it is no quicker than one to another node.
+    assert latency[1, cxi][8] >= 0.98 * latency[2, cxi][8]
+    assert latency[1, linkx][8] < 0.9 * latency[1, cxi][8]
+    # lnx matches in software, which costs small messages between nodes, and no bandwidth.
+    assert latency[2, linkx][8] > 1.2 * latency[2, cxi][8]
+    bandwidth = {(nodes, how): table("bw", nodes, *how) for nodes in (1, 2) for how in (cxi, linkx)}
+    assert bandwidth[2, linkx][1 << 20] == pytest.approx(bandwidth[2, cxi][1 << 20], rel=0.01)
+    assert max(figure for each in bandwidth.values() for figure in each.values()) < 24_250  # a NIC's link
+    # One copy by the receiver.
+    assert bandwidth[1, linkx][1 << 20] == pytest.approx(12_000, rel=0.01)
+
+
+def test_a_nic_that_loops_gives_no_more_than_its_loopback(dryfly: Dryfly) -> None:
+    source = ROOT / "programs" / "benchmark" / "bw.c"
+    job = ("run", "--machine", "perlmutter-cpu", "-N", "1", "--ppn", "2", "--compute", "none", "--on-node", "provider")
+    run = dryfly(*job, "--", source, "-m", "4194304:4194304", "-i", "5").succeeded()
+    assert benchmarks.read(run.stdout)[4194304] * 8 == pytest.approx(184_500, rel=0.01)  # Mb/s
+    assert run.results["packet_hops"] == 0

@@ -6,6 +6,8 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import ROOT, Ended
 
+from dryfly.apps import benchmarks
+
 # 2 nodes of 4 ranks; the program checks all of its data and the size of a node.
 _COMMAND = ("run", "--machine", "testbed", "-N", "2", "--ppn", "4", "--compute", "none")
 
@@ -42,7 +44,32 @@ def test_other_load_does_not_change_what_shared_memory_gives(
 
 
 def test_over_the_provider_each_rank_counts_as_alone(dryfly: Dryfly, programs: Programs) -> None:
-    node_aware(dryfly, programs, ranks_on_node=1)
+    run = node_aware(dryfly, programs, "--on-node", "provider", ranks_on_node=1)
+    assert "through NICs, as cxi does" in run.stderr
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_a_program_that_asks_for_its_node_finds_the_machines(dryfly: Dryfly, programs: Programs, family: str) -> None:
+    source = ROOT / "programs" / "check" / "node_aware.c"
+    for program in (source, *([programs.check("node_aware.c")] if family == "mpich" else [])):
+        run = dryfly(*_COMMAND, "--mpi", family, "--", program, "4").succeeded()
+        assert "on a node by MPI's own shared memory, as it " in run.stderr
+        assert "node size 4, failures 0" in run.stdout
+
+
+# MB/s of pairs of one node by message size: mbw_mr of 8 ranks, each copy of which reads and writes the node's memory.
+@pytest.mark.parametrize(
+    "how", [("--on-node", "shared", "--mpi", "mpich"), ("--provider", "linkx", "--mpi", "openmpi")]
+)
+def test_all_copies_of_a_node_share_its_memory(dryfly: Dryfly, how: tuple[str, ...]) -> None:
+    source = ROOT / "programs" / "benchmark" / "mbw_mr.c"
+    slow = ("--set", "compute.cpu.memory_rate=10 GB/s", "--set", "compute.cpu.count=2", "--set", "node.cached=0 B")
+    job = ("run", "--machine", "testbed", "-N", "1", "--ppn", "8", "--compute", "none", *how)
+    run = dryfly(*job, *slow, "--", source, "-m", "1048576:1048576", "-i", "10").succeeded()
+    reached = benchmarks.read(run.stdout)[1048576]
+    assert 9_000 <= reached <= 10_050
+    unlimited = dryfly(*job, "--", source, "-m", "1048576:1048576", "-i", "10").succeeded()
+    assert benchmarks.read(unlimited.stdout)[1048576] == pytest.approx(4 * 12_000, rel=0.05)
 
 
 def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, programs: Programs) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.base.paths import programs_folder
-from dryfly.case import on_node
+from dryfly.case import on_node, program
 from dryfly.case.on_node import OnNode
 from dryfly.mpi.libraries import MpiLibrary
 
@@ -17,10 +16,10 @@ def mpich(version: str) -> MpiLibrary:
     return MpiLibrary(name=f"mpich-{version}", family="mpich", version=version, prefix="", libmpi="", libfabric="")
 
 
-def chosen(program: Path | None, *, version: str = "5.0.2", asked: str = "auto", provider: str = "cxi",
+def chosen(source: Path | None, *, version: str = "5.0.2", asked: str = "auto", provider: str = "cxi",
            several_ranks: bool = True) -> OnNode:  # fmt: skip
     return on_node.choose(
-        asked, program=program, mpi=mpich(version), provider=provider, several_ranks=several_ranks
+        asked, files=[source] if source else [], mpi=mpich(version), provider=provider, several_ranks=several_ranks
     ).on_node
 
 
@@ -54,20 +53,29 @@ def test_another_word_is_refused() -> None:
     ],
 )
 def test_a_program_that_asks_for_its_node_gets_it(tmp_path: Path, name: str, text: str, asks: bool) -> None:
-    program = written(tmp_path, name, text)
-    assert chosen(program) is (OnNode.SHARED if asks else OnNode.PROVIDER)
-    assert bool(on_node.question(program)) is asks
+    source = written(tmp_path, name, text)
+    assert chosen(source) is (OnNode.SHARED if asks else OnNode.PROVIDER)
+    assert bool(on_node.question(source)) is asks
 
 
 def test_what_the_user_says_counts_and_else_only_where_ranks_share_a_node(tmp_path: Path) -> None:
-    program = written(tmp_path, "a.c", "MPI_Win_allocate_shared(")
-    assert chosen(program, asked="provider") is OnNode.PROVIDER
+    source = written(tmp_path, "a.c", "MPI_Win_allocate_shared(")
+    assert chosen(source, asked="provider") is OnNode.PROVIDER
     assert chosen(None, asked="shared") is OnNode.SHARED
-    assert chosen(program, several_ranks=False) is OnNode.PROVIDER
-    assert chosen(program, provider="linkx") is OnNode.PROVIDER
-    assert chosen(program, version="4.2.3") is OnNode.PROVIDER
+    assert chosen(source, several_ranks=False) is OnNode.PROVIDER
+    assert chosen(source, provider="linkx") is OnNode.PROVIDER
+    assert chosen(source, version="4.2.3") is OnNode.PROVIDER
     assert chosen(None) is OnNode.PROVIDER
 
 
 def test_microbenchmarks_use_the_librarys_own_way() -> None:
     assert chosen(programs_folder() / "benchmark" / "alltoall.c") is OnNode.SHARED
+
+
+def test_a_program_behind_a_wrapper_is_looked_at_too(tmp_path: Path) -> None:
+    written(tmp_path, "a.py", "from mpi4py import MPI\nnode = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)\n")
+    script = written(tmp_path, "run.sh", f"#!/bin/sh\nexec python3 {tmp_path}/a.py\n")
+    script.chmod(0o755)
+    for command in ((str(script),), ("python3", f"{tmp_path}/a.py"), ("env", "X=1", str(script))):
+        assert any(on_node.question(file) for file in program.files_of(command)), command
+    assert program.files_of(("nothing-of-this-name",)) == []

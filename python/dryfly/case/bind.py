@@ -112,7 +112,7 @@ def settled(bound: BoundCase, library: MpiLibrary) -> BoundCase:
     case, places = bound.case, bound.placement.ranks
     choice = on_node.choose(
         case.on_node,
-        program=program.file_of(case.program[0]) if case.program else None,
+        files=program.files_of(case.program),
         mpi=library,
         provider=case.provider,
         several_ranks=len({each.node for each in places}) < len(places),

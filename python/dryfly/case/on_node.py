@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -55,14 +56,15 @@ def can_share(mpi: MpiLibrary) -> bool:
     return mpi.family != "mpich" or not version or version >= _MPICH_THAT_SHARES
 
 
-def choose(asked: str, *, program: Path | None, mpi: MpiLibrary, provider: str, several_ranks: bool) -> Choice:
-    """`several_ranks`: some node has more than one. LINKx has a memory of its own."""
+def choose(asked: str, *, files: Sequence[Path], mpi: MpiLibrary, provider: str, several_ranks: bool) -> Choice:
+    """`files`: the program and what it may start. `several_ranks`: some node has more than one. LINKx has its own
+    memory."""
     on_node = OnNode.parse(asked)
     if on_node is not OnNode.AUTO:
         return Choice(on_node=on_node)
-    if not several_ranks or provider == "linkx" or program is None or not can_share(mpi):
+    if not several_ranks or provider == "linkx" or not can_share(mpi):
         return Choice(on_node=OnNode.PROVIDER)
-    reason = question(program)
+    reason = next((reason for file in files if (reason := question(file))), "")
     return Choice(on_node=OnNode.SHARED if reason else OnNode.PROVIDER, reason=reason)
 
 

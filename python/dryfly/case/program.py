@@ -125,6 +125,14 @@ def file_of(name: str) -> Path | None:
         return None
 
 
+def files_of(command: Sequence[str]) -> list[Path]:
+    """The program's, and of what it may start; none where there is no program."""
+    path = file_of(command[0]) if command else None
+    if path is None:
+        return []
+    return [path] if path.suffix in _SOURCES else wrappers.files(path, command[1:])
+
+
 def family(command: Sequence[str]) -> str:
     """The family of MPI libraries that the program is linked against, or what it will start by all that it names;
     empty where neither tells. Raises UserError where it is linked against two."""

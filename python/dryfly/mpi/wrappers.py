@@ -35,16 +35,23 @@ def family(program: Path, arguments: Sequence[str]) -> str:
     return next(iter(found.families), "") if len(found.families) == 1 else ""
 
 
+def files(program: Path, arguments: Sequence[str]) -> list[Path]:
+    """The program and all that was looked at for its family: what it may start or be a script of."""
+    found = _Search()
+    found.look_at(program, arguments, 0)
+    return sorted(found.seen)
+
+
 class _Search:
     def __init__(self) -> None:
         self.families: set[str] = set()
-        self._seen: set[Path] = set()
+        self.seen: set[Path] = set()
 
     def look_at(self, program: Path, arguments: Sequence[str], depth: int) -> None:
         """What it is linked against, or else what it and its arguments name."""
-        if depth > _DEEP or program in self._seen or len(self._seen) >= _FILES:
+        if depth > _DEEP or program in self.seen or len(self.seen) >= _FILES:
             return
-        self._seen.add(program)
+        self.seen.add(program)
         try:
             text = "" if elf.is_elf(program) else _text(program)
         except OSError:
