@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.base.paths import programs_folder
 from dryfly.case import on_node, program
 from dryfly.case.on_node import OnNode
 from dryfly.mpi.libraries import MpiLibrary
