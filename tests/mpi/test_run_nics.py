@@ -42,23 +42,23 @@ def _packets(ended: Ended) -> dict[tuple[str, int], int]:
     return {nic: packets for nic, packets in found.items() if packets > 0}
 
 
-# With 2 ranks a node only local rank 1 sends to another node.
+# Of the 2 ranks of a node the first sends within the node, through the two NICs, and the second to the other node.
 @pytest.mark.parametrize(
-    ("settings", "nic"),
+    ("settings", "first", "second"),
     [
-        ({}, 2),  # BLOCK: 1 x 4 / 2
-        ({"MPICH_OFI_NIC_POLICY": "NUMA"}, 0),  # the first NIC of domain 1
-        ({"MPIR_CVAR_CH4_OFI_PREF_NIC": "0"}, 0),  # MPICH's own setting is left to the user
+        ({}, 0, 2),  # BLOCK: 1 x 4 / 2
+        ({"MPICH_OFI_NIC_POLICY": "NUMA"}, 2, 0),  # the first NICs of domains 0 and 1
+        ({"MPIR_CVAR_CH4_OFI_PREF_NIC": "0"}, 0, 0),  # MPICH's own setting is left to the user
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else None,
 )
 def test_a_rank_uses_the_nic_of_its_policy(
-    settings: dict[str, str], nic: int, job: tuple[str, ...], dryfly: Dryfly, programs: Programs
+    settings: dict[str, str], first: int, second: int, job: tuple[str, ...], dryfly: Dryfly, programs: Programs
 ) -> None:
     ended = dryfly(*job, "--", programs.check("nics.c"), environment=settings).succeeded()
-    assert set(_packets(ended)) == {("t0", nic), ("t1", nic)}
+    assert set(_packets(ended)) == {(node, nic) for node in ("t0", "t1") for nic in (first, second)}
     if "MPIR_CVAR_CH4_OFI_PREF_NIC" not in settings:
-        assert [row["nic"] for row in ended.results["ranks_detail"] if row["rank"] % 2 == 1] == [nic, nic]
+        assert [row["nic"] for row in ended.results["ranks_detail"] if row["rank"] % 2 == 1] == [second, second]
 
 
 def test_verbose_says_which_nics_there_are_and_who_uses_which(
@@ -80,13 +80,13 @@ def test_a_wrapper_script_may_choose_for_each_rank(
     )
     wrapper.chmod(0o755)
     ended = dryfly(*job, "--", wrapper, programs.check("nics.c")).succeeded()
-    assert set(_packets(ended)) == {("t0", 3), ("t1", 3)}
+    assert set(_packets(ended)) == {("t0", 0), ("t0", 3), ("t1", 0), ("t1", 3)}
 
 
 def test_the_hint_on_a_communicator_chooses_the_nic(job: tuple[str, ...], dryfly: Dryfly, programs: Programs) -> None:
     environment = {"MPIR_CVAR_CH4_OFI_MAX_NICS": "-1"}
     ended = dryfly(*job, "--", programs.check("nics.c"), "pref", "3", environment=environment).succeeded()
-    assert _packets(ended) == {("t0", 3): 2 * _MEGABYTE_PACKETS, ("t1", 3): 2 * _MEGABYTE_PACKETS}
+    assert _packets(ended) == {("t0", 3): 4 * _MEGABYTE_PACKETS, ("t1", 3): 4 * _MEGABYTE_PACKETS}
 
 
 def test_hashing_spreads_messages_over_the_nics(job: tuple[str, ...], dryfly: Dryfly, programs: Programs) -> None:
@@ -94,8 +94,8 @@ def test_hashing_spreads_messages_over_the_nics(job: tuple[str, ...], dryfly: Dr
     ended = dryfly(*job, "--", programs.check("nics.c"), "hashing", environment=environment).succeeded()
     packets = _packets(ended)
     assert len(packets) == 8
-    # 32 messages by tag modulo 4: each NIC has a quarter of the 2 MiB.
-    assert set(packets.values()) == {_MEGABYTE_PACKETS // 2}
+    # 32 messages of each rank by tag modulo 4: each NIC has a quarter of its node's 4 MiB.
+    assert set(packets.values()) == {_MEGABYTE_PACKETS}
 
 
 def test_striping_shares_a_message_among_the_nics(
