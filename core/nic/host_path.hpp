@@ -10,8 +10,8 @@
 // doorbell comes from the rank's processor, all else goes to and from its memory, which may be on another socket. The
 // link between two sockets carries payloads one after the other, whole: of those that leave one of each NIC in its
 // turn, which is sent while it crosses; one that arrives crosses from when it has set out, as it comes in among others,
-// and is in memory when the link has carried it. Left out: that a NIC whose bus or link is behind holds up its own link; completions, which take the
-// latency of the near NIC; commands and their completions on the bus.
+// and is in memory when the link has carried it. Left out: that a NIC whose bus or link is behind holds up its own
+// link; completions, which take the latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
 #include <cstdint>
