@@ -64,13 +64,18 @@ def test_what_the_user_says_counts_and_else_only_where_ranks_share_a_node(tmp_pa
     assert chosen(source, asked="provider") is OnNode.PROVIDER
     assert chosen(None, asked="shared") is OnNode.SHARED
     assert chosen(source, several_ranks=False) is OnNode.PROVIDER
-    assert chosen(source, provider="linkx") is OnNode.PROVIDER
     assert chosen(source, version="4.2.3") is OnNode.PROVIDER
     assert chosen(None) is OnNode.PROVIDER
 
 
 def test_microbenchmarks_use_the_librarys_own_way() -> None:
     assert chosen(programs_folder() / "benchmark" / "alltoall.c") is OnNode.SHARED
+
+
+def test_with_linkx_windows_ask_for_the_node_and_microbenchmarks_do_not(tmp_path: Path) -> None:
+    assert chosen(written(tmp_path, "a.c", "MPI_Win_allocate_shared("), provider="linkx") is OnNode.SHARED
+    assert chosen(programs_folder() / "benchmark" / "alltoall.c", provider="linkx") is OnNode.PROVIDER
+    assert chosen(written(tmp_path, "b.c", "MPI_Send("), provider="linkx") is OnNode.PROVIDER
 
 
 def test_a_program_behind_a_wrapper_is_looked_at_too(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from dryfly.apps.benchmarks import KINDS
 from dryfly.base.errors import UserError
-from dryfly.base.paths import programs_folder
 from dryfly.mpi import elf, loading
 from dryfly.mpi.libraries import MpiLibrary
 
@@ -24,6 +24,7 @@ _QUESTIONS = ("MPI_Comm_split_type", "MPI_Win_allocate_shared")
 _SYMBOLS = {name.lower().rstrip("_"): name for name in _QUESTIONS}
 _IN_TEXT = re.compile(rb"(?i)\b(?:mpi_)?(comm_split_type|win_allocate_shared|split_type|allocate_shared)\b")
 _SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
+_MICROBENCHMARK = "it is a microbenchmark"
 _TEXT_MOST = 4 << 20  # bytes of a source or script that are looked through
 
 
@@ -57,14 +58,17 @@ def can_share(mpi: MpiLibrary) -> bool:
 
 
 def choose(asked: str, *, files: Sequence[Path], mpi: MpiLibrary, provider: str, several_ranks: bool) -> Choice:
-    """`files`: the program and what it may start. `several_ranks`: some node has more than one. LINKx has its own
-    memory."""
+    """`files`: the program and what it may start. `several_ranks`: some node has more than one.
+
+    With LINKx messages have a memory of their own, and windows have not."""
     on_node = OnNode.parse(asked)
     if on_node is not OnNode.AUTO:
         return Choice(on_node=on_node)
-    if not several_ranks or provider == "linkx" or not can_share(mpi):
+    if not several_ranks or not can_share(mpi):
         return Choice(on_node=OnNode.PROVIDER)
     reason = next((reason for file in files if (reason := question(file))), "")
+    if provider == "linkx" and reason == _MICROBENCHMARK:
+        reason = ""
     return Choice(on_node=OnNode.SHARED if reason else OnNode.PROVIDER, reason=reason)
 
 
@@ -72,8 +76,8 @@ def question(program: Path) -> str:
     """Why the program counts on its nodes: what it asks MPI for, or that it is a microbenchmark; empty: it does not.
 
     Of an executable its symbols tell, and those of libraries of its own; of a source or a script its text."""
-    if program.parent == programs_folder() / "benchmark":
-        return "a microbenchmark"
+    if program.suffix == ".c" and program.stem in KINDS and (program.parent / "benchmark.h").is_file():
+        return _MICROBENCHMARK
     try:
         if not elf.is_elf(program):
             with program.open("rb") as file:

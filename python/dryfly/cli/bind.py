@@ -17,14 +17,19 @@ def command(case: Case) -> None:
 
     It says why the binding is good, and what is doubtful about it.
     """
+    from dryfly.base.errors import UserError
     from dryfly.base.fitted import fitted
     from dryfly.binding import advice, table
     from dryfly.case.bind import load_machine
     from dryfly.machine.node import most_nics, node_of
 
     machine = load_machine(case)
-    found = advice.good(node_of(machine, nics=most_nics(machine)), ranks=case.ppn or 1)
-    click.echo(f"{machine.name}: {case.ppn} ranks a node")
+    if case.ppn is None or case.ppn < 1:
+        raise UserError(
+            f"--ppn {'is missing' if case.ppn is None else case.ppn}: accepted is 1 or more ranks of a node"
+        )
+    found = advice.good(node_of(machine, nics=most_nics(machine)), ranks=case.ppn)
+    click.echo(f"{machine.name}: {case.ppn} rank{'s' if case.ppn != 1 else ''} a node")
     for line in table.lines(found.node, found.bindings):
         click.echo(line)
     for name, line in advice.commands(found).items():

@@ -11,6 +11,7 @@ from dryfly import __version__
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case.bind import BoundCase
+from dryfly.case.on_node import OnNode
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
@@ -60,6 +61,7 @@ def build(
     health = [*_run_health(counted, findings), *_compute_health(compute), *_software_health(run, mpi)]
     of_ranks = counted.get("ranks", [])
     health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
+    health += _node_health(run, mpi, profile)
     spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
@@ -268,6 +270,19 @@ def _compute_health(compute: Json) -> list[Json]:
         f"{compute['unsure_share']:.1%} of the job's time only"
     )
     return [_finding("short_gaps", text)]
+
+
+def _node_health(run: BoundCase, mpi: MpiLibrary, profile: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """MPICH takes ranks for alone on their nodes, and the program has asked who is there."""
+    places = run.placement.ranks
+    alone = mpi.family == "mpich" and run.on_node.on_node is OnNode.PROVIDER
+    asked = [row["call"] for row in profile if row["call"] in ("MPI_Comm_split_type", "MPI_Win_allocate_shared")]
+    if not alone or not asked or len({each.node for each in places}) == len(places):
+        return []
+    text = (
+        f"the program called {asked[0]}, and to MPICH each rank was alone on its node; --on-node shared shows the nodes"
+    )
+    return [_finding("alone_on_node", text, count=1)]
 
 
 def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:

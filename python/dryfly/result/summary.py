@@ -76,7 +76,7 @@ def before(
     )
     printer.line(f"  program   {shlex.join(run.case.program)} ({program.kind})")
     printer.line(f"  mpi       {mpi.name}; compute {_compute_text(run)}")
-    if line := _on_node_line(run):
+    if line := on_node_line(run, mpi):
         printer.line(f"  on a node {line}")
     if verbose:
         for line in system_lines(program, mpi):
@@ -99,16 +99,21 @@ def system_lines(program: Program, mpi: MpiLibrary) -> list[str]:
     return [f"  {'given' if place == 0 else '':9} {line}" for place, line in enumerate(lines)]
 
 
-def _on_node_line(run: BoundCase) -> str:
+def on_node_line(run: BoundCase, mpi: MpiLibrary) -> str:
     """How ranks of a node talk; empty where no two of them share one."""
     places, choice = run.placement.ranks, run.on_node
     if len({each.node for each in places}) == len(places):
         return ""
-    if run.case.provider == "linkx":
-        return "through the node's memory, as LINKx does"
+    linkx, mpich = run.case.provider == "linkx", mpi.family == "mpich"
+    messages = "through the node's memory, as LINKx does" if linkx else "through NICs, as cxi does"
     if choice.on_node is OnNode.PROVIDER:
-        return "through NICs, as cxi does; to MPI each rank is alone there (--on-node shared: its own shared memory)"
-    return "by MPI's own shared memory" + (f", as {choice.reason}" if choice.reason else "")
+        return messages + (
+            "; to MPI each rank is alone there (--on-node shared: its own shared memory)" if mpich else ""
+        )
+    why = f", as {choice.reason}" if choice.reason else ""
+    if mpich:
+        return f"by MPI's own shared memory{why}"
+    return f"messages {messages}; windows and collectives by MPI's own shared memory{why}"
 
 
 def binding_lines(run: BoundCase) -> list[str]:

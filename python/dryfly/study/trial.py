@@ -41,6 +41,7 @@ Result = dict[str, Any]
 # Variables of the caller that libraries under test look at.
 _PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _PACKAGE = Path(__file__).resolve().parent.parent
+_BINDING = ("cpu_bind", "depth", "mem_bind", "gpu_bind", "nic_bind", "launcher_options")  # no part of the spec
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
 
@@ -73,7 +74,7 @@ class Trial:
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
             "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
-            "flags": [case.provider, case.launcher],
+            "flags": [case.provider, case.launcher, *(getattr(case, name) for name in _BINDING)],
             "sources": [_file_hash(path) for path in self._all_sources(library)],
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],

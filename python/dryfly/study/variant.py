@@ -38,7 +38,7 @@ class Variant:
 
 def base_case(given: Mapping[str, Any]) -> Case:
     """Of a study: what is not given is two nodes with a rank each, on which computing takes no time."""
-    machine_size = {} if given.get("ranks") is not None else {"nodes": 2, "ppn": 1}
+    machine_size = {} if given.get("ranks") is not None else {"nodes": 2, "ppn": 2 if given.get("nodes") == 1 else 1}
     case = Case(**{**machine_size, "compute": "none", **given})
     if case.compute.partition(":")[0] == "measured":
         raise UserError(
