@@ -40,7 +40,7 @@ void RankHost::sent(EndpointId source, Token token) {
   OpenCommand& send = answered(token);
   DRYFLY_CHECK(!send.sent);
   send.sent = true;
-  parts_.triggers.count(send.rank, send.command.counter);
+  parts_.triggers.count(send);
   if ((send.command.flags & command_flag::wants_completion) != 0) {
     PendingEvent pending = EventWriter::answer_to(send, EventKind::sent);
     pending.event.length = send.command.length;
@@ -82,7 +82,7 @@ void RankHost::received(const Received& received) {
   if (received.size.count > capacity) event.error = error_truncated;
   parts_.payloads.attach(pending, send, std::min(received.size.count, capacity), receive.rank);
   parts_.tally.received(received);
-  if (event.error == 0) parts_.triggers.count(receive.rank, receive.command.counter);
+  if (event.error == 0) parts_.triggers.count(receive);
   parts_.events.write(receive.rank, std::move(pending));
 
   if (!multi_receive || received.buffer_released) parts_.commands.release(received.receive);
@@ -159,7 +159,7 @@ void RankHost::rma_done(EndpointId source, Token token, int error) {
   pending.event.length = access.command.length;
   pending.event.peer = access.command.peer;
   const bool has_result = Payloads::attach_result(pending, access);
-  if (error == 0) parts_.triggers.count(access.rank, access.command.counter);
+  if (error == 0) parts_.triggers.count(access);
   const bool wanted = (access.command.flags & command_flag::wants_completion) != 0;
   if (!wanted) pending.event.flags |= event_flag::no_completion;
   const RankId rank = access.rank;

@@ -145,6 +145,7 @@ Rank* Roster::seat_on(NodeId node) {
 void Roster::prepare_seat(Rank& rank) {
   auto& page = *rank.page;
   ++rank.process.tenancy;
+  of_.translator.prepare_seat(rank);
   page.command_head.store(0);
   page.command_tail.store(0);
   page.event_head.store(0);

@@ -49,6 +49,8 @@ class Translator final {
   // The process that was this rank has ended: what it had issued takes its course, then its end-points close. Its place
   // can be taken again when it has no commands left.
   void abandon(Rank& rank) { reader_.abandon(rank); }
+  // Another process is this rank from now on.
+  void prepare_seat(const Rank& rank) { triggers_.begin(rank.id, rank.process.tenancy); }
   bool has_commands(RankId rank) const { return !queue_.is_empty(rank); }
 
   Tally& tally() { return tally_; }

@@ -67,10 +67,13 @@ std::vector<std::uint32_t> Triggers::take_all(EndpointId endpoint) {
   if (state == states_.end()) return {};
   std::vector<std::uint32_t> taken;
   std::erase_if(state->second.waiting, [&](std::uint32_t slot) {
-    if (commands_[slot].endpoint() != endpoint) return false;
+    // A count is of no end-point.
+    if (commands_[slot].command.kind == wire::CommandKind::count || commands_[slot].endpoint() != endpoint)
+      return false;
     taken.push_back(slot);
     return true;
   });
+  if (!taken.empty()) look(RankId{state->first}, state->second);  // their entries may be others' now
   return taken;
 }
 

@@ -2,8 +2,8 @@
 // the NIC moves when operations of theirs are complete (docs/model/nic-protocols.md#triggered-operations). The CPU has
 // no part in it. A counter is a process's own and is known by the number that its provider gave it.
 //
-// What waits takes an entry, of which a process has so many; further commands wait for an entry, in order, and what is
-// behind them waits too, as behind a NIC's command queue that stands still.
+// What waits takes an entry, of which a process has so many; further commands with a trigger wait for an entry, in
+// order.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,14 @@ class Triggers {
 
   // A command with a trigger is at its NIC: whether it waits.
   bool holds(std::uint32_t slot);
-  // An operation that this counter counts is complete; 0: none does.
+  // Something that this counter counts is complete; 0: none does.
   void count(RankId rank, std::uint32_t counter) {
     if (counter != 0) add(rank, counter, 1);
+  }
+  // An operation is, whose process may have left its rank to another.
+  void count(const OpenCommand& done) {
+    if (done.command.counter != 0 && done.tenancy == states_[done.rank.value].tenancy)
+      count(done.rank, done.command.counter);
   }
   void add(RankId rank, std::uint32_t counter, std::uint64_t value);
   void set(RankId rank, std::uint32_t counter, std::uint64_t value);
@@ -38,6 +43,8 @@ class Triggers {
   std::uint32_t take_out(RankId rank, std::uint64_t context);
   // An end-point closes: what of it has waited.
   std::vector<std::uint32_t> take_all(EndpointId endpoint);
+  // Another process is the rank from now on: its counters begin at 0. Nothing waits any more.
+  void begin(RankId rank, std::uint32_t tenancy) { states_[rank.value] = State{.tenancy = tenancy}; }
 
   void event_handled() { ++events_handled_; }
   std::uint64_t events_scheduled() const { return events_scheduled_; }
@@ -46,8 +53,9 @@ class Triggers {
  private:
   // Of a rank.
   struct State {
-    std::unordered_map<std::uint32_t, std::uint64_t> counters;
-    std::deque<std::uint32_t> waiting;  // slots, in the order in which they came; the first `entries` have entries
+    std::uint32_t tenancy = 0;
+    std::unordered_map<std::uint32_t, std::uint64_t> counters{};
+    std::deque<std::uint32_t> waiting{};  // slots, in the order in which they came; the first `entries` have entries
   };
   bool is_due(const State& state, std::uint32_t slot) const;
   void look(RankId rank, const State& state);

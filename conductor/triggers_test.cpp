@@ -97,6 +97,37 @@ TEST_CASE("more than there are entries wait for one, in order, even if their cou
   CHECK(stand.issued == std::vector<std::uint32_t>{held.front(), beyond});
 }
 
+TEST_CASE("an end-point that closes leaves its entries to others, and counts, which are of none, where they are") {
+  Stand stand;
+  for (std::size_t n = 0; n < Triggers::entries; ++n) CHECK(stand.triggers.holds(stand.command(1, 1, 0, 5)));
+  const std::uint32_t beyond = stand.command(2, 0);
+  CHECK(stand.triggers.holds(beyond));
+  const std::uint32_t count = stand.command(2, 1);
+  stand.commands[count].command.kind = wire::CommandKind::count;
+  CHECK(stand.triggers.holds(count));
+  CHECK(stand.triggers.take_all(EndpointId{wire::make_address(rank.value, 5)}).size() == Triggers::entries);
+  stand.engine.run(never);
+  CHECK(stand.issued == std::vector<std::uint32_t>{beyond});
+  CHECK(stand.triggers.take_all(EndpointId{wire::make_address(rank.value, 0)}).empty());
+  stand.triggers.count(rank, 2);
+  stand.engine.run(never);
+  CHECK(stand.issued == std::vector<std::uint32_t>{beyond, count});
+}
+
+TEST_CASE("another process of the rank finds its counters at 0") {
+  Stand stand;
+  stand.triggers.count(rank, 1);
+  const std::uint32_t late = stand.command(0, 0);  // of the one before
+  stand.commands[late].command.counter = 1;
+  stand.triggers.begin(rank, 1);
+  stand.triggers.count(stand.commands[late]);
+  CHECK(stand.triggers.holds(stand.command(1, 1)));
+  stand.commands[late].tenancy = 1;
+  stand.triggers.count(stand.commands[late]);
+  stand.engine.run(never);
+  CHECK(stand.issued.size() == 1);
+}
+
 TEST_CASE("what is cancelled, or whose end-point closes, is never issued") {
   Stand stand;
   const std::uint32_t cancelled = stand.command(1, 1, 77);

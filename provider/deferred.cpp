@@ -14,6 +14,7 @@
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
+#include "provider/progress.hpp"
 
 namespace dryfly::provider {
 
@@ -163,24 +164,29 @@ int queue(Domain& domain, const fi_deferred_work* asked) {
   return static_cast<int>(error);
 }
 
-// One piece of work by its name, or all of the domain.
-int drop(const Domain& domain, const fi_deferred_work* name) {
+void drop(Process& state, Deferred& work) {
+  if (Operation* operation = state.operations.find(work.operation); operation != nullptr) {
+    if (operation->counter != nullptr) operation->counter->settle_one();
+    state.operations.remove(*operation);
+  }
+  remove(state, work);
+}
+
+// One piece of work by its name, or all of the domain, of what still waits for its counter. The rest is on its way.
+int cancel(const Domain& domain, const fi_deferred_work* name) {
   const Session session;
+  if (session) take_all_visible(session);
   bool found = name == nullptr;
   for (Deferred* work = session.state().deferred; work != nullptr;) {
     Deferred* next = work->next;
-    if (work->domain == &domain && (name == nullptr || work->name == name)) {
+    const bool waits = work->trigger->value < work->threshold;
+    if (work->domain == &domain && waits && (name == nullptr || work->name == name)) {
       found = true;
-      Operation* operation = session.state().operations.find(work->operation);
       wire::Command command{};
       command.kind = wire::CommandKind::cancel_trigger;
       command.context = work->operation;
       if (session) session.channel().push(command, nullptr);
-      if (operation != nullptr) {
-        if (operation->counter != nullptr) operation->counter->settle_one();
-        session.state().operations.remove(*operation);
-      }
-      remove(session.state(), *work);
+      drop(session.state(), *work);
     }
     work = next;
   }
@@ -202,15 +208,24 @@ void defer(Operation& operation, wire::Command& command) {
 
 void settle_work(Deferred& work) { remove(process(), work); }
 
+void forget_work(const Endpoint& endpoint) {
+  for (Deferred* work = process().deferred; work != nullptr;) {
+    Deferred* next = work->next;
+    const Operation* operation = process().operations.find(work->operation);
+    if (operation != nullptr && operation->endpoint == &endpoint) drop(process(), *work);
+    work = next;
+  }
+}
+
 int control_work(Domain& domain, int what, void* argument) {
   const auto* work = static_cast<const fi_deferred_work*>(argument);
   switch (what) {
     case FI_QUEUE_WORK:
       return queue(domain, work);
     case FI_CANCEL_WORK:
-      return work == nullptr ? -FI_EINVAL : drop(domain, work);
+      return work == nullptr ? -FI_EINVAL : cancel(domain, work);
     case FI_FLUSH_WORK:
-      return drop(domain, nullptr);
+      return cancel(domain, nullptr);
     default:
       return -FI_ENOSYS;  // domains know no other commands
   }

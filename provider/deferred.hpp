@@ -16,6 +16,7 @@ namespace dryfly::provider {
 
 struct Counter;
 struct Domain;
+struct Endpoint;
 struct Deferred;  // one piece of work
 
 // FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of a domain.
@@ -28,5 +29,7 @@ bool issues_work();
 void defer(Operation& operation, wire::Command& command);
 // An operation that was deferred is over.
 void settle_work(Deferred& work);
+// The end-point closes, and its work with it.
+void forget_work(const Endpoint& endpoint);
 
 }  // namespace dryfly::provider

@@ -55,6 +55,7 @@ int close_endpoint(fid* fid) {
     auto command = endpoint->command(wire::CommandKind::close_endpoint);
     session.channel().push(command, nullptr);
   }
+  forget_work(*endpoint);
   session.state().operations.remove_all_of(*endpoint);
   detach_regions(*endpoint);
   forget_groups(*endpoint);

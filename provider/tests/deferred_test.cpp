@@ -119,6 +119,31 @@ TEST_CASE("work can be cancelled by its name, and not twice") {
   CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == -FI_ENOENT);
 }
 
+TEST_CASE("what is on its way cannot be cancelled, and is counted") {
+  DeferredWrite deferred(1);
+  REQUIRE(deferred.queue() == 0);
+  const wire::Event done = deferred.rig.answer(wire::EventKind::rma_done);
+  REQUIRE(fi_cntr_add(deferred.trigger, 1) == 0);
+  CHECK(fi_control(&deferred.rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == -FI_ENOENT);
+  deferred.rig.run.add(done);
+  CHECK(fi_cntr_wait(deferred.done, 1, -1) == 0);
+}
+
+TEST_CASE("an end-point that closes takes its work with it, and frees the counters") {
+  DeferredWrite deferred(1);
+  Rig& rig = deferred.rig;
+  fid_ep* other = nullptr;
+  REQUIRE(fi_endpoint(rig.domain, rig.info, &other, nullptr) == 0);
+  REQUIRE(fi_ep_bind(other, &rig.addresses->fid, 0) == 0);
+  REQUIRE(fi_ep_bind(other, &rig.queue->fid, FI_TRANSMIT | FI_RECV) == 0);
+  REQUIRE(fi_enable(other) == 0);
+  deferred.write.ep = other;
+  REQUIRE(deferred.queue() == 0);
+  CHECK(fi_close(&deferred.done->fid) == -FI_EBUSY);
+  CHECK(fi_close(&other->fid) == 0);
+  CHECK(fi_control(&rig.domain->fid, FI_CANCEL_WORK, &deferred.work) == -FI_ENOENT);
+}
+
 TEST_CASE("receives and injected sends cannot be deferred") {
   DeferredWrite deferred(1);
   fi_op_msg message{};
