@@ -74,6 +74,7 @@ void Endpoints::open(const OpenCommand& open) {
   places_.take(rank, rank.page->place);
   nics_.open_endpoint(endpoint, topology_.nic_of(rank.node, nic), rank.node, settings, places_.memory_place(rank, nic));
   nic_of_[endpoint.value] = nic;
+  rank.seat.nics |= std::uint64_t{1} << nic;
   known_[endpoint.value] = true;
   open_[endpoint.value] = true;
   if (open.command.endpoint == 0) rank.nic_index = nic;

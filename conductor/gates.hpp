@@ -27,7 +27,6 @@ class Gates {
   // The rank's request, if it has a new one.
   Milestone open(Rank& rank, std::uint32_t ticket);
   // Lets it go on, with this clock; what it has to be told is on its page before.
-  void take_share(Rank& rank, std::uint64_t clock, bool has_waited);
   void release(Rank& rank, std::uint64_t clock);
   // Those that may go on by now; true if any. Of those that have an event the earliest first, and only so many that the
   // computer's processors are busy: meanwhile the others get more events, and have to wait less often.
@@ -53,6 +52,7 @@ class Gates {
   Milestone end(Rank& rank);
   void meet(Rank& rank);
   void go_on_after_meeting(Rank& rank, std::uint64_t instant);
+  void take_share(Rank& rank, std::uint64_t clock, bool has_waited);
   void ask_for_baton(Rank& rank);
   void wait_in_state(Rank& rank, RankState state, std::uint64_t bound);
   void wait_for_baton(Rank& rank, RankState state);

@@ -1,6 +1,8 @@
 #include "conductor/places.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <utility>
 
 #include "core/nic/nic_spec.hpp"
@@ -95,36 +97,42 @@ std::uint32_t Places::memory_of(const Rank& rank) const {
   return nearest;
 }
 
-MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) {
-  const std::uint32_t nic_socket = nic < nic_sockets_.size() ? nic_sockets_[nic] : 0;
-  if (!is_bound(rank)) return {.socket = rank.socket, .nic_socket = nic_socket};
+MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) const {
+  if (!is_bound(rank)) return {.socket = rank.socket, .nic_socket = nic_socket(nic)};
+  return {
+      .socket = domains_[memory_of(rank)].socket, .nic_socket = nic_socket(nic), .processor_socket = socket_of(rank)};
+}
+
+bool Places::nics_cross(const Rank& rank) const {
+  if (!is_bound(rank)) return false;
   const std::uint32_t socket = domains_[memory_of(rank)].socket;
-  if (socket != nic_socket) nics_cross_[rank.node] = true;
-  return {.socket = socket, .nic_socket = nic_socket, .processor_socket = socket_of(rank)};
+  for (std::uint64_t left = rank.seat.nics; left != 0; left &= left - 1) {
+    if (nic_socket(static_cast<std::uint32_t>(std::countr_zero(left))) != socket) return true;
+  }
+  return false;
 }
 
 bool Places::reads_across(const Rank& rank) const {
   return is_bound(rank) && domains_[memory_of(rank)].socket != socket_of(rank);
 }
 
-std::vector<Rank*> Places::on_node(NodeId node) {
-  std::vector<Rank*> found;
-  for (Rank& rank : ranks_) {
-    if (rank.node == node) found.push_back(&rank);
-  }
-  return found;
-}
-
 void Places::settle_all(std::uint64_t from_ps) {
-  std::map<NodeId, bool> nodes;
-  for (const Rank& rank : ranks_) nodes[rank.node] |= is_bound(rank);
-  for (const auto& [node, is_bound] : nodes) {
-    if (is_bound) settle(node, from_ps);
+  std::map<NodeId, std::vector<Rank*>> nodes;
+  for (Rank& rank : ranks_) nodes[rank.node].push_back(&rank);
+  for (const auto& [node, ranks] : nodes) {
+    if (std::ranges::any_of(ranks, [](const Rank* rank) { return is_bound(*rank); })) settle(node, ranks, from_ps);
   }
 }
 
 void Places::settle(NodeId node, std::uint64_t from_ps) {
-  const std::vector<Rank*> ranks = on_node(node);
+  std::vector<Rank*> ranks;
+  for (Rank& rank : ranks_) {
+    if (rank.node == node) ranks.push_back(&rank);
+  }
+  settle(node, ranks, from_ps);
+}
+
+void Places::settle(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps) {
   seat(ranks);
   give_shares(node, ranks, from_ps);
 }
@@ -153,7 +161,8 @@ void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint
     using_ppb[memory_of(*rank)] += whole_ppb / (1 + rank->seat.share.others_on_core);
     if (reads_across(*rank)) ++across;
   }
-  const Rate left{nics_cross_.contains(node) ? socket_rate_.bytes_per_s / 2 : socket_rate_.bytes_per_s};
+  const bool any_cross = std::ranges::any_of(ranks, [this](const Rank* rank) { return nics_cross(*rank); });
+  const Rate left{any_cross ? socket_rate_.bytes_per_s / 2 : socket_rate_.bytes_per_s};
   if (computes_ && socket_rate_.bytes_per_s != 0) limit_crossing_(node, across > 0 ? left : socket_rate_);
   for (Rank* rank : ranks) {
     wire::NodeShare& share = rank->seat.share;

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "conductor/rank.hpp"
@@ -33,7 +32,7 @@ class Places {
   // The rank is bound so from now on.
   void take(Rank& rank, const wire::NodePlace& place);
   // What the rank's memory is to a NIC of its node.
-  MemoryPlace memory_place(const Rank& rank, std::uint32_t nic);
+  MemoryPlace memory_place(const Rank& rank, std::uint32_t nic) const;
   // Ranks of the node get their shares, from that instant on.
   void settle(NodeId node, std::uint64_t from_ps);
   void settle_all(std::uint64_t from_ps);
@@ -55,7 +54,10 @@ class Places {
   std::uint32_t domain_of(std::uint32_t core) const;
   std::uint32_t socket_of(const Rank& rank) const;
   bool reads_across(const Rank& rank) const;
-  std::vector<Rank*> on_node(NodeId node);
+  // Whether payloads of some NIC of its own cross between sockets.
+  bool nics_cross(const Rank& rank) const;
+  std::uint32_t nic_socket(std::uint32_t nic) const { return nic < nic_sockets_.size() ? nic_sockets_[nic] : 0; }
+  void settle(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
   void seat(const std::vector<Rank*>& ranks);
   void give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
 
@@ -66,8 +68,7 @@ class Places {
   std::vector<Domain> domains_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
   Rate socket_rate_;
-  bool computes_;                      // announced computing takes time, and with it what it reads across
-  std::map<NodeId, bool> nics_cross_;  // of nodes where payloads of some NIC cross between sockets
+  bool computes_;  // announced computing takes time, and with it what it reads across
 };
 
 }  // namespace dryfly

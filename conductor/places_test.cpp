@@ -104,9 +104,13 @@ TEST_CASE("a memory is shared by those that use it, and one across has what the 
   CHECK(node.limit.bytes_per_s == 100 * GB);  // no NIC crosses, so nobody is held to it
   // With a NIC whose payloads cross they have half of it.
   Node with_nic({at(0x10, 0b0001), at(0x20, 0b0001)});
-  with_nic.places.memory_place(with_nic.ranks[0], 1);
+  with_nic.ranks[0].seat.nics = 0b10;
   CHECK(with_nic.settled(0).memory_bytes_per_s == 25 * GB);
   CHECK(with_nic.limit.bytes_per_s == 50 * GB);
+  // And all of it again when that one's memory is on its NIC's socket.
+  with_nic.places.take(with_nic.ranks[0], at(0x10, 0b0010));
+  with_nic.places.settle(NodeId{}, 0);
+  CHECK(with_nic.ranks[1].seat.coming.back().second.memory_bytes_per_s == 100 * GB);
 }
 
 }  // namespace dryfly

@@ -89,6 +89,7 @@ struct EventRing {
 struct Seat {
   wire::NodePlace place{};
   std::uint32_t core = 0;  // of those that it may use, where `place` binds it
+  std::uint64_t nics = 0;  // that it has opened an end-point on, by their numbers on the node
   wire::NodeShare share{};
   // Shares that it will have, from an instant on: it learns of one where it stops next.
   std::vector<std::pair<std::uint64_t, wire::NodeShare>> coming;

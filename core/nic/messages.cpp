@@ -17,8 +17,6 @@ Pattern pattern_of(const PeekCommand& command) {
   return {command.tagged, command.any_source, command.source, command.tag, command.ignore};
 }
 
-EndpointId at_of(const Message& message) { return message.command.target; }
-
 // Of a receive that has matched something: whether it takes no more.
 bool full(const ReceiveCommand& command, Bytes used) {
   return !command.multi_receive || command.capacity - used < std::max(command.min_free, Bytes{1});
@@ -253,7 +251,8 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
   Message& message = messages_[index];
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
-    if (message.by_memory) return transport_.copy(at_of(message), message.command.size, {Step::placement, index});
+    if (message.by_memory)
+      return transport_.copy(message.command.target, message.command.size, {Step::placement, index});
     completion_.placed(index);
   } else if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
@@ -297,7 +296,7 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
     const Parcel placement{Step::placement, message_index};
-    if (message.by_memory) return transport_.copy(at_of(message), message.command.size, placement);
+    if (message.by_memory) return transport_.copy(message.command.target, message.command.size, placement);
     // What software has matched lies in the host's memory already.
     transport_.place(placement, message.matched_by_software());
   } else if (!software_gets_.got_by_processor(message)) {

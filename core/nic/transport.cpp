@@ -78,11 +78,8 @@ void Transport::submit(const Transfer& transfer) {
   network_.submit(transfer);
 }
 
-// Over a link between sockets one payload at a time, and what arrives meanwhile makes the next one wait longer. Without
-// a transfer: the link was to be free now.
-void Transport::leave(std::uint32_t link, const Transfer* transfer) {
-  if (transfer != nullptr && link == 0) return submit(*transfer);
-  if (transfer != nullptr && !paths_.wait_to_cross(link, *transfer)) return;
+// One payload at a time, and what arrives meanwhile makes the next one wait longer.
+void Transport::cross(std::uint32_t link) {
   const Instant now = engine_.now();
   if (paths_.free_at(link) <= now) submit(paths_.next_to_cross(link, now));
   if (paths_.has_waiting(link)) schedule(paths_.free_at(link), Stage::crossing, EndpointId{link});
@@ -210,7 +207,10 @@ void Transport::handle(Event event) {
     case Stage::own_fetch: {
       Port& source = port(endpoint);
       const Transfer transfer = stage == Stage::egress ? source.egress.pop() : source.own_fetch.pop();
-      return leave(source.place.link_out, &transfer);
+      const std::uint32_t link = source.place.link_out;
+      if (link == 0) return submit(transfer);
+      if (paths_.wait_to_cross(link, transfer)) cross(link);
+      return;
     }
     case Stage::settled:
       if (const Parcel* next = settled_.ahead(others_before[0])) recipient_.soon(*next, 0);
@@ -224,7 +224,7 @@ void Transport::handle(Event event) {
     case Stage::flush:
       return recipient_.flushed(port(endpoint).flushes.pop());
     case Stage::crossing:  // and here a link between sockets
-      return leave(endpoint.value, nullptr);
+      return cross(endpoint.value);
   }
   recipient_.arrived(arrival.parcel, arrival.switch_hops);
 }

@@ -136,8 +136,8 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel) const;
   void submit(const Transfer& transfer);
-  // Of an end-point whose memory may be on another socket than its NIC.
-  void leave(std::uint32_t link, const Transfer* transfer);
+  // Something waits to cross this link between sockets, which may be free now.
+  void cross(std::uint32_t link);
   void arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing);
   void schedule(Instant at, Stage stage, EndpointId endpoint = {});
 

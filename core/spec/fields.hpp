@@ -99,7 +99,7 @@ inline constexpr NumberField faults_least_ps{{"faults.N.least_ps"}, 1, 100000000
 inline constexpr NumberField faults_most_ps{{"faults.N.most_ps"}, 1, 1000000000000000000ULL};
 inline constexpr NumberField node_cores{{"node.cores"}, 1, 65536};
 inline constexpr NumberField node_threads{{"node.threads"}, 1, 8};
-inline constexpr NumberField node_domains{{"node.domains"}, 1, 128};
+inline constexpr NumberField node_domains{{"node.domains"}, 1, 64};
 inline constexpr NumberField node_domain_socket{{"node.domain.I.socket"}, 0, 15};
 inline constexpr NumberField node_domain_cores{{"node.domain.I.cores"}, 0, 65536};
 inline constexpr NumberField node_domain_rate_bytes_per_s{{"node.domain.I.rate_bytes_per_s"}, 1, 1000000000000000000ULL};

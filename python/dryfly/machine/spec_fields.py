@@ -135,7 +135,7 @@ def _declared() -> list[SpecField]:
         _number("faults.N.most_ps", "network", "the most that a flap lasts", 1, _INSTANT, optional=True),
         _number("node.cores", "NICs", "cores of a node", 1, 2**16),
         _number("node.threads", "NICs", "hardware threads of a core", 1, 8),
-        _number("node.domains", "NICs", "NUMA domains of a node, those with cores first", 1, 128),
+        _number("node.domains", "NICs", "NUMA domains of a node, those with cores first", 1, 64),
         _number("node.domain.I.socket", "NICs", "the socket of domain I", 0, 15),
         _number("node.domain.I.cores", "NICs", "its cores, which follow those of the domain before", 0, 2**16),
         _number("node.domain.I.rate_bytes_per_s", "NICs", "what its memory carries", 1, 10**18, optional=True),
