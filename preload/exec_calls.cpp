@@ -46,7 +46,9 @@ bool complete(const char* assignment, char* whole) {
   }
   if (folders == nullptr || !is(assignment, libraries)) return false;
   const char* const value = assignment + sizeof libraries - 1;
-  if (strncmp(value, folders, strlen(folders)) == 0 || strlen(assignment) + strlen(folders) + 2 > longest) return false;
+  const std::size_t length = strlen(folders);
+  const bool has_them = strncmp(value, folders, length) == 0 && (value[length] == 0 || value[length] == ':');
+  if (has_them || strlen(assignment) + length + 2 > longest) return false;
   stpcpy(stpcpy(stpcpy(stpcpy(whole, libraries), folders), ":"), value);
   return true;
 }

@@ -1,6 +1,7 @@
 #include "preload/real.hpp"
 
 #include <dlfcn.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,8 +16,11 @@ std::atomic<clock_gettime_t*> library_clock_gettime{nullptr};
 
 void* find(const char* name) {
   // On x86-64 the functions of condition variables exist twice, for an old and for today's memory layout. The version
-  // says that we mean today's; other names have no such version.
-  void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+  // says that we mean today's. Other names have no such version, and what is not found the linker says in memory of
+  // malloc's, from which this may be called.
+  constexpr char of_conditions[] = "pthread_cond_";
+  const bool is_twice = strncmp(name, of_conditions, sizeof of_conditions - 1) == 0;
+  void* found = is_twice ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : nullptr;
   return found != nullptr ? found : dlsym(RTLD_NEXT, name);
 }
 

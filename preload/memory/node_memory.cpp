@@ -57,7 +57,7 @@ void charge(std::size_t bytes) {
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
   const std::uint64_t end_ps = dryfly_self.now();
   const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes);
-  if (moved_until_ps > end_ps) dryfly_self.set_clock(moved_until_ps);
+  if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
 }
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,22 +47,25 @@ bool are_in_one_folder(const char* one, const char* other) {
   return strrchr(b, '/') - b == length && strncmp(a, b, static_cast<std::size_t>(length)) == 0;
 }
 
-// Ends the run; the sentence has been said.
-[[noreturn]] void end_all(bool spoke) {
-  if (spoke) fflush(stderr);
-  real::nap_ns(spoke ? until_asked_ns : until_ended_ns);
+// Says the sentence, and ends the run.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void end_all(const char* format, ...) {
+  const bool speaks = speaks_for_all();
+  if (speaks) {
+    va_list values;
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fflush(stderr);
+  }
+  real::nap_ns(speaks ? until_asked_ns : until_ended_ns);
   _exit(2);
 }
 
 void refuse_two_mpis() {
   MappedMpi mpis[2];
   if (mapped_mpis(mpis, 2) < 2) return;
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr, "dryfly: %s has two MPIs in one process: %s (asked for by %s) and %s (asked for by %s)\n",
-            program_invocation_name, mpis[0].path, mpis[0].by, mpis[1].path, mpis[1].by);
-  }
-  end_all(speaks);
+  end_all("dryfly: %s has two MPIs in one process: %s (asked for by %s) and %s (asked for by %s)\n",
+          program_invocation_name, mpis[0].path, mpis[0].by, mpis[1].path, mpis[1].by);
 }
 
 // `name`: of the run's library. Another one may stand in front of it by a RPATH, or a LD_LIBRARY_PATH that a script
@@ -70,14 +74,10 @@ void require_file_of(const char* name) {
   const char* const own = getenv("DRYFLY_LIBMPI");
   MappedMpi mpi{};
   if (own == nullptr || mapped_mpis(&mpi, 1) == 0 || are_in_one_folder(mpi.path, own)) return;
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr,
-            "dryfly: %s has loaded %s (asked for by %s) in place of %s, by an RPATH or a LD_LIBRARY_PATH of a script: "
-            "leave that out, or make it a library of dryfly's (dryfly mpi add NAME=PREFIX, and --mpi NAME)\n",
-            program_invocation_name, mpi.path, mpi.by, name);
-  }
-  end_all(speaks);
+  end_all(
+      "dryfly: %s has loaded %s (asked for by %s) in place of %s, by an RPATH or a LD_LIBRARY_PATH of a script: "
+      "leave that out, or make it a library of dryfly's (dryfly mpi add NAME=PREFIX, and --mpi NAME)\n",
+      program_invocation_name, mpi.path, mpi.by, name);
 }
 
 }  // namespace
@@ -87,14 +87,10 @@ void refuse_launcher() {
   const bool launches = strncmp(name, "mpirun", 6) == 0 || strncmp(name, "mpiexec", 7) == 0 ||
                         strcmp(name, "orterun") == 0 || strcmp(name, "prterun") == 0 || strcmp(name, "srun") == 0;
   if (!launches || getenv("DRYFLY_RANK") == nullptr) return;
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr,
-            "dryfly: a script starts %s, and each rank would start a job of its own: let it start the program itself, "
-            "and say how many ranks there are with dryfly run -n\n",
-            name);
-  }
-  end_all(speaks);
+  end_all(
+      "dryfly: a script starts %s, and each rank would start a job of its own: let it start the program itself, "
+      "and say how many ranks there are with dryfly run -n\n",
+      name);
 }
 
 void require_expected_mpi() {
@@ -105,12 +101,8 @@ void require_expected_mpi() {
   const bool wants_open_mpi = strncmp(expected, "openmpi", 7) == 0;
   const bool is_open_mpi = abi() == Abi::open_mpi;
   if (wants_open_mpi == is_open_mpi) return require_file_of(library + 1);
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr, "dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
-            is_open_mpi ? "Open MPI" : "MPICH", library + 1, is_open_mpi ? "openmpi" : "mpich");
-  }
-  end_all(speaks);
+  end_all("dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
+          is_open_mpi ? "Open MPI" : "MPICH", library + 1, is_open_mpi ? "openmpi" : "mpich");
 }
 
 void refuse_second_mpi(const void* function) {
@@ -119,38 +111,26 @@ void refuse_second_mpi(const void* function) {
 }
 
 void end_for_other_network() {
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr,
-            "dryfly: MPI of %s has begun on another network than the simulated one, where it would run in real time: "
-            "leave out settings that choose one (OMPI_MCA_..., FI_PROVIDER, MPIR_CVAR_...)\n",
-            program_invocation_name);
-  }
-  end_all(speaks);
+  end_all(
+      "dryfly: MPI of %s has begun on another network than the simulated one, where it would run in real time: "
+      "leave out settings that choose one (OMPI_MCA_..., FI_PROVIDER, MPIR_CVAR_...)\n",
+      program_invocation_name);
 }
 
 void refuse_old_split_type(long type) {
   constexpr int neighborhood = 4;
   if (static_cast<int>(type) != neighborhood || abi() != Abi::mpich || getenv("DRYFLY_OLD_MPICH") == nullptr) return;
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr,
-            "dryfly: %s calls MPI_Comm_split_type with 4, which is MPIX_COMM_TYPE_NEIGHBORHOOD in the MPICH before 4.2 "
-            "that it was built with and MPI_COMM_TYPE_RESOURCE_GUIDED in the library that it runs on: build it anew\n",
-            program_invocation_name);
-  }
-  end_all(speaks);
+  end_all(
+      "dryfly: %s calls MPI_Comm_split_type with 4, which is MPIX_COMM_TYPE_NEIGHBORHOOD in the MPICH before 4.2 "
+      "that it was built with and MPI_COMM_TYPE_RESOURCE_GUIDED in the library that it runs on: build it anew\n",
+      program_invocation_name);
 }
 
 void end_for_progress_thread() {
-  const bool speaks = speaks_for_all();
-  if (speaks) {
-    fprintf(stderr,
-            "dryfly: the MPI library of %s starts a progress thread, whose polls would move virtual time as this "
-            "computer happens to run them: leave out MPIR_CVAR_ASYNC_PROGRESS and MPIX_Start_progress_thread\n",
-            program_invocation_name);
-  }
-  end_all(speaks);
+  end_all(
+      "dryfly: the MPI library of %s starts a progress thread, whose polls would move virtual time as this "
+      "computer happens to run them: leave out MPIR_CVAR_ASYNC_PROGRESS and MPIX_Start_progress_thread\n",
+      program_invocation_name);
 }
 
 }  // namespace dryfly::preload

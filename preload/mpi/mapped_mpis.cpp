@@ -22,8 +22,8 @@ struct Opened {
   char name[64];  // without its folder
   char by[1024];
 };
-Opened
-    opened[most_opened];  // two threads that open a library at once may lose one of them, which a sentence then lacks
+// Two threads that open a library at once may lose one of them, which a sentence then lacks.
+Opened opened[most_opened];
 int opened_count = 0;
 
 const char* base_name(const char* path) {
@@ -114,11 +114,11 @@ const char* library_to_open(const char* file, const void* caller) {
   const bool of_the_run = own != nullptr && *family(name) != 0 && strcmp(family(name), family(base_name(own))) == 0;
   const char* const meant = has_folder && of_the_run ? own : file;
   Dl_info asker{};
-  if (opened_count < most_opened && dladdr(caller, &asker) != 0 && asker.dli_fname != nullptr) {
-    Opened& one = opened[opened_count];
-    copy(one.name, sizeof one.name, base_name(meant));
-    copy(one.by, sizeof one.by, asker.dli_fname);
-    ++opened_count;
+  const int place = opened_count;
+  if (place < most_opened && dladdr(caller, &asker) != 0 && asker.dli_fname != nullptr) {
+    copy(opened[place].name, sizeof opened[place].name, base_name(meant));
+    copy(opened[place].by, sizeof opened[place].by, asker.dli_fname);
+    opened_count = place + 1;
   }
   return meant;
 }

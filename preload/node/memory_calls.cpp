@@ -97,7 +97,7 @@ long set_memory_policy(int mode, const std::uint64_t* domains, std::uint64_t bit
 }
 
 long get_memory_policy(int* mode, std::uint64_t* domains, std::uint64_t bits, long address, std::uint64_t flags) {
-  if (domains != nullptr && bits <= node_shape()->domains) return fail(EINVAL);
+  if (domains != nullptr && bits < node_shape()->domains) return fail(EINVAL);
   MemoryPolicy policy = binding()->policy;
   std::uint64_t told = binding()->memories;
   if ((flags & of_address) != 0) {
@@ -108,18 +108,19 @@ long get_memory_policy(int* mode, std::uint64_t* domains, std::uint64_t bits, lo
   }
   if ((flags & allowed) != 0) told = node_shape()->all_domains();
   if (mode != nullptr) *mode = (flags & of_node) != 0 ? domain_of(policy, told) : static_cast<int>(policy);
-  if (domains != nullptr) {
-    memset(domains, 0, (bits + 63) / 64 * sizeof *domains);
+  if (domains != nullptr && bits > 1) {
+    memset(domains, 0, (bits + 62) / 64 * sizeof *domains);  // as Linux: one bit less than `bits`
     *domains = told;
   }
   return 0;
 }
 
-long move_pages_virtually(std::uint64_t count, const int* to, int* status) {
+long move_pages_virtually(std::uint64_t count, const long* pages, const int* to, int* status) {
   const int here = domain_of(binding()->policy, binding()->memories);
   std::uint64_t asked = 0;
   for (std::uint64_t page = 0; page < count; ++page) {
-    const int domain = to != nullptr ? to[page] : here;
+    const Range* range = to == nullptr ? range_of(pages[page]) : nullptr;
+    const int domain = to != nullptr ? to[page] : range != nullptr ? domain_of(range->policy, range->domains) : here;
     if (domain >= 0 && domain < 64) asked |= std::uint64_t{1} << domain;
     if (status != nullptr) status[page] = domain;
   }

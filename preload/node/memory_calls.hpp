@@ -14,6 +14,6 @@ long place_memory(long address, std::uint64_t bytes, int mode, const std::uint64
 long set_memory_policy(int mode, const std::uint64_t* domains, std::uint64_t bits);
 long get_memory_policy(int* mode, std::uint64_t* domains, std::uint64_t bits, long address, std::uint64_t flags);
 // Without `to`: where they are.
-long move_pages_virtually(std::uint64_t count, const int* to, int* status);
+long move_pages_virtually(std::uint64_t count, const long* pages, const int* to, int* status);
 
 }  // namespace dryfly::preload

@@ -52,7 +52,8 @@ bool answers_for_node(long number, const long (&a)[6], long& result) {
                                  a[3], static_cast<std::uint64_t>(a[4]));
       break;
     case SYS_move_pages:
-      result = move_pages_virtually(static_cast<std::uint64_t>(a[1]), pointer<const int>(a[3]), pointer<int>(a[4]));
+      result = move_pages_virtually(static_cast<std::uint64_t>(a[1]), pointer<const long>(a[2]),
+                                    pointer<const int>(a[3]), pointer<int>(a[4]));
       break;
     default:  // migrate_pages: all pages are there
       result = 0;

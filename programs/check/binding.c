@@ -54,6 +54,8 @@ static void place(const char* how, const char* list, int rank) {
     int at = -1;
     check(syscall(SYS_get_mempolicy, &at, NULL, 0, range, 3), "get_mempolicy");
     if (at != item(list, rank)) printf("the range is in %d\n", at);
+    check(syscall(SYS_move_pages, 0, 1, &range, NULL, &at, 0), "move_pages");
+    if (at != item(list, rank)) printf("its page is in %d\n", at);
   }
 }
 
@@ -101,6 +103,9 @@ int main(int count, char** words) {
   unsigned long domains[2] = {0, 0};
   check(syscall(SYS_get_mempolicy, &policy, domains, 128, 0, 0), "get_mempolicy");
   check(syscall(SYS_get_mempolicy, &at, NULL, 0, &at, 3), "get_mempolicy");
+  unsigned long as_libnuma[2] = {0, ~0UL}; /* which passes one bit more than it has room for */
+  check(syscall(SYS_get_mempolicy, NULL, as_libnuma, 65, 0, 0), "get_mempolicy");
+  if (as_libnuma[0] != domains[0] || as_libnuma[1] != ~0UL) printf("get_mempolicy has written beyond its words\n");
   for (int turn = 0; turn <= rank; ++turn) MPI_Barrier(MPI_COMM_WORLD);
   printf("rank %d cpus ", rank);
   print_cpus();

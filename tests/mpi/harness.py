@@ -33,6 +33,13 @@ _MARKER = "DRYFLY_TEST_RUN"
 _SHARED_MEMORY = Path("/dev/shm")
 
 
+def script(file: Path, text: str) -> Path:
+    """Written, and executable."""
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     """A run that has ended."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import Ended
+from harness import Ended, script
 
 # Eight nodes in each of two groups: the storm of 8 NICs takes the two global links between them.
 _JOB = ("run", "-N", "16", "--ppn", "2", "--compute", "none", "--set", "fabric.routing.algorithm=minimal")
@@ -19,13 +19,7 @@ exec "$@"
 
 @pytest.fixture
 def wrapper(tmp_path: Path) -> Path:
-    return _script(tmp_path / "wrapper.sh", _WRAPPER)
-
-
-def _script(file: Path, text: str) -> Path:
-    file.write_text(text)
-    file.chmod(0o755)
-    return file
+    return script(tmp_path / "wrapper.sh", _WRAPPER)
 
 
 def _allreduce_us(ended: Ended) -> float:
@@ -83,7 +77,7 @@ def test_a_sender_keeps_what_its_class_is_assured_in_an_incast(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
     first_is = "[ $PMI_RANK -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS"
-    wrapper = _script(tmp_path / "dedicated.sh", f'#!/bin/sh\n{first_is}\nexec "$@"\n')
+    wrapper = script(tmp_path / "dedicated.sh", f'#!/bin/sh\n{first_is}\nexec "$@"\n')
     job = ("run", "-n", "6", "--compute", "none", "--set", "fabric.qos.profile=HPC", "--", wrapper)
     stdout = dryfly(*job, programs.check("class_shares.c"), "1024").succeeded().stdout
     first, together = (float(re.search(rf"{what} ([\d.]+) GB/s", stdout)[1]) for what in ("first", "all"))  # type: ignore[index]
