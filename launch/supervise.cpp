@@ -149,9 +149,9 @@ void Supervisor::wait_for_events() {
   if (next != Clock::time_point::max()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     if (left <= 0) {
+      if (next != outcome_.presumed_until()) return outcome_.conclude("timeout", exit_of_timeout);
       if (outcome_.expects_more() && any_descendant_runs() && outcome_.expects_longer()) return;
-      return next == outcome_.presumed_until() ? outcome_.conclude_presumed()
-                                               : outcome_.conclude("timeout", exit_of_timeout);
+      return outcome_.conclude_presumed();
     }
     timeout_ms = static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000));
   }
