@@ -102,6 +102,10 @@ def test_what_a_process_is_told_of_its_binding() -> None:
         (Wishes(gpu="list:0.2"), "GPU 0 has no tile 2"),
         (Wishes(gpu="mask_gpu:0x1"), "masks are not modelled"),
         (Wishes(nic="list:8"), "there is no NIC 8; a node of aurora has NICs 0 to 7"),
+        (Wishes(cpu="map_cpu:1*0"), '"1*0" is not a CPU'),
+        (Wishes(cpu="map_cpu:0xzz"), '"0xzz" is not a CPU'),
+        (Wishes(mem="map_mem:1*0"), '"1*0" is no NUMA domain'),
+        (Wishes(gpu="map_gpu:0*0"), '"0*0" is no GPU'),
         (Wishes(nic="near"), "accepted are none, closest, map_nic:LIST and list:N:N"),
         (
             Wishes(cpu="list:1:2", gpu="list:0:1:2"),
@@ -145,6 +149,9 @@ def test_a_list_that_is_too_short_is_doubtful() -> None:
     assert doubt is not None
     assert doubt.ranks == (2,)
     assert doubts.list_doubt(Wishes(cpu="list:1:2"), ranks=2) is None
+    assert doubts.list_doubt(Wishes(gpu="list:0:1"), ranks=3) is not None
+    assert doubts.list_doubt(Wishes(gpu="per_task:2"), ranks=3) is None
+    bind(Wishes(cpu="list:1:2", mem="prefer,list:0:1"), node("aurora"), ranks=2)  # of one length
 
 
 # The list of ALCF's guide for 12 ranks.
@@ -178,5 +185,7 @@ def test_what_is_advised_can_be_asked_for_and_has_no_shared_core(machine: str) -
         assert bind(wishes, of, ranks=ranks) == found.bindings
         assert "binding_shared_core" not in {each.name for each in found.doubts()}
         assert all(each.processors and each.processors <= of.allowed for each in found.bindings)
+    alone, beside_another = (advice.good(of, ranks=ranks).bindings[0].processors or () for ranks in (1, 2))
+    assert len(alone) >= len(beside_another)
     with pytest.raises(UserError, match=rf"--ppn {most + 1}: accepted is 1 to {most}"):
         advice.good(of, ranks=most + 1)

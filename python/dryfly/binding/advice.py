@@ -58,17 +58,15 @@ def good(node: Node, *, ranks: int) -> Advice:
 
 def _blocks(node: Node, ranks: int) -> list[range]:
     """What ranks are not to reach across: L3 regions where they have room for all, else domains; a few ranks get
-    domains, sockets or all."""
+    sockets."""
     regions = [node.region(number) for number in range(node.l3_regions)]
     domains = [domain.cores for domain in node.with_cores]
     if regions and ranks >= len(regions):
         return regions
     if ranks >= len(domains):
         return domains
-    if ranks >= node.sockets:
-        per_socket = [[d.cores for d in node.with_cores if d.socket == socket] for socket in range(node.sockets)]
-        return [range(cores[0].start, cores[-1].stop) for cores in per_socket]
-    return domains
+    per_socket = [[d.cores for d in node.with_cores if d.socket == socket] for socket in range(node.sockets)]
+    return [range(cores[0].start, cores[-1].stop) for cores in per_socket]
 
 
 def _spread(ranks: int, room: Sequence[int]) -> list[int]:

@@ -13,7 +13,8 @@ block:cyclic), and what is a socket to it says node.slurm_socket: an L3 region o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dryfly.base.errors import UserError
@@ -21,6 +22,8 @@ from dryfly.binding import sets
 from dryfly.machine.node import Node
 
 Processors = frozenset[int]
+
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 
 _ACCEPTED = (
     "srun's none, rank, rank_ldom, threads, cores, sockets, ldoms, map_cpu:, mask_cpu:, map_ldom: and mask_ldom:, or "
@@ -43,17 +46,14 @@ def processors(form: str, node: Node, *, ranks: int, depth: int = 1) -> tuple[Pr
     """By local rank; None: nobody is bound. `depth`: PALS' --depth, srun's -c. Raises UserError."""
     asked = _Asked(text=form, node=node, ranks=ranks, depth=depth)
     kind, colon, listed = without_talk(form).partition(":")
-    if colon:
-        if kind not in _LISTED:
-            raise asked.refuse(f'unrecognized --cpu-bind argument "{form}"; accepted are {_ACCEPTED}')
+    if kind in _LISTED:
         if not listed:
             raise asked.refuse(f'missing list for "{kind}:<list>"')
-        return _cyclic(_LISTED[kind](asked, listed), ranks)
-    if kind in ("none", "no", "user"):
+        items = _LISTED[kind](asked, listed)
+        return tuple(items[local % len(items)] for local in range(ranks))
+    if kind in ("none", "no", "user") and not colon:
         return None
-    if kind in ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom", "list"):
-        raise asked.refuse(f'missing list for "{kind}:<list>"')
-    if kind not in _AUTOMATIC:
+    if colon or kind not in _AUTOMATIC:
         raise asked.refuse(f'unrecognized --cpu-bind argument "{form}"; accepted are {_ACCEPTED}')
     return tuple(_AUTOMATIC[kind](asked))
 
@@ -61,20 +61,16 @@ def processors(form: str, node: Node, *, ranks: int, depth: int = 1) -> tuple[Pr
 def list_length(form: str | None) -> int | None:
     """How many items the form's list has; None where it has none."""
     kind, colon, listed = without_talk(form or "").partition(":")
-    if not colon or not listed:
+    if not colon or not listed or kind in ("single", "per_task"):  # which count
         return None
     return len(listed.split(":")) if kind == "list" else len(sets.repeated(listed))
 
 
 def without_talk(form: str) -> str:
-    """Without srun's and PALS' wishes for how much is printed."""
-    for word in ("quiet,", "verbose,", "q,", "v,"):
+    """Without what changes no binding here: how much is printed, and srun's prefer and sort for memory."""
+    for word in ("quiet,", "verbose,", "q,", "v,", "prefer,", "sort,"):
         form = form.removeprefix(word)
     return form
-
-
-def _cyclic(items: Sequence[Processors], ranks: int) -> tuple[Processors, ...]:
-    return tuple(items[local % len(items)] for local in range(ranks))
 
 
 def _in_allocation(asked: _Asked, found: Processors, item: str) -> Processors:
@@ -98,19 +94,23 @@ def _in_allocation(asked: _Asked, found: Processors, item: str) -> Processors:
 def _map_cpu(asked: _Asked, listed: str) -> list[Processors]:
     found = []
     for item in sets.repeated(listed):
-        number = int(item, 16) if item.startswith("0x") else int(item) if item.isdecimal() else None
-        if number is None:
+        if not _NUMBER.fullmatch(item):
             raise asked.refuse(f'"{item}" is not a CPU; accepted is a list such as map_cpu:1,9,17')
-        found.append(_in_allocation(asked, frozenset((number,)), item))
+        found.append(_in_allocation(asked, frozenset((int(item, 16 if "x" in item.lower() else 10),)), item))
     return found
+
+
+def _masks(asked: _Asked, listed: str, example: str) -> Iterator[tuple[str, Processors]]:
+    for item in sets.repeated(listed):
+        numbers = sets.parse_mask(item)
+        if numbers is None:
+            raise asked.refuse(f'"{item}" is not a mask; accepted is a list such as {example}')
+        yield item, numbers
 
 
 def _mask_cpu(asked: _Asked, listed: str) -> list[Processors]:
     found = []
-    for item in sets.repeated(listed):
-        numbers = sets.parse_mask(item)
-        if numbers is None:
-            raise asked.refuse(f'"{item}" is not a mask; accepted is a list such as mask_cpu:0xfe,0xfe00')
+    for item, numbers in _masks(asked, listed, "mask_cpu:0xfe,0xfe00"):
         if not numbers:
             raise asked.refuse(f'the mask "{item}" leaves no CPU')
         found.append(_in_allocation(asked, numbers, item))
@@ -138,13 +138,7 @@ def _map_ldom(asked: _Asked, listed: str) -> list[Processors]:
 
 
 def _mask_ldom(asked: _Asked, listed: str) -> list[Processors]:
-    found = []
-    for item in sets.repeated(listed):
-        numbers = sets.parse_mask(item)
-        if numbers is None:
-            raise asked.refuse(f'"{item}" is not a mask; accepted is a list such as mask_ldom:0x1,0x2')
-        found.append(_ldoms(asked, numbers, item))
-    return found
+    return [_ldoms(asked, numbers, item) for item, numbers in _masks(asked, listed, "mask_ldom:0x1,0x2")]
 
 
 def _pals_list(asked: _Asked, listed: str) -> list[Processors]:

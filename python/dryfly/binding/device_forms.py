@@ -25,7 +25,7 @@ def memories(
     form: str, node: Node, *, ranks: int, processors: Sequence[Processors] | None
 ) -> tuple[frozenset[int], ...] | None:
     """Domains by local rank; None: nobody's is bound. Raises UserError."""
-    kind, colon, listed = without_talk(form).removeprefix("prefer,").removeprefix("sort,").partition(":")
+    kind, colon, listed = without_talk(form).partition(":")
 
     def refuse(why: str) -> UserError:
         has = ", ".join(domain.text for domain in node.domains)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dryfly.binding import cpu_forms, sets
+from dryfly.binding import sets
 from dryfly.binding.device_forms import gpu_number
-from dryfly.binding.ranks import RankBinding, Wishes
+from dryfly.binding.ranks import RankBinding, Wishes, list_lengths
 from dryfly.machine.node import Node
 
 
@@ -74,9 +74,8 @@ def doubts(node: Node, of_node: Sequence[Seat]) -> list[Doubt]:
 
 def list_doubt(wishes: Wishes, *, ranks: int) -> Doubt | None:
     """A list that is shorter than a node has ranks begins again."""
-    for flag, form in (("--cpu-bind", wishes.cpu), ("--mem-bind", wishes.mem), ("--nic-bind", wishes.nic)):
-        length = cpu_forms.list_length(form)
-        if length is not None and length < ranks:
+    for flag, length in list_lengths(wishes):
+        if length < ranks:
             text = f"{flag} lists {length} ranks of a node's {ranks}, so the list begins again"
             return Doubt(name="binding_short_list", ranks=tuple(range(length, ranks)), text=text)
     return None
@@ -92,10 +91,10 @@ def _cores(node: Node, seat: Seat) -> frozenset[int]:
 
 def _on_one_core(node: Node, bound: Sequence[Seat]) -> list[int]:
     """Ranks for which there are fewer cores than ranks that have no others."""
-    return sorted({rank for rank, count in crowded(node, bound).items() if count > 1})
+    return sorted({rank for rank, count in _crowded(node, bound).items() if count > 1})
 
 
-def crowded(node: Node, bound: Sequence[Seat]) -> dict[int, int]:
+def _crowded(node: Node, bound: Sequence[Seat]) -> dict[int, int]:
     """How many ranks are on the core of each one: those with the fewest cores first, each on the emptiest of its own,
     as conductor/places.cpp seats them."""
     taken: dict[int, int] = {}

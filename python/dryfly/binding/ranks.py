@@ -77,14 +77,7 @@ def bind(wishes: Wishes, node: Node, *, ranks: int) -> tuple[RankBinding, ...]:
 def _check(wishes: Wishes) -> None:
     if wishes.depth is not None and wishes.depth < 1:
         raise UserError(f"--depth {wishes.depth}: accepted is 1 or more")
-    forms = (
-        ("--cpu-bind", wishes.cpu),
-        ("--mem-bind", wishes.mem),
-        ("--gpu-bind", wishes.gpu),
-        ("--nic-bind", wishes.nic),
-    )
-    lengths = [(flag, length) for flag, form in forms if (length := cpu_forms.list_length(form)) is not None]
-    lengths = [(flag, length) for flag, length in lengths if not (flag == "--gpu-bind" and _counts(wishes.gpu))]
+    lengths = list_lengths(wishes)
     for flag, length in lengths[1:]:
         if length != lengths[0][1]:
             raise UserError(
@@ -92,6 +85,12 @@ def _check(wishes: Wishes) -> None:
             )
 
 
-def _counts(form: str | None) -> bool:
-    """single:2 and per_task:2 are no lists."""
-    return cpu_forms.without_talk(form or "").startswith(("single:", "per_task:"))
+def list_lengths(wishes: Wishes) -> list[tuple[str, int]]:
+    """Of those options that list something for each rank: their names, and how many items each has."""
+    forms = (
+        ("--cpu-bind", wishes.cpu),
+        ("--mem-bind", wishes.mem),
+        ("--gpu-bind", wishes.gpu),
+        ("--nic-bind", wishes.nic),
+    )
+    return [(flag, length) for flag, form in forms if (length := cpu_forms.list_length(form)) is not None]

@@ -50,10 +50,10 @@ def parse_mask(word: str) -> frozenset[int] | None:
 
 
 def repeated(listed: str) -> list[str]:
-    """The items of srun's `0*4,8`: 0 four times, then 8."""
+    """The items of srun's `0*4,8`: 0 four times, then 8; `8*0` stays as it is, for its reader to refuse."""
     items: list[str] = []
     for word in listed.split(","):
         item, star, times = (part.strip() for part in word.partition("*"))
-        wanted = int(times) if star and times.isdecimal() and int(times) < _LONGEST else 1
-        items += [word.strip() if star and not times.isdecimal() else item] * wanted
+        repeats = star and times.isdecimal() and 0 < int(times) < _LONGEST
+        items += [item] * int(times) if repeats else [word.strip()]
     return items

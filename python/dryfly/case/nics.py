@@ -7,6 +7,7 @@ stands what the ranks are told of their node, and what can be checked before any
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -27,12 +28,12 @@ def rank_variables(machine: Machine, placement: Placement, bindings: Sequence[Ra
     """By rank: what it is told of its node, for rank/nic_choice.hpp. `bindings`: by rank, where ranks are bound."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
-    known: dict[int, Node] = {}
+    of_nics = functools.cache(lambda nics: node_of(machine, nics=nics))
     told = []
     seen: Counter[tuple[str, int, int]] = Counter()
     for place in placement.ranks:
         nics = names.nics(place.node)
-        node = known.setdefault(nics, node_of(machine, nics=nics))
+        node = of_nics(nics)
         words = [f"nics={nics}", f"local={place.local}", f"ranks={per_node[place.node]}"]
         words += [f"domains={len(node.with_cores)}", f"sockets={node.sockets}"]
         words.append("at=" + ",".join(map(str, node.nic_domains)))

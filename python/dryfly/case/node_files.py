@@ -41,7 +41,7 @@ def _write(folder: Path, node: Node, domain: Domain) -> None:
     size = (domain.size or _UNKNOWN_MEMORY) // 1024
     prefix = f"Node {domain.number}"
     files = {
-        "cpulist": sets.text(processors).replace("-", "") if not processors else sets.text(processors),
+        "cpulist": sets.text(processors) if processors else "",
         "cpumap": _mask(processors, node.processors),
         "meminfo": f"{prefix} MemTotal: {size} kB\n{prefix} MemFree: {size} kB\n{prefix} MemUsed: 0 kB",
         "distance": " ".join(str(_distance(domain, other)) for other in node.domains),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,34 +26,42 @@ class _Ranks:
 
 def rows(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
     """A row for each rank, of those that the simulator counted; none where nobody was bound."""
-    if not run.bindings and not any("place" in row for row in ranks):
+    if not _any_bound(run, ranks):
         return []
     return [row for of in _by_node(run, ranks).values() for row in of.rows]
 
 
 def health(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
     """Name, number of ranks and sentence of each doubt, over all nodes."""
+    if not _any_bound(run, ranks):
+        return []
     found: dict[str, tuple[int, str]] = {}
-    for of in _by_node(run, ranks).values():
+    by_node = _by_node(run, ranks).values()
+    for of in by_node:
         if run.bindings or any(row["processors"] or row["memories"] for row in of.rows):
             for doubt in doubts(of.node, [_seat(row) for row in of.rows]):
                 count, text = found.get(doubt.name, (0, doubt.text))
                 found[doubt.name] = count + len(doubt.ranks), text
-    per_node = max((len(of.rows) for of in _by_node(run, ranks).values()), default=0)
+    per_node = max((len(of.rows) for of in by_node), default=0)
     short = list_doubt(wishes_of(run.case), ranks=per_node)
     if short is not None:
         found[short.name] = len(short.ranks), short.text
     return [(name, count, text) for name, (count, text) in found.items()]
 
 
+def _any_bound(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(run.bindings) or any("place" in row for row in ranks)
+
+
 def _by_node(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> dict[int, _Ranks]:
     names = NodeNames(run.machine)
     found: dict[int, _Ranks] = {}
+    of_nics = functools.cache(lambda nics: node_of(run.machine, nics=nics))
     for row in ranks:
         number = int(row.get("rank", 0))
         place = run.placement.ranks[number]
         if place.node not in found:
-            found[place.node] = _Ranks(node=node_of(run.machine, nics=names.nics(place.node)), rows=[])
+            found[place.node] = _Ranks(node=of_nics(names.nics(place.node)), rows=[])
         of = found[place.node]
         of.rows.append(_row(run, of.node, row, names.name(place.node)))
     return found
