@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,46 @@ def test_with_linkx_windows_ask_for_the_node_and_microbenchmarks_do_not(tmp_path
     assert chosen(written(tmp_path, "a.c", "MPI_Win_allocate_shared("), provider="linkx") is OnNode.SHARED
     assert chosen(programs_folder() / "benchmark" / "alltoall.c", provider="linkx") is OnNode.PROVIDER
     assert chosen(written(tmp_path, "b.c", "MPI_Send("), provider="linkx") is OnNode.PROVIDER
+
+
+def compiled(source: Path, *options: str | Path) -> Path:
+    target = source.with_suffix("")
+    subprocess.run(["gcc", str(source), "-o", str(target), *map(str, options)], check=True)
+    return target
+
+
+def shared_library(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir()
+    return compiled(written(folder, f"{name}.so.c", text), "-shared", "-fPIC")
+
+
+def test_what_mpis_own_libraries_call_asks_for_nothing(tmp_path: Path) -> None:
+    """As the Fortran bindings do, which an RPATH of the program names."""
+    fortran = shared_library(
+        tmp_path / "lib", "libmpifort", "int MPI_Comm_split_type(void); int f(void) { return MPI_Comm_split_type(); }"
+    )
+    main = written(tmp_path, "a.c", "int f(void); int main(void) { return f(); }")
+    found_by = (f"-L{fortran.parent}", "-lmpifort", f"-Wl,-rpath,{fortran.parent}")
+    assert on_node.question(compiled(main, *found_by, "-Wl,--unresolved-symbols=ignore-all")) == ""
+
+
+def test_a_library_of_the_programs_own_is_found_by_ld_library_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = shared_library(
+        tmp_path / "lib", "libsolve", "int MPI_Comm_split_type(void); int f(void) { return MPI_Comm_split_type(); }"
+    )
+    main = written(tmp_path, "a.c", "int f(void); int main(void) { return f(); }")
+    made = compiled(main, f"-L{library.parent}", "-lsolve", "-Wl,--unresolved-symbols=ignore-all")
+    assert on_node.question(made) == ""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library.parent))
+    assert on_node.question(made) == "it calls MPI_Comm_split_type"
+
+
+def test_a_program_without_mpi_that_a_script_names_asks_for_nothing(tmp_path: Path) -> None:
+    main = compiled(written(tmp_path, "a.c", "int main(void) { return 0; }"))
+    runner = written(tmp_path, "run.sh", f"#!/bin/sh\n{main}\n")
+    assert program.files_of((str(runner),)) == [runner]
 
 
 def test_a_program_behind_a_wrapper_is_looked_at_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from dryfly.apps.benchmarks import KINDS
 from dryfly.base.errors import UserError
-from dryfly.mpi import elf, loading
+from dryfly.mpi import elf, loading, system
 from dryfly.mpi.libraries import MpiLibrary
 
 # Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
@@ -21,7 +22,7 @@ _MPICH_THAT_SHARES = (4, 3)
 # Who calls one of these wants to know who is on its node. Fortran's names have an underscore behind them, Python's no
 # MPI_ before.
 _QUESTIONS = ("MPI_Comm_split_type", "MPI_Win_allocate_shared")
-_SYMBOLS = {name.lower().rstrip("_"): name for name in _QUESTIONS}
+_SYMBOLS = {name.lower(): name for name in _QUESTIONS}
 _IN_TEXT = re.compile(rb"(?i)\b(?:mpi_)?(comm_split_type|win_allocate_shared|split_type|allocate_shared)\b")
 _SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 _MICROBENCHMARK = "it is a microbenchmark"
@@ -81,10 +82,13 @@ def question(program: Path) -> str:
     try:
         if not elf.is_elf(program):
             with program.open("rb") as file:
-                found = _IN_TEXT.search(file.read(_TEXT_MOST))
-            return f"it has {found[0].decode()}" if found else ""
+                asked = _IN_TEXT.search(file.read(_TEXT_MOST))
+            return f"it has {asked[0].decode()}" if asked else ""
+        found = loading.closure(program, loading.folders_of(os.environ.get("LD_LIBRARY_PATH")))
         own = [
-            each.path for each in loading.closure(program, ()) if each.path is not None and not _is_systems(each.path)
+            each.path
+            for each in found
+            if each.path is not None and not system.is_part_of_mpi(each.name) and not _is_systems(each.path)
         ]
         wanted = {name.lower().removeprefix("p").rstrip("_") for path in own for name in elf.symbols(path).wanted}
     except OSError:

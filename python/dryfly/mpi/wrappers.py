@@ -36,16 +36,18 @@ def family(program: Path, arguments: Sequence[str]) -> str:
 
 
 def files(program: Path, arguments: Sequence[str]) -> list[Path]:
-    """The program and all that was looked at for its family: what it may start or be a script of."""
+    """What may call MPI of the program and all that was looked at for its family, which it may start or be a script
+    of: scripts, and executables that are linked against MPI."""
     found = _Search()
     found.look_at(program, arguments, 0)
-    return sorted(found.seen)
+    return sorted(found.callers)
 
 
 class _Search:
     def __init__(self) -> None:
         self.families: set[str] = set()
         self.seen: set[Path] = set()
+        self.callers: set[Path] = set()
 
     def look_at(self, program: Path, arguments: Sequence[str], depth: int) -> None:
         """What it is linked against, or else what it and its arguments name."""
@@ -56,7 +58,10 @@ class _Search:
             text = "" if elf.is_elf(program) else _text(program)
         except OSError:
             return
-        if not text and self._note_mpi_of(program):
+        is_linked = not text and self._note_mpi_of(program)
+        if text or is_linked:
+            self.callers.add(program)
+        if is_linked:
             return
         for argument in arguments:
             self._look_at_words(argument, depth)
