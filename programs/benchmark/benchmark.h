@@ -74,7 +74,8 @@ static inline void note_each(int repetition, double value) {
   if (options.each && repetition >= 0) each[repetition] = value;
 }
 
-// Behind the row, on rank 0: the figures of `values`, which others read; their mean is the row's figure.
+// Behind the row, on rank 0: the figures of `values`, which others read; their mean (of rates the harmonic one) is the
+// row's figure.
 static inline void print_each(size_t size, const double* values) {
   if (!options.each) return;
   if (my_rank == 0) {

@@ -11,7 +11,9 @@ import pytest
 from conftest import Dryfly, Programs
 from harness import ROOT
 
+from dryfly.case.case import Case
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.study.trial import Trial
 
 BENCHMARK = ROOT / "programs" / "benchmark"
 # The others share their code.
@@ -113,3 +115,16 @@ def test_no_bandwidth_of_many_pairs_is_above_what_the_node_carries(dryfly: Dryfl
     run = dryfly("run", *where, "--", BENCHMARK / "mbw_mr.c", "-m", "65536:65536", "-i", "2", limit_s=180).succeeded()
     row = next(line.split() for line in run.stdout.splitlines() if line.startswith("65536"))
     assert 0.9 * 180_000 < float(row[1]) <= 180_000
+
+
+@pytest.mark.usefixtures("library")
+def test_a_result_is_of_one_binding_and_one_node() -> None:
+    """What the launcher's words make of the machine counts, and they are the same here."""
+
+    def key(*sets: str, cpu_bind: str = "cores") -> str:
+        case = Case(program=("true",), machine="frontier", nodes=1, ppn=8, cpu_bind=cpu_bind, sets=sets)
+        return Trial(case=case).key()
+
+    keys = {key(), key("node.slurm_socket=socket"), key("node.reserved=none"), key(cpu_bind="threads")}
+    assert len(keys) == 4
+    assert key() in keys

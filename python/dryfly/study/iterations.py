@@ -30,7 +30,7 @@ class Spread:
         outside: list[tuple[int, float]] = []
         if len(values) >= 4:
             first, _, third = quantiles(values, n=4, method="inclusive")
-            fence = max(_FENCE * (third - first), 0.0)
+            fence = _FENCE * (third - first)
             outside = [
                 (number, value)
                 for number, value in enumerate(values, 1)
@@ -39,6 +39,6 @@ class Spread:
         return cls(values=tuple(values), middle=middle, outliers=tuple(outside))
 
     def text(self) -> str:
-        """Such as `2.31..2.46 (6.3 %); 4th 9.80`."""
+        """Such as `2.31..9.8 (312.1%); number 4: 9.8`."""
         said = f"{min(self.values):.4g}..{max(self.values):.4g} ({self.share:.1%})"
         return "; ".join([said, *(f"number {number}: {value:.4g}" for number, value in self.outliers)])

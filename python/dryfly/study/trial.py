@@ -27,10 +27,12 @@ from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.signals import dying_with_parent
-from dryfly.case import program
+from dryfly.binding.ranks import RankBinding, node_words
+from dryfly.case import hwloc, program
 from dryfly.case.bind import bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
+from dryfly.machine.node import most_nics, node_of
 from dryfly.mpi import software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
@@ -41,7 +43,7 @@ Result = dict[str, Any]
 # Variables of the caller that libraries under test look at.
 _PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _PACKAGE = Path(__file__).resolve().parent.parent
-_BINDING = ("cpu_bind", "depth", "mem_bind", "gpu_bind", "nic_bind", "launcher_options")  # no part of the spec
+_BINDING = ("cpu_bind", "depth", "mem_bind", "gpu_bind", "nic_bind", "launcher_options")  # as given: doubts name them
 _END_WITHIN_S = 10.0
 _SAID_LINES = 12  # of what a run that failed has said
 
@@ -69,12 +71,14 @@ class Trial:
         about = Path(library.libmpi).stat()
         bound = settled(bind(case), library)
         starter_of(bound, library)
+        node = node_of(bound.machine, nics=most_nics(bound.machine))
         content = {
             "spec": bound.spec,
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
             "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
             "flags": [case.provider, case.launcher, *(getattr(case, name) for name in _BINDING)],
+            "node": [hwloc.xml(bound.machine), node_words(node), *map(_binding_words, bound.bindings)],
             "sources": [_file_hash(path) for path in self._all_sources(library)],
             "recorded": [self.recorded, self.whole],
             "dryfly": [__version__, *program_hashes()],
@@ -96,6 +100,10 @@ class Trial:
         return command_line(with_files(self.case, json_file.parent), runner)
 
 
+def _binding_words(binding: RankBinding) -> str:
+    return f"{binding.words()} gpus={binding.gpus} nic={binding.nic}"
+
+
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(_PREFIXES)}
 
@@ -112,6 +120,7 @@ def program_hashes() -> list[str]:
         for name in (
             "case/environment",
             "case/hwloc",
+            "case/node_files",
             "mpi/linkx",
             "case/nics",
             "mpi/openmpi",
