@@ -37,6 +37,11 @@ inline constexpr NumberField fabric_manager_routing_sweep_ps{{"fabric.manager.ro
 inline constexpr NumberField fabric_manager_deployment_sweep_ps{{"fabric.manager.deployment_sweep_ps"}, 1, 1000000000000000ULL};
 inline constexpr NumberField fabric_nic_window_packets{{"fabric.nic.window_packets"}, 1, 65536};
 inline constexpr NumberField fabric_nic_loopback_rate_bytes_per_s{{"fabric.nic.loopback_rate_bytes_per_s"}, 1000000, 10000000000000ULL};
+inline constexpr NumberField fabric_nic_trackers_source_connections{{"fabric.nic.trackers.source_connections"}, 1, 1048576};
+inline constexpr NumberField fabric_nic_trackers_target_connections{{"fabric.nic.trackers.target_connections"}, 1, 1048576};
+inline constexpr NumberField fabric_nic_trackers_results{{"fabric.nic.trackers.results"}, 1, 1048576};
+inline constexpr NumberField fabric_nic_trackers_idle_ps{{"fabric.nic.trackers.idle_ps"}, 0, 1000000000000000ULL};
+inline constexpr NumberField fabric_nic_trackers_close_ps{{"fabric.nic.trackers.close_ps"}, 0, 1000000000000000ULL};
 inline constexpr TextField fabric_routing_algorithm{{"fabric.routing.algorithm"}, "minimal, valiant, adaptive"};
 inline constexpr NumberField fabric_routing_bias_shift{{"fabric.routing.bias_shift"}, 0, 16};
 inline constexpr NumberField fabric_routing_bias_bytes{{"fabric.routing.bias_bytes"}, 0, 1073741824};
@@ -45,6 +50,11 @@ inline constexpr TextField fabric_congestion_management{{"fabric.congestion.mana
 inline constexpr NumberField fabric_congestion_hot_queue_bytes{{"fabric.congestion.hot_queue_bytes"}, 1, 1073741824};
 inline constexpr NumberField fabric_congestion_round_trip_ps{{"fabric.congestion.round_trip_ps"}, 1, 1000000000};
 inline constexpr NumberField nic_retry_timeout_ps{{"nic.retry.timeout_ps"}, 1, 1000000000000000ULL};
+inline constexpr NumberField nic_retry_refused_handling_ps{{"nic.retry.refused.handling_ps"}, 0, 1000000000000000ULL};
+inline constexpr NumberField nic_retry_refused_at_once{{"nic.retry.refused.at_once"}, 0, 64};
+inline constexpr NumberField nic_retry_refused_pause_ps{{"nic.retry.refused.pause_ps"}, 1, 1000000000000000ULL};
+inline constexpr NumberField nic_retry_refused_pause_max_ps{{"nic.retry.refused.pause_max_ps"}, 1, 1000000000000000ULL};
+inline constexpr NumberField nic_retry_refused_batch{{"nic.retry.refused.batch"}, 1, 64};
 inline constexpr NumberField nic_inline_bytes{{"nic.inline_bytes"}, 0, 192};
 inline constexpr NumberField nic_pushed_bytes{{"nic.pushed_bytes"}, 0, 192};
 inline constexpr NumberField nic_eager_bytes{{"nic.eager_bytes"}, 0, 1073741824};
