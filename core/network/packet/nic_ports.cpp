@@ -381,7 +381,6 @@ bool NicPorts::send_again(NicId nic) {
       links_.wake(id, packet.looped ? links_.now_ps() : links_.credit_at_ps(id, packet.traffic_class, 0));
       return false;
     }
-    if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return false;
     resends_.pop(nic);
     packet.draw = static_cast<std::uint32_t>(mix(egress(nic).stream + egress(nic).sequence++) >> 32);
     packet.path.switch_hops = 0;
@@ -389,7 +388,6 @@ bool NicPorts::send_again(NicId nic) {
     packet.place = 0;
     packet.kind = PacketKind::data;
     ++turns(nic, packet.traffic_class).in_flight;
-    if (bus_ != nullptr) bus_->sends(nic, frames_.payload_of(packet.frame_bytes), Instant{links_.now_ps()});
     const std::uint64_t start_ps = put_out(id, index);
     if (retry_ != nullptr) retry_->sent_again(index, start_ps);
     if (const std::uint32_t flow = transfers_[packet.transfer].flow; flow != none)
