@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "conductor/service_settings.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/host/noise_settings.hpp"
 #include "core/memory/moved.hpp"
@@ -123,7 +124,10 @@ Segment::Segment(const Spec& spec) {
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  bytes_ = moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0);
+  const std::uint64_t use_offset =
+      moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0);
+  bytes_ = use_offset;
+  if (spec.has(fields::service_id)) bytes_ += round_up(sizeof(wire::ServiceUse) * nodes.size(), page_bytes);
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
@@ -164,6 +168,8 @@ Segment::Segment(const Spec& spec) {
   head->nodes_share_memory = nodes_share_memory ? 1 : 0;
   head->copies = copy_costs(spec);
   head->copies.moved_offset = moved_offset;
+  head->service = service_settings(spec);
+  head->service.use_offset = use_offset;
   head->cross_memory_allowed = spec.small(fields::run_cross_memory);
   head->served = spec.has(fields::run_served) ? 1 : 0;
   head->arena_top.store(arena_offset);

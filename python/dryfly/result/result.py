@@ -13,6 +13,7 @@ from dryfly.base.files import write_whole
 from dryfly.case.bind import BoundCase
 from dryfly.case.on_node import OnNode
 from dryfly.machine.names import NodeNames, link_name
+from dryfly.machine.schema import TRAFFIC_CLASSES
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, software_spent
@@ -228,6 +229,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
         text = f"{_ranks(threads)} called MPI while having several threads; their order is the host's: not repeatable"
         rows.append(_finding("several_threads", text, severity="note", count=threads))
     rows += _clock_loop(counted, ranks)
+    rows += _service_health(ranks)
     mismatched = sum(1 for row in ranks if row.get("replay_mismatches"))
     if mismatched:
         text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
@@ -242,6 +244,18 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
     return rows
+
+
+def _service_health(ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
+    refused = [row["classes_refused"] for row in ranks if row.get("classes_refused")]
+    if not refused:
+        return []
+    names = [name for place, name in enumerate(TRAFFIC_CLASSES) if any(bits >> place & 1 for bits in refused)]
+    text = (
+        f"the job's service does not grant {' and '.join(names)}, which {_ranks(len(refused))} asked for: as on the "
+        "machine these messages travel as best effort (--service)"
+    )
+    return [_finding("service_class", text, count=len(refused))]
 
 
 def _trackers(counted: Mapping[str, Any]) -> Json:
