@@ -21,8 +21,13 @@ std::uint32_t limit_of(const Spec& spec, const NumberField& field) {
 
 }  // namespace
 
-wire::ServiceSettings service_settings(const Spec& spec) {
+std::uint64_t service_use_bytes(const wire::ServiceSettings& service) {
+  return service.id == 0 ? 0 : sizeof(wire::ServiceUse);
+}
+
+wire::ServiceSettings service_settings(const Spec& spec, std::uint64_t use_offset) {
   wire::ServiceSettings service{};
+  service.use_offset = use_offset;
   service.classes = every_class;
   service.triggered_operations = Triggers::usual_entries;
   if (!spec.has(fields::service_id)) return service;
@@ -38,7 +43,8 @@ wire::ServiceSettings service_settings(const Spec& spec) {
       limit_of(spec, fields::service_portal_entries);
   service.most[static_cast<std::uint32_t>(wire::Resource::transmit_queues)] =
       limit_of(spec, fields::service_transmit_queues);
-  service.most[static_cast<std::uint32_t>(wire::Resource::target_queues)] = limit_of(spec, fields::service_target_queues);
+  service.most[static_cast<std::uint32_t>(wire::Resource::target_queues)] =
+      limit_of(spec, fields::service_target_queues);
   service.most[static_cast<std::uint32_t>(wire::Resource::event_queues)] = limit_of(spec, fields::service_event_queues);
   service.most[static_cast<std::uint32_t>(wire::Resource::counters)] = limit_of(spec, fields::service_counters);
   if (spec.has(fields::service_triggered_operations))

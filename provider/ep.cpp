@@ -20,8 +20,8 @@
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
-#include "provider/tagged.hpp"
 #include "provider/service.hpp"
+#include "provider/tagged.hpp"
 #include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
 

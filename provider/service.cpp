@@ -22,7 +22,8 @@ struct Need {
 };
 
 // Queues for commands, one each way; event queues of sends, of receives and two between providers; entries for
-// receives, for the data of rendezvous and for words between providers (docs/model/services.md#what-an-end-point-takes).
+// receives, for the data of rendezvous and for words between providers
+// (docs/model/services.md#what-an-end-point-takes).
 constexpr Need needs[] = {
     {Resource::event_queues, 4, "Failed to allocated EQ"},
     {Resource::transmit_queues, 1, "Failed to allocate TXQ"},
@@ -30,10 +31,16 @@ constexpr Need needs[] = {
     {Resource::portal_entries, 3, "Failed to allocate PTE"},
 };
 
+wire::RankPage& page_of(const rank::Channel& channel) {
+  wire::SegmentHeader& header = channel.header();
+  char* pages = reinterpret_cast<char*>(&header) + header.rank_area_offset;
+  return *reinterpret_cast<wire::RankPage*>(pages + channel.rank() * header.rank_area_stride);
+}
+
 std::atomic<std::uint32_t>& use(const rank::Channel& channel, std::uint32_t nic, Resource resource) {
   wire::SegmentHeader& header = channel.header();
   auto* nodes = reinterpret_cast<wire::ServiceUse*>(reinterpret_cast<char*>(&header) + header.service.use_offset);
-  return nodes[channel.page().share.node_of_job].of_nic[nic][static_cast<std::uint32_t>(resource)];
+  return nodes[page_of(channel).share.node_of_job].of_nic[nic][static_cast<std::uint32_t>(resource)];
 }
 
 bool take(const rank::Channel& channel, std::uint32_t nic, Resource resource, std::uint32_t amount) {
@@ -79,7 +86,7 @@ bool granted_class(const rank::Channel& channel, std::uint16_t vni, std::uint8_t
     log("Failed to allocate CP, ret: %d VNI: %u TC: %s TYPE: DEFAULT", -FI_EINVAL, vni, class_names[best_effort]);
     return false;
   }
-  channel.page().classes_refused |= 1U << asked;
+  page_of(channel).times.classes_refused |= 1U << asked;
   traffic_class = best_effort;
   return true;
 }
@@ -89,7 +96,8 @@ int take_endpoint(const rank::Channel& channel, std::uint32_t nic) {
   for (const Need& need : needs) {
     if (take(channel, nic, need.resource, need.amount)) continue;
     log("%s, ret: %d", need.refusal, -FI_ENOSPC);
-    for (const Need* taken = needs; taken != &need; ++taken) use(channel, nic, taken->resource).fetch_sub(taken->amount);
+    for (const Need* taken = needs; taken != &need; ++taken)
+      use(channel, nic, taken->resource).fetch_sub(taken->amount);
     return -FI_ENOSPC;
   }
   return 0;

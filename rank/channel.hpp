@@ -32,7 +32,6 @@ class Channel {
 
   const wire::Welcome& welcome() const { return attachment_.welcome; }
   wire::SegmentHeader& header() const { return *attachment_.header; }
-  wire::RankPage& page() const { return *attachment_.page; }
   const wire::HostCosts& costs() const { return attachment_.header->costs; }
   std::uint32_t rank() const { return attachment_.welcome.rank; }
   bool served() const { return attachment_.header->served != 0; }

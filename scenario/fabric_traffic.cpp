@@ -9,8 +9,8 @@
 // `depth:N` messages under way all the time. The first line is `time WARM_UP_PS END_PS`: messages delivered between
 // the two count. For each stream: GB/s of payload per source, messages, and their latency in ns. Streams to and from
 // storage groups are lines of the spec; of them it prints GB/s over all, from the start to the end, operations, and the
-// mean latency of one. A line `trackers`: of the trackers of all NICs also what they have held up, to the end, and the most
-// in use.
+// mean latency of one. A line `trackers`: of the trackers of all NICs also what they have held up, to the end, and the
+// most in use.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

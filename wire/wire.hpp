@@ -185,6 +185,7 @@ struct RankTimes {
   std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
   NoiseTaken noise;                   // by detours of the rank's core
+  std::uint64_t classes_refused;      // by the service, as bits: what was to travel in them travels as best effort
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
@@ -268,7 +269,6 @@ struct alignas(64) RankPage {
   std::atomic<std::uint32_t> wants_byte;  // send a byte through the socket when an event is there
   // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
-  std::uint32_t classes_refused;  // by the service, as bits: what was to travel in them travels as best effort
   NodePlace place;
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank

@@ -25,13 +25,13 @@ struct Service {
     settings.classes = every_class;
     for (std::uint32_t& most : settings.most) most = 1000;
     settings.triggered_operations = 504;
-    settings.use_offset = static_cast<std::uint64_t>(reinterpret_cast<char*>(&use) -
-                                                     reinterpret_cast<char*>(fake_run().header));
+    settings.use_offset =
+        static_cast<std::uint64_t>(reinterpret_cast<char*>(&use) - reinterpret_cast<char*>(fake_run().header));
   }
   ~Service() {
     settings = {};
     settings.triggered_operations = 504;
-    fake_run().page->classes_refused = 0;
+    fake_run().page->times.classes_refused = 0;
   }
   std::uint32_t& most(wire::Resource resource) { return settings.most[static_cast<std::uint32_t>(resource)]; }
 
@@ -81,7 +81,8 @@ TEST_CASE("a key of another service, or with a VNI that the service has not, is 
   CHECK(enabled(rig, {.service = 5, .vni = 128}) == -FI_EINVAL);
 }
 
-TEST_CASE("a class that is not granted travels as best effort, and where that is not granted either the end-point fails") {
+TEST_CASE(
+    "a class that is not granted travels as best effort, and where that is not granted either the end-point fails") {
   Rig rig;
   Service service;
   const rank::Channel& channel = *rank::Channel::get();
@@ -91,7 +92,7 @@ TEST_CASE("a class that is not granted travels as best effort, and where that is
   service.settings.classes = 1U << best_effort;
   CHECK(provider::granted_class(channel, 20, traffic_class));
   CHECK(traffic_class == best_effort);
-  CHECK(fake_run().page->classes_refused == 1U << low_latency);
+  CHECK(fake_run().page->times.classes_refused == 1U << low_latency);
   CHECK(enabled(rig, {.service = 5, .vni = 20}, FI_TC_LOW_LATENCY) == 0);
   service.settings.classes = 1U << low_latency;
   CHECK(enabled(rig, {.service = 5, .vni = 20}, FI_TC_BULK_DATA) == -FI_EINVAL);
@@ -102,9 +103,10 @@ TEST_CASE("the end-point beyond a limit is refused, takes nothing, and one that 
   Service service;
   const rank::Channel& channel = *rank::Channel::get();
   using wire::Resource;
-  for (const auto& [resource, each] : std::vector<std::pair<Resource, std::uint32_t>>{
-           {Resource::event_queues, 4}, {Resource::transmit_queues, 1}, {Resource::target_queues, 1},
-           {Resource::portal_entries, 3}}) {
+  for (const auto& [resource, each] : std::vector<std::pair<Resource, std::uint32_t>>{{Resource::event_queues, 4},
+                                                                                      {Resource::transmit_queues, 1},
+                                                                                      {Resource::target_queues, 1},
+                                                                                      {Resource::portal_entries, 3}}) {
     service.most(resource) = 2 * each;
     CHECK(provider::take_endpoint(channel, 1) == 0);
     CHECK(provider::take_endpoint(channel, 1) == 0);

@@ -72,9 +72,7 @@ def test_the_machines_own_share_of_list_entries_stays_where_the_service_has_more
 
 def test_toml_and_a_dict_have_the_same_keys(tmp_path: Path) -> None:
     text = 'restricted_tcs = 1\ntcs = ["BULK_DATA"]\nvnis = [7, 8]\nsvc_id = 5\n'
-    expected = Service(
-        number=5, vnis=(7, 8), vni_range=(1, 65535), classes=frozenset({"bulk_data"}), limits=None
-    )
+    expected = Service(number=5, vnis=(7, 8), vni_range=(1, 65535), classes=frozenset({"bulk_data"}), limits=None)
     assert _load(tmp_path, text, "service.toml") == expected
     assert service.load({"restricted_tcs": 1, "tcs": ["BULK_DATA"], "vnis": [7, 8], "svc_id": 5}) == expected
 
@@ -96,7 +94,7 @@ def test_a_range_of_vnis(tmp_path: Path) -> None:
         ("vnis:\n" + "".join(f"  vni: {n}\n" for n in range(1, 6)), "accepted are up to 4 different VNIs"),
         ("vnis:\n  vni_min: 64\n  vni_max: 126\n", "accepted is a range of 1, 2, 4, 8 ... VNIs"),
         ("vnis:\n  network: 3\n", "vnis: network: accepted is vni"),
-        ("resource_limits: 1\nlimits:\n  - name: CTs\n    max: 4000\n    res: 1\n", "CTs: max = 4000: accepted is 0 to 2047"),
+        ("resource_limits: 1\nlimits:\n  - name: CTs\n    max: 4000\n    res: 1\n", "max = 4000: accepted is 0 to 20"),
         ("resource_limits: 1\nlimits:\n  - name: CTs\n    max: 4\n    res: 5\n", "CTs: res = 5: accepted is 0 to 4"),
         ("resource_limits: 1\nlimits:\n  - name: QPs\n    max: 4\n    res: 1\n", "accepted is a name, one of ACs, CTs"),
         ("limits: 3\n", "limits: accepted is a list of entries"),

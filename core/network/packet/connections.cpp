@@ -157,7 +157,7 @@ bool Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
   return true;
 }
 
-bool Connections::refuse(Flow& flow, std::uint64_t NicTrackers::*why) {
+bool Connections::refuse(Flow& flow, std::uint64_t NicTrackers::* why) {
   ++(tables_[Transfers::source_of(flow).value].counted.*why);
   flow.tracked.refusing = true;
   return false;

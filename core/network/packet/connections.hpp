@@ -11,8 +11,9 @@
 // nothing of further flows; it closes idle connections ahead of their time.
 //
 // Counts are settled when somebody looks, so a connection costs no event unless a table is full. Clears and closes take
-// time and no bandwidth. Leaves out: shares that classes have of the tables (docs/model/reliability.md#shares-of-trackers),
-// the tables of messages (SMT, MST), wrong guesses of the hardware's free counts, closes that are lost.
+// time and no bandwidth. Leaves out: shares that classes have of the tables
+// (docs/model/reliability.md#shares-of-trackers), the tables of messages (SMT, MST), wrong guesses of the hardware's
+// free counts, closes that are lost.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,8 @@ class Connections {
   // Its answer is home and settles it, or it is given up.
   void settled(NicId nic, std::uint32_t flow_number, Flow& flow, bool acknowledged) {
     if (acknowledged) ++flow.tracked.acknowledged;
-    if (flow.retrying) [[unlikely]] progress(flow_number, flow);
+    if (flow.retrying) [[unlikely]]
+      progress(flow_number, flow);
     if (flow.unsettled == 0 && !tables_.empty()) turn_idle(nic, flow_number, flow);
   }
   // Its answer is home, and it was refused for lack of an entry or because another before it was.
@@ -107,7 +109,7 @@ class Connections {
   void close(std::uint32_t flow_number);
   void close_ahead(NicId nic);
   void closed(NicId nic, std::uint32_t flow_number);
-  bool refuse(Flow& flow, std::uint64_t NicTrackers::*why);
+  bool refuse(Flow& flow, std::uint64_t NicTrackers::* why);
   void progress(std::uint32_t flow_number, Flow& flow);
   void review(std::uint32_t flow_number, Flow& flow);
   void try_again(std::uint32_t flow_number);
@@ -126,7 +128,7 @@ class Connections {
   std::uint32_t first_idle_ = none;     // flows, by the instant at which they turned idle
   std::uint32_t last_idle_ = none;
   std::uint64_t first_expiry_ps_ = never.ps;
-  std::map<std::uint32_t, Chain> chains_;              // by flow
+  std::map<std::uint32_t, Chain> chains_;               // by flow
   std::map<NicId, std::deque<std::uint32_t>> waiting_;  // transfers that wait for an entry of their source
   std::map<NicId, std::multimap<std::uint64_t, Due>> due_;
   std::uint64_t longest_pause_ps_ = 0;

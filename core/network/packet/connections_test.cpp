@@ -162,8 +162,8 @@ TEST_CASE("a source that is refused again and again pauses for twice as long eac
 }
 
 // 24 packets in one message are on their way, in 2.03 us, before the first answer is home, and there is room for 16
-// results: the 17th packet is refused, and the seven behind it. They go in two batches of four, with which clears of all
-// the others come.
+// results: the 17th packet is refused, and the seven behind it. They go in two batches of four, with which clears of
+// all the others come.
 TEST_CASE("a target without room for results refuses, and takes the rest in batches of four") {
   TrackerRig rig{with({.results = 16})};
   rig.submit_at(0, of_flow(0, 30, 0, 24 * 2'048));
@@ -195,7 +195,8 @@ TEST_CASE("nothing is lost and all ends where every table is as small as can be"
     for (std::uint32_t n = 0; n < 120; ++n) {
       const std::uint32_t source = random.below(3 * n, 32);
       const std::uint32_t target = n % 2 == 0 ? random.below(3 * n + 1, 32) : 5;
-      rig.submit_at(n * us / 4, of_flow(source, target, static_cast<std::uint16_t>(n % 3), random.below(3 * n + 2, 9'000)));
+      rig.submit_at(n * us / 4,
+                    of_flow(source, target, static_cast<std::uint16_t>(n % 3), random.below(3 * n + 2, 9'000)));
     }
     rig.check_nothing_lost();
     CHECK(rig.trackers().sources_max <= entries);
@@ -210,7 +211,8 @@ TEST_CASE("the same again gives the same, and tables that are never full change 
     Rig rig{machine};
     const RandomStream random{9, 0, Purpose::test};
     for (std::uint32_t n = 0; n < 400; ++n) {
-      rig.submit_at(n * us / 8, of_flow(random.below(2 * n, 32), n % 3 == 0 ? 5 : random.below(2 * n + 1, 32), 0, 6'000));
+      rig.submit_at(n * us / 8,
+                    of_flow(random.below(2 * n, 32), n % 3 == 0 ? 5 : random.below(2 * n + 1, 32), 0, 6'000));
     }
     rig.engine.run(never);
     return rig.fingerprint;

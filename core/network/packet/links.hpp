@@ -32,8 +32,8 @@
 namespace dryfly::fabric {
 
 // At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again; the head
-// of a packet that a NIC sends to itself is at that NIC; connections of a NIC are closed or tried again. What comes over a
-// link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
+// of a packet that a NIC sends to itself is at that NIC; connections of a NIC are closed or tried again. What comes
+// over a link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
 enum class EventKind : std::uint8_t {
   head_at_switch,
   packet_at_nic,

@@ -115,8 +115,7 @@ class NicPorts final : private ResendOutlet {
   // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
   bool abandon(NicId nic, std::uint32_t traffic_class);
   // The target has no more to do with the packet than to answer.
-  void answer(std::uint32_t port, std::uint32_t index, Packet& packet,
-              PacketKind kind = PacketKind::acknowledgement) {
+  void answer(std::uint32_t port, std::uint32_t index, Packet& packet, PacketKind kind = PacketKind::acknowledgement) {
     packet.kind = kind;
     Port& link = links_[port];
     if (packet.looped) [[unlikely]] {

@@ -103,8 +103,8 @@ class Retry {
   Connections& connections_;
   Resends& resends_;
   ResendOutlet& outlet_;
-  std::vector<Record> records_;                        // by packet
-  std::map<std::uint32_t, Recovery> recoveries_;       // by flow
+  std::vector<Record> records_;                   // by packet
+  std::map<std::uint32_t, Recovery> recoveries_;  // by flow
   std::uint64_t timeouts_ = 0;
   std::map<NicId, NicTimeouts> timeouts_by_nic_;
   std::uint64_t packets_lost_ = 0;

@@ -20,15 +20,15 @@ namespace dryfly::fabric {
 
 // What the NICs at both ends keep of a flow, see core/network/packet/connections.hpp.
 struct Tracked {
-  bool open = false;                     // the source has an entry for it
-  bool at_target = false;                // and the target
-  bool closing = false;                  // ahead of its time, for another flow
-  bool refusing = false;                 // by the target: what comes before the source sends again
-  bool short_of_results = false;         // once the target had no room for one: it is sent again in batches
-  std::uint32_t acknowledged = 0;        // packets, ever
-  std::uint32_t taken = 0;               // by the target, ever
-  std::uint32_t held = 0;                // of these: those whose result the target still keeps
-  std::uint32_t idle_before = none;      // flows that turned idle before and after it
+  bool open = false;                 // the source has an entry for it
+  bool at_target = false;            // and the target
+  bool closing = false;              // ahead of its time, for another flow
+  bool refusing = false;             // by the target: what comes before the source sends again
+  bool short_of_results = false;     // once the target had no room for one: it is sent again in batches
+  std::uint32_t acknowledged = 0;    // packets, ever
+  std::uint32_t taken = 0;           // by the target, ever
+  std::uint32_t held = 0;            // of these: those whose result the target still keeps
+  std::uint32_t idle_before = none;  // flows that turned idle before and after it
   std::uint32_t idle_behind = none;
   std::uint64_t closes_at_ps = never.ps;  // `never`: it is not idle
 };

@@ -50,8 +50,12 @@ def _trackers() -> dict[str, Field]:
     path = "fabric.nic.trackers"
     most = 2**20
     fields = [
-        count(f"{path}.source_connections", "connections of ordered packets that a NIC can have open", least=1, most=most),
-        count(f"{path}.target_connections", "those of others that it can have open as their target", least=1, most=most),
+        count(
+            f"{path}.source_connections", "connections of ordered packets that a NIC can have open", least=1, most=most
+        ),
+        count(
+            f"{path}.target_connections", "those of others that it can have open as their target", least=1, most=most
+        ),
         count(f"{path}.results", "ordered packets of which it can keep what became of them", least=1, most=most),
         time(f"{path}.idle_ps", "after which a connection without anything under way is closed", most=_MINUTES),
         time(f"{path}.close_ps", "what closing a connection takes", most=_MINUTES),
@@ -65,7 +69,12 @@ def _refusals() -> dict[str, Field]:
     fields = [
         time(f"{path}.handling_ps", "of refused packets, until they are sent again", most=_MINUTES),
         count(f"{path}.at_once", "times that they are sent again without a pause", most=64),
-        time(f"{path}.pause_ps", "before the next time; doubled each time, and up to twice as long", least=1, most=_MINUTES),
+        time(
+            f"{path}.pause_ps",
+            "before the next time; doubled each time, and up to twice as long",
+            least=1,
+            most=_MINUTES,
+        ),
         time(f"{path}.pause_max_ps", "the longest such pause", least=1, most=_MINUTES),
         count(f"{path}.batch", "packets sent again at a time where results are short", least=1, most=64),
     ]

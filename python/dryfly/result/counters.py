@@ -26,7 +26,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc", "lpe_net_match_priority", "lpe_net_match_overflow",
     ),
     "CxiErrStats": (
-        "pct_spt_timeouts", "pct_sct_timeouts", "pct_no_tct_nacks", "pct_no_trs_nacks", "hni_llr_tx_replay_event", "hni_llr_rx_replay_event",
+        "pct_spt_timeouts", "pct_sct_timeouts", "pct_no_tct_nacks", "pct_no_trs_nacks",
+        "hni_llr_tx_replay_event", "hni_llr_rx_replay_event",
     ),
     "CxiOpCommands": ("cq_num_dma_cmds", "cq_num_idc_cmds"),
     "CxiOpPackets": ("hni_tx_ok", "hni_rx_ok", "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dryfly.base import toml
 from dryfly.base.errors import UserError
@@ -53,8 +54,7 @@ def load(path: str | Entry) -> Service:
     if path.endswith(".toml"):
         return parse(toml.read(path, origin), origin)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{origin}: cannot be read: {error}") from None
     return parse(_read_yaml(text, origin), origin)
