@@ -124,6 +124,22 @@ void write_link_health(JsonWriter& json, const std::vector<LinkHealth>& links, c
 }
 
 // What each class of the machine's profile has carried, whatever class was asked for.
+void write_trackers(JsonWriter& json, const TrackerTotals& trackers) {
+  json.key("trackers");
+  json.begin_object();
+  json.member("connections_opened", trackers.connections_opened);
+  json.member("source_waits", trackers.source_waits);
+  json.member("target_refusals", trackers.target_refusals);
+  json.member("result_refusals", trackers.result_refusals);
+  json.member("later_refusals", trackers.sequence_refusals + trackers.unmatched_refusals);
+  json.member("pauses", trackers.pauses);
+  json.member("longest_pause_ps", trackers.longest_pause_ps);
+  json.member("source_connections_max", trackers.sources_max);
+  json.member("target_connections_max", trackers.targets_max);
+  json.member("results_max", trackers.results_max);
+  json.end_object();
+}
+
 void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const Spec& spec) {
   json.key("traffic_classes");
   json.begin_array();
@@ -226,6 +242,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("delayed_ps", times.noise.delayed_ps);
     json.member("detours", times.noise.detours);
     json.member("several_threads", times.several_threads);
+    json.member("classes_refused", times.classes_refused);
     json.member("clock_readings", rank.page->clock_readings.count);
     json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));
     json.member("messages_sent", tally.sent_by(rank.id).messages);
@@ -339,6 +356,7 @@ void Report::write_network(JsonWriter& json, const NetworkTotals& totals, Instan
   json.member("link_replays", totals.faults.link_replays);
   write_link_health(json, of_.network.link_health(end), of_.topology);
   json.end_object();
+  write_trackers(json, totals.trackers);
 }
 
 void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
@@ -364,6 +382,7 @@ void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
 std::vector<NicCounters> Report::counters() const {
   std::vector<NicCounters> nics = of_.nics.counters();
   const std::map<NicId, NicTimeouts> timeouts = of_.network.timeouts_by_nic();
+  const std::map<NicId, NicTrackers> trackers = of_.network.trackers_by_nic();
   for (NicCounters& counters : nics) {
     if (const auto found = timeouts.find(counters.nic); found != timeouts.end()) {
       for (const Counter counter : {Counter::pct_sct_timeouts, Counter::rh_sct_timeouts}) {
@@ -372,6 +391,12 @@ std::vector<NicCounters> Report::counters() const {
       for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts}) {
         counters.add(counter, found->second.unordered);
       }
+    }
+    if (const auto found = trackers.find(counters.nic); found != trackers.end()) {
+      counters.add(Counter::pct_conn_sct_open, found->second.connections_opened);
+      counters.add(Counter::pct_no_tct_nacks, found->second.target_refusals);
+      counters.add(Counter::pct_no_trs_nacks, found->second.result_refusals);
+      counters.add(Counter::pct_no_matching_tct, found->second.unmatched_refusals);
     }
     if (of_.storage == nullptr) continue;
     const auto also = of_.storage->counters().find(counters.nic);

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "conductor/service_settings.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/host/noise_settings.hpp"
 #include "core/memory/moved.hpp"
@@ -108,6 +109,17 @@ wire::CopyCosts copy_costs(const Spec& spec) {
           .moved_offset = 0};
 }
 
+wire::ComputeSettings compute_settings(const Spec& spec) {
+  wire::ComputeSettings compute{};
+  compute.mode = compute_mode(spec);
+  compute.factor_ppm = spec.small(fields::host_compute_factor_ppm);
+  if (compute.mode != wire::ComputeMode::model) return compute;
+  compute.cpu = compute_cpu(spec);
+  compute.gpu = compute_gpu(spec);
+  compute.numerics_skipped = spec.small(fields::compute_numerics_skipped);
+  return compute;
+}
+
 }  // namespace
 
 Segment::Segment(const Spec& spec) {
@@ -123,7 +135,9 @@ Segment::Segment(const Spec& spec) {
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  bytes_ = moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0);
+  const wire::ServiceSettings service = service_settings(
+      spec, moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0));
+  bytes_ = service.use_offset + round_up(service_use_bytes(service) * nodes.size(), page_bytes);
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
@@ -152,18 +166,13 @@ Segment::Segment(const Spec& spec) {
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
   head->noise = read_noise(spec);
-  head->compute.mode = compute_mode(spec);
-  if (head->compute.mode == wire::ComputeMode::model) {
-    head->compute.cpu = compute_cpu(spec);
-    head->compute.gpu = compute_gpu(spec);
-    head->compute.numerics_skipped = spec.small(fields::compute_numerics_skipped);
-  }
-  head->compute.factor_ppm = spec.small(fields::host_compute_factor_ppm);
+  head->compute = compute_settings(spec);
   head->inline_max = spec.small(fields::nic_inline_bytes);
   head->eager_max = spec.small(fields::nic_eager_bytes);
   head->nodes_share_memory = nodes_share_memory ? 1 : 0;
   head->copies = copy_costs(spec);
   head->copies.moved_offset = moved_offset;
+  head->service = service;
   head->cross_memory_allowed = spec.small(fields::run_cross_memory);
   head->served = spec.has(fields::run_served) ? 1 : 0;
   head->arena_top.store(arena_offset);

@@ -17,7 +17,7 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
     : tally_(engine, commands_, ranks.size()),
       events_(engine, outlet, ranks.size(), distances),
       queue_(engine, commands_, ranks.size(), distances),
-      triggers_(engine, commands_),
+      triggers_(engine, commands_, segment.header().service.triggered_operations),
       claims_(commands_),
       payloads_(segment, ranks, commands_),
       regions_(ranks, payloads_, events_, outlet, triggers_),

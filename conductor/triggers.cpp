@@ -12,7 +12,7 @@ bool Triggers::is_due(const State& state, std::uint32_t slot) const {
 
 bool Triggers::holds(std::uint32_t slot) {
   State& state = states_[commands_[slot].rank.value];
-  if (state.waiting.size() < entries && is_due(state, slot)) return false;
+  if (state.waiting.size() < entries_ && is_due(state, slot)) return false;
   state.waiting.push_back(slot);
   return true;
 }
@@ -31,7 +31,7 @@ void Triggers::set(RankId rank, std::uint32_t counter, std::uint64_t value) {
 
 // The NIC that has counted is in the middle of something, so what is due goes on as an event of its own.
 void Triggers::look(RankId rank, const State& state) {
-  const std::size_t with_entry = std::min(state.waiting.size(), entries);
+  const std::size_t with_entry = std::min(state.waiting.size(), entries_);
   for (std::size_t i = 0; i < with_entry; ++i) {
     if (!is_due(state, state.waiting[i])) continue;
     ++events_scheduled_;
@@ -41,7 +41,7 @@ void Triggers::look(RankId rank, const State& state) {
 
 std::uint32_t Triggers::take_due(RankId rank) {
   State& state = states_[rank.value];
-  const std::size_t with_entry = std::min(state.waiting.size(), entries);
+  const std::size_t with_entry = std::min(state.waiting.size(), entries_);
   for (std::size_t i = 0; i < with_entry; ++i) {
     const std::uint32_t slot = state.waiting[i];
     if (!is_due(state, slot)) continue;

@@ -20,9 +20,10 @@ namespace dryfly {
 class Triggers {
  public:
   // Of the service that a process has if no other is made for it.
-  static constexpr std::size_t entries = 504;
+  static constexpr std::uint32_t usual_entries = 504;
 
-  Triggers(Engine& engine, OpenCommands& commands) : engine_(engine), commands_(commands) {}
+  Triggers(Engine& engine, OpenCommands& commands, std::size_t entries = usual_entries)
+      : engine_(engine), commands_(commands), entries_(entries) {}
 
   // A command with a trigger is at its NIC: whether it waits.
   bool holds(std::uint32_t slot);
@@ -55,13 +56,14 @@ class Triggers {
   struct State {
     std::uint32_t tenancy = 0;
     std::unordered_map<std::uint32_t, std::uint64_t> counters{};
-    std::deque<std::uint32_t> waiting{};  // slots, in the order in which they came; the first `entries` have entries
+    std::deque<std::uint32_t> waiting{};  // slots, in the order in which they came; the first `entries_` have entries
   };
   bool is_due(const State& state, std::uint32_t slot) const;
   void look(RankId rank, const State& state);
 
   Engine& engine_;
   OpenCommands& commands_;
+  std::size_t entries_;
   std::unordered_map<std::uint32_t, State> states_;  // by rank; looked up only
   std::uint64_t events_scheduled_ = 0;
   std::uint64_t events_handled_ = 0;

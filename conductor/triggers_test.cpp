@@ -84,7 +84,7 @@ TEST_CASE("what is due goes in the order in which it came; a counter may be set 
 TEST_CASE("more than there are entries wait for one, in order, even if their counters are there") {
   Stand stand;
   std::vector<std::uint32_t> held;
-  for (std::size_t n = 0; n < Triggers::entries; ++n) {
+  for (std::size_t n = 0; n < Triggers::usual_entries; ++n) {
     held.push_back(stand.command(1, n == 0 ? 1 : 2));
     CHECK(stand.triggers.holds(held.back()));
   }
@@ -99,13 +99,13 @@ TEST_CASE("more than there are entries wait for one, in order, even if their cou
 
 TEST_CASE("an end-point that closes leaves its entries to others, and counts, which are of none, where they are") {
   Stand stand;
-  for (std::size_t n = 0; n < Triggers::entries; ++n) CHECK(stand.triggers.holds(stand.command(1, 1, 0, 5)));
+  for (std::size_t n = 0; n < Triggers::usual_entries; ++n) CHECK(stand.triggers.holds(stand.command(1, 1, 0, 5)));
   const std::uint32_t beyond = stand.command(2, 0);
   CHECK(stand.triggers.holds(beyond));
   const std::uint32_t count = stand.command(2, 1);
   stand.commands[count].command.kind = wire::CommandKind::count;
   CHECK(stand.triggers.holds(count));
-  CHECK(stand.triggers.take_all(EndpointId{wire::make_address(rank.value, 5)}).size() == Triggers::entries);
+  CHECK(stand.triggers.take_all(EndpointId{wire::make_address(rank.value, 5)}).size() == Triggers::usual_entries);
   stand.engine.run(never);
   CHECK(stand.issued == std::vector<std::uint32_t>{beyond});
   CHECK(stand.triggers.take_all(EndpointId{wire::make_address(rank.value, 0)}).empty());

@@ -68,7 +68,6 @@ inline constexpr std::size_t completion_queues = 32;
 inline constexpr std::size_t endpoints = wire::endpoint_count_max;
 inline constexpr std::size_t counters = 16;
 inline constexpr std::size_t memory_regions = 100;
-inline constexpr std::size_t triggered_operations = 504;  // entries of the default service, less the provider's 8
 inline constexpr std::size_t queue_depth = 1024;
 inline constexpr std::size_t least_queue_depth = 16;
 inline constexpr std::size_t transmit_depth_max = 16384;

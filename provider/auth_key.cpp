@@ -5,6 +5,7 @@
 
 #include "provider/log.hpp"
 #include "provider/process.hpp"
+#include "provider/service.hpp"
 
 namespace dryfly::provider {
 
@@ -31,14 +32,24 @@ bool auth_key_accepted(const void* key, std::size_t size) {
   if (key == nullptr) return true;
   AuthKey asked{};
   memcpy(&asked, key, sizeof asked);
-  if (asked.vni != 0) return true;
-  log("fi_getinfo: an auth_key with VNI 0 is not accepted");
-  return false;
+  if (asked.vni == 0) {
+    log("fi_getinfo: an auth_key with VNI 0 is not accepted");
+    return false;
+  }
+  const rank::Channel* channel = rank::Channel::get();
+  return channel == nullptr || key_granted(channel->header(), asked);
 }
 
 AuthKey job_auth_key() {
-  const unsigned long vni = process().environment.default_network;
-  return {.service = static_cast<std::uint32_t>(first_number("SLINGSHOT_SVC_IDS", default_service, UINT32_MAX)),
+  unsigned long vni = process().environment.default_network;
+  unsigned long service = default_service;
+  if (const rank::Channel* channel = rank::Channel::get(); channel != nullptr && channel->header().service.id != 0) {
+    const wire::ServiceSettings& of_job = channel->header().service;
+    service = of_job.id;
+    if (of_job.vni_count != 0) vni = of_job.vnis[0];
+    if (of_job.vni_count == 0 && of_job.restricts_range()) vni = of_job.vni_least;
+  }
+  return {.service = static_cast<std::uint32_t>(first_number("SLINGSHOT_SVC_IDS", service, UINT32_MAX)),
           .vni = static_cast<std::uint16_t>(first_number("SLINGSHOT_VNIS", vni, most_vni))};
 }
 

@@ -8,6 +8,7 @@
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
+#include "provider/service.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
@@ -109,6 +110,7 @@ int close_counter(fid* fid) {
   auto* counter = object_of<Counter>(fid);
   if (counter->users != 0) return -FI_EBUSY;
   session.state().news.remove(counter->outlet);
+  if (session && counter->domain->has_nics()) give_back_counter(session.channel(), counter->domain->nic);
   --counter->domain->users;
   free(counter);
   return 0;
@@ -148,13 +150,19 @@ int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** fid, v
   }
   auto* counter = allocate<Counter>();
   if (counter == nullptr) return -FI_ENOMEM;
+  const Session session;
+  const Domain& of = *object_of<Domain>(domain);
+  const int error = session && of.has_nics() ? take_counter(session.channel(), of.nic) : 0;
+  if (error != 0) {
+    free(counter);
+    return error;
+  }
   counter->wait = attributes != nullptr ? attributes->wait_obj : FI_WAIT_YIELD;
   counter->fid.fid.fclass = FI_CLASS_CNTR;
   counter->fid.fid.context = context;
   counter->fid.fid.ops = &object_calls;
   counter->fid.ops = &counter_calls;
   counter->domain = object_of<Domain>(domain);
-  const Session session;
   counter->number = ++session.state().counters_opened;
   ++counter->domain->users;
   session.state().news.add(counter->outlet);

@@ -113,7 +113,7 @@ bool has_room() {
   if (!session.state().environment.limited_work) return true;
   std::size_t waiting = 0;
   for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) ++waiting;
-  if (waiting < triggered_operations) return true;
+  if (waiting < session.channel().header().service.triggered_operations) return true;
   log("FI_QUEUE_WORK: Trig ops exhausted: in-use=%zu", waiting);
   return false;
 }

@@ -17,6 +17,7 @@
 #include "provider/mr.hpp"
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
+#include "provider/service.hpp"
 #include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
 
@@ -66,6 +67,9 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   if (info->domain_attr == nullptr) return -FI_EINVAL;
   std::uint32_t nic = session.channel().welcome().nic_index;
   if (!auth_key_accepted(info->domain_attr->auth_key, info->domain_attr->auth_key_size)) return -FI_EINVAL;
+  AuthKey key = job_auth_key();
+  if (info->domain_attr->auth_key != nullptr) memcpy(&key, info->domain_attr->auth_key, sizeof(AuthKey));
+  if (!service_known(session.channel().header(), key.service)) return -FI_EINVAL;
   const std::uint32_t label = info->domain_attr->tclass;
   std::uint8_t traffic_class = 0;
   if (!traffic_class_of(FI_TC_UNSPEC, label, traffic_class)) return -FI_EINVAL;
@@ -82,8 +86,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   domain->fabric = object_of<Fabric>(fid);
   domain->nic = nic;
   domain->traffic_class = label;
-  domain->auth_key = job_auth_key();
-  if (info->domain_attr->auth_key != nullptr) memcpy(&domain->auth_key, info->domain_attr->auth_key, sizeof(AuthKey));
+  domain->auth_key = key;
   domain->provider_keys = (info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
   // As there: with the provider's keys only, and where remote data has a size.
   domain->writes_data =

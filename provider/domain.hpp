@@ -23,6 +23,9 @@ struct Domain {
   bool writes_data;          // fi_writedata
   std::uint64_t keys_given;  // by the provider, so far
   Region* regions;           // list
+
+  // Else its end-points talk through the memory of their node.
+  bool has_nics() const { return fabric->face != &node_face; }
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

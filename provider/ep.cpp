@@ -20,6 +20,7 @@
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
+#include "provider/service.hpp"
 #include "provider/tagged.hpp"
 #include "provider/traffic_class.hpp"
 #include "provider/unsupported.hpp"
@@ -54,6 +55,7 @@ int close_endpoint(fid* fid) {
   if (session && endpoint->enabled) {
     auto command = endpoint->command(wire::CommandKind::close_endpoint);
     session.channel().push(command, nullptr);
+    if (endpoint->domain->has_nics()) give_back_endpoint(session.channel(), endpoint->domain->nic);
   }
   forget_work(*endpoint);
   session.state().operations.remove_all_of(*endpoint);
@@ -153,7 +155,15 @@ int enable(const Session& session, Endpoint& endpoint) {
   wire::EndpointSettings settings =
       environment.settings(endpoint.receive_size, queue != nullptr ? queue->size_asked : environment.queue_size);
   settings.network = endpoint.domain->auth_key.vni;
-  if (endpoint.domain->fabric->face == &node_face) settings.flags |= wire::endpoint_flag::in_memory;
+  if (endpoint.domain->has_nics()) {
+    if (!granted_class(session.channel(), settings.network, endpoint.traffic_class) ||
+        !granted_class(session.channel(), settings.network, settings.software_class)) {
+      return -FI_EINVAL;
+    }
+    if (const int error = take_endpoint(session.channel(), endpoint.domain->nic); error != 0) return error;
+  } else {
+    settings.flags |= wire::endpoint_flag::in_memory;
+  }
   if ((endpoint.capabilities & FI_FENCE) != 0) settings.flags |= wire::endpoint_flag::fences;
   command.flags |= wire::command_flag::payload_inline;
   command.length = sizeof settings;

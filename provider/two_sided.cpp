@@ -5,6 +5,7 @@
 #include "provider/attributes.hpp"
 #include "provider/log.hpp"
 #include "provider/process.hpp"
+#include "provider/service.hpp"
 #include "provider/transfer.hpp"
 
 namespace dryfly::provider {
@@ -123,6 +124,16 @@ rank::Boundary boundary_of(const wire::SegmentHeader& header, const SendCall& ca
   return call.length <= header.eager_max ? rank::Boundary::send_eager : rank::Boundary::send_long;
 }
 
+// What a communicator asks for, as far as the service grants it.
+std::uint8_t class_of_message(const Endpoint& endpoint, const rank::Channel& channel, std::uint64_t tag) {
+  std::uint8_t traffic_class = channel.class_of_tag(tag, endpoint.traffic_class);
+  if (traffic_class != endpoint.traffic_class && endpoint.domain->has_nics() &&
+      !granted_class(channel, endpoint.domain->auth_key.vni, traffic_class)) {
+    return endpoint.traffic_class;
+  }
+  return traffic_class;
+}
+
 }  // namespace
 
 ssize_t send(Endpoint& endpoint, const SendCall& call) {
@@ -138,7 +149,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   auto command = endpoint.command(call.tagged ? CommandKind::tagged_send : CommandKind::send);
   if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
   command.tag = call.tag;
-  if (call.tagged) command.traffic_class = channel.class_of_tag(call.tag, command.traffic_class);
+  if (call.tagged) command.traffic_class = class_of_message(endpoint, channel, call.tag);
   if (call.has_data) {
     command.flags |= command_flag::has_data;
     command.data = call.data;

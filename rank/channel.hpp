@@ -31,7 +31,7 @@ class Channel {
   static Channel* get();
 
   const wire::Welcome& welcome() const { return attachment_.welcome; }
-  const wire::SegmentHeader& header() const { return *attachment_.header; }
+  wire::SegmentHeader& header() const { return *attachment_.header; }
   const wire::HostCosts& costs() const { return attachment_.header->costs; }
   std::uint32_t rank() const { return attachment_.welcome.rank; }
   bool served() const { return attachment_.header->served != 0; }

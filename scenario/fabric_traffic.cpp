@@ -9,7 +9,8 @@
 // `depth:N` messages under way all the time. The first line is `time WARM_UP_PS END_PS`: messages delivered between
 // the two count. For each stream: GB/s of payload per source, messages, and their latency in ns. Streams to and from
 // storage groups are lines of the spec; of them it prints GB/s over all, from the start to the end, operations, and the
-// mean latency of one.
+// mean latency of one. A line `trackers`: of the trackers of all NICs also what they have held up, to the end, and the
+// most in use.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -194,6 +195,19 @@ void print(const storage::StorageTraffic& traffic, std::uint64_t end_ps) {
   }
 }
 
+void print(const TrackerTotals& trackers) {
+  const auto line = [&](const char* what, std::uint64_t value) {
+    std::printf("trackers.%s %llu\n", what, static_cast<unsigned long long>(value));
+  };
+  line("waits", trackers.source_waits);
+  line("target_refusals", trackers.target_refusals);
+  line("result_refusals", trackers.result_refusals);
+  line("pauses", trackers.pauses);
+  line("sources_max", trackers.sources_max);
+  line("targets_max", trackers.targets_max);
+  line("results_max", trackers.results_max);
+}
+
 int run(const char* spec_path) {
   std::ifstream file{spec_path};
   std::stringstream text;
@@ -204,8 +218,13 @@ int run(const char* spec_path) {
   std::uint64_t warm_up_ps = 0, end_ps = 0;
   std::cin >> word >> warm_up_ps >> end_ps;
   std::vector<Stream> streams;
+  bool shows_trackers = false;
   for (std::string line; std::getline(std::cin, line);) {
-    if (!line.empty()) streams.push_back(parse(line));
+    if (line == "trackers") {
+      shows_trackers = true;
+    } else if (!line.empty()) {
+      streams.push_back(parse(line));
+    }
   }
   if (machine.storage) machine.storage->start(Instant{0});
   Traffic traffic{
@@ -217,6 +236,7 @@ int run(const char* spec_path) {
   const auto& network = dynamic_cast<const PacketNetwork&>(*machine.network);
   DRYFLY_CHECK(network.at_rest() && network.credit_bytes_outstanding() == 0);
   traffic.print();
+  if (shows_trackers) print(network.totals().trackers);
   if (machine.storage) print(*machine.storage, end_ps);
   return 0;
 }

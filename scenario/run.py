@@ -59,7 +59,9 @@ def run_scenario(program: str, path: Path) -> bool:
         name = case["name"]
         beside = case.get("storage", scenario.get("storage"))
         spec = spec_of(scenario["machine"], [*scenario.get("set", []), *case.get("set", [])], beside)
-        streams = "\n".join([f"time {scenario['warm_up_us']}000000 {scenario['end_us']}000000", *case["streams"], ""])
+        shown = ["trackers"] if any(what.startswith("trackers.") for what in case["expect"]) else []
+        times = f"time {scenario['warm_up_us']}000000 {scenario['end_us']}000000"
+        streams = "\n".join([times, *shown, *case["streams"], ""])
         measured[name] = printed(program, spec, streams)
         for what, (least, most) in case["expect"].items():
             value = measured[name][what]

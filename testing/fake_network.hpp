@@ -43,6 +43,7 @@ class FakeNetwork final : public Network, public Handler {
   void end_faults() override { cut_.clear(); }
   NetworkTotals totals() const override { return totals_; }
   std::map<NicId, NicTimeouts> timeouts_by_nic() const override { return timeouts_; }
+  std::map<NicId, NicTrackers> trackers_by_nic() const override { return {}; }
   std::vector<LinkHealth> link_health(Instant) const override { return {}; }
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>&) const override { return std::nullopt; }
   std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>&) const override {

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 10;
+inline constexpr std::uint32_t version = 11;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -91,6 +91,31 @@ struct CopyCosts {
   std::uint64_t moved_offset;
 };
 
+// What a CXI service has so many of at each NIC, for all processes that use it there.
+enum class Resource : std::uint32_t { portal_entries, transmit_queues, target_queues, event_queues, counters, count };
+inline constexpr std::uint32_t resource_count = static_cast<std::uint32_t>(Resource::count);
+inline constexpr std::uint32_t nics_per_node_max = 64;
+inline constexpr std::uint32_t service_vnis_max = 4;
+
+// The CXI service that the job runs under (docs/model/services.md).
+struct ServiceSettings {
+  std::uint32_t id;         // 0: none that it would be held to
+  std::uint32_t vni_count;  // of the next; 0: a range
+  std::uint16_t vnis[service_vnis_max];
+  std::uint16_t vni_least;
+  std::uint16_t vni_most;
+  std::uint32_t classes;               // bit by dryfly::TrafficClass
+  std::uint32_t most[resource_count];  // by Resource
+  std::uint32_t triggered_operations;
+  std::uint64_t use_offset;  // ServiceUse of each node of the job
+
+  bool restricts_range() const { return vni_least > 1 || vni_most < UINT16_MAX; }
+};
+// Of one node.
+struct ServiceUse {
+  std::atomic<std::uint32_t> of_nic[nics_per_node_max][resource_count];
+};
+
 struct SegmentHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -110,6 +135,7 @@ struct SegmentHeader {
   std::uint32_t eager_max;             // payloads up to here are copied to the arena at the call
   std::uint32_t nodes_share_memory;    // 1: ranks of a node talk through memory, taking turns (baton)
   CopyCosts copies;
+  ServiceSettings service;
   std::uint32_t served;                              // not 0: processes join and leave at any time (dryfly serve)
   alignas(64) std::atomic<std::uint64_t> arena_top;  // bump pointer; ranks carve chunks of it
   alignas(64) std::atomic<std::uint32_t> doorbell;   // futex word, counts rings
@@ -159,6 +185,7 @@ struct RankTimes {
   std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
   NoiseTaken noise;                   // by detours of the rank's core
+  std::uint64_t classes_refused;      // by the service, as bits: what was to travel in them travels as best effort
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 

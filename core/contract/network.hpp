@@ -9,6 +9,7 @@
 // core/network/conformance_test.cpp holds every implementation to each promise below.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -105,6 +106,41 @@ struct FaultTotals {
   std::uint64_t link_replays = 0;
 };
 
+// What the finite trackers of one NIC have done to flows of ordered pieces: to those that it sent, and the most of its
+// entries that were in use at once.
+struct NicTrackers {
+  std::uint64_t connections_opened = 0;
+  std::uint64_t source_waits = 0;        // times a flow had to wait for an entry of this NIC
+  std::uint64_t target_refusals = 0;     // pieces refused because the target had no entry for the flow
+  std::uint64_t result_refusals = 0;     // or none for what becomes of the piece
+  std::uint64_t sequence_refusals = 0;   // or because it came behind one that was refused
+  std::uint64_t unmatched_refusals = 0;  // the same, of a flow for which the target had no entry
+  std::uint64_t packets_sent_again = 0;
+  std::uint64_t pauses = 0;  // before refused pieces were sent again; those of no length left out
+  std::uint64_t sources_max = 0;
+  std::uint64_t targets_max = 0;
+  std::uint64_t results_max = 0;
+};
+
+// Of all NICs: sums, and the most of any.
+struct TrackerTotals : NicTrackers {
+  std::uint64_t longest_pause_ps = 0;
+
+  void add(const NicTrackers& nic) {
+    connections_opened += nic.connections_opened;
+    source_waits += nic.source_waits;
+    target_refusals += nic.target_refusals;
+    result_refusals += nic.result_refusals;
+    sequence_refusals += nic.sequence_refusals;
+    unmatched_refusals += nic.unmatched_refusals;
+    packets_sent_again += nic.packets_sent_again;
+    pauses += nic.pauses;
+    sources_max = std::max(sources_max, nic.sources_max);
+    targets_max = std::max(targets_max, nic.targets_max);
+    results_max = std::max(results_max, nic.results_max);
+  }
+};
+
 struct NetworkTotals {
   std::uint64_t pieces = 0;         // of data, delivered
   std::uint64_t piece_hops = 0;     // these times the links that each has crossed, injection and ejection included
@@ -113,6 +149,7 @@ struct NetworkTotals {
   std::array<std::uint64_t, 6> pieces_of{};
   std::array<std::uint64_t, 6> bytes_of{};
   FaultTotals faults;
+  TrackerTotals trackers;
 };
 
 // Network time-outs of one NIC: of flows of ordered pieces, and of unordered pieces.
@@ -156,6 +193,8 @@ class Network : public Carrier {
   virtual NetworkTotals totals() const = 0;
   // Of the NICs that have had any; their sum is network_timeouts of the totals.
   virtual std::map<NicId, NicTimeouts> timeouts_by_nic() const = 0;
+  // Of the NICs that have sent or taken ordered pieces; empty where the spec has no trackers.
+  virtual std::map<NicId, NicTrackers> trackers_by_nic() const = 0;
   // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
   virtual std::vector<LinkHealth> link_health(Instant until) const = 0;
 

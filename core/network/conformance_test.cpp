@@ -124,8 +124,21 @@ struct InShares {
   Nobody nobody;
 };
 
-using Networks = std::tuple<InOnePart<PacketNetwork>, InOnePart<FakeNetwork>>;
-using Carriers = std::tuple<InOnePart<PacketNetwork>, InOnePart<FakeNetwork>, InRegions, InShares>;
+// NICs that can keep track of little: much is refused, waits and is sent again.
+struct ShortOfTrackers : InOnePart<PacketNetwork> {
+  explicit ShortOfTrackers(fabric::SampleMachine sample) : InOnePart(with_few(sample)) {}
+  static fabric::SampleMachine& with_few(fabric::SampleMachine& sample) {
+    sample.more +=
+        "fabric.nic.trackers.source_connections 3\nfabric.nic.trackers.target_connections 3\n"
+        "fabric.nic.trackers.results 6\nfabric.nic.trackers.idle_ps 32768000\nfabric.nic.trackers.close_ps 2000000\n"
+        "nic.retry.refused.handling_ps 20000000\nnic.retry.refused.at_once 3\nnic.retry.refused.pause_ps 68719476000\n"
+        "nic.retry.refused.pause_max_ps 17179869000000\nnic.retry.refused.batch 4\n";
+    return sample;
+  }
+};
+
+using Networks = std::tuple<InOnePart<PacketNetwork>, ShortOfTrackers, InOnePart<FakeNetwork>>;
+using Carriers = std::tuple<InOnePart<PacketNetwork>, ShortOfTrackers, InOnePart<FakeNetwork>, InRegions, InShares>;
 // Those whose pieces cross links, and which tell an observer of it.
 using WithLinks = std::tuple<InOnePart<PacketNetwork>>;
 

@@ -64,7 +64,11 @@ constexpr std::array<std::string_view, counter_count> names{"hni_tx_ok_27",
                                                             "pct_sct_timeouts",
                                                             "pct_spt_timeouts",
                                                             "rh:sct_timeouts",
-                                                            "rh:spt_timeouts"};
+                                                            "rh:spt_timeouts",
+                                                            "pct_conn_sct_open",
+                                                            "pct_no_tct_nacks",
+                                                            "pct_no_trs_nacks",
+                                                            "pct_no_matching_tct"};
 static_assert(!names.back().empty());
 
 // 27, 35, 36 to 63, 64, 65 to 127, 128 to 255, and so on to 8192 and more.

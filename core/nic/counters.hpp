@@ -46,6 +46,10 @@ enum class Counter : std::uint8_t {
   pct_spt_timeouts,                               // and of unordered packets
   rh_sct_timeouts,                                // the same as the retry handler counts them
   rh_spt_timeouts,
+  pct_conn_sct_open,    // connections opened as their source
+  pct_no_tct_nacks,     // request packets refused: the target had no entry for the connection
+  pct_no_trs_nacks,     // or none for what becomes of the packet
+  pct_no_matching_tct,  // or they came behind one that had found no entry
   count,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);

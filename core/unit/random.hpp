@@ -14,7 +14,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-enum class Purpose : std::uint32_t { packet, tie_break, placement, workload, test, replay, flap, noise };
+enum class Purpose : std::uint32_t { packet, tie_break, placement, workload, test, replay, flap, noise, back_off };
 
 class RandomStream {
  public:

@@ -9,6 +9,24 @@
 
 namespace dryfly::fabric {
 
+// What a NIC can keep track of, and how it goes on where that is not enough; see core/network/packet/connections.hpp.
+struct TrackerSpec {
+  bool modelled = false;  // else there is room for everything
+  std::uint32_t source_connections = 0;
+  std::uint32_t target_connections = 0;
+  std::uint32_t results = 0;
+  Duration idle;                     // after which a connection is closed
+  Duration close;                    // what a close takes
+  Duration handling;                 // of what was refused, by the retry handler
+  std::uint32_t rounds_at_once = 0;  // in which it is sent again without a pause
+  Duration pause;                    // the first, which is doubled from then on
+  Duration pause_max;
+  std::uint32_t batch = 0;  // packets at a time, where the target has no room for results
+
+  // Throws SpecError.
+  static TrackerSpec read(const Spec& spec);
+};
+
 struct FabricSpec {
   Rate rate;
   Duration edge_flight;
@@ -21,6 +39,7 @@ struct FabricSpec {
   Bytes header;
   Bytes ack;
   std::uint32_t window_packets = 0;
+  TrackerSpec trackers;
   Rate loopback_rate;  // of payload, from a NIC to itself; 0: as a link
   Duration staleness;  // age of what a switch knows of another's load
   QosProfile qos;

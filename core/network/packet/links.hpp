@@ -32,8 +32,8 @@
 namespace dryfly::fabric {
 
 // At one instant: heads enter switches, packets are delivered, acknowledgements come home, outputs look again; the head
-// of a packet that a NIC sends to itself is at that NIC. What comes over a link in trouble has the trouble bit too and
-// may have been lost on the way; a retry always has it.
+// of a packet that a NIC sends to itself is at that NIC; connections of a NIC are closed or tried again. What comes
+// over a link in trouble has the trouble bit too and may have been lost on the way; a retry always has it.
 enum class EventKind : std::uint8_t {
   head_at_switch,
   packet_at_nic,
@@ -41,7 +41,8 @@ enum class EventKind : std::uint8_t {
   output_wakes,
   hold_over,
   retry_due,
-  looped_head
+  looped_head,
+  connection_due
 };
 inline constexpr unsigned trouble_shift = 59;
 

@@ -25,6 +25,8 @@ NicPorts::NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric
     : links_(links),
       packets_(packets),
       transfers_(transfers),
+      connections_(fabric, links.in_regions() ? 0 : nics, links, packets, transfers, resends_,
+                   static_cast<ResendOutlet&>(*this)),
       qos_(fabric.qos),
       holds_(transfers, links.frame_max_ps(), fabric.congestion_round_trip.ps),
       first_nic_(first_nic.value),
@@ -105,7 +107,7 @@ Arbiter& NicPorts::arbiter(Egress& egress) {
 }
 
 void NicPorts::send(NicId nic) {
-  if (retry_ != nullptr && !send_again(nic)) return;
+  if (!resends_.empty() && !send_again(nic)) return;
   const std::uint32_t id = links_.nic_port(nic);
   Port& port = links_[id];
   for (;;) {
@@ -124,6 +126,10 @@ void NicPorts::send(NicId nic) {
     if (chosen == no_class) return wait_for_class(nic, open);
     if (retry_ != nullptr && abandon(nic, chosen)) continue;
     if (transfers_.parks(turns(nic, chosen).first)) {
+      take_turn(nic, chosen);
+      continue;
+    }
+    if (connections_.holds_up(nic, turns(nic, chosen).first)) {
       take_turn(nic, chosen);
       continue;
     }
@@ -197,7 +203,11 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   packet.looped = transfer.target == nic;
   packet.frame_bytes = static_cast<std::uint32_t>(frames_.frame_of(payload).count);
   packet.transmission_ps = frames_.transmission_ps(payload, packet.looped);
-  if (transfer.flow != none) transfers_.flow(transfer.flow).in_flight_ps += packet.transmission_ps;
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    flow.in_flight_ps += packet.transmission_ps;
+    connections_.sent(nic, transfer.flow, flow, index);
+  }
   packet.draw = static_cast<std::uint32_t>(mix(egress.stream + egress.sequence++) >> 32);
   packet.path.switch_hops = 0;
   packet.path.decide_at = 0;
@@ -266,6 +276,8 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
+  if (transfer.flow != none && retry_ == nullptr && !connections_.takes(transfer.flow, index)) [[unlikely]]
+    return answer(port, index, packet, PacketKind::refusal);
   const Bytes payload = frames_.payload_of(packet.frame_bytes);
   totals_.pieces += 1;
   if (!packet.looped) totals_.piece_hops += switch_hops + 2;
@@ -283,13 +295,18 @@ void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const NicId nic = links_.nic_of(port);
   const Packet packet = packets_[index];
   if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
+  if (packet.kind == PacketKind::refusal) return connections_.refused(index);
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[packet.transfer];
   const Pair pair{nic, transfer.target, packet.traffic_class};
   const std::uint32_t interval_ps = packet.next;
   if (packet.kind == PacketKind::notice) return tell(pair, holds_.find(pair), interval_ps);
-  const std::uint32_t parked =
-      transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow), packet.transmission_ps);
+  std::uint32_t parked = none;
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    parked = transfers_.left_fabric(flow, packet.transmission_ps);
+    connections_.settled(nic, transfer.flow, flow, true);
+  }
   const bool complete = --transfer.unacknowledged_packets == 0;
   const std::uint32_t handle = transfer.handle;
   const bool failed = transfer.failed;
@@ -350,10 +367,10 @@ void NicPorts::end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId t
 
 bool NicPorts::send_again(NicId nic) {
   const std::uint32_t id = links_.nic_port(nic);
-  for (std::uint32_t index = retry_->next_of(nic); index != none; index = retry_->next_of(nic)) {
+  for (std::uint32_t index = resends_.next_of(nic); index != none; index = resends_.next_of(nic)) {
     Packet& packet = packets_[index];
     if (transfers_[packet.transfer].failed) {
-      retry_->pop(nic);
+      resends_.pop(nic);
       release(index);
       continue;
     }
@@ -364,16 +381,17 @@ bool NicPorts::send_again(NicId nic) {
       links_.wake(id, packet.looped ? links_.now_ps() : links_.credit_at_ps(id, packet.traffic_class, 0));
       return false;
     }
-    if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return false;
-    retry_->pop(nic);
+    resends_.pop(nic);
     packet.draw = static_cast<std::uint32_t>(mix(egress(nic).stream + egress(nic).sequence++) >> 32);
     packet.path.switch_hops = 0;
     packet.path.decide_at = 0;
     packet.place = 0;
     packet.kind = PacketKind::data;
     ++turns(nic, packet.traffic_class).in_flight;
-    if (bus_ != nullptr) bus_->sends(nic, frames_.payload_of(packet.frame_bytes), Instant{links_.now_ps()});
-    retry_->sent_again(index, put_out(id, index));
+    const std::uint64_t start_ps = put_out(id, index);
+    if (retry_ != nullptr) retry_->sent_again(index, start_ps);
+    if (const std::uint32_t flow = transfers_[packet.transfer].flow; flow != none)
+      connections_.sent_again(transfers_.flow(flow), index);
   }
   return true;
 }
@@ -399,8 +417,12 @@ void NicPorts::release(std::uint32_t index) {
   const std::uint32_t transmission_ps = packets_[index].transmission_ps;
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[transfer_index];
-  const std::uint32_t parked =
-      transfer.flow == none ? none : transfers_.left_fabric(transfers_.flow(transfer.flow), transmission_ps);
+  std::uint32_t parked = none;
+  if (transfer.flow != none) {
+    Flow& flow = transfers_.flow(transfer.flow);
+    parked = transfers_.left_fabric(flow, transmission_ps);
+    connections_.settled(transfer.source, transfer.flow, flow, false);
+  }
   if (parked != none) {
     append_turn(transfer.source, parked);
     links_[links_.nic_port(transfer.source)].waiting = 1;
@@ -413,6 +435,7 @@ void NicPorts::release(std::uint32_t index) {
 
 NetworkTotals NicPorts::totals() const {
   NetworkTotals totals = totals_;
+  totals.trackers = connections_.totals();
   if (retry_ == nullptr) return totals;
   totals.faults.network_timeouts = retry_->timeouts();
   totals.faults.pieces_lost = retry_->packets_lost();

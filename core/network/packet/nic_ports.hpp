@@ -6,7 +6,7 @@
 // frames that occupy links (docs/model/links.md#control-traffic). A packet's acknowledgement starts when its last
 // byte is there and goes before data of the same NIC that is not yet committed. Classes share the link by their
 // assured shares and below their ceilings (qos.hpp); transfers to a hot end-point are held back (congestion.hpp).
-// What is lost is sent again by Retry.
+// What is lost is sent again by Retry, what a target could not track by Connections.
 //
 // What a NIC sends to itself (docs/model/on-node.md#through-the-nic) takes its turn at the NIC's egress and then among
 // what its switch has for it, uses no link and no buffer of the switch, and is acknowledged within the NIC.
@@ -20,12 +20,14 @@
 
 #include "core/contract/network.hpp"
 #include "core/network/packet/congestion.hpp"
+#include "core/network/packet/connections.hpp"
 #include "core/network/packet/fabric_spec.hpp"
 #include "core/network/packet/frames.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/pool.hpp"
 #include "core/network/packet/qos.hpp"
+#include "core/network/packet/resends.hpp"
 #include "core/network/packet/retry.hpp"
 #include "core/network/packet/transfers.hpp"
 #include "core/network/packet/under_way.hpp"
@@ -33,7 +35,7 @@
 
 namespace dryfly::fabric {
 
-class NicPorts final : private RetryOutlet {
+class NicPorts final : private ResendOutlet {
  public:
   // Those of `nics` from `first_nic` on; they send to any of the machine's.
   NicPorts(NicId first_nic, std::uint32_t nics, const FabricSpec& fabric, Links& links, SharedPool<Packet>& packets,
@@ -49,9 +51,12 @@ class NicPorts final : private RetryOutlet {
   }
   // Packets may get lost from now on.
   void retry_by(const RetrySchedule& schedule) {
-    retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, static_cast<RetryOutlet&>(*this));
+    retry_ = std::make_unique<Retry>(schedule, links_, packets_, transfers_, connections_, resends_,
+                                     static_cast<ResendOutlet&>(*this));
   }
-  Retry& retry() { return *retry_; }
+  // Null without faults.
+  Retry* retry() { return retry_.get(); }
+  Connections& connections() { return connections_; }
   void submit(const Transfer& asked);
   // The last byte of a packet has come in.
   void deliver(std::uint32_t port, std::uint32_t packet);
@@ -66,9 +71,6 @@ class NicPorts final : private RetryOutlet {
   void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
   NetworkTotals totals() const;
-  std::map<NicId, NicTimeouts> timeouts_by_nic() const {
-    return retry_ == nullptr ? std::map<NicId, NicTimeouts>{} : retry_->timeouts_by_nic();
-  }
   std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:
@@ -96,7 +98,7 @@ class NicPorts final : private RetryOutlet {
   Holds::Hold* hold_of_front(NicId nic, std::uint32_t traffic_class);
   void hold_back(NicId nic, std::uint32_t traffic_class, Holds::Hold& hold);
   void send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* hold);
-  void append_turn(NicId nic, std::uint32_t transfer);
+  void append_turn(NicId nic, std::uint32_t transfer) override;
   // Puts a packet on the link, or onto the way within the NIC; returns when its first byte goes.
   std::uint64_t put_out(std::uint32_t port, std::uint32_t index);
   std::uint32_t take_turn(NicId nic, std::uint32_t traffic_class);
@@ -113,8 +115,8 @@ class NicPorts final : private RetryOutlet {
   // The rest of a transfer that was given up takes its turn without a packet: true if that was so.
   bool abandon(NicId nic, std::uint32_t traffic_class);
   // The target has no more to do with the packet than to answer.
-  void answer(std::uint32_t port, std::uint32_t index, Packet& packet) {
-    packet.kind = PacketKind::acknowledgement;
+  void answer(std::uint32_t port, std::uint32_t index, Packet& packet, PacketKind kind = PacketKind::acknowledgement) {
+    packet.kind = kind;
     Port& link = links_[port];
     if (packet.looped) [[unlikely]] {
       packet.interval_ps() = 0;
@@ -131,6 +133,8 @@ class NicPorts final : private RetryOutlet {
   Links& links_;
   SharedPool<Packet>& packets_;
   Transfers& transfers_;
+  Resends resends_;
+  Connections connections_;
   std::unique_ptr<Retry> retry_;  // with faults only
   TransferSink* sink_ = nullptr;
   HostBus* bus_ = nullptr;

@@ -12,7 +12,8 @@
 
 namespace dryfly::fabric {
 
-enum class PacketKind : std::uint8_t { data, acknowledgement, notice };
+// A refusal (NACK) goes home as an acknowledgement does.
+enum class PacketKind : std::uint8_t { data, acknowledgement, notice, refusal };
 
 struct Packet {
   std::uint32_t transfer = 0;

@@ -69,6 +69,8 @@ struct PacketNetwork::Parts {
         return nics.end_hold(port, packet >> 24, {packet & 0xffffff});
       case EventKind::looped_head:
         return switches.looped(port, packet);
+      case EventKind::connection_due:
+        return nics.connections().due(port);
       case EventKind::retry_due:
         break;
     }
@@ -103,13 +105,13 @@ struct PacketNetwork::Parts {
     const std::uint32_t port = fabric::port_of(event);
     const std::uint32_t index = fabric::packet_of(event);
     const EventKind kind = fabric::kind_of(event);
-    if (kind == EventKind::retry_due) return nics.retry().due(index);
+    if (kind == EventKind::retry_due) return nics.retry()->due(index);
     const fabric::Packet& packet = packets[index];
     const bool is_data = packet.kind == fabric::PacketKind::data;
     if (!links.lost(kind, port, packet, is_data ? packet.transmission_ps : nics.ack_ps())) return handle(event);
     if (is_data && !links.is_nic_port(port)) links.return_lost_credit(port, packet);
     if (packet.kind == fabric::PacketKind::notice) return packets.give_back(index);
-    nics.retry().lost(index);
+    nics.retry()->lost(index);
   }
 
   fabric::Links links;
@@ -237,7 +239,7 @@ void PacketNetwork::prefetch(Event event, unsigned stage) const {
   const EventKind kind = fabric::kind_of(event);
   const std::uint32_t port = fabric::port_of(event);
   const std::uint32_t packet = fabric::packet_of(event);
-  if (kind == EventKind::hold_over || kind == EventKind::retry_due) return;
+  if (kind == EventKind::hold_over || kind == EventKind::retry_due || kind == EventKind::connection_due) return;
   if (stage == 0) {
     parts_->links.prefetch(port);
     if (kind != EventKind::output_wakes) parts_->packets.prefetch(packet);
@@ -266,7 +268,12 @@ NetworkTotals PacketNetwork::totals() const {
   return totals;
 }
 
-std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
+std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const {
+  const fabric::Retry* retry = parts_->nics.retry();
+  return retry == nullptr ? std::map<NicId, NicTimeouts>{} : retry->timeouts_by_nic();
+}
+
+std::map<NicId, NicTrackers> PacketNetwork::trackers_by_nic() const { return parts_->nics.connections().by_nic(); }
 
 std::vector<LinkHealth> PacketNetwork::link_health(Instant until) const {
   return parts_->faults ? parts_->faults->health(until.ps) : std::vector<LinkHealth>{};

@@ -30,6 +30,10 @@ bool Retry::takes(std::uint32_t packet) {
       ++packets_refused_;
       return false;
     }
+    if (!connections_.takes(number, packet)) {
+      record.refused = true;
+      return false;
+    }
     ++flow.expected;
   }
   return record.taken = true;
@@ -39,8 +43,13 @@ bool Retry::settles(std::uint32_t packet) {
   if (!records_[packet].refused) return true;
   records_[packet].refused = false;
   const NicId nic = source_of(packet);
-  leave_window(packet);
   const std::uint32_t flow = flow_of(packet);
+  if (!cancelled(packet) && (transfers_.flow(flow).retrying || transfers_.flow(flow).tracked.refusing)) {
+    records_[packet].in_window = false;
+    connections_.refused(packet);
+    return false;
+  }
+  leave_window(packet);
   if (cancelled(packet)) {
     give_up({packet});
   } else if (blocked(packet, flow)) {
@@ -137,7 +146,7 @@ void Retry::leave_window(std::uint32_t packet) {
 
 void Retry::queue(std::uint32_t packet) {
   leave_window(packet);
-  queues_[source_of(packet)].push_back(packet);
+  resends_.push(source_of(packet), packet);
 }
 
 void Retry::send_flow_again(std::uint32_t flow) {
@@ -168,17 +177,6 @@ void Retry::give_up(const std::vector<std::uint32_t>& packets) {
   }
   transfers_failed_ += notices.size();
   for (const Notice& notice : notices) outlet_.undeliverable(notice.handle, notice.delivered);
-}
-
-std::uint32_t Retry::next_of(NicId nic) const {
-  const auto queue = queues_.find(nic);
-  return queue == queues_.end() ? none : queue->second.front();
-}
-
-void Retry::pop(NicId nic) {
-  const auto queue = queues_.find(nic);
-  queue->second.pop_front();
-  if (queue->second.empty()) queues_.erase(queue);
 }
 
 }  // namespace dryfly::fabric

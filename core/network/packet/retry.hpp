@@ -12,42 +12,36 @@
 // place is free. A refused packet is sent again as soon as its refusal is home, unless its flow waits for a time-out.
 //
 // The simulator knows what is lost, so only that gets an event: a packet's timer costs nothing while all is well. So
-// a packet that is merely late never times out. Leaves out: NACK back-off, limits of trackers, the close of
-// connections, parking of down peers.
+// a packet that is merely late never times out. What is refused for lack of a tracker is the business of Connections
+// (core/network/packet/connections.hpp). Leaves out: parking of down peers.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <vector>
 
 #include "core/contract/network.hpp"
+#include "core/network/packet/connections.hpp"
 #include "core/network/packet/fault_plan.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
+#include "core/network/packet/resends.hpp"
 #include "core/network/packet/shared_pool.hpp"
 #include "core/network/packet/transfers.hpp"
 
 namespace dryfly::fabric {
 
-// What the retry needs of the NICs that send.
-class RetryOutlet {
- public:
-  virtual ~RetryOutlet() = default;
-  virtual void leave_window(std::uint32_t packet) = 0;
-  // There may be something to send.
-  virtual void resume(NicId nic) = 0;
-  // The packet is gone for good; the last one takes its transfer along.
-  virtual void release(std::uint32_t packet) = 0;
-  // The submitter is told.
-  virtual void undeliverable(std::uint32_t handle, bool delivered) = 0;
-};
-
 class Retry {
  public:
   Retry(const RetrySchedule& schedule, Links& links, SharedPool<Packet>& packets, Transfers& transfers,
-        RetryOutlet& outlet)
-      : schedule_(schedule), links_(links), packets_(packets), transfers_(transfers), outlet_(outlet) {}
+        Connections& connections, Resends& resends, ResendOutlet& outlet)
+      : schedule_(schedule),
+        links_(links),
+        packets_(packets),
+        transfers_(transfers),
+        connections_(connections),
+        resends_(resends),
+        outlet_(outlet) {}
 
   // A packet leaves its NIC, for the first time or again.
   void sent(std::uint32_t packet, std::uint64_t start_ps);
@@ -59,10 +53,6 @@ class Retry {
   // It, or its answer, is lost.
   void lost(std::uint32_t packet);
   void due(std::uint32_t packet);
-
-  // The next packet that the NIC is to send again; `none`.
-  std::uint32_t next_of(NicId nic) const;
-  void pop(NicId nic);
 
   std::uint64_t timeouts() const { return timeouts_; }
   // Of the NICs that have had any.
@@ -110,10 +100,11 @@ class Retry {
   Links& links_;
   SharedPool<Packet>& packets_;
   Transfers& transfers_;
-  RetryOutlet& outlet_;
-  std::vector<Record> records_;                        // by packet
-  std::map<std::uint32_t, Recovery> recoveries_;       // by flow
-  std::map<NicId, std::deque<std::uint32_t>> queues_;  // to be sent again
+  Connections& connections_;
+  Resends& resends_;
+  ResendOutlet& outlet_;
+  std::vector<Record> records_;                   // by packet
+  std::map<std::uint32_t, Recovery> recoveries_;  // by flow
   std::uint64_t timeouts_ = 0;
   std::map<NicId, NicTimeouts> timeouts_by_nic_;
   std::uint64_t packets_lost_ = 0;

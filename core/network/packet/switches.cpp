@@ -167,7 +167,7 @@ Way Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t 
 void Switches::forward_acknowledgement(std::uint32_t input, std::uint32_t index) {
   Packet& packet = packets_[index];
   Port& in = links_[input];
-  if (in.leads_to_nic && packet.kind == PacketKind::acknowledgement) {
+  if (in.leads_to_nic && packet.kind != PacketKind::notice) {
     const std::uint32_t traffic_class = packet.traffic_class;
     packet.interval_ps() = hot_spots_.interval_ps(in, traffic_class, queues_.waiting_ps(in, traffic_class));
   }

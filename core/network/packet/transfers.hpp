@@ -18,6 +18,21 @@
 
 namespace dryfly::fabric {
 
+// What the NICs at both ends keep of a flow, see core/network/packet/connections.hpp.
+struct Tracked {
+  bool open = false;                 // the source has an entry for it
+  bool at_target = false;            // and the target
+  bool closing = false;              // ahead of its time, for another flow
+  bool refusing = false;             // by the target: what comes before the source sends again
+  bool short_of_results = false;     // once the target had no room for one: it is sent again in batches
+  std::uint32_t acknowledged = 0;    // packets, ever
+  std::uint32_t taken = 0;           // by the target, ever
+  std::uint32_t held = 0;            // of these: those whose result the target still keeps
+  std::uint32_t idle_before = none;  // flows that turned idle before and after it
+  std::uint32_t idle_behind = none;
+  std::uint64_t closes_at_ps = never.ps;  // `never`: it is not idle
+};
+
 struct Flow {
   std::uint64_t name = 0;
   Path path;
@@ -32,6 +47,9 @@ struct Flow {
   std::uint32_t sent = 0;
   std::uint32_t expected = 0;
   std::uint8_t path_number = 0;
+  std::uint32_t unsettled = 0;  // packets sent whose answer is not home
+  bool retrying = false;        // refused packets of it are sent again, and until all are settled nothing else is
+  Tracked tracked;
 };
 
 struct OpenTransfer {
@@ -68,16 +86,22 @@ class Transfers {
     const InFlight* leaving = leaving_.find(port);
     return leaving == nullptr ? 0 : leaving->ps;
   }
-  // Whether the transfer, whose turn it is, has to wait until its flow has drained.
+  // Whether the transfer, whose turn it is, has to wait until its flow has nothing in flight.
   bool parks(std::uint32_t index) {
-    if (leaving_.empty() || transfers_[index].flow == none) return false;
+    if ((leaving_.empty() && flows_retrying_ == 0) || transfers_[index].flow == none) return false;
     Flow& flow = flows_[transfers_[index].flow];
-    if (flow.leaves != none) flow.parked = index;
-    return flow.leaves != none;
+    const bool waits = flow.leaves != none || flow.retrying;
+    if (waits) flow.parked = index;
+    return waits;
+  }
+  void set_retrying(Flow& flow, bool retrying) {
+    flows_retrying_ += static_cast<std::uint32_t>(retrying) - static_cast<std::uint32_t>(flow.retrying);
+    flow.retrying = retrying;
   }
   // One packet of the flow less is in flight. Returns a transfer that may take its turn again; `none`.
   std::uint32_t left_fabric(Flow& flow, std::uint32_t transmission_ps) {
     flow.in_flight_ps -= transmission_ps;
+    --flow.unsettled;
     if (flow.leaves != none) {
       InFlight& leaving = *leaving_.find(flow.leaves);
       leaving.ps -= transmission_ps;
@@ -110,12 +134,18 @@ class Transfers {
 
   void close(std::uint32_t index) {
     const OpenTransfer& transfer = transfers_[index];
-    if (transfer.flow != none && --flows_[transfer.flow].transfers == 0) {
-      flow_numbers_.erase(*flow_numbers_.find(flows_[transfer.flow].name));
-      flows_.give_back(transfer.flow);
+    if (transfer.flow != none && --flows_[transfer.flow].transfers == 0 && !flows_[transfer.flow].tracked.open) {
+      forget(transfer.flow);
     }
     transfers_.give_back(index);
   }
+  // A flow without transfers is kept as long as NICs have entries for it.
+  void forget(std::uint32_t flow) {
+    flow_numbers_.erase(*flow_numbers_.find(flows_[flow].name));
+    flows_.give_back(flow);
+  }
+  static NicId source_of(const Flow& flow) { return {static_cast<std::uint32_t>(flow.name >> 24) & 0xffffffU}; }
+  static NicId target_of(const Flow& flow) { return {static_cast<std::uint32_t>(flow.name) & 0xffffffU}; }
 
  private:
   // NICs are fewer than 2^24, see Links.
@@ -147,6 +177,7 @@ class Transfers {
   Pool<Flow> flows_;
   KeyTable<FlowNumber> flow_numbers_;
   KeyTable<InFlight> leaving_;  // by port
+  std::uint32_t flows_retrying_ = 0;
 };
 
 }  // namespace dryfly::fabric

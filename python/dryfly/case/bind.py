@@ -24,6 +24,7 @@ from dryfly.mpi import launchers, libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.scenario import faults
 from dryfly.scenario import noise as noise_files
+from dryfly.scenario import service as service_files
 from dryfly.scenario import storage as storage_files
 from dryfly.scenario.noise import Noise
 from dryfly.scenario.storage import Storage
@@ -92,7 +93,7 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
     bindings = _bindings(case, machine, placement)
     spec = resolve(
         machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=of_ranks, storage=streams,
-        noise=noise,
+        noise=noise, service=service_files.load(case.service) if case.service is not None else None,
     )  # fmt: skip
     return BoundCase(
         case=case,

@@ -18,7 +18,7 @@ LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm")  # of mpi/launchers.py
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """By the names of the flags of `dryfly run`. `nodes`, `ppn` and `ranks` are counts; None: it follows from the
-    others. `faults`, `storage` and `noise` are a file, or what one would hold. No flag: `environment`.
+    others. `faults`, `storage`, `noise` and `service` are a file, or what one would hold. No flag: `environment`.
 
     Raises UserError for a value of another type."""
 
@@ -44,6 +44,7 @@ class Case:
     faults: str | Mapping[str, object] | None = field(default=None, hash=False)
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
     noise: str | Mapping[str, object] = field(default="none", hash=False)  # or none, or machine
+    service: str | Mapping[str, object] | None = field(default=None, hash=False)
     launcher: str = LAUNCHERS[0]
     launcher_options: str | None = None
     environment: tuple[tuple[str, str], ...] = ()  # variables on top of the caller's

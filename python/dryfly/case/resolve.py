@@ -18,6 +18,7 @@ from dryfly.machine.schema import FIELDS, LONGEST_FLIGHT, PROVIDER_CALLS
 from dryfly.scenario import faults
 from dryfly.scenario.noise import Noise
 from dryfly.scenario.noise import lines as noise_lines
+from dryfly.scenario.service import Service, with_service
 from dryfly.scenario.storage import Storage
 from dryfly.scenario.storage import lines as storage_lines
 
@@ -82,6 +83,7 @@ def resolve(
     on_node: OnNode = OnNode.PROVIDER,
     storage: Storage | None = None,
     noise: Noise | None = None,
+    service: Service | None = None,
 ) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
@@ -107,6 +109,8 @@ def resolve(
         lines += storage_lines(machine, storage)
     if noise is not None:
         lines += noise_lines(machine, noise)
+    if service is not None:
+        lines = with_service(lines, service)
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 

@@ -48,6 +48,10 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "noise": (["--noise"], {
         "metavar": "none|machine|FILE", "help": "Detours of the operating system on the nodes' cores: a TOML file.",
         "shell_complete": complete.words("none", "machine", files=True)}),
+    "service": (["--service"], {
+        "metavar": "FILE",
+        "help": "The CXI service of the job (VNIs, classes, limits): a file as cxi_service create takes it.",
+        "shell_complete": complete.files}),
     "cpu_bind": (["--cpu-bind"], {
         "metavar": "FORM", "help": "Cores of each rank of a node, as srun or PALS' mpiexec has it: cores, depth, "
                                    "list:1-8:9-16, map_cpu:1,9, ...",

@@ -45,6 +45,42 @@ def _sweep(name: str) -> Field:
     )
 
 
+def _trackers() -> dict[str, Field]:
+    """What a NIC can keep track of; a machine that has none of these fields has room for everything."""
+    path = "fabric.nic.trackers"
+    most = 2**20
+    fields = [
+        count(
+            f"{path}.source_connections", "connections of ordered packets that a NIC can have open", least=1, most=most
+        ),
+        count(
+            f"{path}.target_connections", "those of others that it can have open as their target", least=1, most=most
+        ),
+        count(f"{path}.results", "ordered packets of which it can keep what became of them", least=1, most=most),
+        time(f"{path}.idle_ps", "after which a connection without anything under way is closed", most=_MINUTES),
+        time(f"{path}.close_ps", "what closing a connection takes", most=_MINUTES),
+    ]
+    return {field.resolved.removesuffix("_ps"): optional(field) for field in fields}
+
+
+def _refusals() -> dict[str, Field]:
+    """How the source's retry handler goes on with packets that a target could not keep track of."""
+    path = "nic.retry.refused"
+    fields = [
+        time(f"{path}.handling_ps", "of refused packets, until they are sent again", most=_MINUTES),
+        count(f"{path}.at_once", "times that they are sent again without a pause", most=64),
+        time(
+            f"{path}.pause_ps",
+            "before the next time; doubled each time, and up to twice as long",
+            least=1,
+            most=_MINUTES,
+        ),
+        time(f"{path}.pause_max_ps", "the longest such pause", least=1, most=_MINUTES),
+        count(f"{path}.batch", "packets sent again at a time where results are short", least=1, most=64),
+    ]
+    return {field.resolved.removesuffix("_ps"): optional(field) for field in fields}
+
+
 # What the provider executes by its own code, under the names of what it costs in the resolved spec.
 PROVIDER_CALLS = {
     "send": "a send inside its command",
@@ -100,6 +136,7 @@ FIELDS: dict[str, Field] = {
     "fabric.nic.loopback_rate": optional(
         rate("fabric.nic.loopback_rate_bytes_per_s", "what a NIC sends to itself, in payload; not given: as its link")
     ),
+    **_trackers(),
     "fabric.routing.algorithm": Field(
         choices=tuple(ROUTING_ALGORITHMS), resolved="fabric.routing.algorithm", meaning="how a packet's way is chosen"
     ),
@@ -126,6 +163,7 @@ FIELDS: dict[str, Field] = {
     "fabric.down": text('"s0-s4, n5, t7": cables and nodes that are not there'),
     "fabric.cabling": text("a text file with a cable or node and `up` or `down` on each line"),
     "nic.retry.timeout": time("nic.retry.timeout_ps", "an unanswered packet times out", least=1, most=_MINUTES),
+    **_refusals(),
     "nic.retry.delays": text('"0 s, 1 s, 2 s": the pause before each retry, up to seven', required=True),
     "nic.inline": size("nic.inline_bytes", "largest message inside the command", most=192),  # wire::inline_bytes_max
     "nic.pushed": size("nic.pushed_bytes", "largest inline message that the CPU writes to the NIC at once", most=192),

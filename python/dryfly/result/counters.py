@@ -25,7 +25,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "CxiPerfStats": (
         "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc", "lpe_net_match_priority", "lpe_net_match_overflow",
     ),
-    "CxiErrStats": ("pct_spt_timeouts", "pct_sct_timeouts", "hni_llr_tx_replay_event", "hni_llr_rx_replay_event"),
+    "CxiErrStats": (
+        "pct_spt_timeouts", "pct_sct_timeouts", "pct_no_tct_nacks", "pct_no_trs_nacks",
+        "hni_llr_tx_replay_event", "hni_llr_rx_replay_event",
+    ),
     "CxiOpCommands": ("cq_num_dma_cmds", "cq_num_idc_cmds"),
     "CxiOpPackets": ("hni_tx_ok", "hni_rx_ok", "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc"),
     "CxiMessageMatchingPooled": (
@@ -33,7 +36,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "lpe_rndzv_puts", "lpe_rndzv_puts_offloaded", "lpe_amo_cmds", "lpe_famo_cmds",
     ),
     "CxiPctReqRespTracking": (
-        "pct_req_ordered", "pct_req_unordered", "pct_responses_received", "pct_spt_timeouts", "pct_sct_timeouts",
+        "pct_req_ordered", "pct_req_unordered", "pct_responses_received", "pct_conn_sct_open", "pct_no_trs_nacks",
+        "pct_spt_timeouts", "pct_sct_timeouts",
     ),
 }  # fmt: skip
 

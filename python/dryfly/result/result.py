@@ -13,6 +13,7 @@ from dryfly.base.files import write_whole
 from dryfly.case.bind import BoundCase
 from dryfly.case.on_node import OnNode
 from dryfly.machine.names import NodeNames, link_name
+from dryfly.machine.schema import TRAFFIC_CLASSES
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, software_spent
@@ -80,6 +81,7 @@ def build(
         "packet_hops": counted.get("packet_hops", 0),
         "network_timeouts": counted.get("network_timeouts", 0),
         "faults": _faults(run, names, counted.get("faults", {})),
+        "trackers": _trackers(counted.get("trackers", {})),
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
         "seed": run.case.seed,
@@ -227,6 +229,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
         text = f"{_ranks(threads)} called MPI while having several threads; their order is the host's: not repeatable"
         rows.append(_finding("several_threads", text, severity="note", count=threads))
     rows += _clock_loop(counted, ranks)
+    rows += _service_health(ranks)
     mismatched = sum(1 for row in ranks if row.get("replay_mismatches"))
     if mismatched:
         text = f"{_ranks(mismatched)} did not do what was recorded, so the computing time is not the recorded one"
@@ -236,9 +239,55 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
     if disabled:
         text = f"a NIC has refused messages, {matching['messages_refused']} in all (see `matching` in the result)"
         rows.append(_finding("flow_control", text, count=disabled))
+    rows += _tracker_health(counted.get("trackers", {}))
     timeouts = counted.get("network_timeouts", 0)
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
+    return rows
+
+
+def _service_health(ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
+    refused = [row["classes_refused"] for row in ranks if row.get("classes_refused")]
+    if not refused:
+        return []
+    names = [name for place, name in enumerate(TRAFFIC_CLASSES) if any(bits >> place & 1 for bits in refused)]
+    text = (
+        f"the job's service does not grant {' and '.join(names)}, which {_ranks(len(refused))} asked for: as on the "
+        "machine these messages travel as best effort (--service)"
+    )
+    return [_finding("service_class", text, count=len(refused))]
+
+
+def _trackers(counted: Mapping[str, Any]) -> Json:
+    found = {name: value for name, value in counted.items() if name != "longest_pause_ps"}
+    return {**found, "longest_pause_s": _seconds(counted.get("longest_pause_ps", 0))}
+
+
+def _tracker_health(counted: Mapping[str, Any]) -> list[Json]:
+    """What NICs that had no tracker left have done to the job."""
+    rows: list[Json] = []
+    waits = counted.get("source_waits", 0)
+    if waits:
+        text = (
+            f"sources had more connections than their NIC keeps, so messages waited {waits:,} times until another was "
+            "closed (fabric.nic.trackers.source_connections)"
+        )
+        rows.append(_finding("trackers_source", text, count=waits))
+    for name, field, what in (
+        ("target", "target_connections", "of another connection"),
+        ("result", "results", "of what becomes of another packet"),
+    ):
+        refusals = counted.get(f"{name}_refusals", 0)
+        if not refusals:
+            continue
+        longest = _seconds(counted["longest_pause_ps"])
+        paused = f", after pauses of up to {longest:.3g} s" if longest else ""
+        text = (
+            f"target NICs could keep no track {what} and refused packets {refusals:,} times "
+            f"(and {counted['later_refusals']:,} that came behind any such); their sources have sent them "
+            f"again{paused} (fabric.nic.trackers.{field})"
+        )
+        rows.append(_finding(f"trackers_{name}", text, count=refusals))
     return rows
 
 

@@ -34,6 +34,7 @@ _CASE_FLAGS = {
     "faults": "--faults",
     "storage": "--storage",
     "noise": "--noise",
+    "service": "--service",
     "launcher": "--launcher",
     "launcher_options": "--launcher-options",
 }
@@ -68,7 +69,7 @@ class Runner:
 
 
 def case_words(case: Case) -> list[str]:
-    """All but the program and the environment. `faults`, `storage` and `noise` must be no content."""
+    """All but the program and the environment. `faults`, `storage`, `noise` and `service` must be no content."""
     words = _words(case, _CASE_FLAGS)
     words += [word for item in case.sets for word in ("--set", item)]
     return [*words, *(["--skip-numerics"] if case.skip_numerics else [])]
@@ -77,7 +78,8 @@ def case_words(case: Case) -> list[str]:
 def with_files(case: Case, folder: Path) -> Case:
     """Content that is no file yet becomes one in the folder."""
     files: dict[str, Any] = {}
-    for name, content in (("faults", case.faults), ("storage", case.storage), ("noise", case.noise)):
+    for name in ("faults", "storage", "noise", "service"):
+        content = getattr(case, name)
         if isinstance(content, Mapping):
             files[name] = str(folder / f"{name}.toml")
             (folder / f"{name}.toml").write_text(toml.text(content), encoding="utf-8")
