@@ -7,6 +7,7 @@
 
 #include "provider/auth_key.hpp"
 #include "provider/fabric.hpp"
+#include "provider/registration.hpp"
 
 namespace dryfly::provider {
 
@@ -23,6 +24,8 @@ struct Domain {
   bool writes_data;          // fi_writedata
   std::uint64_t keys_given;  // by the provider, so far
   Region* regions;           // list
+  bool registers;            // its buffers cost something
+  Registrations registrations;
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

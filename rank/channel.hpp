@@ -38,6 +38,10 @@ class Channel {
   // Can be read when an event is there, on a served fabric (see Polls::may_sleep).
   int wake_descriptor() const { return attachment_.socket; }
 
+  // False in the calls that start and end MPI, which take no time and are counted nowhere.
+  bool is_timed() const { return self_->mode() != CallMode::outside; }
+  wire::RegistrationCounts& registration_counts() const { return attachment_.page->registration; }
+
   std::uint64_t now() const { return self_->now(); }
   // Moves the rank's clock forward by what a call costs.
   void charge(std::uint64_t ps) { self_->set_clock(self_->now() + self_->duration_ps(ps)); }

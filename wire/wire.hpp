@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 10;
+inline constexpr std::uint32_t version = 11;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -44,6 +44,35 @@ struct HostCosts {
   std::uint64_t clock_read_ps = 0;    // one reading of a clock by the program
   std::uint64_t match_ps = 0;         // one message matched, or one header taken over, by software
   std::uint64_t wake_ps = 0;          // more for what the rank has waited for
+};
+
+// What making memory known to the NIC costs the CPU, and letting it go (docs/model/registration.md).
+struct RegistrationCosts {
+  std::uint64_t map_ps = 0;         // one mapping
+  std::uint64_t map_page_ps = 0;    // and each of its pages
+  std::uint64_t unmap_ps = 0;       // its end
+  std::uint64_t unmap_page_ps = 0;  // and each of its pages
+  std::uint64_t watch_ps = 0;       // where the monitor is the kernel's: that it is to watch a range
+  std::uint64_t link_ps = 0;        // a list entry for a region, or its end
+  std::uint64_t fault_ps = 0;       // on-demand paging: the NIC's first access to a block
+  std::uint64_t page_bytes = 0;     // 0: nothing is charged
+  std::uint64_t translates = 0;     // 1: processor and NIC have PCIe's address translation services
+};
+
+// What a rank has registered, in timed calls.
+struct RegistrationCounts {
+  std::uint64_t hits;         // of the cache
+  std::uint64_t misses;
+  std::uint64_t uncached;     // registered without a cache
+  std::uint64_t evicted;      // for lack of room
+  std::uint64_t invalidated;  // the monitor saw the memory go, or a larger range took the place
+  std::uint64_t mapped;
+  std::uint64_t mapped_pages;
+  std::uint64_t mapped_bytes;  // of whole pages
+  std::uint64_t unmapped;
+  std::uint64_t regions;  // of the program: fi_mr_reg
+  std::uint64_t faults;
+  std::uint64_t ps;
 };
 
 enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2, model = 3 };
@@ -102,6 +131,7 @@ struct SegmentHeader {
   std::uint32_t command_ring_bytes;  // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
+  RegistrationCosts registration;
   ComputeSettings compute;
   NoiseSettings noise;                 // of the ranks' cores
   std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
@@ -258,6 +288,7 @@ struct alignas(64) RankPage {
   alignas(64) Service service;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
+  RegistrationCounts registration;
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
