@@ -6,6 +6,7 @@
 
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/transfer.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider::peer {

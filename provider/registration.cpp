@@ -26,12 +26,15 @@ std::uint64_t stack_bytes() {
   return std::min<std::uint64_t>(limit.rlim_cur, most);
 }
 
-MemoryRange range_of(const void* buffer, std::size_t length) {
+// Of the stack the distance from its beginning counts, of anything else where it is.
+std::uint64_t place_of(std::uint64_t begin) {
   static const std::uint64_t bytes = stack_bytes();
-  const auto begin = reinterpret_cast<std::uint64_t>(buffer);
   const auto stack_end = &__libc_stack_end != nullptr ? reinterpret_cast<std::uint64_t>(__libc_stack_end) : 0;
-  const bool is_on_stack = stack_end != 0 && begin < stack_end && stack_end - begin <= bytes;
-  const std::uint64_t place = is_on_stack ? stack_place - (stack_end - begin) : begin;
+  return begin < stack_end && stack_end - begin <= bytes ? stack_place - (stack_end - begin) : begin;
+}
+
+MemoryRange range_of(std::uint64_t begin, std::uint64_t length) {
+  const std::uint64_t place = place_of(begin);
   return {place, place + length};
 }
 
@@ -75,8 +78,9 @@ std::uint64_t Registrations::pages(const Mapping& mapping) const {
   return (mapping.range.end - mapping.range.begin + mapping.page_bytes - 1) / mapping.page_bytes;
 }
 
-std::uint64_t Registrations::find_or_map(MemoryRange bytes, wire::RegistrationCounts& counts) {
+std::uint64_t Registrations::use(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts) {
   if (covers_all_) return 0;
+  const MemoryRange bytes = range_of(begin, length);
   std::uint32_t mapping = none;
   if (has_no_cache()) {
     ++counts.uncached;
@@ -84,13 +88,20 @@ std::uint64_t Registrations::find_or_map(MemoryRange bytes, wire::RegistrationCo
     return mapped_ps + unmap(mapping, counts);
   }
   const std::uint64_t ps = map_cached(bytes, counts, mapping);
-  return mapping == none || at(mapping).is_cached ? ps : ps + unmap(mapping, counts);
+  if (mapping == none) return ps;
+  if (!at(mapping).is_cached) return ps + unmap(mapping, counts);
+  const MemoryRange& range = at(mapping).range;
+  recent_ = {begin - (bytes.begin - range.begin), begin + (range.end - bytes.begin)};
+  return ps;
 }
 
-std::uint64_t Registrations::hold(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping) {
+std::uint64_t Registrations::hold(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts,
+                                  std::uint32_t& mapping) {
   ++counts.regions;
   mapping = none;
+  recent_ = {};
   if (covers_all_) return 0;
+  const MemoryRange bytes = range_of(begin, length);
   std::uint64_t ps = 0;
   if (has_no_cache()) {
     ++counts.uncached;
@@ -106,6 +117,7 @@ std::uint64_t Registrations::hold(MemoryRange bytes, wire::RegistrationCounts& c
 
 std::uint64_t Registrations::release(std::uint32_t mapping, wire::RegistrationCounts& counts) {
   if (mapping == none || --at(mapping).holders != 0) return 0;
+  recent_ = {};
   if (!at(mapping).is_cached) return unmap(mapping, counts);
   add_newest(mapping);
   return 0;
@@ -197,6 +209,7 @@ std::uint64_t Registrations::end_dead(wire::RegistrationCounts& counts) {
 }
 
 void Registrations::forget(std::uint32_t place) {
+  recent_ = {};
   const std::uint32_t mapping = order_[place].mapping;
   Mapping& gone = at(mapping);
   memmove(order_ + place, order_ + place + 1, (cached_ - place - 1) * sizeof *order_);
@@ -300,15 +313,16 @@ void charge(const Session& session, std::uint64_t ps) {
 
 }  // namespace
 
-void register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
-  if (length == 0 || !domain.registers) return;
-  charge(session, domain.registrations.use(range_of(buffer, length), counts_of(session)));
+void register_other_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
+  const auto begin = reinterpret_cast<std::uint64_t>(buffer);
+  charge(session, domain.registrations.use(begin, length, counts_of(session)));
 }
 
 std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
   std::uint32_t mapping = 0;
   if (length == 0 || !domain.registers) return mapping;
-  charge(session, domain.registrations.hold(range_of(buffer, length), counts_of(session), mapping));
+  const auto begin = reinterpret_cast<std::uint64_t>(buffer);
+  charge(session, domain.registrations.hold(begin, length, counts_of(session), mapping));
   return mapping;
 }
 

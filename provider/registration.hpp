@@ -31,16 +31,15 @@ class Registrations {
   // Gives its memory back; costs nothing, for a domain is closed at the end.
   void close();
 
-  // What it costs to let the NIC use these bytes now, in picoseconds.
-  std::uint64_t use(MemoryRange bytes, wire::RegistrationCounts& counts) {
-    if (newest_ != none && !is_behind() && at(newest_).range.holds(bytes)) {
-      ++counts.hits;
-      return 0;
-    }
-    return find_or_map(bytes, counts);
+  // Whether the bytes lie in what the last buffer lay in, so that nothing is to be done.
+  bool holds_as_before(std::uint64_t begin, std::uint64_t length) const {
+    return begin >= recent_.begin && begin + length <= recent_.end && !memory_has_gone();
   }
+  // What it costs to let the NIC use this buffer now, in picoseconds.
+  std::uint64_t use(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts);
   // The same for a region of the program, which keeps its mapping until it is released.
-  std::uint64_t hold(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping);
+  std::uint64_t hold(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts,
+                     std::uint32_t& mapping);
   std::uint64_t release(std::uint32_t mapping, wire::RegistrationCounts& counts);
   // A list entry for a region of the program, or its end.
   std::uint64_t link_ps() const { return costs_->link_ps; }
@@ -66,13 +65,11 @@ class Registrations {
     std::uint32_t mapping;
   };
 
-  bool is_behind() const { return dead_ != none || memory_has_gone(); }
   Mapping& at(std::uint32_t mapping) { return mappings_[mapping - 1]; }
   bool is_full() const { return cached_ >= settings_->ranges_max || cached_bytes_ >= settings_->bytes_max; }
   bool has_no_cache() const { return settings_->monitor == MemoryMonitor::disabled || settings_->ranges_max == 0; }
   std::uint64_t pages(const Mapping& mapping) const;
 
-  std::uint64_t find_or_map(MemoryRange bytes, wire::RegistrationCounts& counts);
   // The mapping that holds them, now the one used last, or none.
   std::uint32_t find(MemoryRange bytes);
   std::uint64_t map_cached(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping);
@@ -101,14 +98,15 @@ class Registrations {
   std::uint32_t order_room_;
   std::uint32_t cached_;
   std::uint64_t cached_bytes_;
+  MemoryRange recent_;  // where the process has it; empty when there is something to be done first
   std::uint32_t oldest_;
   std::uint32_t newest_;
   std::uint32_t dead_;         // forgotten, to be ended
   std::uint64_t invalidated_;  // of these: not counted yet
 };
 
-// A buffer that the NIC is to move by DMA: charges what that costs.
-void register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length);
+// A buffer that the NIC is to move by DMA, other than the last one: charges what that costs.
+void register_other_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length);
 // fi_mr_reg, and the end of such a region.
 std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length);
 void release_region(const Session& session, Domain& domain, std::uint32_t mapping);
