@@ -246,6 +246,32 @@ void read_cache(Reader& reader, RegistrationSettings& to) {
   reader.flag("MR_ZE_CACHE_MONITOR_ENABLED", of_devices);
 }
 
+// "2M" and the like; 0 for anything else.
+std::uint64_t page_size(const char* text) {
+  char* end = nullptr;
+  const unsigned long long number = strtoull(text, &end, 10);
+  const char* units = "KMG";
+  const char* unit = *end != 0 ? strchr(units, *end & ~0x20) : nullptr;
+  if (end == text || unit == nullptr || (end[1] != 0 && strcasecmp(end + 1, "b") != 0)) return 0;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(number) << 10 * (unit - units + 1);
+  return bytes >= 64 * 1024 && bytes <= std::uint64_t{1} << 34 && (bytes & (bytes - 1)) == 0 ? bytes : 0;
+}
+
+// libhugetlbfs reads these where a program is linked with it, as the craype-hugepages modules have it.
+void read_heap(Reader& reader, RegistrationSettings& to) {
+  constexpr const char* refusal = "accepted are yes, no, thp and a page size such as 2M";
+  const char* given = reader.text("MORECORE");
+  if (given == nullptr || strcasecmp(given, "no") == 0 || strcasecmp(given, "thp") == 0) return;
+  if (strcasecmp(given, "yes") != 0) {
+    to.heap_page = page_size(given);
+    if (to.heap_page == 0) reader.refuse("MORECORE", refusal);
+    return;
+  }
+  const char* usual = reader.text("DEFAULT_PAGE_SIZE");
+  to.heap_page = usual != nullptr ? page_size(usual) : 2 * mebibyte;
+  if (to.heap_page == 0) reader.refuse("DEFAULT_PAGE_SIZE", "accepted is a page size such as 2M");
+}
+
 // Settings without an effect in the model: wrong values are refused all the same.
 void check_others(Reader& reader) {
   constexpr const char* pinning[] = {"off", "all"};
@@ -310,7 +336,10 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   if (!reader.ok()) return false;
   Reader of_cache(reason, room, "FI_");
   read_cache(of_cache, to.registration);
-  return of_cache.ok();
+  if (!of_cache.ok()) return false;
+  Reader of_heap(reason, room, "HUGETLB_");
+  read_heap(of_heap, to.registration);
+  return of_heap.ok();
 }
 
 // As libfabric's cxi provider looks for them: by name anywhere in the list.

@@ -23,7 +23,8 @@ struct RegistrationSettings {
   std::uint64_t bytes_max;
   bool on_demand_paging;
   bool only_on_demand_paging;
-  bool translates;  // FI_CXI_ATS
+  bool translates;          // FI_CXI_ATS
+  std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
 };
 
 struct Environment {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "provider/huge_pages.hpp"
 #include "provider/log.hpp"
 #include "provider/registration.hpp"
 #include "rank/kernel_call.hpp"
@@ -78,12 +79,23 @@ struct {
 
 int watched_munmap(void* begin, std::size_t bytes) {
   note_gone(begin, bytes);
+  {
+    const Spin spin;
+    forget_huge({reinterpret_cast<std::uint64_t>(begin), reinterpret_cast<std::uint64_t>(begin) + bytes});
+  }
   if (before.munmap != nullptr) return before.munmap(begin, bytes);
   return static_cast<int>(kernel(SYS_munmap, word(begin), bytes));
 }
 
 void* watched_mmap(void* begin, std::size_t bytes, int access, int flags, int file, off_t offset) {
   if ((flags & MAP_FIXED) != 0 && begin != nullptr) note_gone(begin, bytes);
+  if ((flags & MAP_HUGETLB) != 0 && file == -1) {
+    HugeRange made{};
+    if (!map_huge(begin, bytes, access, flags, made)) return MAP_FAILED;
+    const Spin spin;
+    note_huge(made);
+    return reinterpret_cast<void*>(made.range.begin);
+  }
   if (before.mmap != nullptr) return before.mmap(begin, bytes, access, flags, file, offset);
   return reinterpret_cast<void*>(kernel(SYS_mmap, word(begin), bytes, access, flags, file, offset));
 }

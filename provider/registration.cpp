@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "provider/domain.hpp"
+#include "provider/huge_pages.hpp"
 #include "provider/process.hpp"
 
 extern "C" void* __libc_stack_end __attribute__((weak));  // where the program's stack begins, as the dynamic linker found it
@@ -41,8 +42,8 @@ MemoryRange range_of(std::uint64_t begin, std::uint64_t length) {
 // Of this computer, on which the program's memory lies: where a longer page begins would be another place in every run.
 constexpr std::uint64_t own_page = 4096;
 
-MemoryRange whole_pages(MemoryRange bytes) {
-  return {bytes.begin & ~(own_page - 1), (bytes.end + own_page - 1) & ~(own_page - 1)};
+MemoryRange whole_pages(MemoryRange bytes, std::uint64_t page) {
+  return {bytes.begin & ~(page - 1), (bytes.end + page - 1) & ~(page - 1)};
 }
 
 // Room for one more, or false.
@@ -65,7 +66,8 @@ void Registrations::open(const wire::RegistrationCosts& costs, const Registratio
   paged_ = paged;
   // As cxip_iomm_init: unpinned, and translated by the processor.
   covers_all_ = paged && settings.translates && costs.translates != 0;
-  if (!has_no_cache() && !covers_all_) watch_memory_for(*this);
+  if (settings.heap_page != 0) use_huge_heap(settings.heap_page);
+  watch_memory_for(*this);
 }
 
 void Registrations::close() {
@@ -160,8 +162,9 @@ std::uint64_t Registrations::map(MemoryRange bytes, wire::RegistrationCounts& co
   if (mapping == none) return 0;
   Mapping& made = at(mapping);
   made = {};
-  made.page_bytes = costs_->page_bytes;
-  made.range = whole_pages(bytes);
+  const HugePages huge = huge_pages_at(bytes.begin);
+  made.page_bytes = std::max(huge.page_bytes, costs_->page_bytes);
+  made.range = whole_pages(bytes, huge.is_aligned ? huge.page_bytes : own_page);
   const std::uint64_t length = made.range.end - made.range.begin;
   ++counts.mapped;
   counts.mapped_pages += pages(made);

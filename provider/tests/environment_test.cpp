@@ -286,3 +286,17 @@ TEST_CASE("wrong settings of the cache are refused") {
   CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}}).starts_with(
       "FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
 }
+
+TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {
+  const auto with = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
+    const Settings all(settings, "HUGETLB_");
+    return accepted().registration.heap_page;
+  };
+  CHECK(with({{"DEFAULT_PAGE_SIZE", "8M"}}) == 0);
+  CHECK(with({{"MORECORE", "yes"}}) == 2 << 20);
+  CHECK(with({{"MORECORE", "yes"}, {"DEFAULT_PAGE_SIZE", "8M"}}) == 8 << 20);
+  CHECK(with({{"MORECORE", "512kb"}}) == 512 << 10);
+  CHECK(with({{"MORECORE", "thp"}}) == 0);
+  const Settings wrong({{"MORECORE", "3M"}}, "HUGETLB_");
+  CHECK(refusal() == "HUGETLB_MORECORE=3M: accepted are yes, no, thp and a page size such as 2M");
+}

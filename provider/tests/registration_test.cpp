@@ -317,3 +317,30 @@ TEST_CASE("buffers on the stack are found again") {
   CHECK(receive(rig, buffer, sizeof buffer) == 0);
   CHECK(receive(rig, buffer + 5, 100) == 0);
 }
+
+TEST_CASE("memory on huge pages is mapped by whole ones, and there are few of them") {
+  const Machine machine;
+  const Rig rig;
+  constexpr std::size_t huge = 2 << 20;
+  const auto get = [](int flags) {
+    return static_cast<char*>(mmap(nullptr, 4 * huge, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | flags, -1, 0));
+  };
+  char* memory = get(0);
+  REQUIRE(memory != MAP_FAILED);
+  CHECK(reinterpret_cast<std::uint64_t>(memory) % huge == 0);
+  memory[0] = memory[4 * huge - 1] = 1;
+  CHECK(receive(rig, memory + 100, 2 * huge) == mapped(3));
+  CHECK(receive(rig, memory + 3 * huge - 1, 1) == 0);
+  CHECK(counts().mapped_pages == 3);
+  CHECK(counts().mapped_bytes == 3 * huge);
+  REQUIRE(munmap(memory, 4 * huge) == 0);
+  // Where a page of 4 MiB begins.
+  memory = get(22 << 26);
+  REQUIRE(memory != MAP_FAILED);
+  CHECK(reinterpret_cast<std::uint64_t>(memory) % (2 * huge) == 0);
+  CHECK(receive(rig, memory, 4 * huge) == unmapped(3) + mapped(2));
+  REQUIRE(munmap(memory, 4 * huge) == 0);
+  const Pages ordinary(1);
+  CHECK(receive(rig, ordinary.at(0), 8) == unmapped(2) + mapped(1));
+}
