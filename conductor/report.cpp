@@ -240,7 +240,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("software_ps", times.software_ps);
     json.member("software_assumed_ps", times.software_assumed_ps);
     write_software(json, *rank.page);
-    write_registration(json, rank.page->registration);
+    write_registration(json, times.registered);
     json.member("interrupted_ps", times.noise.interrupted_ps);
     json.member("delayed_ps", times.noise.delayed_ps);
     json.member("detours", times.noise.detours);

@@ -305,7 +305,8 @@ namespace {
 // What the start and the end of MPI register is counted nowhere.
 wire::RegistrationCounts& counts_of(const Session& session) {
   static wire::RegistrationCounts untimed;
-  return session.channel().is_timed() ? session.channel().registration_counts() : untimed;
+  wire::RegistrationCounts* counts = session.channel().registered();
+  return counts != nullptr ? *counts : untimed;
 }
 
 void charge(const Session& session, std::uint64_t ps) {

@@ -16,8 +16,8 @@ inline void register_buffer(const Session& session, Domain& domain, const void* 
   if (length == 0 || !domain.registers) return;
   if (!domain.registrations.holds_as_before(reinterpret_cast<std::uint64_t>(buffer), length)) {
     register_other_buffer(session, domain, buffer, length);
-  } else if (session.channel().is_timed()) {
-    ++session.channel().registration_counts().hits;
+  } else if (wire::RegistrationCounts* counts = session.channel().registered(); counts != nullptr) {
+    ++counts->hits;
   }
 }
 

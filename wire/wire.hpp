@@ -189,6 +189,7 @@ struct RankTimes {
   std::uint64_t software_ps;          // of communicating: charged for the MPI library's own code (rank/software.hpp)
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
   NoiseTaken noise;                   // by detours of the rank's core
+  RegistrationCounts registered;      // of communicating
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 
@@ -288,7 +289,6 @@ struct alignas(64) RankPage {
   alignas(64) Service service;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
-  RegistrationCounts registration;
   ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];

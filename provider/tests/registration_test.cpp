@@ -40,7 +40,7 @@ class Machine {
       : settings_(std::move(settings)) {
     for (const auto& [name, value] : settings_) setenv(name.c_str(), value.c_str(), 1);
     fake_run().header->registration = costs;
-    fake_run().page->registration = {};
+    fake_run().page->times.registered = {};
   }
   ~Machine() {
     for (const auto& [name, value] : settings_) unsetenv(name.c_str());
@@ -70,7 +70,7 @@ class Pages {
   std::size_t bytes_;
 };
 
-const wire::RegistrationCounts& counts() { return fake_run().page->registration; }
+const wire::RegistrationCounts& counts() { return fake_run().page->times.registered; }
 
 // What a receive into these bytes costs beyond the call.
 std::uint64_t receive(const Rig& rig, void* buffer, std::size_t length) {
@@ -303,7 +303,7 @@ TEST_CASE("what an atomic brings back is registered, its operand only where the 
 
 TEST_CASE("where the machine does not say how long its pages are, registering costs nothing") {
   const Rig rig;
-  fake_run().page->registration = {};
+  fake_run().page->times.registered = {};
   const Pages memory(1);
   CHECK(receive(rig, memory.at(0), page) == 0);
   CHECK(counts().misses == 0);

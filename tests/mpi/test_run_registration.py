@@ -123,4 +123,4 @@ def test_the_summary_says_what_was_registered(dryfly: Dryfly, programs: Programs
     run = dryfly(
         "run", "-v", "--machine", "testbed", "-n", "2", "--compute", "none", "--", programs.micro("registration.c")
     )
-    assert "24 buffers registered: 16 found in the cache, 8 not; 8 mapped (2,056 pages" in run.succeeded().stderr
+    assert "buffers  24 registered: 16 found in the cache, 8 not; 8 mapped (2,056 pages" in run.succeeded().stderr

@@ -156,8 +156,8 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
         printer.show(binding.grid(result["binding"]))
     if result["software"]["table"]:
         printer.line(f"  software {_software_line(result)}")
-    if verbose and (line := registration_line(result)):
-        printer.line(f"  memory   {line}")
+    if verbose and (registered := registration_line(result)):
+        printer.line(f"  buffers  {registered}")
     if result["noise"]["of"] != "none":
         printer.line(f"  noise    {noise_line(result)}")
     mpi = result["mpi"]
@@ -210,7 +210,7 @@ def registration_line(result: Json) -> str:
     cache += f", {counted['uncached']:,} without one" if counted["uncached"] else ""
     ended = f"{counted['evicted']:,} for lack of room, {counted['invalidated']:,} with their memory"
     return (
-        f"{used:,} buffers registered: {cache}; {counted['mapped']:,} mapped ({counted['mapped_pages']:,} pages, "
+        f"{used:,} registered: {cache}; {counted['mapped']:,} mapped ({counted['mapped_pages']:,} pages, "
         f"{size_text(counted['mapped_bytes'])}), {counted['unmapped']:,} ended ({ended}); "
         f"{counted['regions']:,} regions; {_time(counted['time_s'])}, most of rank {counted['most']['rank']}: "
         f"{_time(counted['most']['time_s'])}"
