@@ -4,8 +4,8 @@
 // This computer need not have such pages: the program gets ordinary memory that begins where a huge page would. The
 // heap is not moved; malloc is set as libhugetlbfs sets it, so that nothing is mapped apart or given back.
 //
-// Left out: files of hugetlbfs, what was mapped before the provider is opened (in MPI_Init), and transparent huge pages,
-// which the driver does not look for (docs/model/registration.md#huge-pages).
+// Left out: files of hugetlbfs, what was mapped before the provider is opened (in MPI_Init), and transparent huge
+// pages, which the driver does not look for (docs/model/registration.md#huge-pages).
 #pragma once
 
 #include <sys/types.h>

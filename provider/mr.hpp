@@ -22,8 +22,8 @@ struct Region {
   std::uint64_t length;
   std::uint64_t access;
   std::uint32_t mapping;  // of the domain's registrations
-  Counter* counter;  // of what others do to it, or null
-  bool events;       // FI_RMA_EVENT
+  Counter* counter;       // of what others do to it, or null
+  bool events;            // FI_RMA_EVENT
   bool enabled;
 };
 

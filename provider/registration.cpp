@@ -10,7 +10,8 @@
 #include "provider/huge_pages.hpp"
 #include "provider/process.hpp"
 
-extern "C" void* __libc_stack_end __attribute__((weak));  // where the program's stack begins, as the dynamic linker found it
+extern "C" void* __libc_stack_end
+    __attribute__((weak));  // where the program's stack begins, as the dynamic linker found it
 
 namespace dryfly::provider {
 

@@ -61,7 +61,7 @@ struct RegistrationCosts {
 
 // What a rank has registered, in timed calls.
 struct RegistrationCounts {
-  std::uint64_t hits;         // of the cache
+  std::uint64_t hits;  // of the cache
   std::uint64_t misses;
   std::uint64_t uncached;     // registered without a cache
   std::uint64_t evicted;      // for lack of room

@@ -49,8 +49,7 @@ int main(int argc, char** argv) {
         MPI_Recv(buffers[i], (int)bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       }
     }
-    if (my_rank == 0)
-      printf("registration round %d: %.3f us a message\n", round, (MPI_Wtime() - start) / count * 1e6);
+    if (my_rank == 0) printf("registration round %d: %.3f us a message\n", round, (MPI_Wtime() - start) / count * 1e6);
   }
   for (int i = 0; i < count; ++i) give_back(buffers[i]);
   free(buffers);

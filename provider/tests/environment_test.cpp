@@ -19,8 +19,7 @@ namespace {
 // Variables for as long as it lives.
 class Settings {
  public:
-  Settings(std::initializer_list<std::pair<std::string, std::string>> settings,
-           const std::string& prefix = "FI_CXI_") {
+  Settings(std::initializer_list<std::pair<std::string, std::string>> settings, const std::string& prefix = "FI_CXI_") {
     for (const auto& [name, value] : settings) {
       names_.push_back(prefix + name);
       setenv(names_.back().c_str(), value.c_str(), 1);
@@ -283,8 +282,8 @@ TEST_CASE("wrong settings of the cache are refused") {
   CHECK(refused({{"CACHE_MAX_SIZE", "-2"}}) == "FI_MR_CACHE_MAX_SIZE=-2: accepted is a number of at least 0");
   CHECK(refused({{"ZE_CACHE_MONITOR_ENABLED", "maybe"}}) ==
         "FI_MR_ZE_CACHE_MONITOR_ENABLED=maybe: failed to parse bool var mr_ze_cache_monitor_enabled=maybe");
-  CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}}).starts_with(
-      "FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
+  CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}})
+            .starts_with("FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
 }
 
 TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {

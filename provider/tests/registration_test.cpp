@@ -35,8 +35,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 // A machine on which registering costs something, and settings, for as long as it lives.
 class Machine {
  public:
-  explicit Machine(Settings settings = {},
-                   wire::RegistrationCosts costs = registration)
+  explicit Machine(Settings settings = {}, wire::RegistrationCosts costs = registration)
       : settings_(std::move(settings)) {
     for (const auto& [name, value] : settings_) setenv(name.c_str(), value.c_str(), 1);
     fake_run().header->registration = costs;
@@ -57,8 +56,8 @@ class Machine {
 class Pages {
  public:
   explicit Pages(std::size_t count)
-      : begin_(static_cast<char*>(mmap(nullptr, count * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                                       0))),
+      : begin_(static_cast<char*>(
+            mmap(nullptr, count * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
         bytes_(count * page) {}
   ~Pages() { munmap(begin_, bytes_); }
   Pages(const Pages&) = delete;
@@ -323,8 +322,8 @@ TEST_CASE("memory on huge pages is mapped by whole ones, and there are few of th
   const Rig rig;
   constexpr std::size_t huge = 2 << 20;
   const auto get = [](int flags) {
-    return static_cast<char*>(mmap(nullptr, 4 * huge, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | flags, -1, 0));
+    return static_cast<char*>(
+        mmap(nullptr, 4 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | flags, -1, 0));
   };
   char* memory = get(0);
   REQUIRE(memory != MAP_FAILED);
