@@ -187,6 +187,24 @@ void write_software(JsonWriter& json, const wire::RankPage& page) {
   json.end_array();
 }
 
+void write_registration(JsonWriter& json, const wire::RegistrationCounts& counts) {
+  json.key("registration");
+  json.begin_object();
+  json.member("hits", counts.hits);
+  json.member("misses", counts.misses);
+  json.member("uncached", counts.uncached);
+  json.member("evicted", counts.evicted);
+  json.member("invalidated", counts.invalidated);
+  json.member("mapped", counts.mapped);
+  json.member("mapped_pages", counts.mapped_pages);
+  json.member("mapped_bytes", counts.mapped_bytes);
+  json.member("unmapped", counts.unmapped);
+  json.member("regions", counts.regions);
+  json.member("faults", counts.faults);
+  json.member("ps", counts.ps);
+  json.end_object();
+}
+
 // As "1-8,53".
 std::string numbers(const std::uint64_t* words, std::uint32_t end) {
   const auto has = [&](std::uint32_t bit) { return bit < end && (words[bit / 64] >> bit % 64 & 1) != 0; };
@@ -238,6 +256,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("software_ps", times.software_ps);
     json.member("software_assumed_ps", times.software_assumed_ps);
     write_software(json, *rank.page);
+    write_registration(json, times.registered);
     json.member("interrupted_ps", times.noise.interrupted_ps);
     json.member("delayed_ps", times.noise.delayed_ps);
     json.member("detours", times.noise.detours);

@@ -57,6 +57,21 @@ wire::HostCosts host_costs(const Spec& spec) {
           .wake_ps = costs.wake.ps};
 }
 
+// None of it where the machine does not say how long its pages are.
+wire::RegistrationCosts registration_costs(const Spec& spec) {
+  if (!spec.has(fields::node_page_bytes)) return {};
+  const auto cost = [&](const NumberField& field) { return spec.has(field) ? spec.number(field) : 0; };
+  return {.map_ps = cost(fields::host_registration_map_ps),
+          .map_page_ps = cost(fields::host_registration_map_page_ps),
+          .unmap_ps = cost(fields::host_registration_unmap_ps),
+          .unmap_page_ps = cost(fields::host_registration_unmap_page_ps),
+          .watch_ps = cost(fields::host_registration_watch_ps),
+          .link_ps = cost(fields::host_registration_link_ps),
+          .fault_ps = cost(fields::host_registration_fault_ps),
+          .page_bytes = spec.number(fields::node_page_bytes),
+          .translates = spec.has(fields::nic_ats) && spec.text(fields::nic_ats) == "on" ? std::uint64_t{1} : 0};
+}
+
 std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
   constexpr std::uint64_t kib_ps = 1024 * 1'000'000'000'000;
   return kib_ps / bytes_per_s;
@@ -165,6 +180,7 @@ Segment::Segment(const Spec& spec) {
   head->command_ring_bytes = ring_bytes;
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
+  head->registration = registration_costs(spec);
   head->noise = read_noise(spec);
   head->compute = compute_settings(spec);
   head->inline_max = spec.small(fields::nic_inline_bytes);

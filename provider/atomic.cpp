@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "provider/attributes.hpp"
+#include "provider/deferred.hpp"
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/mr.hpp"
 #include "provider/process.hpp"
 #include "provider/transfer.hpp"
 
@@ -123,6 +125,13 @@ wire::CommandKind kind_of(Form form) {
   return form == Form::fetch ? wire::CommandKind::fetch_atomic : wire::CommandKind::compare_atomic;
 }
 
+// Operands that the NIC fetches, but for those of injected calls, which are copied into a buffer of the provider's.
+bool registers_operand(const Session& session, const Endpoint& endpoint, const AtomicCall& call) {
+  if (call.inject || (call.flags & FI_INJECT) != 0 || call.operation == FI_ATOMIC_READ) return false;
+  const Environment& environment = session.state().environment;
+  return environment.no_atomic_inline || issues_work() || !is_optimized(environment, *endpoint.domain, call.key);
+}
+
 ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   const Session session;
   if (!session || !endpoint.enabled) return -FI_EOPBADSTATE;
@@ -169,6 +178,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   operation->length = bytes;
   command.buffer = reinterpret_cast<std::uint64_t>(call.result);
   constexpr bool stable = false;
+  if (registers_operand(session, endpoint, call)) register_buffer(session, *endpoint.domain, call.operand, bytes);
   const wire::HostCosts& costs = session.channel().costs();
   return push_transfer(session, *operation, command, payload, length, stable,
                        fetches ? costs.rma_fetched_ps : costs.rma_ps);

@@ -30,6 +30,7 @@ int close_domain(fid* fid) {
   auto* domain = object_of<Domain>(fid);
   if (domain->users != 0) return -FI_EBUSY;
   --domain->fabric->users;
+  if (domain->registers) domain->registrations.close();
   free(domain);
   return 0;
 }
@@ -91,6 +92,13 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   // As there: with the provider's keys only, and where remote data has a size.
   domain->writes_data =
       session.state().environment.write_data && domain->provider_keys && info->domain_attr->cq_data_size != 0;
+  const wire::RegistrationCosts& costs = session.channel().header().registration;
+  domain->registers = has_nics && costs.page_bytes != 0;
+  if (domain->registers) {
+    const RegistrationSettings& settings = session.state().environment.registration;
+    const bool paged = settings.on_demand_paging && (info->domain_attr->mr_mode & FI_MR_ALLOCATED) == 0;
+    domain->registrations.open(costs, settings, paged);
+  }
   ++domain->fabric->users;
   *domain_fid = &domain->fid;
   return 0;

@@ -7,6 +7,7 @@
 
 #include "provider/auth_key.hpp"
 #include "provider/fabric.hpp"
+#include "provider/registration.hpp"
 
 namespace dryfly::provider {
 
@@ -26,6 +27,8 @@ struct Domain {
 
   // Else its end-points talk through the memory of their node.
   bool has_nics() const { return fabric->face != &node_face; }
+  bool registers;            // its buffers cost something
+  Registrations registrations;
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

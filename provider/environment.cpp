@@ -23,7 +23,8 @@ constexpr std::uint64_t control_bytes_max = 64 * mebibyte;
 // Reads one setting after the other; after the first that is refused it only remembers why.
 class Reader {
  public:
-  Reader(char* reason, std::size_t room) : reason_(reason), room_(room) {}
+  Reader(char* reason, std::size_t room, const char* prefix = "FI_CXI_")
+      : reason_(reason), room_(room), prefix_(prefix) {}
   bool ok() const { return ok_; }
 
   // The words are those of libfabric; before them stands which variable they are about.
@@ -31,7 +32,7 @@ class Reader {
     if (!ok_) return;
     ok_ = false;
     const char* value = text(name);
-    const int used = snprintf(reason_, room_, "FI_CXI_%s=%s: ", name, value != nullptr ? value : "");
+    const int used = snprintf(reason_, room_, "%s%s=%s: ", prefix_, name, value != nullptr ? value : "");
     if (used < 0 || static_cast<std::size_t>(used) >= room_) return;
     va_list arguments;
     va_start(arguments, format);
@@ -41,7 +42,7 @@ class Reader {
 
   const char* text(const char* name) const {
     char variable[64];
-    snprintf(variable, sizeof variable, "FI_CXI_%s", name);
+    snprintf(variable, sizeof variable, "%s%s", prefix_, name);
     const char* value = getenv(variable);
     return value != nullptr && *value != 0 ? value : nullptr;
   }
@@ -94,6 +95,7 @@ class Reader {
  private:
   char* reason_;
   std::size_t room_;
+  const char* prefix_;
   bool ok_ = true;
 };
 
@@ -201,9 +203,73 @@ void read_devices(Reader& reader, Environment& to) {
   reader.size("DEFAULT_VNI", network);
   if (network < 1 || network > UINT16_MAX) reader.refuse("DEFAULT_VNI", "accepted is a VNI of 1 to 65535");
   to.default_network = static_cast<std::uint16_t>(network);
-  reader.flag("ODP", to.on_demand_paging);
-  reader.flag("FORCE_ODP", to.only_on_demand_paging);
-  to.on_demand_paging |= to.only_on_demand_paging;
+  reader.flag("ATS", to.registration.translates);
+  reader.flag("ODP", to.registration.on_demand_paging);
+  reader.flag("FORCE_ODP", to.registration.only_on_demand_paging);
+  to.registration.on_demand_paging |= to.registration.only_on_demand_paging;
+}
+
+// `count` where it is none of them; libfabric minds the case.
+template <std::size_t count>
+std::size_t place_among(const char* given, const char* const (&known)[count]) {
+  std::size_t place = 0;
+  while (place < count && strcmp(given, known[place]) != 0) ++place;
+  return place;
+}
+
+// Of libfabric itself, by which its cxi provider goes. A monitor that it does not know it ignores without a word.
+void read_cache(Reader& reader, RegistrationSettings& to) {
+  constexpr const char* monitors[] = {"memhooks", "kdreg2", "userfaultfd", "disabled", "uffd"};
+  constexpr std::size_t short_name = 4;
+  const char* given = reader.text("MR_CACHE_MONITOR");
+  if (given != nullptr) {
+    const std::size_t place = place_among(given, monitors);
+    if (place > short_name) {
+      return reader.refuse("MR_CACHE_MONITOR", "accepted are userfaultfd, uffd, memhooks, kdreg2 and disabled");
+    }
+    to.monitor = place == short_name ? MemoryMonitor::userfaultfd : static_cast<MemoryMonitor>(place);
+  }
+  reader.size("MR_CACHE_MAX_COUNT", to.ranges_max);
+  const char* bytes = reader.text("MR_CACHE_MAX_SIZE");
+  if (bytes != nullptr && strcmp(bytes, "-1") != 0) reader.size("MR_CACHE_MAX_SIZE", to.bytes_max);
+  if (to.bytes_max == 0) to.bytes_max = UINT64_MAX;
+  // There is no cache then and so no monitor, and cxip_iomm_init gives up where somebody has asked for one.
+  if (to.ranges_max == 0 && given != nullptr && to.monitor != MemoryMonitor::disabled) {
+    reader.refuse("MR_CACHE_MAX_COUNT",
+                  "with FI_MR_CACHE_MONITOR=%s libfabric's cxi opens no domain; accepted are 1 and more, or 0 without "
+                  "that monitor",
+                  given);
+  }
+  bool of_devices = true;
+  reader.flag("MR_CUDA_CACHE_MONITOR_ENABLED", of_devices);
+  reader.flag("MR_ROCR_CACHE_MONITOR_ENABLED", of_devices);
+  reader.flag("MR_ZE_CACHE_MONITOR_ENABLED", of_devices);
+}
+
+// "2M" and the like; 0 for anything else.
+std::uint64_t page_size(const char* text) {
+  char* end = nullptr;
+  const unsigned long long number = strtoull(text, &end, 10);
+  const char* units = "KMG";
+  const char* unit = *end != 0 ? strchr(units, *end & ~0x20) : nullptr;
+  if (end == text || unit == nullptr || (end[1] != 0 && strcasecmp(end + 1, "b") != 0)) return 0;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(number) << 10 * (unit - units + 1);
+  return bytes >= 64 * 1024 && bytes <= std::uint64_t{1} << 34 && (bytes & (bytes - 1)) == 0 ? bytes : 0;
+}
+
+// libhugetlbfs reads these where a program is linked with it, as the craype-hugepages modules have it.
+void read_heap(Reader& reader, RegistrationSettings& to) {
+  constexpr const char* refusal = "accepted are yes, no, thp and a page size such as 2M";
+  const char* given = reader.text("MORECORE");
+  if (given == nullptr || strcasecmp(given, "no") == 0 || strcasecmp(given, "thp") == 0) return;
+  if (strcasecmp(given, "yes") != 0) {
+    to.heap_page = page_size(given);
+    if (to.heap_page == 0) reader.refuse("MORECORE", refusal);
+    return;
+  }
+  const char* usual = reader.text("DEFAULT_PAGE_SIZE");
+  to.heap_page = usual != nullptr ? page_size(usual) : 2 * mebibyte;
+  if (to.heap_page == 0) reader.refuse("DEFAULT_PAGE_SIZE", "accepted is a page size such as 2M");
 }
 
 // Settings without an effect in the model: wrong values are refused all the same.
@@ -234,6 +300,8 @@ void set_defaults(Environment& to) {
   to.control_bytes = control_bytes_max;
   to.retry_delay_us = 1000;
   to.default_network = 10;
+  to.registration.ranges_max = 4096;
+  to.registration.bytes_max = UINT64_MAX;
 }
 
 }  // namespace
@@ -265,7 +333,13 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   read_software(reader, to);
   read_devices(reader, to);
   check_others(reader);
-  return reader.ok();
+  if (!reader.ok()) return false;
+  Reader of_cache(reason, room, "FI_");
+  read_cache(of_cache, to.registration);
+  if (!of_cache.ok()) return false;
+  Reader of_heap(reason, room, "HUGETLB_");
+  read_heap(of_heap, to.registration);
+  return of_heap.ok();
 }
 
 // As libfabric's cxi provider looks for them: by name anywhere in the list.

@@ -13,6 +13,20 @@ namespace dryfly::provider {
 
 enum class MatchMode : std::uint32_t { hardware = 0, software, hybrid };  // as dryfly::MatchMode
 
+// Who tells the cache of registrations that memory has gone (FI_MR_CACHE_MONITOR).
+enum class MemoryMonitor : std::uint8_t { memhooks = 0, kdreg2, userfaultfd, disabled };
+
+// How buffers are made known to the NIC. libfabric's own FI_MR_CACHE_* are among these.
+struct RegistrationSettings {
+  MemoryMonitor monitor;
+  std::uint64_t ranges_max;  // of the cache; 0: there is none
+  std::uint64_t bytes_max;
+  bool on_demand_paging;
+  bool only_on_demand_paging;
+  bool translates;          // FI_CXI_ATS
+  std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
+};
+
 struct Environment {
   MatchMode match_mode;
   bool rendezvous_given;  // one of the next three; else the machine's sizes hold
@@ -48,8 +62,7 @@ struct Environment {
   std::uint64_t control_bytes;  // at most, of the event queue for what providers tell each other
   std::uint64_t retry_delay_us;
   bool match_events;
-  bool on_demand_paging;
-  bool only_on_demand_paging;
+  RegistrationSettings registration;
   bool limited_work;  // FI_CXI_ENABLE_TRIG_OP_LIMIT
   bool key_cache;     // of the provider's own keys
   std::uint16_t default_network;

@@ -64,7 +64,7 @@ bool domain_accepted(std::uint32_t version, std::uint64_t capabilities, const fi
   // Before 1.5 the field holds FI_MR_UNSPEC, BASIC or SCALABLE, and only the first leaves the choice to us.
   if (version < FI_VERSION(1, 5) && region_mode != 0) return refuse("domain_attr.mr_mode", region_mode, 0);
   // Who says FI_MR_ENDPOINT alone means FI_MR_ALLOCATED too, for old applications (cxip_getinfo).
-  const bool may_page = process().environment.on_demand_paging || region_mode == FI_MR_ENDPOINT;
+  const bool may_page = process().environment.registration.on_demand_paging || region_mode == FI_MR_ENDPOINT;
   const std::uint64_t needed = may_page ? FI_MR_ENDPOINT : region_modes;
   if (version >= FI_VERSION(1, 5) && has_memory_calls && (needed & ~region_mode) != 0) {
     log("fi_getinfo: domain_attr.mr_mode 0x%llx lacks 0x%llx (FI_MR_ENDPOINT, FI_MR_ALLOCATED), which is needed",

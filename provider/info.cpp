@@ -117,8 +117,9 @@ void fill_domain(fi_domain_attr& domain, const fi_domain_attr* hints) {
   domain.resource_mgmt = FI_RM_ENABLED;
   domain.av_type = FI_AV_TABLE;
   const Environment& environment = process().environment;
-  const bool may_page = environment.on_demand_paging && hints != nullptr && (hints->mr_mode & FI_MR_ALLOCATED) == 0;
-  domain.mr_mode = environment.only_on_demand_paging || may_page ? FI_MR_ENDPOINT : region_modes;
+  const bool may_page =
+      environment.registration.on_demand_paging && hints != nullptr && (hints->mr_mode & FI_MR_ALLOCATED) == 0;
+  domain.mr_mode = environment.registration.only_on_demand_paging || may_page ? FI_MR_ENDPOINT : region_modes;
   domain.mr_key_size = client_key_bytes;
   domain.cq_data_size = cq_data_bytes;
   domain.cq_cnt = completion_queues;

@@ -39,6 +39,12 @@ std::uint64_t marked_key(const Environment& environment, const Region& region) {
   return key;
 }
 
+// Whether the NIC has an entry for all regions of this kind, which is not taken back: with keys of the provider's own.
+bool keeps_entry(const Environment& environment, const Region& region) {
+  const bool tells = region.events || region.counter != nullptr;
+  return region.domain->provider_keys && environment.key_cache && !tells;
+}
+
 void tell(const Session& session, const Region& region, wire::CommandKind kind) {
   auto command = region.endpoint->command(kind);
   command.key = region.fid.key;
@@ -55,7 +61,11 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
 int close_region(fid* fid) {
   const Session session;
   auto* region = object_of<Region>(fid);
-  if (session && region->enabled) tell(session, *region, wire::CommandKind::close_memory_region);
+  if (session && region->enabled) {
+    tell(session, *region, wire::CommandKind::close_memory_region);
+    if (!keeps_entry(session.state().environment, *region)) charge_link(session, *region->domain);
+  }
+  if (session) release_region(session, *region->domain, region->mapping);
   Region** link = &region->domain->regions;
   while (*link != region) link = &(*link)->next;
   *link = region->next;
@@ -106,6 +116,7 @@ int control_region(fid* fid, int what, void*) {
   if (region.enabled) return 0;
   region.enabled = true;
   if (region.domain->provider_keys) region.fid.key = marked_key(session.state().environment, region);
+  if (!keeps_entry(session.state().environment, region)) charge_link(session, *region.domain);
   tell(session, region, wire::CommandKind::memory_region);
   return 0;
 }
@@ -163,6 +174,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
   region->events = (flags & FI_RMA_EVENT) != 0;
   region->next = domain.regions;
   domain.regions = region;
+  region->mapping = register_region(session, domain, start, length);
   ++domain.users;
   *region_fid = &region->fid;
   return 0;

@@ -21,8 +21,9 @@ struct Region {
   std::uint64_t start;
   std::uint64_t length;
   std::uint64_t access;
-  Counter* counter;  // of what others do to it, or null
-  bool events;       // FI_RMA_EVENT
+  std::uint32_t mapping;  // of the domain's registrations
+  Counter* counter;       // of what others do to it, or null
+  bool events;            // FI_RMA_EVENT
   bool enabled;
 };
 

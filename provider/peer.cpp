@@ -6,6 +6,7 @@
 
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/transfer.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider::peer {
@@ -77,6 +78,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
     command.length = operation->length;
   }
   operations.remove(claim);
+  register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
   session.channel().charge(session.channel().costs().receive_ps);
   session.channel().push(command, nullptr);
   return 0;

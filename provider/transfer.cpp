@@ -77,6 +77,31 @@ bool fetched(const Environment& environment, wire::CommandKind kind) {
   }
 }
 
+// What the NIC moves by DMA has to be registered. Of what it brings back the call says where it goes; the operands of
+// atomics are not where the call has them.
+void register_moved(const Session& session, const Operation& operation, const wire::Command& command,
+                    const void* payload, std::size_t length, bool stable) {
+  Domain& domain = *operation.endpoint->domain;
+  switch (command.kind) {
+    case wire::CommandKind::send:
+    case wire::CommandKind::tagged_send:
+    case wire::CommandKind::write: {
+      const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
+      if (stable && (by_dma || length > session.channel().header().inline_max)) {
+        register_buffer(session, domain, payload, length);
+      }
+      break;
+    }
+    case wire::CommandKind::read:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      register_buffer(session, domain, operation.buffer, operation.length);
+      break;
+    default:
+      break;
+  }
+}
+
 }  // namespace
 
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
@@ -92,6 +117,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
   }
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   if (issues_work()) defer(operation, command);
+  register_moved(session, operation, command, payload, length, stable);
   session.channel().charge(cost_ps);
   bool pushed = try_push(session.channel(), command, payload, length, stable);
   if (!pushed) {

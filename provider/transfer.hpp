@@ -11,6 +11,16 @@
 
 namespace dryfly::provider {
 
+// A buffer that the NIC is to move by DMA: charges what it costs to make it known to the NIC.
+inline void register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
+  if (length == 0 || !domain.registers) return;
+  if (!domain.registrations.holds_as_before(reinterpret_cast<std::uint64_t>(buffer), length)) {
+    register_other_buffer(session, domain, buffer, length);
+  } else if (wire::RegistrationCounts* counts = session.channel().registered(); counts != nullptr) {
+    ++counts->hits;
+  }
+}
+
 // The completion level that a call asks for beyond the acknowledgement of the target's NIC, as flags of its command.
 inline std::uint32_t completion_level(std::uint64_t call_flags) {
   if ((call_flags & FI_MATCH_COMPLETE) != 0) return wire::command_flag::match_complete;

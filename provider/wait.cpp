@@ -50,7 +50,7 @@ int open_wait_object(fi_wait_obj asked, WaitObject& made) {
   if (asked != FI_WAIT_UNSPEC && asked != FI_WAIT_FD && asked != FI_WAIT_POLLFD) return -FI_ENOSYS;
   const Session session;
   // In a run virtual time waits for the rank, so one that slept in poll() until time has passed would stop it for good.
-  if (!session || !session.channel().served()) {
+  if (!session || session.channel().header().served == 0) {
     if (asked == FI_WAIT_UNSPEC) return 0;
     log("FI_WAIT_FD and FI_WAIT_POLLFD are offered on a served fabric only");
     return -FI_ENOSYS;

@@ -52,7 +52,7 @@ void Channel::join() {
   self_->publish = [] { get()->publish(); };
   self_->gate = [](GateKind kind) { return get()->gate(kind); };
   self_->attached.store(1, std::memory_order_release);
-  if (served() && self_->joined != nullptr) self_->joined();
+  if (header().served != 0 && self_->joined != nullptr) self_->joined();
 }
 
 void Channel::push(Command& command, const void* payload) {

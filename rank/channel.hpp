@@ -34,9 +34,13 @@ class Channel {
   wire::SegmentHeader& header() const { return *attachment_.header; }
   const wire::HostCosts& costs() const { return attachment_.header->costs; }
   std::uint32_t rank() const { return attachment_.welcome.rank; }
-  bool served() const { return attachment_.header->served != 0; }
   // Can be read when an event is there, on a served fabric (see Polls::may_sleep).
   int wake_descriptor() const { return attachment_.socket; }
+
+  // Null in the calls that start and end MPI, which take no time and are counted nowhere.
+  wire::RegistrationCounts* registered() const {
+    return self_->mode() != CallMode::outside ? &attachment_.page->times.registered : nullptr;
+  }
 
   std::uint64_t now() const { return self_->now(); }
   // Moves the rank's clock forward by what a call costs.

@@ -46,6 +46,35 @@ struct HostCosts {
   std::uint64_t wake_ps = 0;          // more for what the rank has waited for
 };
 
+// What making memory known to the NIC costs the CPU, and letting it go (docs/model/registration.md).
+struct RegistrationCosts {
+  std::uint64_t map_ps = 0;         // one mapping
+  std::uint64_t map_page_ps = 0;    // and each of its pages
+  std::uint64_t unmap_ps = 0;       // its end
+  std::uint64_t unmap_page_ps = 0;  // and each of its pages
+  std::uint64_t watch_ps = 0;       // where the monitor is the kernel's: that it is to watch a range
+  std::uint64_t link_ps = 0;        // a list entry for a region, or its end
+  std::uint64_t fault_ps = 0;       // on-demand paging: the NIC's first access to a block
+  std::uint64_t page_bytes = 0;     // 0: nothing is charged
+  std::uint64_t translates = 0;     // 1: processor and NIC have PCIe's address translation services
+};
+
+// What a rank has registered, in timed calls.
+struct RegistrationCounts {
+  std::uint64_t hits;  // of the cache
+  std::uint64_t misses;
+  std::uint64_t uncached;     // registered without a cache
+  std::uint64_t evicted;      // for lack of room
+  std::uint64_t invalidated;  // the monitor saw the memory go, or a larger range took the place
+  std::uint64_t mapped;
+  std::uint64_t mapped_pages;
+  std::uint64_t mapped_bytes;  // of whole pages
+  std::uint64_t unmapped;
+  std::uint64_t regions;  // of the program: fi_mr_reg
+  std::uint64_t faults;
+  std::uint64_t ps;
+};
+
 enum class ComputeMode : std::uint32_t { none = 0, measured = 1, replay = 2, model = 3 };
 
 // What a node computes with, for ComputeMode::model: its processors, or its GPUs; all zero if it has none.
@@ -127,6 +156,7 @@ struct SegmentHeader {
   std::uint32_t command_ring_bytes;  // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
+  RegistrationCosts registration;
   ComputeSettings compute;
   NoiseSettings noise;                 // of the ranks' cores
   std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
@@ -186,6 +216,7 @@ struct RankTimes {
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
   NoiseTaken noise;                   // by detours of the rank's core
   std::uint64_t classes_refused;      // by the service, as bits: what was to travel in them travels as best effort
+  RegistrationCounts registered;      // of communicating
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
 };
 

@@ -80,6 +80,15 @@ inline constexpr NumberField host_completion_ps{{"host.completion_ps"}, 0, 10000
 inline constexpr NumberField host_poll_ps{{"host.poll_ps"}, 1, 1000000000000ULL};
 inline constexpr NumberField host_clock_read_ps{{"host.clock_read_ps"}, 1, 1000000000000ULL};
 inline constexpr NumberField host_match_ps{{"host.match_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_map_ps{{"host.registration.map_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_map_page_ps{{"host.registration.map_page_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_unmap_ps{{"host.registration.unmap_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_unmap_page_ps{{"host.registration.unmap_page_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_watch_ps{{"host.registration.watch_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_link_ps{{"host.registration.link_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_registration_fault_ps{{"host.registration.fault_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField node_page_bytes{{"node.page_bytes"}, 4096, 1073741824};
+inline constexpr TextField nic_ats{{"nic.ats"}, "on, off"};
 inline constexpr NumberField host_compute_factor_ppm{{"host.compute_factor_ppm"}, 1, 4294967295ULL};
 inline constexpr TextField fabric_routing_group_load{{"fabric.routing.group_load"}};
 inline constexpr TextField fabric_qos_profile{{"fabric.qos.profile"}};

@@ -17,6 +17,7 @@
 #include "preload/export.hpp"
 #include "preload/launcher_line.hpp"
 #include "preload/memory/first_requests.hpp"
+#include "preload/memory/heap_end.hpp"
 #include "preload/memory/node_memory.hpp"
 #include "preload/mpi/call_record.hpp"
 #include "preload/mpi/expected_mpi.hpp"
@@ -59,6 +60,7 @@ void begin_run(Call by, bool thread_multiple) {
   open_compute();
   open_call_record();
   open_software();
+  align_heap_end();
   begin_gap();
 }
 

@@ -19,9 +19,9 @@ namespace {
 // Variables for as long as it lives.
 class Settings {
  public:
-  Settings(std::initializer_list<std::pair<std::string, std::string>> settings) {
+  Settings(std::initializer_list<std::pair<std::string, std::string>> settings, const std::string& prefix = "FI_CXI_") {
     for (const auto& [name, value] : settings) {
-      names_.push_back("FI_CXI_" + name);
+      names_.push_back(prefix + name);
       setenv(names_.back().c_str(), value.c_str(), 1);
     }
   }
@@ -252,4 +252,50 @@ TEST_CASE("without inline commands only injected payloads are inside them") {
   CHECK((rig.last().flags & wire::command_flag::by_dma) != 0);
   REQUIRE(fi_tinject(rig.endpoint, "a", 1, 1, 0) == 0);
   CHECK((rig.last().flags & wire::command_flag::by_dma) == 0);
+}
+
+TEST_CASE("the cache of registrations is set as libfabric reads it") {
+  CHECK(accepted().registration.monitor == MemoryMonitor::memhooks);
+  CHECK(accepted().registration.ranges_max == 4096);
+  CHECK(accepted().registration.bytes_max == UINT64_MAX);
+  const auto with = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
+    const Settings all(settings, "FI_MR_");
+    return accepted().registration;
+  };
+  CHECK(with({{"CACHE_MONITOR", "uffd"}}).monitor == MemoryMonitor::userfaultfd);
+  CHECK(with({{"CACHE_MONITOR", "kdreg2"}}).monitor == MemoryMonitor::kdreg2);
+  CHECK(with({{"CACHE_MAX_COUNT", "0x10"}}).ranges_max == 16);
+  CHECK(with({{"CACHE_MAX_COUNT", "0"}}).ranges_max == 0);
+  CHECK(with({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "disabled"}}).ranges_max == 0);
+  CHECK(with({{"CACHE_MAX_SIZE", "-1"}}).bytes_max == UINT64_MAX);
+  CHECK(with({{"CACHE_MAX_SIZE", "4096"}}).bytes_max == 4096);
+}
+
+TEST_CASE("wrong settings of the cache are refused") {
+  const auto refused = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
+    const Settings all(settings, "FI_MR_");
+    return refusal();
+  };
+  CHECK(refused({{"CACHE_MONITOR", "Memhooks"}}) ==
+        "FI_MR_CACHE_MONITOR=Memhooks: accepted are userfaultfd, uffd, memhooks, kdreg2 and disabled");
+  CHECK(refused({{"CACHE_MAX_COUNT", "many"}}) == "FI_MR_CACHE_MAX_COUNT=many: accepted is a number of at least 0");
+  CHECK(refused({{"CACHE_MAX_SIZE", "-2"}}) == "FI_MR_CACHE_MAX_SIZE=-2: accepted is a number of at least 0");
+  CHECK(refused({{"ZE_CACHE_MONITOR_ENABLED", "maybe"}}) ==
+        "FI_MR_ZE_CACHE_MONITOR_ENABLED=maybe: failed to parse bool var mr_ze_cache_monitor_enabled=maybe");
+  CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}})
+            .starts_with("FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
+}
+
+TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {
+  const auto with = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
+    const Settings all(settings, "HUGETLB_");
+    return accepted().registration.heap_page;
+  };
+  CHECK(with({{"DEFAULT_PAGE_SIZE", "8M"}}) == 0);
+  CHECK(with({{"MORECORE", "yes"}}) == 2 << 20);
+  CHECK(with({{"MORECORE", "yes"}, {"DEFAULT_PAGE_SIZE", "8M"}}) == 8 << 20);
+  CHECK(with({{"MORECORE", "512kb"}}) == 512 << 10);
+  CHECK(with({{"MORECORE", "thp"}}) == 0);
+  const Settings wrong({{"MORECORE", "3M"}}, "HUGETLB_");
+  CHECK(refusal() == "HUGETLB_MORECORE=3M: accepted are yes, no, thp and a page size such as 2M");
 }

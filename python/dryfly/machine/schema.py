@@ -94,6 +94,17 @@ PROVIDER_CALLS = {
     "poll": "a poll that finds nothing",
 }
 
+# What memory that a NIC is to read or write costs its CPU (docs/model/registration.md).
+REGISTRATION_COSTS = {
+    "map": "memory is made known to the NIC: a range",
+    "map_page": "and each of its pages",
+    "unmap": "the end of that: a range",
+    "unmap_page": "and each of its pages",
+    "watch": "the kernel is told to watch a range (FI_MR_CACHE_MONITOR=kdreg2 or userfaultfd)",
+    "link": "a list entry for a region of the program's, and its end",
+    "fault": "on-demand paging: the NIC's first access to 64 KiB",
+}
+
 FIELDS: dict[str, Field] = {
     "topology.cabling": text(
         "a list of all cables ([cabling](../guide/cabling.md)), in place of topology.group and topology.global"
@@ -247,6 +258,19 @@ FIELDS: dict[str, Field] = {
     "host.wake": time("", "there too: more for what a rank has waited for"),
     "host.buffer_lookup": time(
         "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"
+    ),
+    **{
+        f"host.registration.{name}": optional(time(f"host.registration.{name}_ps", meaning))
+        for name, meaning in REGISTRATION_COSTS.items()
+    },
+    "node.page": optional(
+        size("node.page_bytes", "of a page of memory; not given: registering costs nothing", least=4096, most=2**30)
+    ),
+    "nic.ats": Field(
+        choices=("on", "off"),
+        resolved="nic.ats",
+        required=False,
+        meaning="whether processor and NIC have PCIe's address translation services (FI_CXI_ATS); not given: off",
     ),
     "host.noise": text("detours of its cores, for --noise machine: a file of data/noise"),
     "host.compute_factor": Field(

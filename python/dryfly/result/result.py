@@ -94,6 +94,7 @@ def build(
             "assumed_s": sum(_seconds(row.get("software_assumed_ps", 0)) for row in counted.get("ranks", [])),
             **software_spent.content(software, slowest=split["slowest"]["rank"], profile=profile),
         },
+        "registration": _registration(ranks),
         "noise": {
             "of": run.noise.name if run.noise is not None else "none",
             "detours": sum(row.get("detours", 0) for row in counted.get("ranks", [])),
@@ -137,6 +138,7 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "waiting_s": _seconds(row.get("waiting_ps", 0)),
         "software_s": _seconds(row.get("software_ps", 0)),
         "software_instructions": software_spent.instructions(software),
+        "registration": _registered(row.get("registration", {})),
         "interrupted_s": _seconds(row.get("interrupted_ps", 0)),
         "delayed_s": _seconds(row.get("delayed_ps", 0)),
         "measured_s": row.get("measured_ns", 0) / _NS_PER_S,
@@ -148,6 +150,29 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "libmpi": row.get("libmpi", ""),
         "libfabric": row.get("libfabric", ""),
         "program": row.get("program", ""),
+    }
+
+
+_REGISTERED = (
+    "hits", "misses", "uncached", "evicted", "invalidated", "mapped", "mapped_pages", "mapped_bytes", "unmapped",
+    "regions", "faults",
+)  # fmt: skip
+
+
+def _registered(row: Mapping[str, Any]) -> Json:
+    return {**{name: row.get(name, 0) for name in _REGISTERED}, "time_s": _seconds(row.get("ps", 0))}
+
+
+def _registration(ranks: Sequence[Json]) -> Json:
+    """All ranks together, and the rank that it took most time."""
+    rows = [row["registration"] for row in ranks]
+    most = max(ranks, key=lambda row: (row["registration"]["time_s"], -row["rank"]), default=None)
+    return {
+        **{name: sum(row[name] for row in rows) for name in (*_REGISTERED, "time_s")},
+        "most": {
+            "rank": most["rank"] if most else 0,
+            "time_s": most["registration"]["time_s"] if most else 0.0,
+        },
     }
 
 

@@ -156,6 +156,8 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
         printer.show(binding.grid(result["binding"]))
     if result["software"]["table"]:
         printer.line(f"  software {_software_line(result)}")
+    if verbose and (registered := registration_line(result)):
+        printer.line(f"  buffers  {registered}")
     if result["noise"]["of"] != "none":
         printer.line(f"  noise    {noise_line(result)}")
     mpi = result["mpi"]
@@ -196,6 +198,23 @@ def _software_line(result: Json) -> str:
     share = f", {charged / of:.1%} of the ranks' time" if of > 0 else ""
     means = f"; {assumed / charged:.0%} of it by means of other intervals" if assumed > 0 else ""
     return f"{_time(charged)} in {result['software']['table']}'s own code{share}{means}"
+
+
+def registration_line(result: Json) -> str:
+    """How buffers were made known to NICs; empty where none had to be."""
+    counted = result["registration"]
+    used = counted["hits"] + counted["misses"] + counted["uncached"]
+    if not used and not counted["regions"]:
+        return ""
+    cache = f"{counted['hits']:,} found in the cache, {counted['misses']:,} not"
+    cache += f", {counted['uncached']:,} without one" if counted["uncached"] else ""
+    ended = f"{counted['evicted']:,} for lack of room, {counted['invalidated']:,} with their memory"
+    return (
+        f"{used:,} registered: {cache}; {counted['mapped']:,} mapped ({counted['mapped_pages']:,} pages, "
+        f"{size_text(counted['mapped_bytes'])}), {counted['unmapped']:,} ended ({ended}); "
+        f"{counted['regions']:,} regions; {_time(counted['time_s'])}, most of rank {counted['most']['rank']}: "
+        f"{_time(counted['most']['time_s'])}"
+    )
 
 
 def noise_line(result: Json) -> str:
