@@ -67,6 +67,13 @@ void write_matching(JsonWriter& json, const MatchingTotals& matching) {
   json.end_object();
 }
 
+void write_counter_names(JsonWriter& json) {
+  json.key("counter_names");
+  json.begin_array();
+  for (std::size_t counter = 0; counter < counter_count; ++counter) json.value(counter_name(counter));
+  json.end_array();
+}
+
 // Counters that are zero are left out: most are, and a large job has many NICs.
 void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dragonfly& topology) {
   json.key("nics");
@@ -278,10 +285,14 @@ void write_storage(JsonWriter& json, const storage::StorageTraffic& storage) {
 }  // namespace
 
 Report::Report(Spec spec, std::string path, const Sources& sources)
-    : spec_(std::move(spec)), path_(std::move(path)), of_(sources) {}
+    : spec_(std::move(spec)),
+      path_(std::move(path)),
+      of_(sources),
+      counter_sources_(spec_, sources.topology, sources.network, sources.nics, sources.storage) {}
 
 void Report::start(Instant at) {
   start_ = at;
+  counter_sources_.start(at);
   started_at_ = std::chrono::steady_clock::now();
 }
 
@@ -316,7 +327,8 @@ std::string Report::text(const GateTotals& gates) const {
   write_matching(json, nics.matching);
   json.member("fingerprint", of_.tally.fingerprint().text());
   write_protocols(json, nics);
-  write_nics(json, counters(), of_.topology);
+  write_counter_names(json);
+  write_nics(json, counter_sources_.read(end()), of_.topology);
   if (of_.storage != nullptr) write_storage(json, *of_.storage);
   write_traffic_classes(json, network, spec_);
   write_ranks(json, of_.ranks, of_.tally, of_.places, start_.ps, end().ps - start_.ps);
@@ -359,26 +371,6 @@ void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
   json.member("standstills", gates.standstills);
   json.member("let_go", gates.let_go);
   json.end_object();
-}
-
-std::vector<NicCounters> Report::counters() const {
-  std::vector<NicCounters> nics = of_.nics.counters();
-  const std::map<NicId, NicTimeouts> timeouts = of_.network.timeouts_by_nic();
-  for (NicCounters& counters : nics) {
-    if (const auto found = timeouts.find(counters.nic); found != timeouts.end()) {
-      for (const Counter counter : {Counter::pct_sct_timeouts, Counter::rh_sct_timeouts}) {
-        counters.add(counter, found->second.ordered);
-      }
-      for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts}) {
-        counters.add(counter, found->second.unordered);
-      }
-    }
-    if (of_.storage == nullptr) continue;
-    const auto also = of_.storage->counters().find(counters.nic);
-    if (also == of_.storage->counters().end()) continue;
-    for (std::size_t place = 0; place < counter_count; ++place) counters.values[place] += also->second.values[place];
-  }
-  return nics;
 }
 
 Instant Report::end() const {

@@ -266,7 +266,15 @@ NetworkTotals PacketNetwork::totals() const {
   return totals;
 }
 
-std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const { return parts_->nics.timeouts_by_nic(); }
+std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const {
+  std::map<NicId, NicTimeouts> timeouts;
+  for (const auto& [nic, account] : parts_->nics.accounts(engine_.now())) {
+    if (account.timeouts.ordered + account.timeouts.unordered > 0) timeouts[nic] = account.timeouts;
+  }
+  return timeouts;
+}
+
+std::map<NicId, NicAccount> PacketNetwork::nic_accounts(Instant until) const { return parts_->nics.accounts(until); }
 
 std::vector<LinkHealth> PacketNetwork::link_health(Instant until) const {
   return parts_->faults ? parts_->faults->health(until.ps) : std::vector<LinkHealth>{};

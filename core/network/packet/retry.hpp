@@ -66,7 +66,7 @@ class Retry {
 
   std::uint64_t timeouts() const { return timeouts_; }
   // Of the NICs that have had any.
-  const std::map<NicId, NicTimeouts>& timeouts_by_nic() const { return timeouts_by_nic_; }
+  const std::map<NicId, NicAccount>& accounts() const { return accounts_; }
   std::uint64_t packets_lost() const { return packets_lost_; }
   std::uint64_t packets_refused() const { return packets_refused_; }
   std::uint64_t packets_sent_again() const { return packets_sent_again_; }
@@ -115,7 +115,7 @@ class Retry {
   std::map<std::uint32_t, Recovery> recoveries_;       // by flow
   std::map<NicId, std::deque<std::uint32_t>> queues_;  // to be sent again
   std::uint64_t timeouts_ = 0;
-  std::map<NicId, NicTimeouts> timeouts_by_nic_;
+  std::map<NicId, NicAccount> accounts_;
   std::uint64_t packets_lost_ = 0;
   std::uint64_t packets_refused_ = 0;
   std::uint64_t packets_sent_again_ = 0;
