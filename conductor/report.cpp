@@ -233,6 +233,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("delayed_ps", times.noise.delayed_ps);
     json.member("detours", times.noise.detours);
     json.member("several_threads", times.several_threads);
+    json.member("forks", times.forks);
     json.member("clock_readings", rank.page->clock_readings.count);
     json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));
     json.member("messages_sent", tally.sent_by(rank.id).messages);

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 10;
+inline constexpr std::uint32_t version = 11;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -160,6 +160,7 @@ struct RankTimes {
   std::uint64_t software_assumed_ps;  // of that: for kinds of intervals that were not counted
   NoiseTaken noise;                   // by detours of the rank's core
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
+  std::uint64_t forks;                // by which the process was copied while virtual time ran
 };
 
 // What the rank was charged for one kind of interval of the MPI library's own code (rank/software_account.hpp).

@@ -210,6 +210,12 @@ FIELDS: dict[str, Field] = {
     "host.buffer_lookup": time(
         "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"
     ),
+    "host.kernel": Field(
+        pattern=r"\d+\.\d+(\.\d+)?(-[\w.-]+)?",
+        such_as="a version of Linux, such as 5.14.21",
+        required=False,
+        meaning="version of Linux on its nodes, for what a fork does to memory that a NIC has",
+    ),
     "host.noise": text("detours of its cores, for --noise machine: a file of data/noise"),
     "host.compute_factor": Field(
         dimension=RATIO,
