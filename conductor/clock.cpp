@@ -43,10 +43,27 @@ bool Clock::bring_forward(const Rank& rank, std::uint64_t instant) {
   return true;
 }
 
+// Where all that there is to come comes later, the steps until then are over. While nothing is to come at all it is too
+// early to tell; and where the engine was stopped somebody acts first.
+void Clock::run_engine() {
+  while (watcher_ != nullptr && watcher_->step_end() < limit_) {
+    const Instant end = watcher_->step_end();
+    const Instant next = engine_.next();
+    if (next == never) return;
+    if (next >= end) {
+      watcher_->close_step(std::min(next, limit_));
+    } else {
+      engine_.run(end);
+      if (engine_.limit() < end) return;
+    }
+  }
+  if (engine_.next() < limit_) engine_.run(limit_);
+}
+
 bool Clock::run_network(Instant limit, bool to_last_event) {
   limit_ = limit;
   const std::uint64_t before = engine_.events_run();
-  if (engine_.next() < limit_) engine_.run(limit_);
+  run_engine();
   const Instant done = limit_ == never || to_last_event ? engine_.now() : limit_;
   processed_until_ = std::max(processed_until_, done);
   limit_ = {};

@@ -19,6 +19,15 @@
 
 namespace dryfly {
 
+// Somebody who looks at the simulation at the ends of steps of virtual time, and changes nothing.
+class StepWatcher {
+ public:
+  virtual ~StepWatcher() = default;
+  virtual Instant step_end() const = 0;
+  // All before step_end() has happened, and nothing more will before `next`.
+  virtual void close_step(Instant next) = 0;
+};
+
 class Clock {
  public:
   // `served`: the ranks' pages tell who is outside virtual time.
@@ -44,6 +53,8 @@ class Clock {
   // there nothing but what happened is certain.
   bool run_network(Instant limit, bool to_last_event);
   Instant processed_until() const { return processed_until_; }
+  // From now on the network stops where the watcher's steps end; nullptr: it does not.
+  void watch_steps(StepWatcher* watcher) { watcher_ = watcher; }
 
   // How far the network may be ahead of the ranks: not at all where one watches memory that NICs change.
   std::uint64_t lookahead_ps() const { return memory_watched_ ? 0 : distances_.least().command.ps; }
@@ -69,6 +80,8 @@ class Clock {
  private:
   enum class Phase : std::uint8_t { before, running, over };
 
+  // As far as limit_, which may be lowered meanwhile.
+  void run_engine();
   void leave_instant(const Rank& rank);
 
   Engine& engine_;
@@ -80,6 +93,7 @@ class Clock {
   Phase phase_ = Phase::before;
   Instant processed_until_{};
   Instant limit_{};  // of the engine run under way
+  StepWatcher* watcher_ = nullptr;
   std::uint32_t running_ = 0;
   bool memory_watched_ = false;  // a rank watches memory (RankPage::watches_memory)
 };

@@ -47,7 +47,8 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       report_(spec, result_path,
               {machine_.engine, machine_.topology, *machine_.network, nics_, machine_.storage.get(), segment_, ranks_,
                translator_.tally(), places_}),
-      recording_(record_folder, machine_.topology, *machine_.network, translator_.tally(), gates_),
+      recording_(record_folder, machine_.topology, *machine_.network, report_.counter_sources(), clock_,
+                 translator_.tally(), gates_),
       roster_({machine_.topology, segment_, ranks_, clock_, batons_, delivery_, translator_, watchdog_, holders_,
                inbox_, status_},
               spec, attach_line, channel, life_line) {
@@ -166,7 +167,7 @@ void Conductor::end_all() {
   headway_.end();
   batons_.end();
   translator_.tally().stop();
-  if (const std::string trouble = recording_.finish(); !trouble.empty()) status_.say("warn " + trouble);
+  if (const std::string trouble = recording_.finish(report_.end()); !trouble.empty()) status_.say("warn " + trouble);
   if (const std::string trouble = report_.write(gate_totals()); !trouble.empty()) status_.say("fatal " + trouble);
   machine_.network->end_faults();
   if (machine_.storage) machine_.storage->stop();

@@ -30,6 +30,21 @@ void write_nic(JsonWriter& json, const Dragonfly& topology, NicId nic) {
 
 }  // namespace
 
+std::uint32_t port_opposite(const Dragonfly& topology, std::uint32_t port) {
+  if (port >= topology.port_count()) {
+    const NicId nic{port - topology.port_count()};
+    return topology.first_port(topology.switch_of(nic)) + topology.port_of(nic);
+  }
+  const SwitchId at = switch_of_port(topology, port);
+  const Peer& peer = topology.peer(at, port - topology.first_port(at));
+  if (peer.kind == Peer::Kind::nic) return topology.port_count() + peer.id;
+  return topology.first_port({peer.id}) + peer.port;
+}
+
+std::uint32_t index_at_switch(const Dragonfly& topology, std::uint32_t port) {
+  return port - topology.first_port(switch_of_port(topology, port));
+}
+
 void write_link_ends(JsonWriter& json, const Dragonfly& topology, std::uint32_t port) {
   if (port >= topology.port_count()) {
     const NicId nic{port - topology.port_count()};

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "conductor/clock.hpp"
+#include "conductor/counter_sources.hpp"
 #include "conductor/gates.hpp"
 #include "conductor/run_recorder.hpp"
 #include "conductor/tally.hpp"
@@ -15,11 +17,12 @@ namespace dryfly {
 class Recording {
  public:
   // `folder`: for the recording; empty: there is none.
-  Recording(std::string folder, const Dragonfly& topology, Network& network, Tally& tally, Gates& gates);
+  Recording(std::string folder, const Dragonfly& topology, Network& network, const CounterSources& counters,
+            Clock& clock, Tally& tally, Gates& gates);
 
   void start(Instant at);
   // What went wrong with the files, in a sentence; empty if nothing did.
-  std::string finish();
+  std::string finish(Instant end);
 
  private:
   void tell(RunRecorder* recorder);
@@ -27,6 +30,8 @@ class Recording {
   std::string folder_;
   const Dragonfly& topology_;
   Network& network_;
+  CounterSources counters_;
+  Clock& clock_;
   Tally& tally_;
   Gates& gates_;
   std::unique_ptr<RunRecorder> recorder_;

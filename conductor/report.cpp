@@ -67,6 +67,13 @@ void write_matching(JsonWriter& json, const MatchingTotals& matching) {
   json.end_object();
 }
 
+void write_counter_names(JsonWriter& json) {
+  json.key("counter_names");
+  json.begin_array();
+  for (std::size_t counter = 0; counter < counter_count; ++counter) json.value(counter_name(counter));
+  json.end_array();
+}
+
 // Counters that are zero are left out: most are, and a large job has many NICs.
 void write_nics(JsonWriter& json, const std::vector<NicCounters>& nics, const Dragonfly& topology) {
   json.key("nics");
@@ -262,6 +269,7 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("detours", times.noise.detours);
     json.member("several_threads", times.several_threads);
     json.member("classes_refused", times.classes_refused);
+    json.member("forks", times.forks);
     json.member("clock_readings", rank.page->clock_readings.count);
     json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));
     json.member("messages_sent", tally.sent_by(rank.id).messages);
@@ -314,10 +322,14 @@ void write_storage(JsonWriter& json, const storage::StorageTraffic& storage) {
 }  // namespace
 
 Report::Report(Spec spec, std::string path, const Sources& sources)
-    : spec_(std::move(spec)), path_(std::move(path)), of_(sources) {}
+    : spec_(std::move(spec)),
+      path_(std::move(path)),
+      of_(sources),
+      counter_sources_(spec_, sources.topology, sources.network, sources.nics, sources.storage) {}
 
 void Report::start(Instant at) {
   start_ = at;
+  counter_sources_.start(at);
   started_at_ = std::chrono::steady_clock::now();
 }
 
@@ -352,7 +364,8 @@ std::string Report::text(const GateTotals& gates) const {
   write_matching(json, nics.matching);
   json.member("fingerprint", of_.tally.fingerprint().text());
   write_protocols(json, nics);
-  write_nics(json, counters(), of_.topology);
+  write_counter_names(json);
+  write_nics(json, counter_sources_.read(end()), of_.topology);
   if (of_.storage != nullptr) write_storage(json, *of_.storage);
   write_traffic_classes(json, network, spec_);
   write_ranks(json, of_.ranks, of_.tally, of_.places, start_.ps, end().ps - start_.ps);
@@ -396,33 +409,6 @@ void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
   json.member("standstills", gates.standstills);
   json.member("let_go", gates.let_go);
   json.end_object();
-}
-
-std::vector<NicCounters> Report::counters() const {
-  std::vector<NicCounters> nics = of_.nics.counters();
-  const std::map<NicId, NicTimeouts> timeouts = of_.network.timeouts_by_nic();
-  const std::map<NicId, NicTrackers> trackers = of_.network.trackers_by_nic();
-  for (NicCounters& counters : nics) {
-    if (const auto found = timeouts.find(counters.nic); found != timeouts.end()) {
-      for (const Counter counter : {Counter::pct_sct_timeouts, Counter::rh_sct_timeouts}) {
-        counters.add(counter, found->second.ordered);
-      }
-      for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts}) {
-        counters.add(counter, found->second.unordered);
-      }
-    }
-    if (const auto found = trackers.find(counters.nic); found != trackers.end()) {
-      counters.add(Counter::pct_conn_sct_open, found->second.connections_opened);
-      counters.add(Counter::pct_no_tct_nacks, found->second.target_refusals);
-      counters.add(Counter::pct_no_trs_nacks, found->second.result_refusals);
-      counters.add(Counter::pct_no_matching_tct, found->second.unmatched_refusals);
-    }
-    if (of_.storage == nullptr) continue;
-    const auto also = of_.storage->counters().find(counters.nic);
-    if (also == of_.storage->counters().end()) continue;
-    for (std::size_t place = 0; place < counter_count; ++place) counters.values[place] += also->second.values[place];
-  }
-  return nics;
 }
 
 Instant Report::end() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "conductor/counter_sources.hpp"
 #include "conductor/places.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/segment.hpp"
@@ -48,8 +49,11 @@ class Report {
 
   Report(Spec spec, std::string path, const Sources& sources);
 
+  const CounterSources& counter_sources() const { return counter_sources_; }
   // Virtual time begins.
   void start(Instant at);
+  // When the last rank was at its end.
+  Instant end() const;
   // Every rank is at the end. What went wrong with the file, in a sentence; empty if nothing did.
   std::string write(const GateTotals& gates) const;
 
@@ -57,13 +61,11 @@ class Report {
   std::string text(const GateTotals& gates) const;
   void write_network(JsonWriter& json, const NetworkTotals& totals, Instant end) const;
   void write_simulator(JsonWriter& json, const GateTotals& gates) const;
-  // Of the job's NICs, which count time-outs, and what goes to storage as the hardware does, whoever it is for.
-  std::vector<NicCounters> counters() const;
-  Instant end() const;
 
   Spec spec_;
   std::string path_;
   Sources of_;
+  CounterSources counter_sources_;
   Instant start_{};
   std::chrono::steady_clock::time_point started_at_{};
 };

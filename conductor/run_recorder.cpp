@@ -8,11 +8,13 @@
 
 namespace dryfly {
 
-RunRecorder::RunRecorder(const std::string& folder, const Dragonfly& topology, Instant start)
+RunRecorder::RunRecorder(const std::string& folder, const Dragonfly& topology, const CounterSources& counters,
+                         Instant start)
     : folder_(folder),
       topology_(topology),
       start_(start),
       links_(start.ps),
+      counters_(counters, start),
       messages_(folder + "/messages.bin", std::ios::binary),
       waits_(folder + "/waits.bin", std::ios::binary) {}
 
@@ -27,6 +29,7 @@ std::string RunRecorder::describe_links() const {
   json.begin_array();
   for (const char* name : preload::call_names) json.value(name);
   json.end_array();
+  counters_.describe(json, topology_);
   json.key("links");
   json.begin_array();
   for (const auto& [port, link] : links_.links()) {
@@ -56,11 +59,12 @@ bool RunRecorder::finish() {
                 static_cast<std::streamsize>(link.steps.size() * sizeof(LinkRecord::Step)));
   }
   steps.flush();
+  const bool has_counters = counters_.write(folder_ + "/counters.bin");
   std::ofstream description(folder_ + "/recording.json", std::ios::binary);
   description << describe_links() << '\n';
   description.flush();
-  if (messages_ && waits_ && steps && description) return true;
-  for (const char* name : {"/messages.bin", "/waits.bin", "/links.bin", "/recording.json"}) {
+  if (messages_ && waits_ && steps && has_counters && description) return true;
+  for (const char* name : {"/messages.bin", "/waits.bin", "/links.bin", "/counters.bin", "/recording.json"}) {
     std::remove((folder_ + name).c_str());
   }
   return false;

@@ -4,13 +4,14 @@
 //
 // In the folder: messages.bin and waits.bin, one record after the other in the byte order of the machine; links.bin,
 // for each link its steps, as LinkRecord has them; recording.json, which names the links and says where their steps
-// begin.
+// begin; counters.bin, what the NICs have counted in each step (CounterSeries).
 #pragma once
 
 #include <cstdint>
 #include <fstream>
 #include <string>
 
+#include "conductor/counter_series.hpp"
 #include "core/record/link_record.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/unit.hpp"
@@ -38,11 +39,15 @@ struct WaitRecord {
 };
 static_assert(sizeof(WaitRecord) == 24);
 
-class RunRecorder {
+class RunRecorder final : public NetworkObserver {
  public:
-  RunRecorder(const std::string& folder, const Dragonfly& topology, Instant start);
+  RunRecorder(const std::string& folder, const Dragonfly& topology, const CounterSources& counters, Instant start);
 
-  NetworkObserver& links() { return links_; }
+  void carried(const CarriedPiece& piece) override {
+    links_.carried(piece);
+    counters_.frames().carried(piece);
+  }
+  CounterSeries& counters() { return counters_; }
   void message(const MessageRecord& record) {
     messages_.write(reinterpret_cast<const char*>(&record), sizeof record);
     ++message_count_;
@@ -58,6 +63,7 @@ class RunRecorder {
   const Dragonfly& topology_;
   Instant start_;
   LinkRecord links_;
+  CounterSeries counters_;
   std::ofstream messages_;
   std::ofstream waits_;
   std::uint64_t message_count_ = 0;

@@ -40,6 +40,12 @@ void after_fork_in_child() {
   dryfly_self.attached.store(0, std::memory_order_relaxed);
 }
 
+// What copies the process while its NIC has memory of it; a child that has its parent's memory (vfork, posix_spawn,
+// system) is none.
+void after_fork_in_parent() {
+  if (phase() == Phase::running && dryfly_self.page != nullptr) ++dryfly_self.page->times.forks;
+}
+
 // A rank dies with the process that started it (a wrapper script, the launcher), and lets the other ranks of the run
 // read large payloads from its memory where the Yama module restricts that to relatives.
 void tie_to_parent() {
@@ -174,7 +180,7 @@ namespace {
 void join_served_fabric() {
   main_thread.store(thread_id(), std::memory_order_relaxed);
   go_virtual();
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   set_phase(Phase::running);
 }
 
@@ -184,7 +190,7 @@ __attribute__((constructor)) void start() {
   dryfly_self.joined = join_served_fabric;
   if (!belongs_to_run()) return;
   refuse_launcher();
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   if (clock_is_virtual()) tie_to_parent();
 }
 

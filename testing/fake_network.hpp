@@ -44,6 +44,11 @@ class FakeNetwork final : public Network, public Handler {
   NetworkTotals totals() const override { return totals_; }
   std::map<NicId, NicTimeouts> timeouts_by_nic() const override { return timeouts_; }
   std::map<NicId, NicTrackers> trackers_by_nic() const override { return {}; }
+  std::map<NicId, NicAccount> nic_accounts(Instant) const override {
+    std::map<NicId, NicAccount> accounts;
+    for (const auto& [nic, timeouts] : timeouts_) accounts[nic].timeouts = timeouts;
+    return accounts;
+  }
   std::vector<LinkHealth> link_health(Instant) const override { return {}; }
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>&) const override { return std::nullopt; }
   std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>&) const override {

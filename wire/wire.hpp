@@ -218,6 +218,7 @@ struct RankTimes {
   std::uint64_t classes_refused;      // by the service, as bits: what was to travel in them travels as best effort
   RegistrationCounts registered;      // of communicating
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
+  std::uint64_t forks;                // by which the process was copied while virtual time ran
 };
 
 // What the rank was charged for one kind of interval of the MPI library's own code (rank/software_account.hpp).

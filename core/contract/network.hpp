@@ -158,6 +158,18 @@ struct NicTimeouts {
   std::uint64_t unordered = 0;
 };
 
+// What of a NIC only the network knows: how its packets fared end to end, and how long the switch had no room for what
+// it had to send.
+struct NicAccount {
+  NicTimeouts timeouts;
+  std::uint64_t refusals = 0;    // answers that refused a piece, back at the NIC
+  std::uint64_t sent_again = 0;  // pieces
+  std::uint64_t flows_given_up = 0;
+  std::uint64_t ordered_given_up = 0;  // pieces
+  std::uint64_t unordered_given_up = 0;
+  std::array<std::uint64_t, 6> without_room_ps{};  // by TrafficClass; of those that travel as one, all under one
+};
+
 // How a link that faults concern has fared from the start to some instant, and how it is then.
 struct LinkHealth {
   enum class State : std::uint8_t { up, fewer_lanes, drained, down };
@@ -167,6 +179,7 @@ struct LinkHealth {
   std::uint64_t down_ps = 0;
   std::uint64_t fewer_lanes_ps = 0;
   std::uint64_t drained_ps = 0;  // ordered out of the routes; from some time on also down
+  std::uint64_t signal_ps = 0;   // it was not down, where a lane less counts for a lane less of the time
   std::uint64_t pieces_lost = 0;
   std::uint64_t replays = 0;
 
@@ -195,6 +208,8 @@ class Network : public Carrier {
   virtual std::map<NicId, NicTimeouts> timeouts_by_nic() const = 0;
   // Of the NICs that have sent or taken ordered pieces; empty where the spec has no trackers.
   virtual std::map<NicId, NicTrackers> trackers_by_nic() const = 0;
+  // Of the NICs of which there is anything to say, as of `until`; it has their time-outs too.
+  virtual std::map<NicId, NicAccount> nic_accounts(Instant until) const = 0;
   // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
   virtual std::vector<LinkHealth> link_health(Instant until) const = 0;
 

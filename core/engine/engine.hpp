@@ -64,6 +64,8 @@ class Engine {
   void run(Instant limit);
   // To be called from a handler while run() is under way: run() stops before the first event at or after `limit`.
   void lower_limit(Instant limit);
+  // Of the last run: as far as it was to go when it ended.
+  Instant limit() const { return limit_; }
 
   // The instant of the earliest pending event, or `never`.
   Instant next();

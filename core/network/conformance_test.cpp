@@ -584,6 +584,15 @@ TEST_CASE_TEMPLATE_DEFINE("what cannot be reached fails once, is never acknowled
   }
   CHECK(timeouts == network.totals().faults.network_timeouts);
   CHECK(timeouts >= failed);
+  std::uint64_t in_accounts = 0;
+  std::uint64_t sent_again = 0;
+  for (const auto& [nic, account] : network.nic_accounts(never)) {
+    in_accounts += account.timeouts.ordered + account.timeouts.unordered;
+    sent_again += account.sent_again;
+    for (const std::uint64_t waited_ps : account.without_room_ps) CHECK(waited_ps < 1'000'000'000'000'000);
+  }
+  CHECK(in_accounts == timeouts);
+  CHECK(sent_again == network.totals().faults.pieces_sent_again);
 }
 TEST_CASE_TEMPLATE_APPLY(failures, Networks);
 

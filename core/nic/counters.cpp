@@ -68,11 +68,60 @@ constexpr std::array<std::string_view, counter_count> names{"hni_tx_ok_27",
                                                             "pct_conn_sct_open",
                                                             "pct_no_tct_nacks",
                                                             "pct_no_trs_nacks",
-                                                            "pct_no_matching_tct"};
+                                                            "pct_no_matching_tct",
+                                                            "hni_sts_tx_ok_octets",
+                                                            "hni_sts_rx_ok_octets",
+                                                            "cq_dma_cmd_counts_0",
+                                                            "cq_dma_cmd_counts_1",
+                                                            "cq_dma_cmd_counts_2",
+                                                            "cq_dma_cmd_counts_3",
+                                                            "cq_dma_cmd_counts_4",
+                                                            "cq_dma_cmd_counts_5",
+                                                            "cq_dma_cmd_counts_6",
+                                                            "cq_dma_cmd_counts_7",
+                                                            "cq_dma_cmd_counts_8",
+                                                            "cq_dma_cmd_counts_9",
+                                                            "cq_dma_cmd_counts_10",
+                                                            "cq_dma_cmd_counts_11",
+                                                            "cq_dma_cmd_counts_12",
+                                                            "cq_dma_cmd_counts_13",
+                                                            "cq_dma_cmd_counts_14",
+                                                            "cq_dma_cmd_counts_15",
+                                                            "hni_rx_paused_0",
+                                                            "hni_rx_paused_1",
+                                                            "hni_rx_paused_2",
+                                                            "hni_rx_paused_3",
+                                                            "hni_rx_paused_4",
+                                                            "hni_rx_paused_5",
+                                                            "hni_rx_paused_6",
+                                                            "hni_rx_paused_7",
+                                                            "hni_tx_paused_0",
+                                                            "hni_tx_paused_1",
+                                                            "hni_tx_paused_2",
+                                                            "hni_tx_paused_3",
+                                                            "hni_tx_paused_4",
+                                                            "hni_tx_paused_5",
+                                                            "hni_tx_paused_6",
+                                                            "hni_tx_paused_7",
+                                                            "parbs_tarb_pi_posted_blocked_cnt",
+                                                            "parbs_tarb_pi_non_posted_blocked_cnt",
+                                                            "pct_retry_srb_requests",
+                                                            "rh:spt_timeouts_u",
+                                                            "rh:nacks",
+                                                            "rh:nack_sequence_error",
+                                                            "rh:connections_cancelled",
+                                                            "rh:pkts_cancelled_o",
+                                                            "rh:pkts_cancelled_u",
+                                                            "hni_llr_tx_replay_event",
+                                                            "hni_llr_rx_replay_event",
+                                                            "hni_pcs_good_cw",
+                                                            "hni_pcs_uncorrected_cw"};
 static_assert(!names.back().empty());
 
+}  // namespace
+
 // 27, 35, 36 to 63, 64, 65 to 127, 128 to 255, and so on to 8192 and more.
-std::size_t size_bin(std::uint64_t bytes) {
+std::size_t frame_place(std::uint64_t bytes) {
   if (bytes <= 27) return 0;
   if (bytes <= 35) return 1;
   if (bytes < 64) return 2;
@@ -82,7 +131,7 @@ std::size_t size_bin(std::uint64_t bytes) {
   return place < last ? place : last;
 }
 
-std::size_t request_class(TrafficClass traffic_class) {
+std::size_t request_place(TrafficClass traffic_class) {
   switch (traffic_class) {
     case TrafficClass::bulk_data:
       return 2;
@@ -98,8 +147,6 @@ std::size_t request_class(TrafficClass traffic_class) {
   DRYFLY_UNREACHABLE("a traffic class");
 }
 
-}  // namespace
-
 std::string_view counter_name(std::size_t index) {
   DRYFLY_CHECK(index < counter_count);
   return names[index];
@@ -111,9 +158,9 @@ void count_transfer(NicCounters& source, NicCounters& target, const Transfer& tr
   const std::uint64_t rest = transfer.size.count % framing.payload_max.count;
   const std::uint64_t short_ones = rest > 0 || full == 0 ? 1 : 0;
   const std::uint64_t packets = full + short_ones;
-  const std::size_t full_bin = size_bin((framing.payload_max + framing.header).count);
-  const std::size_t short_bin = size_bin(rest + framing.header.count);
-  const std::size_t answer_bin = size_bin(framing.acknowledgement.count);
+  const std::size_t full_bin = frame_place((framing.payload_max + framing.header).count);
+  const std::size_t short_bin = frame_place(rest + framing.header.count);
+  const std::size_t answer_bin = frame_place(framing.acknowledgement.count);
   source.add(Counter::hni_tx_ok, full_bin, full);
   source.add(Counter::hni_tx_ok, short_bin, short_ones);
   source.add(Counter::hni_rx_ok, answer_bin, packets);
@@ -121,7 +168,14 @@ void count_transfer(NicCounters& source, NicCounters& target, const Transfer& tr
   target.add(Counter::hni_rx_ok, short_bin, short_ones);
   target.add(Counter::hni_tx_ok, answer_bin, packets);
 
-  const std::size_t place = request_class(transfer.traffic_class) + (answer ? 1 : 0);
+  const std::uint64_t octets = transfer.size.count + packets * framing.header.count;
+  const std::uint64_t answer_octets = packets * framing.acknowledgement.count;
+  source.add(Counter::hni_sts_tx_ok_octets, octets);
+  source.add(Counter::hni_sts_rx_ok_octets, answer_octets);
+  target.add(Counter::hni_sts_rx_ok_octets, octets);
+  target.add(Counter::hni_sts_tx_ok_octets, answer_octets);
+
+  const std::size_t place = request_place(transfer.traffic_class) + (answer ? 1 : 0);
   source.add(Counter::hni_pkts_sent_by_tc, place, packets);
   target.add(Counter::hni_pkts_recv_by_tc, place, packets);
   if (answer) {

@@ -8,8 +8,10 @@
 // Ethernet 6, and the answer to a class one more; dedicated access has the place it has in profile 1. Scavenger is
 // not in the driver's profiles and counts as best effort.
 //
-// Left out: what depends on parts that are not modelled (PCIe, address translation, pauses, codewords), and the
-// histograms of latency, whose bins are not published.
+// What only the network knows of a NIC (its link, its retries, its waits for credit) is added where counters are read
+// (conductor/counter_sources.hpp).
+//
+// Left out: what depends on parts that are not modelled: docs/model/counters.md#left-out says which.
 #pragma once
 
 #include <array>
@@ -50,11 +52,48 @@ enum class Counter : std::uint8_t {
   pct_no_tct_nacks,     // request packets refused: the target had no entry for the connection
   pct_no_trs_nacks,     // or none for what becomes of the packet
   pct_no_matching_tct,  // or they came behind one that had found no entry
+
+  hni_sts_tx_ok_octets,  // bytes of the frames above
+  hni_sts_rx_ok_octets,
+  cq_dma_cmd_counts,                       // 16 commands, see DmaCommand
+  hni_rx_paused = cq_dma_cmd_counts + 16,  // 8 classes: cycles without a buffer for messages that have come
+  hni_tx_paused = hni_rx_paused + 8,  // 8 classes: cycles in which the switch had no room for what there was to send
+  parbs_tarb_pi_posted_blocked_cnt = hni_tx_paused + 8,  // cycles in which others had the way to memory
+  parbs_tarb_pi_non_posted_blocked_cnt,                  // and the way from it
+
+  pct_retry_srb_requests,    // request packets sent again
+  rh_spt_timeouts_u,         // time-outs of unordered packets
+  rh_nacks,                  // answers that refused a packet
+  rh_nack_sequence_error,    // for it was out of sequence
+  rh_connections_cancelled,  // ordered flows given up
+  rh_pkts_cancelled_o,       // packets given up
+  rh_pkts_cancelled_u,
+
+  hni_llr_tx_replay_event,  // frames that the NIC's link sent again
+  hni_llr_rx_replay_event,  // and that the switch's did
+  hni_pcs_good_cw,          // code words that came in
+  hni_pcs_uncorrected_cw,   // and that the code could not mend
   count,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);
 
 std::string_view counter_name(std::size_t index);
+
+// The hardware counts times in cycles (docs/model/counters.md#cycles).
+inline constexpr std::uint64_t cycle_ps = 1000;
+
+// What the DMA engine is asked for, by the number of its command (docs/model/counters.md#commands).
+enum class DmaCommand : std::uint8_t {
+  put = 1,
+  get = 2,
+  rendezvous_put = 3,
+  atomic = 4,
+  fetching_atomic = 5,
+  reduction = 13,
+};
+
+// Where the packets of a class are counted; their answers are one further.
+std::size_t request_place(TrafficClass traffic_class);
 
 struct NicCounters {
   NicId nic;
@@ -64,6 +103,10 @@ struct NicCounters {
   void add(Counter first, std::size_t place, std::uint64_t times) {
     values[static_cast<std::size_t>(first) + place] += times;
   }
+  void add_dma(DmaCommand command) {
+    add(Counter::cq_num_dma_cmds);
+    add(Counter::cq_dma_cmd_counts, static_cast<std::size_t>(command), 1);
+  }
 };
 
 // Sizes on a link.
@@ -72,6 +115,9 @@ struct Framing {
   Bytes header{64};
   Bytes acknowledgement{35};
 };
+
+// Where frames of that size are counted.
+std::size_t frame_place(std::uint64_t bytes);
 
 // A transfer, and whether it answers a request (a Get's data, a fetched value, the end of a rendezvous).
 void count_transfer(NicCounters& source, NicCounters& target, const Transfer& transfer, bool answer,

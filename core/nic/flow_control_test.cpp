@@ -192,6 +192,34 @@ TEST_CASE("a short message that may not be in its command is fetched from memory
   CHECK(run.stand.log.front() == "1600 received 1 in 10 at 2");
 }
 
+TEST_CASE("the time for which a lossless end-point has no buffer is counted in cycles of its class") {
+  Working run(100);
+  EndpointSettings settings;
+  settings.overflow_buffers = 1;
+  settings.overflow_buffer = Bytes{20'000};
+  settings.lossless = true;
+  run.reopen(2, settings);
+  // The first takes the one buffer. The second comes 10 ns behind it, 1,410 ns after its command (100 egress, 300 DMA,
+  // 1,000 flight), and is through the ingress stage at 1,610: from then on the class is paused. The processor posts a
+  // buffer 50 ns after everything else is over, which is when the acknowledgement has come home: 700 ns after delivery,
+  // and the 200 of the ingress stage.
+  for (std::uint64_t i = 0; i < 2; ++i) run.stand.nics.send(message(0, 2, 2000, i, i));
+  const auto paused = [&](std::size_t place) {
+    return run.stand.nics.counters()[1].values[static_cast<std::size_t>(Counter::hni_rx_paused) + place];
+  };
+  std::uint64_t meanwhile = 0;
+  run.stand.at(2000 * ns, [&] { meanwhile = paused(0); });
+  run.run();
+  CHECK(meanwhile == 2000 - 1610);
+  CHECK(paused(0) == 1410 + 700 + 200 + 50 - 1610);
+  for (std::uint64_t i = 0; i < 2; ++i) run.stand.nics.receive(receive_of(2, 100 + i, i));
+  run.run();
+  run.stand.at(run.stand.engine.now().ps + 9000 * ns, [] {});
+  run.run();
+  CHECK(paused(0) == 750);
+  for (std::size_t place = 1; place < 8; ++place) CHECK(paused(place) == 0);
+}
+
 TEST_CASE("a lossless portal lets messages wait for a buffer, and those behind them in their class") {
   for (const bool lossless : {false, true}) {
     Working run(100);

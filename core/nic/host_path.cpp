@@ -27,6 +27,7 @@ MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
     ++joined.lanes;
     joined.ahead = transmission_time(Bytes{2 * joined.lanes * spec_.framing.payload_max.count}, spec_.pcie_rate);
     lanes_.emplace_back().bus = bus->second;
+    lanes_.back().counters = counters_.open(nic);
   }
   place.lane = lane;
   return place;
@@ -89,6 +90,7 @@ void HostPaths::took(NicId nic, Bytes payload, Instant now) {
   Bus& bus = buses_[lane.bus];
   const Duration on_link = link_.time_of(payload);
   const Instant began{now.ps - std::min(now.ps, on_link.ps)};
+  count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began, bus.to_memory_until);
   bus.to_memory_until = std::max(bus.to_memory_until, began) + pcie_.time_of(payload);
   lane.there = bus.to_memory_until;
 }
@@ -98,8 +100,17 @@ void HostPaths::sends(NicId nic, Bytes payload, Instant now) {
   if (number == none) return;
   Lane& lane = lanes_[number];
   Bus& bus = buses_[lane.bus];
+  count_wait(lane, Counter::parbs_tarb_pi_non_posted_blocked_cnt, lane.waited_from_memory_until, now,
+             bus.from_memory_until);
   bus.from_memory_until = std::max(bus.from_memory_until, now) + pcie_.time_of(payload);
   lane.sent = bus.from_memory_until;
+}
+
+void HostPaths::count_wait(const Lane& lane, Counter counter, Instant& counted_until, Instant now, Instant free) {
+  const Instant from = std::max(now, counted_until);
+  if (free <= from) return;
+  counters_.spend(lane.counters, counter, free - from);
+  counted_until = free;
 }
 
 Instant HostPaths::may_send(NicId nic) const {

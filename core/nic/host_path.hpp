@@ -23,6 +23,7 @@
 
 #include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
+#include "core/nic/counter_bank.hpp"
 #include "core/nic/fifo.hpp"
 #include "core/nic/nic.hpp"
 #include "core/unit/unit.hpp"
@@ -31,8 +32,11 @@ namespace dryfly::nic {
 
 class HostPaths final : public HostBus {
  public:
-  explicit HostPaths(const NicSpec& spec)
-      : spec_(spec), pcie_(spec.pcie_rate, spec.framing.payload_max), link_(spec.link_rate, spec.framing.payload_max) {}
+  HostPaths(const NicSpec& spec, CounterBank& counters)
+      : spec_(spec),
+        counters_(counters),
+        pcie_(spec.pcie_rate, spec.framing.payload_max),
+        link_(spec.link_rate, spec.framing.payload_max) {}
 
   // Of an end-point.
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
@@ -91,14 +95,21 @@ class HostPaths final : public HostBus {
   // Of a NIC.
   struct Lane {
     std::uint32_t bus = 0;
-    Instant there;  // when the last that arrived is in memory
-    Instant sent;   // when the bus has carried what it has chosen to send
+    std::uint32_t counters = 0;  // where those of the NIC are
+    Instant there;               // when the last that arrived is in memory
+    Instant sent;                // when the bus has carried what it has chosen to send
+    // Until when it has been counted as waiting for the bus, each way.
+    Instant waited_to_memory_until;
+    Instant waited_from_memory_until;
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   std::uint32_t socket_link(NodeId node, std::uint32_t from, std::uint32_t to);
+  // The NIC has something for the bus from `now` on, which is free at `free` only.
+  void count_wait(const Lane& lane, Counter counter, Instant& counted_until, Instant now, Instant free);
   std::uint32_t lane_of(NicId nic) const { return nic.value < lane_of_.size() ? lane_of_[nic.value] : none; }
 
   const NicSpec& spec_;
+  CounterBank& counters_;
   Pace pcie_;
   Pace link_;
   std::vector<Lane> lanes_;

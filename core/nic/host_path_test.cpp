@@ -19,7 +19,9 @@ constexpr Bytes packet{2000};  // 80 ns on the link, 50 ns on the bus
 
 struct Rig {
   NicSpec spec = shared_bus();
-  HostPaths paths{spec};
+  Engine engine;
+  CounterBank counters{engine};
+  HostPaths paths{spec, counters};
   MemoryPath first = paths.place(NicId{0}, NodeId{0}, {});
 
   void took(std::uint32_t nic, std::uint64_t at_ns) { paths.took(NicId{nic}, packet, Instant{at_ns * ns}); }
@@ -53,10 +55,36 @@ TEST_CASE("packets that arrive at two NICs at a time wait for each other on a bu
   CHECK(rig.lag(second, 90'000) == Duration{});
 }
 
+TEST_CASE("the time in which others have the bus is counted for the NIC that waits, once, and in cycles") {
+  Rig rig;
+  const MemoryPath second = rig.paths.place(NicId{1}, NodeId{0}, {});
+  CHECK(second.lane == 1);
+  // As above: a packet of each begins with its first byte 80 ns before it is there; the bus is free 100 ns after it was
+  // when the round before began, and that is 20 ns later in each round.
+  std::uint64_t waited = 0;   // of the first NIC: from the beginning of its packet until the bus is free
+  std::uint64_t free_at = 0;  // of the bus
+  std::uint64_t counted = 0;  // until when the first NIC has been counted
+  for (std::uint64_t turn = 1; turn <= 10; ++turn) {
+    const std::uint64_t began = 80 * (turn - 1);
+    if (free_at > std::max(began, counted)) waited += free_at - std::max(began, counted);
+    counted = std::max(counted, free_at);
+    rig.took(0, 80 * turn);
+    rig.took(1, 80 * turn);
+    free_at = std::max(free_at, began) + 100;
+  }
+  const std::vector<NicCounters> counters = rig.counters.sorted();
+  const auto blocked = [&](std::size_t nic) {
+    return counters[nic].values[static_cast<std::size_t>(Counter::parbs_tarb_pi_posted_blocked_cnt)];
+  };
+  CHECK(blocked(0) == waited);
+  CHECK(waited == 700);  // 20, 40, 60 and 80 ns, and from the sixth packet on all of the 100 ns of each round
+  CHECK(blocked(1) > blocked(0));
+}
+
 TEST_CASE("a NIC that sends waits for the bus when it is two packets of each NIC ahead") {
   Rig rig;
   rig.spec.framing.payload_max = packet;
-  HostPaths paths(rig.spec);
+  HostPaths paths(rig.spec, rig.counters);
   paths.place(NicId{0}, NodeId{0}, {});
   paths.place(NicId{1}, NodeId{0}, {});
   // Together they choose four packets at once, which the bus carries in 200 ns.
@@ -131,7 +159,9 @@ TEST_CASE("a rendezvous fetches its payload over both ways of the far NIC") {
 TEST_CASE("a memory on another socket than the processor is what payloads cross to, and commands go by the processor") {
   NicSpec spec = TestStand::round_figures();
   spec.socket_latency = {90 * ns};
-  HostPaths paths(spec);
+  Engine engine;
+  CounterBank counters(engine);
+  HostPaths paths(spec, counters);
   const MemoryPath far_memory = paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 0, .processor_socket = 0});
   CHECK(far_memory.crossing == Duration{90 * ns});
   CHECK(far_memory.command == Duration{});
@@ -148,7 +178,9 @@ TEST_CASE(
   NicSpec spec = TestStand::round_figures();
   spec.link_rate = {25'000'000'000};
   spec.socket_rate = {50'000'000'000};  // 20 ps a byte
-  HostPaths paths(spec);
+  Engine engine;
+  CounterBank counters(engine);
+  HostPaths paths(spec, counters);
   const MemoryPath far = paths.place(NicId{0}, NodeId{0}, {.socket = 1, .nic_socket = 0});
   const MemoryPath other = paths.place(NicId{9}, NodeId{1}, {.socket = 1, .nic_socket = 0});
   const Bytes payload{100'000};  // 2 us on the link between the sockets, 4 us on the NIC's

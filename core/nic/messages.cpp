@@ -31,7 +31,7 @@ Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTot
       inboxes_(transport, host, spec, totals),
       outbox_(transport, messages_, spec),
       flow_control_(transport, host, totals, messages_, inboxes_, outbox_),
-      pauses_(totals, messages_, inboxes_),
+      pauses_(totals, transport.counters(), messages_, inboxes_),
       software_gets_(transport, spec, messages_, inboxes_),
       completion_(transport, host, totals, messages_, inboxes_, software_gets_, flow_control_) {}
 

@@ -35,8 +35,12 @@ void Outbox::launch(std::uint32_t index) {
   message.note_sent();
   if (!message.by_memory) {
     messages_.expect_acknowledgement(index);
-    transport_.counters_of(message.command.source)
-        .add(message.protocol == Protocol::inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
+    NicCounters& counters = transport_.counters_of(message.command.source);
+    if (message.protocol == Protocol::inlined) {
+      counters.add(Counter::cq_num_idc_cmds);
+    } else {
+      counters.add_dma(message.rendezvous() ? DmaCommand::rendezvous_put : DmaCommand::put);
+    }
   }
   const Fetched fetched = message.protocol != Protocol::inlined     ? Fetched::payload
                           : message.command.size > spec_.pushed_max ? Fetched::command

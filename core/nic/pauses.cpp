@@ -6,7 +6,9 @@ void Pauses::pause(std::uint32_t index) {
   Message& message = messages_[index];
   message.state.move_to(MessageState::paused);
   ++totals_.matching.messages_paused;
-  paused_[{inboxes_.inbox(message.command.target).nic.value, message.command.traffic_class}].push_back(index);
+  const NicId nic = inboxes_.inbox(message.command.target).nic;
+  counters_.pause(nic, message.command.traffic_class);
+  paused_[{nic.value, message.command.traffic_class}].push_back(index);
   inboxes_.ask_processor(message.command.target);
 }
 
@@ -23,6 +25,7 @@ std::vector<std::uint32_t> Pauses::end_of(NicId nic) {
   constexpr TrafficClass first{};
   std::vector<std::uint32_t> again;
   for (auto line = paused_.lower_bound({nic.value, first}); line != paused_.end() && line->first.first == nic.value;) {
+    counters_.resume(nic, line->first.second);
     again.insert(again.end(), line->second.begin(), line->second.end());
     line = paused_.erase(line);
   }

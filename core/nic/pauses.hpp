@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/nic/counter_bank.hpp"
 #include "core/nic/inboxes.hpp"
 #include "core/nic/message.hpp"
 
@@ -16,8 +17,8 @@ namespace dryfly::nic {
 
 class Pauses {
  public:
-  Pauses(NicTotals& totals, MessageTable& messages, Inboxes& inboxes)
-      : totals_(totals), messages_(messages), inboxes_(inboxes) {}
+  Pauses(NicTotals& totals, CounterBank& counters, MessageTable& messages, Inboxes& inboxes)
+      : totals_(totals), counters_(counters), messages_(messages), inboxes_(inboxes) {}
 
   void pause(std::uint32_t message);
   // True if others of its class wait already; it then waits behind them.
@@ -27,6 +28,7 @@ class Pauses {
 
  private:
   NicTotals& totals_;
+  CounterBank& counters_;
   MessageTable& messages_;
   Inboxes& inboxes_;
   std::map<std::pair<std::uint32_t, TrafficClass>, std::deque<std::uint32_t>> paused_;  // by NIC and class

@@ -124,8 +124,8 @@ void Reductions::contribute(const ContributeCommand& command) {
   place.contributed = true;
   place.token = command.token;
   place.by_dma = command.by_dma;
-  transport_.counters_of(group.tree.members[command.member])
-      .add(command.by_dma ? Counter::cq_num_dma_cmds : Counter::cq_num_idc_cmds);
+  NicCounters& counters = transport_.counters_of(group.tree.members[command.member]);
+  command.by_dma ? counters.add_dma(DmaCommand::reduction) : counters.add(Counter::cq_num_idc_cmds);
   const bool is_root = command.member == group.tree.root;
   place.held = reduction.needs_arming && !place.armed && !is_root;
   if (place.held) return;

@@ -6,6 +6,20 @@ namespace dryfly::nic {
 
 namespace {
 
+DmaCommand dma_command(RmaKind kind) {
+  switch (kind) {
+    case RmaKind::write:
+      return DmaCommand::put;
+    case RmaKind::read:
+      return DmaCommand::get;
+    case RmaKind::atomic:
+      return DmaCommand::atomic;
+    case RmaKind::fetching_atomic:
+      return DmaCommand::fetching_atomic;
+  }
+  DRYFLY_UNREACHABLE("a kind of access");
+}
+
 bool is_answered(RmaKind kind) { return kind == RmaKind::read || kind == RmaKind::fetching_atomic; }
 
 Protocol protocol_of(RmaKind kind) {
@@ -51,8 +65,9 @@ bool RemoteMemory::is_inline(const RmaCommand& command) const {
 }
 
 void RemoteMemory::count_command(const RmaCommand& command) {
-  const bool inlined = is_inline(command);
-  transport_.counters_of(command.source).add(inlined ? Counter::cq_num_idc_cmds : Counter::cq_num_dma_cmds);
+  NicCounters& counters = transport_.counters_of(command.source);
+  if (is_inline(command)) return counters.add(Counter::cq_num_idc_cmds);
+  counters.add_dma(dma_command(command.kind));
 }
 
 void RemoteMemory::count_request(const RmaCommand& command) {

@@ -48,7 +48,7 @@ void SoftwareGets::software_get(std::uint32_t index) {
   message.state.move_to(MessageState::getting_by_software);
   message.answer_class = gets.traffic_class;
   messages_.expect_acknowledgement(index);
-  transport_.counters_of(message.command.target).add(Counter::cq_num_dma_cmds);
+  transport_.counters_of(message.command.target).add_dma(DmaCommand::get);
   transport_.send_command(to_source(message), {Step::get_request, index}, Fetched::nothing);
 }
 

@@ -37,7 +37,13 @@ void look_ahead(const Arrivals& arrivals, const Recipient& recipient) {
 }  // namespace
 
 Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Recipient& recipient)
-    : engine_(engine), network_(network), spec_(spec), recipient_(recipient), paths_(spec_), memory_(spec_.memory) {
+    : engine_(engine),
+      network_(network),
+      spec_(spec),
+      recipient_(recipient),
+      counters_(engine),
+      paths_(spec_, counters_),
+      memory_(spec_.memory) {
   engine_.attach(ComponentClass::nic, *this);
   network_.connect(*this);
   if (paths_.shares_bus()) network_.attach(paths_);

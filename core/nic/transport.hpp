@@ -145,14 +145,14 @@ class Transport final : public Handler, public TransferSink {
   Carrier& network_;
   NicSpec spec_;
   Recipient& recipient_;
+  CounterBank counters_;
   HostPaths paths_;
   NodeMemory memory_;
   bool paths_differ_ = false;                 // some end-point's way is not the plain one
   std::vector<std::unique_ptr<Port>> ports_;  // by end-point
-  CounterBank counters_;
-  std::vector<Instant> next_command_;  // by NIC: when it may take another
-  Fifo<Arrival> ingress_;              // these four have one latency each, so one queue serves all NICs
-  Fifo<Parcel> settled_;               // their acknowledgements are here, less the latency of the target's ingress
+  std::vector<Instant> next_command_;         // by NIC: when it may take another
+  Fifo<Arrival> ingress_;                     // these four have one latency each, so one queue serves all NICs
+  Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
   std::uint64_t events_scheduled_ = 0;

@@ -120,6 +120,7 @@ TEST_CASE("the health of a link says how often and how long it was down, what it
     CHECK(link.state == State::up);
     CHECK(link.times_down == 1);
     CHECK(link.down_ps == 3 * s);
+    CHECK(link.signal_ps == 2 * s);
   }
   CHECK(lost == rig.faults().pieces_lost);
   CHECK(lost > 0);
@@ -128,6 +129,7 @@ TEST_CASE("the health of a link says how often and how long it was down, what it
     if (link.state != State::down) {
       CHECK(link.state == State::up);
       CHECK(link.fewer_lanes_ps == 2 * s);
+      CHECK(link.signal_ps == 9 * s);  // half of the two seconds
       continue;
     }
     ++down;

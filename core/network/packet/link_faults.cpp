@@ -1,6 +1,8 @@
 #include "core/network/packet/link_faults.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -135,6 +137,7 @@ std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
     std::tie(health.down_ps, health.times_down) = covered(link.down);
     health.fewer_lanes_ps = covered(narrow).first;
     health.drained_ps = covered(link.drains).first;
+    health.signal_ps = signal_ps(link, until_ps);
     using State = LinkHealth::State;
     health.state = holds(link.drains) ? State::drained
                    : holds(link.down) ? State::down
@@ -144,6 +147,28 @@ std::vector<LinkHealth> LinkFaults::health(std::uint64_t until_ps) {
   }
   std::sort(all.begin(), all.end(), [](const LinkHealth& a, const LinkHealth& b) { return a.port < b.port; });
   return all;
+}
+
+std::uint64_t LinkFaults::signal_ps(const Link& link, std::uint64_t until_ps) const {
+  std::set<std::uint64_t> changes{start_.ps, std::max(start_.ps, until_ps)};
+  const auto note = [&](const Span& span) {
+    for (const std::uint64_t at_ps : {span.from_ps, span.until_ps}) {
+      if (at_ps > start_.ps && at_ps < until_ps) changes.insert(at_ps);
+    }
+  };
+  for (const Span& span : link.down) note(span);
+  for (const LaneSpan& part : link.lanes) note(part.span);
+  std::uint64_t quarters_ps = 0;
+  for (auto at = changes.begin(); std::next(at) != changes.end(); ++at) {
+    const auto holds = [&](const Span& span) { return span.from_ps <= *at && *at < span.until_ps; };
+    if (std::any_of(link.down.begin(), link.down.end(), holds)) continue;
+    std::uint64_t lanes = all_lanes;
+    for (const LaneSpan& part : link.lanes) {
+      if (holds(part.span)) lanes = std::min<std::uint64_t>(lanes, part.lanes);
+    }
+    quarters_ps += (*std::next(at) - *at) * lanes;
+  }
+  return quarters_ps / all_lanes;
 }
 
 // In each second a flap begins with the given probability, somewhere in that second. Its three draws are named by

@@ -79,6 +79,8 @@ class LinkFaults {
   };
 
   void add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, Links& links);
+  // How long there was a signal, a missing lane counting for its part.
+  std::uint64_t signal_ps(const Link& link, std::uint64_t until_ps) const;
   void draw_flaps_until(Link& link, RateSpan& flaps, std::uint64_t at_ps);
   std::uint64_t drain_done_ps(std::uint64_t ordered_ps, std::uint64_t packet_age_ps) const;
 

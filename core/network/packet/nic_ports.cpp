@@ -120,6 +120,10 @@ void NicPorts::send(NicId nic) {
       if (links_.has_credit(id, traffic_class, 0) || transfers_.loops(turns(nic, traffic_class).first))
         ready |= 1U << traffic_class;
     }
+    if (const std::uint32_t changed = (open & ~ready) ^ egress(nic).without_room; changed != 0) [[unlikely]] {
+      egress(nic).without_room ^= changed;
+      room_waits_.turned(nic.value - first_nic_, changed, links_.now_ps());
+    }
     if (open == 0) break;
     if (bus_ != nullptr && waits_for(*bus_, links_, nic)) return;
     const std::uint32_t chosen = ready != 0 && links_.wants_more(port) ? choose_class(nic, ready) : no_class;
@@ -443,6 +447,13 @@ NetworkTotals NicPorts::totals() const {
   totals.faults.pieces_sent_again = retry_->packets_sent_again();
   totals.faults.transfers_failed = retry_->transfers_failed();
   return totals;
+}
+
+std::map<NicId, NicAccount> NicPorts::accounts(Instant until) const {
+  std::map<NicId, NicAccount> accounts;
+  if (retry_ != nullptr) accounts = retry_->accounts();
+  room_waits_.add_to(accounts, NicId{first_nic_}, qos_, until);
+  return accounts;
 }
 
 void NicPorts::wake(std::uint32_t port) {

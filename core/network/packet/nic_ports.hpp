@@ -29,6 +29,7 @@
 #include "core/network/packet/qos.hpp"
 #include "core/network/packet/resends.hpp"
 #include "core/network/packet/retry.hpp"
+#include "core/network/packet/room_waits.hpp"
 #include "core/network/packet/transfers.hpp"
 #include "core/network/packet/under_way.hpp"
 #include "core/unit/large_pages.hpp"
@@ -71,6 +72,7 @@ class NicPorts final : private ResendOutlet {
   void end_hold(std::uint32_t port, std::uint32_t traffic_class, NicId target);
 
   NetworkTotals totals() const;
+  std::map<NicId, NicAccount> accounts(Instant until) const;
   std::uint32_t ack_ps() const { return ack_ps_; }
 
  private:
@@ -78,7 +80,8 @@ class NicPorts final : private ResendOutlet {
     std::uint64_t stream = 0;    // names the draws of this NIC's packets
     std::uint32_t sequence = 0;  // packets sent ever, modulo 2^32
     std::uint32_t arbiter = none;
-    std::uint32_t classes = 0;  // bits: those with packets to send
+    std::uint32_t classes = 0;       // bits: those with packets to send
+    std::uint32_t without_room = 0;  // bits: of these, those for which the switch has no room
     UnderWay::List under_way;
   };
   // Of one class at one NIC.
@@ -145,6 +148,7 @@ class NicPorts final : private ResendOutlet {
   LargeVector<Egress> nics_;
   std::array<LargeVector<Turns>, most_classes> turns_;  // by NIC; empty until a transfer of the class comes
   std::vector<Arbiter> arbiters_;
+  RoomWaits room_waits_;
   NetworkTotals totals_;
   Frames frames_;
   std::uint32_t window_packets_;

@@ -269,9 +269,14 @@ NetworkTotals PacketNetwork::totals() const {
 }
 
 std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const {
-  const fabric::Retry* retry = parts_->nics.retry();
-  return retry == nullptr ? std::map<NicId, NicTimeouts>{} : retry->timeouts_by_nic();
+  std::map<NicId, NicTimeouts> timeouts;
+  for (const auto& [nic, account] : parts_->nics.accounts(engine_.now())) {
+    if (account.timeouts.ordered + account.timeouts.unordered > 0) timeouts[nic] = account.timeouts;
+  }
+  return timeouts;
 }
+
+std::map<NicId, NicAccount> PacketNetwork::nic_accounts(Instant until) const { return parts_->nics.accounts(until); }
 
 std::map<NicId, NicTrackers> PacketNetwork::trackers_by_nic() const { return parts_->nics.connections().by_nic(); }
 

@@ -48,6 +48,7 @@ class PacketNetwork final : public Network, private Handler {
   NetworkTotals totals() const override;
   std::map<NicId, NicTimeouts> timeouts_by_nic() const override;
   std::map<NicId, NicTrackers> trackers_by_nic() const override;
+  std::map<NicId, NicAccount> nic_accounts(Instant until) const override;
   std::vector<LinkHealth> link_health(Instant until) const override;
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const override;
   std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>& nics) const override;

@@ -18,6 +18,7 @@ void Retry::sent_again(std::uint32_t packet, std::uint64_t start_ps) {
   record.sent_ps = start_ps;
   record.in_window = true;
   ++packets_sent_again_;
+  ++accounts_[source_of(packet)].sent_again;
 }
 
 bool Retry::takes(std::uint32_t packet) {
@@ -43,6 +44,7 @@ bool Retry::settles(std::uint32_t packet) {
   if (!records_[packet].refused) return true;
   records_[packet].refused = false;
   const NicId nic = source_of(packet);
+  ++accounts_[nic].refusals;
   const std::uint32_t flow = flow_of(packet);
   if (!cancelled(packet) && (transfers_.flow(flow).retrying || transfers_.flow(flow).tracked.refusing)) {
     records_[packet].in_window = false;
@@ -106,7 +108,8 @@ void Retry::due(std::uint32_t packet) {
   const std::uint32_t flow = flow_of(packet);
   if (!records_[packet].delayed) {
     ++timeouts_;
-    ++(flow != none ? timeouts_by_nic_[nic].ordered : timeouts_by_nic_[nic].unordered);
+    NicTimeouts& of_nic = accounts_[nic].timeouts;
+    ++(flow != none ? of_nic.ordered : of_nic.unordered);
     // A flow times out as a whole, by its oldest packet.
     std::uint32_t oldest = packet;
     if (flow != none) {
@@ -160,6 +163,7 @@ void Retry::send_flow_again(std::uint32_t flow) {
 void Retry::cancel_flow(std::uint32_t flow) {
   std::vector<std::uint32_t> packets;
   for (const auto& [sequence, packet] : recoveries_.at(flow).waiting) packets.push_back(packet);
+  if (!packets.empty()) ++accounts_[source_of(packets.front())].flows_given_up;
   recoveries_.erase(flow);
   transfers_.flow(flow).expected = transfers_.flow(flow).sent;
   transfers_.flow(flow).routed = false;
@@ -173,6 +177,8 @@ void Retry::give_up(const std::vector<std::uint32_t>& packets) {
     OpenTransfer& transfer = transfers_[packets_[packet].transfer];
     if (!transfer.failed) notices.push_back({transfer.handle, transfer.undelivered_packets == 0});
     transfer.failed = true;
+    NicAccount& account = accounts_[transfer.source];
+    ++(transfer.flow != none ? account.ordered_given_up : account.unordered_given_up);
     outlet_.release(packet);
   }
   transfers_failed_ += notices.size();

@@ -56,7 +56,7 @@ class Retry {
 
   std::uint64_t timeouts() const { return timeouts_; }
   // Of the NICs that have had any.
-  const std::map<NicId, NicTimeouts>& timeouts_by_nic() const { return timeouts_by_nic_; }
+  const std::map<NicId, NicAccount>& accounts() const { return accounts_; }
   std::uint64_t packets_lost() const { return packets_lost_; }
   std::uint64_t packets_refused() const { return packets_refused_; }
   std::uint64_t packets_sent_again() const { return packets_sent_again_; }
@@ -106,7 +106,7 @@ class Retry {
   std::vector<Record> records_;                   // by packet
   std::map<std::uint32_t, Recovery> recoveries_;  // by flow
   std::uint64_t timeouts_ = 0;
-  std::map<NicId, NicTimeouts> timeouts_by_nic_;
+  std::map<NicId, NicAccount> accounts_;
   std::uint64_t packets_lost_ = 0;
   std::uint64_t packets_refused_ = 0;
   std::uint64_t packets_sent_again_ = 0;

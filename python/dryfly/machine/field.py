@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from dryfly.base import units
@@ -19,12 +20,19 @@ class Field:
     least: int = 0
     most: int = 0
     choices: tuple[str, ...] = ()
+    pattern: str = ""  # of the text, where not any will do; `such_as` is one that fits
+    such_as: str = ""
     resolved: str = ""
     required: bool = True
 
+    def takes(self, text: str) -> bool:
+        return (not self.choices or text in self.choices) and (
+            not self.pattern or re.fullmatch(self.pattern, text) is not None
+        )
+
     def accepted(self) -> str:
         if self.dimension is None:
-            return " or ".join(self.choices) if self.choices else "text"
+            return self.such_as or (" or ".join(self.choices) if self.choices else "text")
         return f"{value_text(self.least, self.dimension)} to {value_text(self.most, self.dimension)}"
 
 

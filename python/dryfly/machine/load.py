@@ -196,7 +196,7 @@ def _fact(machine: str, path: str, raw: object, expected: Field) -> Fact:
 
 def _checked_value(value: object, expected: Field) -> int | str:
     if expected.dimension is None:
-        if not isinstance(value, str) or (expected.choices and value not in expected.choices):
+        if not isinstance(value, str) or not expected.takes(value):
             raise UserError(f"accepted is {expected.accepted()}")
         return value
     number = units.parse(value, expected.dimension)

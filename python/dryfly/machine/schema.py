@@ -272,6 +272,12 @@ FIELDS: dict[str, Field] = {
         required=False,
         meaning="whether processor and NIC have PCIe's address translation services (FI_CXI_ATS); not given: off",
     ),
+    "host.kernel": Field(
+        pattern=r"\d+\.\d+(\.\d+)?(-[\w.-]+)?",
+        such_as="a version of Linux, such as 5.14.21",
+        required=False,
+        meaning="version of Linux on its nodes, for what a fork does to memory that a NIC has",
+    ),
     "host.noise": text("detours of its cores, for --noise machine: a file of data/noise"),
     "host.compute_factor": Field(
         dimension=RATIO,

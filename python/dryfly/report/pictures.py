@@ -285,6 +285,28 @@ def busiest_over_time(links: Columns, steps: Columns) -> str:
     return _svg(figure)
 
 
+def counted_over_time(counted: Columns, names: Sequence[str]) -> str:
+    """Each of these counters of all NICs together, per step."""
+    step_s = counted["step_s"][0]
+    length = round(max(counted["time_s"]) / step_s) + 1
+    merged = math.ceil(length / POINTS)
+    sums = {name: [0] * (math.ceil(length / merged) + 1) for name in names}
+    for name, at, grown in zip(counted["counter"], counted["time_s"], counted["grown"], strict=True):
+        if name in sums:
+            sums[name][round(at / step_s) // merged] += grown
+    factor, unit = scale(length * step_s)
+    figure, axes = _figure(9, 3.2)
+    for name, values in sums.items():
+        times = [number * merged * step_s * factor for number in range(len(values))]
+        axes.step(times, values, where="post", label=name, linewidth=1.2)
+    axes.set_yscale("symlog")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"virtual time [{unit}]")
+    axes.set_ylabel("grown in a step")
+    axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return _svg(figure)
+
+
 def waits(table: Columns) -> str:
     """How many frames waited how long at a switch for their next link."""
     figure, axes = _figure(7, 2.8)

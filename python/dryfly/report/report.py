@@ -13,7 +13,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
-from dryfly.report import noise, seeds_report, software, solver_report
+from dryfly.report import counted, noise, seeds_report, software, solver_report
 from dryfly.report.page import document, section, table
 from dryfly.result import binding, tables
 from dryfly.result.capture import check_target
@@ -96,6 +96,7 @@ def _page(folder: Path, result: Mapping[str, Any], silent: Path | None) -> str:
         )
         note = "From the instant at which a frame's head could leave a switch until it did."
         parts.append(section("Waiting at switches", pictures.waits(tables.read(folder, "waits")), note))
+    parts.append(counted.shown(folder))
     return document(f"dryfly: {shlex.join(result['program'])}", parts)
 
 

@@ -6,8 +6,9 @@ import json
 import struct
 import tempfile
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ _MESSAGE = struct.Struct("<QQQIIBBB5x")
 _WAIT = struct.Struct("<QQQ")
 _CALL = struct.Struct("<QQQQQ")
 _CALL_FORMAT = b"dfcall01"
+_COUNTER_STEP = struct.Struct("<IIIxxxxQ")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +43,37 @@ class Call:
     left_ps: int
     waited_ps: int
     bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counted:
+    """How much one counter of a NIC has grown in a step."""
+
+    step: int
+    node: str
+    index: int
+    counter: str
+    grown: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PortStep:
+    """What came in and went out by a port of a switch in a step, acknowledgements included."""
+
+    step: int
+    frames_in: int
+    bytes_in: int
+    frames_out: int
+    bytes_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchPort:
+    switch: str
+    port: int
+    leads_to: str  # a switch, or NODE.N
+    kind: str  # edge, local, global
+    steps: tuple[PortStep, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +100,10 @@ class Capture:
     step_ps: int
     call_names: tuple[str, ...]
     links: tuple[Link, ...]
+    counter_step_ps: int = 10**6
+    counter_names: tuple[str, ...] = ()
+    nics: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # by their numbers: node and index
+    ports: tuple[SwitchPort, ...] = ()
 
     def messages(self) -> Iterator[Message]:
         for called, delivered, size, source, target, protocol, hops, on_node in _records(
@@ -82,6 +119,14 @@ class Capture:
                 hops=hops,
                 on_node=bool(on_node),
             )
+
+    def counted(self) -> Iterator[Counted]:
+        if not self.counter_names:
+            return
+        for step, of, what, grown in _records(self.folder / "counters.bin", _COUNTER_STEP):
+            if what < len(self.counter_names):
+                node, index = self.nics[of]
+                yield Counted(step=step, node=node, index=index, counter=self.counter_names[what], grown=grown)
 
     def waits(self) -> dict[int, list[tuple[int, int]]]:
         """By rank: when it waited."""
@@ -147,7 +192,37 @@ def load(folder: Path, node_names: dict[int, str]) -> Capture:
         step_ps=content["step_ps"],
         call_names=tuple(content["calls"]),
         links=tuple(links),
+        counter_step_ps=content["counter_step_ps"],
+        counter_names=tuple(content["counters"]),
+        nics={raw["nic"]: (node_names.get(raw["node"], str(raw["node"])), raw["index"]) for raw in content["nics"]},
+        ports=_ports(folder, content, node_names),
     )
+
+
+def _ports(folder: Path, content: dict[str, Any], node_names: dict[int, str]) -> tuple[SwitchPort, ...]:
+    """What a port sends its own link carries, and what it receives the link that the port at the other end drives."""
+    names = len(content["counters"])
+    carried: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for step, of, what, grown in _records(folder / "counters.bin", _COUNTER_STEP):
+        if what >= names:
+            carried[of][step][what - names] += grown
+    found = []
+    for raw in content["ports"]:
+        out, into = carried.get(raw["drives"], {}), carried.get(raw["hears"], {})
+        steps = tuple(
+            PortStep(
+                step=step,
+                frames_in=into.get(step, [0, 0])[0],
+                bytes_in=into.get(step, [0, 0])[1],
+                frames_out=out.get(step, [0, 0])[0],
+                bytes_out=out.get(step, [0, 0])[1],
+            )
+            for step in sorted({*out, *into})
+        )
+        source, target = link_name(raw, node_names).split(">")
+        kind = "edge" if raw["kind"] == "ejection" else raw["kind"]
+        found.append(SwitchPort(switch=source, port=raw["index"], leads_to=target, kind=kind, steps=steps))
+    return tuple(found)
 
 
 def _link(raw: dict[str, Any], node_names: dict[int, str], steps: array[int]) -> Link:

@@ -20,25 +20,52 @@ from dryfly.base.files import write_whole
 _PREFIX = "MPICH_OFI_CXI_COUNTER_"
 TIMEOUTS = ("rh:sct_timeouts", "rh:spt_timeouts")
 
-# Groups by their published names, with those members that the model has; a member stands for its numbered ones too.
+_SIZES = ("27", "35", "36_to_63", "64", "65_to_127", "128_to_255", "256_to_511", "512_to_1023", "1024_to_2047",
+          "2048_to_4095", "4096_to_8191", "8192_to_max")  # fmt: skip
+_BY_CLASS = ("hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc")
+_TO_HOST = tuple(
+    f"parbs_tarb_pi_{path}_{what}" for path in ("posted", "non_posted") for what in ("pkts", "blocked_cnt")
+)
+_REPLAYS = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
+_TIMED_OUT = ("pct_spt_timeouts", "pct_sct_timeouts")
+
+# Groups and members by their published names (docs/model/counters.md#report-groups), whether the model has them or
+# not; a member stands for its numbered ones too.
 GROUPS: dict[str, tuple[str, ...]] = {
     "CxiPerfStats": (
-        "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc", "lpe_net_match_priority", "lpe_net_match_overflow",
+        *_BY_CLASS, "hni_tx_paused", "hni_rx_paused", *_TO_HOST, "lpe_net_match_priority", "lpe_net_match_overflow",
+        "atu_cache_miss", "atu_cache_evictions",
     ),
     "CxiErrStats": (
-        "pct_spt_timeouts", "pct_sct_timeouts", "pct_no_tct_nacks", "pct_no_trs_nacks",
-        "hni_llr_tx_replay_event", "hni_llr_rx_replay_event",
+        *_TIMED_OUT, "pct_no_tct_nacks", "pct_no_trs_nacks", "pct_no_mst_nacks", "pct_retry_srb_requests",
+        "pct_trs_rsp_nack_drops", "hni_pcs_uncorrected_cw", *_REPLAYS,
     ),
-    "CxiOpCommands": ("cq_num_dma_cmds", "cq_num_idc_cmds"),
-    "CxiOpPackets": ("hni_tx_ok", "hni_rx_ok", "hni_pkts_sent_by_tc", "hni_pkts_recv_by_tc"),
+    "CxiOpCommands": ("cq_dma_cmd_counts", "cq_cq_cmd_counts", "cq_num_dma_cmds", "cq_num_idc_cmds"),
+    "CxiOpPackets": (
+        *(f"hni_tx_ok_{size}" for size in _SIZES), *(f"hni_rx_ok_{size}" for size in _SIZES), *_BY_CLASS,
+    ),
+    "CxiDmaEngine": (
+        "oxe_mcu_meas", "oxe_channel_idle", "ixe_disp_dmawr_reqs", "ixe_dmawr_stall_p_cdt", "ixe_dmawr_stall_np_cdt",
+        "pi_pti_tarb_mrd_pkts", "pi_pti_tarb_mwr_pkts",
+    ),
+    "CxiWritesToHost": _TO_HOST,
     "CxiMessageMatchingPooled": (
-        "lpe_net_match_requests", "lpe_net_match_priority", "lpe_net_match_overflow", "lpe_append_cmds",
-        "lpe_rndzv_puts", "lpe_rndzv_puts_offloaded", "lpe_amo_cmds", "lpe_famo_cmds",
+        "lpe_net_match_requests", "lpe_net_match_priority", "lpe_net_match_overflow", "lpe_net_match_request",
+        "lpe_append_cmds", "lpe_search_nid_any", "lpe_search_pid_any", "lpe_search_rank_any", "lpe_rndzv_puts",
+        "lpe_amo_cmds", "lpe_famo_cmds",
     ),
+    "CxiTranslationUnit": (
+        "atu_cache_miss", "atu_client_req_ee", "atu_client_req_ixe", "atu_client_req_oxe", "atu_cache_miss_ee",
+        "atu_cache_miss_ixe", "atu_cache_miss_oxe", "atu_cache_evictions", "atu_cache_hit_base_page_size",
+        "atu_cache_hit_derivative1_page_size", "atu_ats_trans_latency",
+    ),
+    "CxiLatencyHist": ("pct_host_access_latency", "pct_req_rsp_latency"),
     "CxiPctReqRespTracking": (
         "pct_req_ordered", "pct_req_unordered", "pct_responses_received", "pct_conn_sct_open", "pct_no_trs_nacks",
-        "pct_spt_timeouts", "pct_sct_timeouts",
+        "pct_retry_srb_requests", *_TIMED_OUT,
     ),
+    "CxiLinkReliability": ("hni_pcs_good_cw", "hni_pcs_corrected_cw", "hni_pcs_uncorrected_cw", *_REPLAYS),
+    "CxiCongestion": (*_TO_HOST, "hni_rx_paused", "hni_rx_paused_std", "hni_tx_paused"),
 }  # fmt: skip
 
 
@@ -77,19 +104,29 @@ def _wanted(file: str | None) -> tuple[str, ...]:
     if not any(words):
         raise UserError(f"{_PREFIX}FILE={file}: it names no counter")
     groups = {name.lower(): members for name, members in GROUPS.items()}
-    chosen = [member for word in words if word for member in groups.get(word, (word,))]
+    chosen = [member for word in words if word for member in groups.get(word.replace("_", ""), (word,))]
     return tuple(dict.fromkeys(chosen))
 
 
-def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
-    return not wanted or name in wanted or any(re.fullmatch(rf"{re.escape(w)}_[0-9a-z_]+", name) for w in wanted)
+def is_wanted(name: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(_is_of(name, word) for word in wanted)
+
+
+def _is_of(name: str, word: str) -> bool:
+    """The counter itself, or one of its numbered ones or of its sizes."""
+    return name == word or re.fullmatch(rf"{re.escape(word)}_[0-9][0-9a-z_]*", name) is not None
+
+
+def groups_of(name: str) -> list[str]:
+    return [group for group, members in GROUPS.items() if is_wanted(name, members)]
 
 
 def report(
     options: CounterOptions, nics: Sequence[Mapping[str, Any]], *, timeouts: int, seconds: float,
-    say: Callable[[str], None],
+    say: Callable[[str], None], known: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """`nics` as in the result; `say` prints one line where the program's own output goes."""
+    """`nics` as in the result; `say` prints one line where the program's own output goes. `known`: all counters that
+    the model has."""
     if options.level == 0 or (options.level == 1 and timeouts == 0):
         return
     say("")
@@ -97,9 +134,12 @@ def report(
     if options.level == 1:
         return
     moved = {name for nic in nics for name in nic["counters"]}
-    names = sorted(name for name in moved if _is_wanted(name, options.wanted))
+    names = sorted(name for name in moved if is_wanted(name, options.wanted))
     if options.verbose:
         say(f"HWPC_CXI: {len(names)} counters of {len(nics)} NICs have moved: {' '.join(names)}")
+    unknown = [word for word in options.wanted if not any(_is_of(name, word) for name in known)]
+    if unknown and known:
+        say(f"HWPC_CXI: not modelled, so in no table (docs/model/counters.md): {' '.join(unknown)}")
     for line in _summary(names, nics, seconds):
         say(line)
     shown = _detailed(options.level, nics, timeouts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from dryfly.machine.names import NodeNames, link_name
 from dryfly.machine.schema import TRAFFIC_CLASSES
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.result import binding, software_spent
+from dryfly.result import binding, forks, software_spent
 from dryfly.result.counters import TIMEOUTS
 from dryfly.result.finding import LET_GO, Finding
 from dryfly.scenario.storage import result as storage_rows
@@ -40,8 +41,9 @@ def build(
     findings: Sequence[Finding],
     software: Sequence[software_spent.ByKind] = (),
     additions: system.Additions = system.NONE,
+    environment: Mapping[str, str] = os.environ,
 ) -> Json:
-    """`software`: of each rank, where something was charged."""
+    """`software`: of each rank, where something was charged. `environment`: of the ranks, what they inherit."""
     names = NodeNames(run.machine)
     ranks = [
         _rank(run, names, row, software[place] if software else {})
@@ -63,6 +65,9 @@ def build(
     of_ranks = counted.get("ranks", [])
     health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
     health += _node_health(run, mpi, profile)
+    if found := forks.health(run, of_ranks, environment):
+        severity, text, count = found
+        health.append(_finding("fork", text, severity=severity, count=count))
     spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
     return {
         "format": FORMAT,
@@ -132,6 +137,7 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "node": names.name(run.placement.ranks[rank].node),
         "nic": row.get("nic", 0),
         "pid": row.get("pid", 0),
+        "forks": row.get("forks", 0),
         "virtual_time_s": _seconds(row.get("virtual_time_ps", 0)),
         "computing_s": _seconds(row.get("computing_ps", 0)),
         "communicating_s": _seconds(row.get("communicating_ps", 0)),

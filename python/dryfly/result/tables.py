@@ -14,6 +14,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.result.capture import Capture, Link
 from dryfly.result.capture import check_target as check_place
+from dryfly.result.counters import is_wanted
 
 RESULT = "result.json"
 PS = 1e-12
@@ -35,12 +36,18 @@ def check_target(target: str) -> None:
         raise UserError(f"--record {target}: that folder has other files in it; a new one, or one of a run, is needed")
 
 
-def write(capture: Capture, result: Json, target: str, *, software: Columns | None = None) -> None:
-    """In one piece: the folder is either the old one or the whole new one."""
+def write(
+    capture: Capture, result: Json, target: str, *, software: Columns | None = None, counted: Sequence[str] = ()
+) -> None:
+    """In one piece: the folder is either the old one or the whole new one. `counted`: the counters that are wanted;
+    none: all."""
     path = Path(target).absolute()
     part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        for name, columns in {**_tables(capture, result), **({"software": software} if software else {})}.items():
+        for name, columns in {
+            **_tables(capture, result, counted),
+            **({"software": software} if software else {}),
+        }.items():
             _write_table(part / f"{name}.parquet", columns)
         (part / RESULT).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         umask = os.umask(0)
@@ -69,7 +76,7 @@ def read(folder: Path, name: str) -> Columns:
     return columns
 
 
-def _tables(capture: Capture, result: Json) -> dict[str, Columns]:
+def _tables(capture: Capture, result: Json, counted: Sequence[str]) -> dict[str, Columns]:
     duration_s = result["virtual_time_s"]
     messages = _messages(capture)
     return {
@@ -82,6 +89,8 @@ def _tables(capture: Capture, result: Json) -> dict[str, Columns]:
         "groups": _groups(capture, duration_s),
         "group_steps": _group_steps(capture),
         "waits": _waits(capture),
+        "counters": _counters(capture, counted),
+        "switch_ports": _switch_ports(capture),
     }
 
 
@@ -214,6 +223,29 @@ def _waits(capture: Capture) -> Columns:
         if count
     ]
     return _columns(("kind", "from_s", "to_s", "frames"), rows)
+
+
+def _counters(capture: Capture, wanted: Sequence[str]) -> Columns:
+    step_s = capture.counter_step_ps * PS
+    shown = {name for name in capture.counter_names if is_wanted(name, wanted)}
+    rows = (
+        (each.node, each.index, each.counter, each.step * step_s, step_s, each.grown)
+        for each in capture.counted()
+        if each.counter in shown
+    )
+    return _columns(("node", "nic", "counter", "time_s", "step_s", "grown"), rows)
+
+
+def _switch_ports(capture: Capture) -> Columns:
+    step_s = capture.counter_step_ps * PS
+    rows = (
+        (port.switch, port.port, port.leads_to, port.kind, each.step * step_s, step_s, each.bytes_in, each.bytes_out,
+         each.frames_in, each.frames_out)
+        for port in capture.ports
+        for each in port.steps
+    )  # fmt: skip
+    names = ("switch", "port", "leads_to", "kind", "time_s", "step_s", "IfInOctets", "IfOutOctets")
+    return _columns((*names, "frames_in", "frames_out"), rows)
 
 
 def _columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:

@@ -177,13 +177,13 @@ def _report(
         output = sys.stderr if target == "-" else sys.stdout
         counters.report(
             counter_options, final["nics"], timeouts=final["network_timeouts"], seconds=final["virtual_time_s"],
-            say=lambda line: print(line, file=output, flush=True),
+            say=lambda line: print(line, file=output, flush=True), known=counted.get("counter_names", ()),
         )  # fmt: skip
         summary.after(printer, bound, final, verbose=runner.verbose)
     if target is not None:
         result.write(final, target)
     if outcome.has_result and (runner.trace or runner.record):
-        _write_recording(bound, final, spent, folder / "record", runner)
+        _write_recording(bound, final, spent, folder / "record", runner, counter_options.wanted)
     if unsolved:
         printer.say(f"not solved: the numerics were skipped; exit status {solver.NOT_SOLVED}")
     if bound.compute.record_file is not None:
@@ -215,8 +215,9 @@ def _check_recording(runner: Runner) -> None:
 
 
 def _write_recording(
-    bound: BoundCase, final: result.Json, spent: Sequence[software_spent.ByKind], folder: Path, runner: Runner
-) -> None:
+    bound: BoundCase, final: result.Json, spent: Sequence[software_spent.ByKind], folder: Path, runner: Runner,
+    counted: Sequence[str],
+) -> None:  # fmt: skip
     names = NodeNames(bound.machine)
     recorded = capture.load(folder, {names.number(node): names.name(node) for node in bound.placement.nodes})
     if runner.trace is not None:
@@ -229,7 +230,7 @@ def _write_recording(
         from dryfly.result import tables
 
         numbers = [row["rank"] for row in final["ranks_detail"]]
-        tables.write(recorded, final, runner.record, software=software_spent.columns(spent, numbers))
+        tables.write(recorded, final, runner.record, software=software_spent.columns(spent, numbers), counted=counted)
 
 
 def _debugger(text: str | None, *, ranks: int) -> tuple[int | None, tuple[str, ...]]:
