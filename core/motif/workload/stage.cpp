@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "core/motif/job/endpoints_carriage.hpp"
+#include "core/motif/job/links_carriage.hpp"
+#include "core/motif/workload/workload.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+Level level_named(const std::string& name) {
+  if (name == "latency") return Level::latency;
+  if (name == "links") return Level::links;
+  throw SpecError("level = `" + name + "`: accepted is latency or links");
+}
+
+Placement place(const Dragonfly& topology, Parameters& parameters) {
+  constexpr std::uint64_t most = UINT32_MAX;
+  const auto nodes = static_cast<std::uint32_t>(parameters.number("nodes", 1, most));
+  return {topology, nodes, static_cast<std::uint32_t>(parameters.number("ppn", 1, most))};
+}
+
+}  // namespace
+
+Stage::Stage(const Spec& spec, Parameters& parameters)
+    : spec_(spec),
+      topology_(spec),
+      placement_(place(topology_, parameters)),
+      costs_(JobCosts::read(spec)),
+      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
+
+void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+  Engine engine;
+  std::unique_ptr<Carriage> carriage;
+  if (level_ == Level::latency) {
+    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_);
+  } else {
+    carriage = std::make_unique<LinksCarriage>(spec_, topology_);
+  }
+  Job job(engine, placement_, *carriage, costs_);
+  job.run(program);
+  const JobTotals totals = job.totals();
+  answer.totals.messages += totals.messages;
+  answer.totals.bytes += totals.bytes;
+  answer.totals.events += totals.events;
+  answer.totals.records_max = std::max(answer.totals.records_max, totals.records_max);
+  answer.totals.frame_bytes = std::max(answer.totals.frame_bytes, totals.frame_bytes);
+  answer.fingerprint = mix(answer.fingerprint ^ job.fingerprint());
+  if (seen) seen(job);
+}
+
+}  // namespace dryfly::motif
