@@ -21,6 +21,7 @@ struct Load {
   Instant ready;  // at the source's NIC, not before the engine's now
   std::uint32_t message = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
+  bool ordered = true;
 };
 
 struct Carried {
@@ -42,9 +43,10 @@ class Carriage {
   virtual ~Carriage() = default;
   // The largest load.
   virtual Bytes part() const = 0;
-  // Nothing: the listener will be told, of `left` and `arrived` at the instant of the latter.
+  // Loads are given at the instant at which they are ready, and carry() answers nothing: the listener will be told when
+  // the load has arrived, of that instant.
+  virtual bool answers_later() const { return false; }
   virtual std::optional<Carried> carry(const Load& load) = 0;
-  // From one end-point of a NIC to another of it, or of nodes whose ranks share memory, nothing is carried here.
 };
 
 }  // namespace dryfly::motif

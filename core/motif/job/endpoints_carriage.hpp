@@ -5,6 +5,7 @@
 // way, serialisation at the rate of one link. Leaves out everything that switches share.
 #pragma once
 
+#include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/unit/large_pages.hpp"
@@ -21,7 +22,11 @@ class EndpointsCarriage final : public Carriage {
  private:
   Wires wires_;
   const Dragonfly& topology_;
-  LargeVector<std::uint64_t> target_free_ps_;  // the link to each NIC
+  struct Queue {
+    Backlog all;
+    Backlog packets;  // loads of a single packet, which do not wait for longer ones
+  };
+  LargeVector<Queue> queues_;  // of the link to each NIC
 };
 
 }  // namespace dryfly::motif

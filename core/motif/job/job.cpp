@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t index_bits = 32;
 
-bool fits(const Record& message, const Record& receive) {
-  return message.tag == receive.tag && (receive.peer == any_rank || receive.peer == message.rank);
-}
-
 }  // namespace
 
 JobCosts JobCosts::read(const Spec& spec) {
@@ -25,6 +21,7 @@ JobCosts JobCosts::read(const Spec& spec) {
           .pushed_max = nic.pushed_max,
           .eager_max = nic.eager_max,
           .rendezvous_head = nic.rendezvous_head,
+          .packet = nic.framing.payload_max,
           .egress = nic.egress_latency,
           .dma_read = nic.dma_read_latency,
           .ingress = nic.ingress_latency,
@@ -45,7 +42,7 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
     : engine_(engine),
       placement_(placement),
       costs_(costs),
-      outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.command_interval,
+      outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
                usual_lead(costs) * 2) {
   engine_.attach(ComponentClass::workload, *this);
   ranks_.resize(placement.ranks());
@@ -95,7 +92,7 @@ void Job::prefetch(Event event, unsigned stage) const {
     const Record& record = records_[index];
     const Rank& target = ranks_[record.peer == any_rank ? record.rank : record.peer];
     if (stage == 1) return __builtin_prefetch(&target), __builtin_prefetch(reinterpret_cast<const char*>(&target) + 64);
-    records_.prefetch(target.posted_.first);
+    if (!target.posted_.empty()) __builtin_prefetch(target.posted_.data());
     if (target.resumed_) __builtin_prefetch(target.resumed_.address());
   } else if (kind == Kind::rank && stage == 0) {
     __builtin_prefetch(&ranks_[index]);
@@ -184,13 +181,11 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
   DRYFLY_CHECK(from < count() || from == any_rank);
   rank.clock_ = rank.clock_ + costs_.cpu.receive;
   ++rank.open_;
-  const Record wanted{.rank = rank.id_, .peer = from, .tag = tag, .leg = Leg::receive};
-  const std::uint32_t receive = records_.begin(wanted);
+  const std::uint32_t receive = records_.begin({.rank = rank.id_, .peer = from, .tag = tag, .leg = Leg::receive});
   const Pending pending{receive, records_[receive].serial};
-  const std::uint32_t message =
-      take_first(records_, rank.unexpected_, [&](const Record& waiting) { return fits(waiting, wanted); });
+  const std::uint32_t message = take_message(records_, rank.unexpected_, from, tag);
   if (message == no_record) {
-    append(records_, rank.posted_, receive);
+    rank.posted_.push_back({from, tag, receive});
   } else {
     match(message, receive, std::max(rank.clock_ + costs_.latencies.command, engine_.now()));
   }
@@ -213,8 +208,7 @@ void Job::arrive(std::uint32_t message) {
     case Leg::eager:
     case Leg::request: {
       Rank& target = ranks_[record.peer];
-      const std::uint32_t receive =
-          take_first(records_, target.posted_, [&](const Record& posted) { return fits(record, posted); });
+      const std::uint32_t receive = take_receive(target.posted_, record.rank, record.tag);
       if (receive == no_record) return append(records_, target.unexpected_, message);
       return match(message, receive, now);
     }
@@ -335,9 +329,9 @@ void Job::stand_still() const {
   std::string sentence = "the job stands still: " + std::to_string(count() - ended_) + " of " +
                          std::to_string(count()) + " ranks have not ended";
   for (const Rank& rank : ranks_) {
-    if (rank.ended_ || rank.posted_.first == no_record) continue;
-    const Record& receive = records_[rank.posted_.first];
-    const std::string source = receive.peer == any_rank ? "any rank" : "rank " + std::to_string(receive.peer);
+    if (rank.ended_ || rank.posted_.empty()) continue;
+    const Posted& receive = rank.posted_.front();
+    const std::string source = receive.source == any_rank ? "any rank" : "rank " + std::to_string(receive.source);
     throw Standstill(sentence + "; rank " + std::to_string(rank.id_) + " waits for a message of " + source +
                      " with tag " + std::to_string(receive.tag) + " that nobody sends");
   }

@@ -35,6 +35,7 @@ struct JobCosts {
   Bytes pushed_max;  // a longer payload is fetched by the NIC
   Bytes eager_max;
   Bytes rendezvous_head;
+  Bytes packet;  // its largest payload
   Duration egress;
   Duration dma_read;
   Duration ingress;

@@ -9,11 +9,11 @@ LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology)
       topology_(topology),
       routing_(fabric::make_routing(spec, topology)),
       draws_(spec.number(fields::run_seed), 0, Purpose::packet),
-      free_ps_(topology.port_count()) {}
+      part_ps_(wires_.serialisation_ps(part_bytes)),
+      packet_ps_(wires_.serialisation_ps(Bytes{wires_.payload_bytes})),
+      queues_(topology.port_count()) {}
 
-std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const {
-  return free_ps_[port] - std::min(free_ps_[port], now_ps_);
-}
+std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const { return queues_[port].all.left_ps(now_ps_); }
 
 fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) {
   fabric::Path path;
@@ -39,15 +39,20 @@ fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) 
   return path;
 }
 
-std::uint64_t LinksCarriage::cross(std::uint32_t port, std::uint64_t at_ps, std::uint64_t serial_ps) {
-  std::uint64_t& free_ps = free_ps_[port];
-  const std::uint64_t begins_ps = std::max(free_ps, at_ps);
-  free_ps = std::max(free_ps, now_ps_) + serial_ps;
-  return begins_ps;
+std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const {
+  std::uint64_t wait_ps = queue.all.left_ps(at_ps);
+  queue.all.add(now_ps_, serial_ps);
+  if (packet) {
+    const std::uint64_t loads = (wait_ps + part_ps_ - 1) / part_ps_;
+    wait_ps = std::min(wait_ps, queue.packets.left_ps(at_ps) + loads * packet_ps_);
+    queue.packets.add(now_ps_, serial_ps);
+  }
+  return at_ps + wait_ps;
 }
 
 std::optional<Carried> LinksCarriage::carry(const Load& load) {
   const std::uint64_t serial_ps = wires_.serialisation_ps(load.size);
+  const bool packet = load.size.count <= wires_.payload_bytes;
   now_ps_ = load.ready.ps;
   const Instant left = load.ready + Duration{serial_ps};
   if (load.from == load.to) return Carried{.left = left, .arrived = left, .answered = left + Duration{wires_.ack_ps}};
@@ -61,7 +66,7 @@ std::optional<Carried> LinksCarriage::carry(const Load& load) {
     const std::uint64_t flight_ps = peer.kind == Peer::Kind::nic            ? wires_.edge_ps
                                     : peer.kind == Peer::Kind::local_switch ? wires_.local_ps
                                                                             : wires_.global_ps;
-    head_ps = cross(port, head_ps + wires_.switch_ps, serial_ps) + flight_ps;
+    head_ps = cross(queues_[port], head_ps + wires_.switch_ps, serial_ps, packet) + flight_ps;
     unloaded_ps += wires_.switch_ps + flight_ps;
     if (peer.kind != Peer::Kind::nic) at = {peer.id};
   }

@@ -3,7 +3,8 @@
 //
 // Models docs/model/routing.md by the algorithms of core/route themselves, a load in place of a packet; links and
 // switches as docs/model/links.md has them. What is on its way to a link counts as waiting there from the start: a link
-// never idles beside work that is announced to it.
+// never idles beside work that is announced to it. A single packet waits for other such, and for one packet of each
+// longer load that waits: switches take inputs in turn.
 //
 // Leaves out: buffers and credits, so that a hot end-point holds nobody up but those who send to it; classes; the age
 // of what a switch knows of another's load; acknowledgements on links; faults.
@@ -11,6 +12,7 @@
 
 #include <memory>
 
+#include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/route/routing.hpp"
@@ -30,8 +32,13 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t own_ps(std::uint32_t port) const override;
   std::uint64_t other_ps(std::uint32_t port) const override { return own_ps(port); }
   fabric::Path path(SwitchId from, SwitchId to, std::uint8_t port);
-  // The load's head is at the switch at `at_ps` and leaves by the port; when it is at the other end.
-  std::uint64_t cross(std::uint32_t port, std::uint64_t at_ps, std::uint64_t serial_ps);
+  // Of a port.
+  struct Queue {
+    Backlog all;
+    Backlog packets;  // loads of a single packet
+  };
+  // The load's head is ready to leave by the port at `at_ps`; when it does.
+  std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const;
 
   Wires wires_;
   const Dragonfly& topology_;
@@ -39,7 +46,9 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   RandomStream draws_;
   std::uint64_t loads_ = 0;
   std::uint64_t now_ps_ = 0;
-  LargeVector<std::uint64_t> free_ps_;  // when each port will have sent all that it has
+  std::uint64_t part_ps_;
+  std::uint64_t packet_ps_;
+  LargeVector<Queue> queues_;  // of each port
 };
 
 }  // namespace dryfly::motif

@@ -10,13 +10,14 @@ bool leads_back(Leg leg) { return leg == Leg::get || leg == Leg::read_data; }
 }  // namespace
 
 Outlets::Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener,
-                 Bytes rendezvous_head, Duration command_interval, Duration lead)
+                 Bytes rendezvous_head, Bytes packet, Duration command_interval, Duration lead)
     : carriage_(carriage),
       records_(records),
       listener_(listener),
       rendezvous_head_(rendezvous_head),
+      packet_(packet),
       command_interval_(command_interval),
-      lead_(lead),
+      lead_(carriage.answers_later() ? Duration{} : lead),
       part_(carriage.part().count) {
   nic_of_.reserve(placement.ranks());
   std::uint32_t most = 0;
@@ -48,7 +49,12 @@ Load Outlets::load_of(std::uint32_t message, Instant start) const {
   const NicId peer{nic_of_[record.peer]};
   const std::uint64_t bytes = bytes_on_the_way(record);
   const bool back = leads_back(record.leg);
-  return {.from = back ? peer : rank, .to = back ? rank : peer, .size = {bytes}, .ready = start, .message = message};
+  return {.from = back ? peer : rank,
+          .to = back ? rank : peer,
+          .size = {bytes},
+          .ready = start,
+          .message = message,
+          .ordered = record.leg == Leg::eager || record.leg == Leg::request};
 }
 
 void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
@@ -57,14 +63,16 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
   // A payload in parts has no leg behind the one that is divided.
   if (bytes > part_) divide(record, bytes);
   Outlet& outlet = outlets_[nic_of_[leads_back(record.leg) ? record.peer : record.rank]];
-  if (outlet.waiting.first == no_record && outlet.free <= ready) {
-    if (ready <= now + lead_) return depart(message, ready);
-    return listener_.schedule_leaving(ready, message);
+  const bool overtakes = bytes <= packet_.count && !carriage_.answers_later();
+  const Instant start = ready + Duration{(overtakes ? outlet.packets : outlet.all).left_ps(ready.ps)};
+  if (outlet.waiting.first == no_record || overtakes) {
+    if (start <= now + lead_) return depart(message, start);
+    if (start == ready) return listener_.schedule_leaving(ready, message);
   }
   append(records_, outlet.waiting, message);
   if (outlet.scheduled) return;
   outlet.scheduled = true;
-  listener_.schedule_nic(std::max(outlet.free, ready), static_cast<std::uint32_t>(&outlet - outlets_.data()));
+  listener_.schedule_nic(start, static_cast<std::uint32_t>(&outlet - outlets_.data()));
 }
 
 void Outlets::divide(Record& record, std::uint64_t bytes) {
@@ -81,10 +89,10 @@ void Outlets::leave_nic(std::uint32_t nic, Instant now) {
   const std::uint32_t message = outlet.waiting.first;
   if (message == no_record) return;
   outlet.waiting.first = records_[message].next;
-  depart(message, std::max(now, outlet.free));
+  depart(message, now);
   if (outlet.waiting.first == no_record || outlet.scheduled) return;
   outlet.scheduled = true;
-  listener_.schedule_nic(std::max(now, outlet.free), nic);
+  listener_.schedule_nic(now + Duration{outlet.all.left_ps(now.ps)}, nic);
 }
 
 void Outlets::depart(std::uint32_t message, Instant start) {
@@ -95,15 +103,19 @@ void Outlets::depart(std::uint32_t message, Instant start) {
     load.size.count = std::min(whole.left, part_);
     whole.left -= load.size.count;
   }
-  const std::optional<Carried> times = carriage_.carry(load);
-  if (!times) return;
-  carried(load, *times);
+  if (const std::optional<Carried> times = carriage_.carry(load)) return carried(load, *times);
+  Outlet& outlet = outlets_[load.from.value];
+  outlet.all.add(start.ps, command_interval_.ps);
 }
 
 void Outlets::carried(const Load& load, const Carried& times) {
   Record& record = records_[load.message];
   Outlet& outlet = outlets_[load.from.value];
-  outlet.free = std::max({outlet.free, times.left, load.ready + command_interval_});
+  if (!carriage_.answers_later()) {
+    const Duration taken = std::max(times.left - load.ready, command_interval_);
+    if (load.size <= packet_) outlet.packets.add(load.ready.ps, taken.ps);
+    outlet.all.add(load.ready.ps, taken.ps);
+  }
   if (!record.in_parts) return listener_.settled(load.message, times.arrived, times.answered);
   Parts& whole = parts_[static_cast<std::uint32_t>(record.bytes)];
   whole.arrived = std::max(whole.arrived, times.arrived);
@@ -112,7 +124,7 @@ void Outlets::carried(const Load& load, const Carried& times) {
   append(records_, outlet.waiting, load.message);
   if (outlet.scheduled) return;
   outlet.scheduled = true;
-  listener_.schedule_nic(outlet.free, load.from.value);
+  listener_.schedule_nic(load.ready + Duration{outlet.all.left_ps(load.ready.ps)}, load.from.value);
 }
 
 }  // namespace dryfly::motif

@@ -1,6 +1,6 @@
 // Where messages leave the NICs of a job: one queue for each NIC, in which the parts of long messages take turns with
-// all else. A load goes to the carriage at the instant at which its NIC can send it, so that what waits in a NIC takes
-// up nothing of the links behind it.
+// all else, and which a single packet overtakes: the NIC sends a packet of each in turn. A load goes to the carriage at
+// the instant at which its NIC can send it, so that what waits in a NIC takes up nothing of the links behind it.
 //
 // Models docs/model/nic-protocols.md#message-protocols of what leaves: the interval between commands, and what travels
 // with each leg of a message.
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
 #include "core/motif/job/lists.hpp"
 #include "core/motif/job/placement.hpp"
@@ -34,7 +35,7 @@ class Outlets final : private CarriageListener {
   // `lead`: what is ready no later than that takes its links at once. All messages have about that lead, so that their
   // order among each other is kept, and each saves an event.
   Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener, Bytes rendezvous_head,
-          Duration command_interval, Duration lead);
+          Bytes packet, Duration command_interval, Duration lead);
 
   // Who is told by a carriage that answers later.
   CarriageListener& carriage_listener() { return *this; }
@@ -52,7 +53,8 @@ class Outlets final : private CarriageListener {
 
  private:
   struct Outlet {
-    Instant free{};  // of what has left
+    Backlog all;
+    Backlog packets;  // loads of a single packet, which do not wait for longer ones
     RecordList waiting;
     bool scheduled = false;
   };
@@ -75,6 +77,7 @@ class Outlets final : private CarriageListener {
   Records& records_;
   Listener& listener_;
   const Bytes rendezvous_head_;
+  const Bytes packet_;
   const Duration command_interval_;
   const Duration lead_;
   const std::uint64_t part_;

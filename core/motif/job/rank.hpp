@@ -9,6 +9,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <vector>
 
 #include "core/motif/job/task.hpp"
 #include "core/unit/unit.hpp"
@@ -24,6 +25,13 @@ inline constexpr std::uint32_t no_record = ~std::uint32_t{0};
 struct RecordList {
   std::uint32_t first = no_record;
   std::uint32_t last = no_record;
+};
+
+// A receive that waits for a message.
+struct Posted {
+  std::uint32_t source = any_rank;
+  std::uint32_t tag = 0;
+  std::uint32_t record = no_record;
 };
 
 // What a verb has begun. May be forgotten: wait_all() waits for it as well.
@@ -97,7 +105,7 @@ class Rank {
   std::uint32_t id_ = 0;
   std::uint32_t open_ = 0;     // begun and not complete
   std::uint32_t awaited_ = 0;  // of these, what is waited for by name
-  RecordList posted_;
+  std::vector<Posted> posted_;
   RecordList unexpected_;
   std::uint16_t phase_ = 0;
   Want want_ = Want::nothing;

@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "core/machine/machine.hpp"
 #include "core/motif/job/endpoints_carriage.hpp"
 #include "core/motif/job/links_carriage.hpp"
+#include "core/motif/job/network_carriage.hpp"
 #include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
@@ -10,7 +12,8 @@ namespace {
 Level level_named(const std::string& name) {
   if (name == "latency") return Level::latency;
   if (name == "links") return Level::links;
-  throw SpecError("level = `" + name + "`: accepted is latency or links");
+  if (name == "packet") return Level::packet;
+  throw SpecError("level = `" + name + "`: accepted is latency, links or packet");
 }
 
 Placement place(const Dragonfly& topology, Parameters& parameters) {
@@ -29,6 +32,13 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+  if (level_ == Level::packet) {
+    Machine machine(spec_);
+    NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
+    Job job(machine.engine, placement_, carriage, costs_);
+    carriage.tell(job.carriage_listener());
+    return run(job, program, answer, seen);
+  }
   Engine engine;
   std::unique_ptr<Carriage> carriage;
   if (level_ == Level::latency) {
@@ -37,6 +47,10 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
     carriage = std::make_unique<LinksCarriage>(spec_, topology_);
   }
   Job job(engine, placement_, *carriage, costs_);
+  run(job, program, answer, seen);
+}
+
+void Stage::run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
   job.run(program);
   const JobTotals totals = job.totals();
   answer.totals.messages += totals.messages;

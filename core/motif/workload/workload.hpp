@@ -49,7 +49,7 @@ struct Answer {
   std::vector<std::pair<std::string, double>> figures;
 };
 
-enum class Level : std::uint8_t { latency, links };
+enum class Level : std::uint8_t { latency, links, packet };
 
 // The machine and where the ranks are on it. Each job has engine and carriage for itself, so that a workload may run
 // several, one after the other.
@@ -67,6 +67,8 @@ class Stage {
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
 
  private:
+  void run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+
   const Spec& spec_;
   const Dragonfly topology_;
   const Placement placement_;
