@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::uint64_t index_bits = 32;
 
+[[noreturn]] void stand_still(const LargeVector<Rank>& ranks, std::uint32_t ended) {
+  const std::string sentence = "the job stands still: " + std::to_string(ranks.size() - ended) + " of " +
+                               std::to_string(ranks.size()) + " ranks have not ended";
+  for (const Rank& rank : ranks) {
+    if (rank.ended() || rank.posted().empty()) continue;
+    const Posted& receive = rank.posted().front();
+    const std::string source = receive.source == any_rank ? "any rank" : "rank " + std::to_string(receive.source);
+    throw Standstill(sentence + "; rank " + std::to_string(rank.id()) + " waits for a message of " + source +
+                     " with tag " + std::to_string(receive.tag) + " that nobody sends");
+  }
+  throw Standstill(sentence);
+}
+
 }  // namespace
 
 JobCosts JobCosts::read(const Spec& spec) {
@@ -60,7 +73,7 @@ void Job::run(const Program& program) {
     schedule(Instant{}, Kind::rank, rank.id_);
   }
   engine_.run(never);
-  if (ended_ != count()) stand_still();
+  if (ended_ != count()) stand_still(ranks_, ended_);
 }
 
 void Job::schedule(Instant at, Kind kind, std::uint32_t index) {
@@ -194,8 +207,8 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
 
 void Job::settled(std::uint32_t message, Instant arrived, Instant answered) {
   const Leg leg = records_[message].leg;
-  const bool placed = leg != Leg::get && leg != Leg::read_request;
-  schedule(placed ? arrived + costs_.ingress : arrived, Kind::arrival, message);
+  // The Get of a rendezvous ends in the source's NIC, all else in memory.
+  schedule(leg == Leg::get ? arrived : arrived + costs_.ingress, Kind::arrival, message);
   if (leg == Leg::eager || leg == Leg::put || leg == Leg::data) {
     finish_own(message, answered + costs_.latencies.completion);
   }
@@ -220,7 +233,8 @@ void Job::arrive(std::uint32_t message) {
       finish_receive(record.partner, now);
       return forget(message);
     case Leg::read_data:
-      finish_own(message, now + costs_.latencies.completion);
+      ranks_[record.rank].see(now + costs_.latencies.completion);
+      finish(ranks_[record.rank], record.awaited, costs_.cpu.completion);
       return forget(message);
     case Leg::put:
       return forget(message);
@@ -249,33 +263,26 @@ void Job::finish_receive(std::uint32_t receive, Instant at) {
   const Record& record = records_[receive];
   Rank& rank = ranks_[record.rank];
   const bool by_name = record.awaited;
-  const Instant visible = at + costs_.latencies.completion;
-  const bool waits = rank.want_ == Rank::Want::all || rank.want_ == Rank::Want::some;
-  if (waits) {
-    rank.clock_ = std::max(rank.clock_, visible);
-  } else {
-    rank.received_seen_ = std::max(rank.received_seen_, visible);
-  }
   records_.end(receive);
+  rank.see(at + costs_.latencies.completion);
   finish(rank, by_name, costs_.cpu.received);
 }
 
-// Its record stays until the message has arrived.
+// A send or write is over for its source; its record stays until it has arrived.
 void Job::finish_own(std::uint32_t message, Instant visible) {
   Record& record = records_[message];
   record.over = true;
   Rank& rank = ranks_[record.rank];
   rank.own_seen_ = std::max(rank.own_seen_, visible);
   if (record.awaited) rank.until_ = std::max(rank.until_, visible);
-  const bool one_sided = record.leg == Leg::put || record.leg == Leg::read_data;
-  finish(rank, record.awaited, one_sided ? costs_.cpu.completion : costs_.cpu.sent);
+  finish(rank, record.awaited, record.leg == Leg::put ? costs_.cpu.completion : costs_.cpu.sent);
 }
 
 // A rank that waits for messages is at work on each as it comes; one that does not will be, when it waits.
 void Job::finish(Rank& rank, bool by_name, Duration cost) {
   --rank.open_;
   if (by_name) --rank.awaited_;
-  if (rank.want_ == Rank::Want::nothing || rank.want_ == Rank::Want::time) {
+  if (!rank.waits()) {
     rank.owed_ = rank.owed_ + cost;
     return;
   }
@@ -305,37 +312,6 @@ std::uint64_t Job::fingerprint() const {
   std::uint64_t print = mix(totals_.messages) ^ totals_.bytes;
   for (const Rank& rank : ranks_) print = mix(print ^ rank.clock_.ps);
   return print;
-}
-
-std::uint16_t Job::phase(const std::string& name) {
-  const auto found = std::find(phase_names_.begin(), phase_names_.end(), name);
-  if (found == phase_names_.end()) {
-    phase_names_.push_back(name);
-    phase_ps_.push_back(0);
-    return static_cast<std::uint16_t>(phase_names_.size() - 1);
-  }
-  return static_cast<std::uint16_t>(found - phase_names_.begin());
-}
-
-std::vector<std::pair<std::string, Duration>> Job::phases() const {
-  std::vector<std::pair<std::string, Duration>> means;
-  for (std::size_t phase = 1; phase < phase_names_.size(); ++phase) {
-    means.emplace_back(phase_names_[phase], Duration{phase_ps_[phase] / ranks_.size()});
-  }
-  return means;
-}
-
-void Job::stand_still() const {
-  std::string sentence = "the job stands still: " + std::to_string(count() - ended_) + " of " +
-                         std::to_string(count()) + " ranks have not ended";
-  for (const Rank& rank : ranks_) {
-    if (rank.ended_ || rank.posted_.empty()) continue;
-    const Posted& receive = rank.posted_.front();
-    const std::string source = receive.source == any_rank ? "any rank" : "rank " + std::to_string(receive.source);
-    throw Standstill(sentence + "; rank " + std::to_string(rank.id_) + " waits for a message of " + source +
-                     " with tag " + std::to_string(receive.tag) + " that nobody sends");
-  }
-  throw Standstill(sentence);
 }
 
 }  // namespace dryfly::motif

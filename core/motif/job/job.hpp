@@ -20,6 +20,7 @@
 #include "core/host/cpu_costs.hpp"
 #include "core/motif/job/carriage.hpp"
 #include "core/motif/job/outlets.hpp"
+#include "core/motif/job/phases.hpp"
 #include "core/motif/job/placement.hpp"
 #include "core/motif/job/rank.hpp"
 #include "core/motif/job/records.hpp"
@@ -87,10 +88,7 @@ class Job final : private Handler, private Outlets::Listener {
   // Of when each rank ended and what has been sent.
   std::uint64_t fingerprint() const;
 
-  // The phase of this name, for Rank::enter().
-  std::uint16_t phase(const std::string& name);
-  // The mean over all ranks of the time spent in each.
-  std::vector<std::pair<std::string, Duration>> phases() const;
+  Phases& phases() { return phases_; }
 
  private:
   friend class Rank;
@@ -118,7 +116,6 @@ class Job final : private Handler, private Outlets::Listener {
   void finish_own(std::uint32_t message, Instant at);
   void finish(Rank& rank, bool by_name, Duration cost);
   void forget(std::uint32_t message);
-  [[noreturn]] void stand_still() const;
 
   Engine& engine_;
   const Placement& placement_;
@@ -128,8 +125,7 @@ class Job final : private Handler, private Outlets::Listener {
   Outlets outlets_;
   LargeVector<Rank> ranks_;
   std::vector<Task> tasks_;
-  std::vector<std::string> phase_names_{""};
-  std::vector<std::uint64_t> phase_ps_{0};
+  Phases phases_;
   std::uint32_t ended_ = 0;
   JobTotals totals_;
 };

@@ -2,7 +2,7 @@
 // buffers, credits, congestion management, classes, faults. What the cheaper levels are held against.
 //
 // Eager messages and requests are ordered, as MPI's envelopes are, payloads of rendezvous and accesses are not
-// (docs/model/routing.md#ordered-and-unordered). Leaves out: transfers that a network with faults gives up, which ends
+// (docs/model/routing.md#what-is-ordered). Leaves out: transfers that a network with faults gives up, which ends
 // the job.
 #pragma once
 

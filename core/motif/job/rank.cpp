@@ -28,14 +28,11 @@ Rank::Waiting Rank::wait(Pending first, Pending second) {
   return {*this};
 }
 
-Instant Rank::sees_it() const {
-  const Instant seen = std::max(clock_, received_seen_);
-  return std::max(seen, want_ == Want::all ? own_seen_ : until_);
-}
+Instant Rank::sees_it() const { return std::max(clock_, want_ == Want::all ? own_seen_ : until_); }
 
 // What is complete already may not be visible yet.
 bool Rank::Waiting::await_ready() const noexcept {
-  rank.clock_ = rank.clock_ + rank.owed_;
+  rank.clock_ = std::max(rank.clock_, rank.received_seen_) + rank.owed_;
   rank.owed_ = {};
   if (!rank.has_what_it_wants() || rank.sees_it() > rank.clock_) return false;
   rank.want_ = Want::nothing;
@@ -60,7 +57,7 @@ void Rank::enter(std::uint16_t phase) {
 }
 
 void Rank::settle_phase() {
-  job_->phase_ps_[phase_] += clock_.ps - std::min(clock_.ps, entered_.ps);
+  job_->phases_.spend(phase_, clock_.ps - std::min(clock_.ps, entered_.ps));
   entered_ = clock_;
 }
 

@@ -49,6 +49,10 @@ class Rank {
   // What this rank's clock says.
   Instant now() const { return clock_; }
 
+  bool ended() const { return ended_; }
+  // Receives that wait for a message, oldest first.
+  const std::vector<Posted>& posted() const { return posted_; }
+
   Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size);
   Pending irecv(std::uint32_t from, std::uint32_t tag);  // from: may be any_rank
   // One-sided. Complete: the bytes are in the target's memory, or here.
@@ -89,9 +93,15 @@ class Rank {
   friend class Job;
   enum class Want : std::uint8_t { nothing, all, some, time };
 
+  bool waits() const { return want_ == Want::all || want_ == Want::some; }
   bool has_what_it_wants() const { return want_ == Want::all ? open_ == 0 : awaited_ == 0; }
   // When it can have seen it.
   Instant sees_it() const;
+  // Its CPU takes what has come no sooner than that.
+  void see(Instant visible) {
+    Instant& seen = waits() ? clock_ : received_seen_;
+    if (seen < visible) seen = visible;
+  }
   void settle_phase();
 
   Job* job_ = nullptr;
