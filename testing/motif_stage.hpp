@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/machine/machine.hpp"
+#include "core/motif/job/bus_carriage.hpp"
 #include "core/motif/job/endpoints_carriage.hpp"
 #include "core/motif/job/job.hpp"
 #include "core/motif/job/links_carriage.hpp"
@@ -43,6 +44,9 @@ class MotifStage {
       auto network = std::make_unique<NetworkCarriage>(spec_, machine_.engine, machine_.carrier());
       network_ = network.get();
       carriage_ = std::move(network);
+    }
+    if (way != Way::network && BusCarriage::is_in(spec_)) {
+      carriage_ = std::make_unique<BusCarriage>(spec_, machine_.topology, std::move(carriage_));
     }
     job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, JobCosts::read(spec_));
     if (network_ != nullptr) network_->tell(job_->carriage_listener());

@@ -151,7 +151,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
   totals_.bytes += size.count;
   rank.clock_ = rank.clock_ + (size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
   ++rank.open_;
-  const bool near = placement_.node_of(rank.id_) == placement_.node_of(to);
+  const bool near = costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(to);
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
   const std::uint32_t message =
       records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
@@ -181,7 +181,7 @@ Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
   ++rank.open_;
   const std::uint32_t message = records_.begin({.rank = rank.id_, .peer = peer, .bytes = size.count, .leg = leg});
   const Pending pending{message, records_[message].serial, true};
-  if (placement_.node_of(rank.id_) == placement_.node_of(peer)) {
+  if (costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(peer)) {
     records_[message].leg = Leg::put;
     copy_on_node(message, rank.clock_);
   } else {

@@ -41,8 +41,9 @@ struct JobCosts {
   Duration dma_read;
   Duration ingress;
   Duration command_interval;
-  Duration local_latency;  // between cores of a node
-  Rate copy_rate;          // of one core
+  Duration local_latency;      // between cores of a node
+  Rate copy_rate;              // of one core
+  bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
 
   static JobCosts read(const Spec& spec);
   // From a call to the first byte at the link.

@@ -123,6 +123,24 @@ TEST_CASE("one link carries no more than its rate: 64 messages of 16 KiB to one 
   }
 }
 
+TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two links and a half") {
+  fabric::SampleMachine machine;
+  machine.nics_per_node = 4;
+  machine.more += "node.nics 4\nnode.pcie_rate_bytes_per_s 62500000000\n";
+  for (std::uint64_t nic = 0; nic < 4; ++nic) machine.more += "node.nic." + std::to_string(nic) + ".socket 0\n";
+  for (const Way way : {Way::endpoints, Way::links}) {
+    MotifStage stage(way, 2, 4, machine);
+    Job& job = stage.run([&](Rank& me) -> Task {
+      if (me.id() < 4) me.isend(me.id() + 4, 0, Bytes{10'000'000});
+      if (me.id() >= 4) me.irecv(me.id() - 4, 0);
+      co_await me.wait_all();
+    });
+    // 40 MB at 62.5 GB/s.
+    CHECK(job.end().ps > 640'000'000);
+    CHECK(job.end().ps < 650'000'000);
+  }
+}
+
 // Each rank to random others, of random sizes, in rounds; who gets what all know.
 Task storm(Rank& me, std::uint64_t seed, std::uint32_t rounds) {
   const std::uint32_t count = me.count();

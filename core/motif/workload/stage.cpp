@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/machine/machine.hpp"
+#include "core/motif/job/bus_carriage.hpp"
 #include "core/motif/job/endpoints_carriage.hpp"
 #include "core/motif/job/links_carriage.hpp"
 #include "core/motif/job/network_carriage.hpp"
@@ -22,13 +24,23 @@ Placement place(const Dragonfly& topology, Parameters& parameters) {
   return {topology, nodes, static_cast<std::uint32_t>(parameters.number("ppn", 1, most))};
 }
 
+JobCosts read_costs(const Spec& spec, Parameters& parameters) {
+  JobCosts costs = JobCosts::read(spec);
+  const std::string on_node = parameters.has("on_node") ? parameters.text("on_node") : "memory";
+  if (on_node != "memory" && on_node != "nic") {
+    throw SpecError("on_node = `" + on_node + "`: accepted is memory or nic");
+  }
+  costs.near_by_memory = on_node == "memory";
+  return costs;
+}
+
 }  // namespace
 
 Stage::Stage(const Spec& spec, Parameters& parameters)
     : spec_(spec),
       topology_(spec),
       placement_(place(topology_, parameters)),
-      costs_(JobCosts::read(spec)),
+      costs_(read_costs(spec, parameters)),
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
@@ -46,6 +58,7 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
   } else {
     carriage = std::make_unique<LinksCarriage>(spec_, topology_);
   }
+  if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
   Job job(engine, placement_, *carriage, costs_);
   run(job, program, answer, seen);
 }
