@@ -37,7 +37,10 @@ class MotifStage {
  public:
   explicit MotifStage(Way way, std::uint32_t nodes = 8, std::uint32_t ranks_per_node = 1,
                       const fabric::SampleMachine& machine = {})
-      : spec_(motif_spec(machine)), machine_(spec_), placement_(machine_.topology, nodes, ranks_per_node) {
+      : spec_(motif_spec(machine)),
+        machine_(spec_),
+        placement_(machine_.topology, nodes, ranks_per_node),
+        noises_(spec_, placement_) {
     if (way == Way::endpoints) carriage_ = std::make_unique<EndpointsCarriage>(spec_, machine_.topology);
     if (way == Way::links) carriage_ = std::make_unique<LinksCarriage>(spec_, machine_.topology);
     if (way == Way::network) {
@@ -48,7 +51,7 @@ class MotifStage {
     if (way != Way::network && BusCarriage::is_in(spec_)) {
       carriage_ = std::make_unique<BusCarriage>(spec_, machine_.topology, std::move(carriage_));
     }
-    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, JobCosts::read(spec_));
+    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, JobCosts::read(spec_), noises_);
     if (network_ != nullptr) network_->tell(job_->carriage_listener());
   }
 
@@ -62,6 +65,7 @@ class MotifStage {
   Spec spec_;
   Machine machine_;
   Placement placement_;
+  Noises noises_;
   std::unique_ptr<Carriage> carriage_;
   NetworkCarriage* network_ = nullptr;
   std::unique_ptr<Job> job_;

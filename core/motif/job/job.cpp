@@ -51,10 +51,11 @@ Duration usual_lead(const JobCosts& costs) {
   return costs.to_link(Bytes{~std::uint64_t{0}}) + costs.ingress + costs.latencies.completion;
 }
 
-Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs)
+Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises)
     : engine_(engine),
       placement_(placement),
       costs_(costs),
+      noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
                usual_lead(costs) * 2) {
   engine_.attach(ComponentClass::workload, *this);
@@ -70,7 +71,8 @@ void Job::run(const Program& program) {
   tasks_.reserve(ranks_.size());
   for (Rank& rank : ranks_) {
     tasks_.push_back(program(rank));
-    schedule(Instant{}, Kind::rank, rank.id_);
+    rank.clock_ = noises_.begin(rank.id_);
+    schedule(rank.clock_, Kind::rank, rank.id_);
   }
   engine_.run(never);
   if (ended_ != count()) stand_still(ranks_, ended_);
@@ -149,7 +151,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
   DRYFLY_CHECK(to < count());
   ++totals_.messages;
   totals_.bytes += size.count;
-  rank.clock_ = rank.clock_ + (size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
+  rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
   ++rank.open_;
   const bool near = costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(to);
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
@@ -177,7 +179,7 @@ Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
   ++totals_.messages;
   totals_.bytes += size.count;
   const Bytes command = leg == Leg::put ? size : Bytes{};
-  rank.clock_ = rank.clock_ + (size > costs_.pushed_max ? costs_.cpu.rma_fetched : costs_.cpu.rma);
+  rank.work(size > costs_.pushed_max ? costs_.cpu.rma_fetched : costs_.cpu.rma);
   ++rank.open_;
   const std::uint32_t message = records_.begin({.rank = rank.id_, .peer = peer, .bytes = size.count, .leg = leg});
   const Pending pending{message, records_[message].serial, true};
@@ -192,7 +194,7 @@ Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
 
 Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
   DRYFLY_CHECK(from < count() || from == any_rank);
-  rank.clock_ = rank.clock_ + costs_.cpu.receive;
+  rank.work(costs_.cpu.receive);
   ++rank.open_;
   const std::uint32_t receive = records_.begin({.rank = rank.id_, .peer = from, .tag = tag, .leg = Leg::receive});
   const Pending pending{receive, records_[receive].serial};
@@ -286,7 +288,7 @@ void Job::finish(Rank& rank, bool by_name, Duration cost) {
     rank.owed_ = rank.owed_ + cost;
     return;
   }
-  rank.clock_ = rank.clock_ + cost;
+  rank.work(cost);
   if (!rank.has_what_it_wants()) return;
   const Instant at = rank.sees_it();
   // One that is far ahead would send before others do that come first.

@@ -19,6 +19,7 @@
 #include "core/engine/engine.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/motif/job/carriage.hpp"
+#include "core/motif/job/noises.hpp"
 #include "core/motif/job/outlets.hpp"
 #include "core/motif/job/phases.hpp"
 #include "core/motif/job/placement.hpp"
@@ -71,7 +72,7 @@ class Job final : private Handler, private Outlets::Listener {
   using Program = std::function<Task(Rank&)>;
 
   // All of them must outlive the job.
-  Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs);
+  Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -121,6 +122,7 @@ class Job final : private Handler, private Outlets::Listener {
   Engine& engine_;
   const Placement& placement_;
   const JobCosts costs_;
+  const Noises& noises_;
   Frames frames_;
   Records records_;
   Outlets outlets_;

@@ -123,6 +123,22 @@ TEST_CASE("one link carries no more than its rate: 64 messages of 16 KiB to one 
   }
 }
 
+TEST_CASE("a core with detours computes and wakes later") {
+  // Of each millisecond the first 100 us, on each core, at a phase that the seed decides: 10 ms of work meet ten or
+  // eleven of them.
+  fabric::SampleMachine machine;
+  machine.more +=
+      "noise.sources 1\nnoise.start_skew_ps 0\nnoise.cores 4\nnoise.0.on each core\nnoise.0.instants regular\n"
+      "noise.0.period_ps 1000000000\nnoise.0.least_ps 100000000\nnoise.0.most_ps 100000000\n"
+      "noise.0.chance_ppb 1000000000\n";
+  MotifStage stage(Way::endpoints, 2, 1, machine);
+  stage.run([](Rank& me) -> Task { co_await me.compute(Duration{10'000'000'000}); });
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    CHECK(stage.job().rank(rank).now().ps >= 11'000'000'000);
+    CHECK(stage.job().rank(rank).now().ps <= 11'300'000'000);
+  }
+}
+
 TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two links and a half") {
   fabric::SampleMachine machine;
   machine.nics_per_node = 4;

@@ -28,11 +28,22 @@ Rank::Waiting Rank::wait(Pending first, Pending second) {
   return {*this};
 }
 
+void Rank::work(Duration cost) { clock_ = job_->noises_.after(id_, clock_, cost); }
+
+void Rank::see(Instant visible) {
+  if (!waits()) {
+    received_seen_ = std::max(received_seen_, visible);
+  } else if (clock_ < visible) {
+    clock_ = job_->noises_.awake(id_, visible);
+  }
+}
+
 Instant Rank::sees_it() const { return std::max(clock_, want_ == Want::all ? own_seen_ : until_); }
 
 // What is complete already may not be visible yet.
 bool Rank::Waiting::await_ready() const noexcept {
-  rank.clock_ = std::max(rank.clock_, rank.received_seen_) + rank.owed_;
+  rank.see(rank.received_seen_);
+  rank.work(rank.owed_);
   rank.owed_ = {};
   if (!rank.has_what_it_wants() || rank.sees_it() > rank.clock_) return false;
   rank.want_ = Want::nothing;
@@ -45,10 +56,10 @@ void Rank::Waiting::await_suspend(std::coroutine_handle<> resumed) const noexcep
 }
 
 void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const noexcept {
-  const Instant until = rank.clock_ + rank.owed_ + work;
+  rank.work(rank.owed_ + work);
   rank.owed_ = {};
   rank.resumed_ = resumed;
-  rank.job_->resume_at(rank, until);
+  rank.job_->resume_at(rank, rank.clock_);
 }
 
 void Rank::enter(std::uint16_t phase) {

@@ -98,10 +98,8 @@ class Rank {
   // When it can have seen it.
   Instant sees_it() const;
   // Its CPU takes what has come no sooner than that.
-  void see(Instant visible) {
-    Instant& seen = waits() ? clock_ : received_seen_;
-    if (seen < visible) seen = visible;
-  }
+  void see(Instant visible);
+  void work(Duration cost);  // on its core, which may have detours
   void settle_phase();
 
   Job* job_ = nullptr;

@@ -41,13 +41,14 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       topology_(spec),
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
+      noises_(spec, placement_),
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
   if (level_ == Level::packet) {
     Machine machine(spec_);
     NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
-    Job job(machine.engine, placement_, carriage, costs_);
+    Job job(machine.engine, placement_, carriage, costs_, noises_);
     carriage.tell(job.carriage_listener());
     return run(job, program, answer, seen);
   }
@@ -59,7 +60,7 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
     carriage = std::make_unique<LinksCarriage>(spec_, topology_);
   }
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
-  Job job(engine, placement_, *carriage, costs_);
+  Job job(engine, placement_, *carriage, costs_, noises_);
   run(job, program, answer, seen);
 }
 

@@ -73,6 +73,7 @@ class Stage {
   const Dragonfly topology_;
   const Placement placement_;
   const JobCosts costs_;
+  const Noises noises_;
   const Level level_;
 };
 
