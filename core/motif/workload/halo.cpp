@@ -1,46 +1,12 @@
-// Exchange with the neighbours of a three-dimensional grid that is closed in all directions, in a loop: 6 faces, or 26
-// with edges and corners, as stencils and particle codes have it. Ranks are laid out with x running fastest.
+#include "core/motif/workload/halo.hpp"
+
 #include <array>
-#include <bit>
+#include <string>
 
 #include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
 namespace {
-
-struct Halo {
-  std::array<std::uint32_t, 3> grid;
-  Bytes face;
-  Bytes edge;
-  Bytes corner;
-  bool corners;  // and edges
-  std::uint64_t steps;
-  Duration work;
-};
-
-Task program(Rank& me, const Halo& halo) {
-  const auto [nx, ny, nz] = halo.grid;
-  const std::uint32_t x = me.id() % nx;
-  const std::uint32_t y = me.id() / nx % ny;
-  const std::uint32_t z = me.id() / nx / ny;
-  for (std::uint64_t step = 0; step < halo.steps; ++step) {
-    for (int sending = 0; sending < 2; ++sending) {
-      for (std::uint32_t way = 0; way < 27; ++way) {
-        const std::uint32_t dx = way % 3;
-        const std::uint32_t dy = way / 3 % 3;
-        const std::uint32_t dz = way / 9;
-        const int axes = (dx != 1) + (dy != 1) + (dz != 1);
-        if (axes == 0 || (axes > 1 && !halo.corners)) continue;
-        const std::uint32_t peer = (x + nx + dx - 1) % nx + ((y + ny + dy - 1) % ny + (z + nz + dz - 1) % nz * ny) * nx;
-        // The neighbour names the way from its side.
-        if (sending == 0) me.irecv(peer, 26 - way);
-        if (sending == 1) me.isend(peer, way, axes == 1 ? halo.face : axes == 2 ? halo.edge : halo.corner);
-      }
-    }
-    co_await me.wait_all();
-    co_await me.compute(halo.work);
-  }
-}
 
 // As near to a cube as its ranks allow; larger sides first.
 std::array<std::uint32_t, 3> grid_for(std::uint32_t ranks) {
@@ -77,6 +43,30 @@ std::array<std::uint32_t, 3> grid_of(Stage& stage, Parameters& parameters) {
 
 }  // namespace
 
+Task exchange_halo(Rank& me, const Halo& halo) {
+  const auto [nx, ny, nz] = halo.grid;
+  const std::uint32_t x = me.id() % nx;
+  const std::uint32_t y = me.id() / nx % ny;
+  const std::uint32_t z = me.id() / nx / ny;
+  for (std::uint64_t step = 0; step < halo.steps; ++step) {
+    for (int sending = 0; sending < 2; ++sending) {
+      for (std::uint32_t way = 0; way < 27; ++way) {
+        const std::uint32_t dx = way % 3;
+        const std::uint32_t dy = way / 3 % 3;
+        const std::uint32_t dz = way / 9;
+        const int axes = (dx != 1) + (dy != 1) + (dz != 1);
+        if (axes == 0 || (axes > 1 && !halo.corners)) continue;
+        const std::uint32_t peer = (x + nx + dx - 1) % nx + ((y + ny + dy - 1) % ny + (z + nz + dz - 1) % nz * ny) * nx;
+        // The neighbour names the way from its side.
+        if (sending == 0) me.irecv(peer, 26 - way);
+        if (sending == 1) me.isend(peer, way, axes == 1 ? halo.face : axes == 2 ? halo.edge : halo.corner);
+      }
+    }
+    co_await me.wait_all();
+    co_await me.compute(halo.work);
+  }
+}
+
 Answer predict_halo(Stage& stage, Parameters& parameters) {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
   const std::uint64_t face = parameters.number_or("bytes", 8, 0, most);
@@ -89,7 +79,7 @@ Answer predict_halo(Stage& stage, Parameters& parameters) {
                   .work = Duration{parameters.number_or("work_ps", 0, 0, 1'000'000'000'000'000)}};
   parameters.check_all_used();
   Answer answer;
-  stage.run([&](Rank& me) { return program(me, halo); }, answer,
+  stage.run([&](Rank& me) { return exchange_halo(me, halo); }, answer,
             [&](Job& job) { answer.time = Duration{job.end().ps / halo.steps}; });
   for (std::size_t axis = 0; axis < 3; ++axis) {
     answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], halo.grid[axis]);
