@@ -49,7 +49,7 @@ double step_ps(Stage& stage, Bytes size, const Stretch& stretch, Answer& answer)
 void sample(Stage& stage, Bytes size, Parameters& parameters, Answer& answer) {
   const std::uint32_t steps = stage.ranks() - 1;
   const auto stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", 8, 2, 1000));
-  const auto counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 24, 1, 1'000'000));
+  const auto counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 12, 1, 1'000'000));
   const std::uint32_t before = counted / 2;
   const RandomStream draws(stage.spec().number(fields::run_seed), 0, Purpose::workload);
   double sum = 0;
@@ -77,7 +77,7 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
   const Bytes size{parameters.number_or("bytes", 65536, 0, std::uint64_t{1} << 32)};
   const bool full = parameters.flag("full");
   const std::uint64_t most_steps =
-      parameters.number_or("stretches", 8, 2, 1000) * parameters.number_or("stretch", 24, 1, 1'000'000) * 3 / 2;
+      parameters.number_or("stretches", 8, 2, 1000) * parameters.number_or("stretch", 12, 1, 1'000'000) * 3 / 2;
   if (stage.ranks() < 2) throw SpecError("ranks = 1: accepted is 2 and more");
   Answer answer;
   if (full || stage.ranks() - 1 <= 2 * most_steps) {
