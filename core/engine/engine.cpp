@@ -20,6 +20,7 @@ constexpr unsigned slot_count_bits = 14;  // 8.4 us of slots of 0.5 ns: every ev
 constexpr std::uint64_t slot_count = std::uint64_t{1} << slot_count_bits;
 constexpr std::uint64_t slot_mask = slot_count - 1;
 constexpr unsigned pile_count_bits = 8;  // a slot is dealt into
+constexpr std::size_t few = 64;          // to be sorted by insertion
 // How many events before an event is handled it is announced, stage by stage.
 constexpr std::array<std::size_t, Handler::fetch_stages> ahead = {24, 14, 6};
 constexpr std::uint32_t no_chunk = 0xffffffffU;
@@ -242,11 +243,25 @@ struct Engine::Queue {
     }
     while (slot.chunk != no_chunk) slot.chunk = arena.give_back(slot.chunk);
     occupancy.clear(place);
+    if (under_way.size() > few) sort_crowded_piles();
     for (std::size_t next = 1; next < under_way.size(); ++next) {
       const Event event = under_way[next];
       std::size_t at = next;
       for (; at > 0 && event < under_way[at - 1]; --at) under_way[at] = under_way[at - 1];
       under_way[at] = event;
+    }
+  }
+
+  // Inserting one by one is quick where a pile has few. Ranks of a skeleton in step put thousands at one instant.
+  void sort_crowded_piles() {
+    for (std::size_t from = 0; from < under_way.size();) {
+      std::size_t until = from + 1;
+      while (until < under_way.size() && pile(under_way[until]) == pile(under_way[from])) ++until;
+      const auto first = under_way.begin() + static_cast<std::ptrdiff_t>(from);
+      if (until - from > few)
+        std::sort(first, first + static_cast<std::ptrdiff_t>(until - from),
+                  [](const Event& a, const Event& b) { return a < b; });
+      from = until;
     }
   }
 

@@ -1,0 +1,107 @@
+// Messages per second of the skeleton engine on one core, on a machine as large as Aurora.
+//
+//   motif-rate rate [ROUNDS]   65,536 ranks, LogGOPSim's size: dissemination barriers, whose 16 rounds all ranks wait
+//                              for one by one. The figure is of the level `links`; `latency` is printed beside it.
+//   motif-rate halo [STEPS]    884,736 ranks, 96 a node: exchange with 26 neighbours, all messages of a step under way
+//                              at once; on the level `links`.
+//
+// Seconds are CPU seconds of this one-threaded process. The anchor is a fixed loop of dependent loads, timed before
+// each round (bench/dependent_loads.hpp).
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/dependent_loads.hpp"
+#include "core/motif/collective/collectives.hpp"
+#include "core/motif/workload/halo.hpp"
+#include "testing/motif_stage.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+fabric::SampleMachine aurora() {
+  fabric::SampleMachine machine;
+  machine.groups = 166;
+  machine.switches = 32;
+  machine.nodes = 64;
+  machine.nics_per_node = 8;
+  return machine;
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Rate {
+  double messages_per_s;
+  double events_per_s;
+};
+
+Rate run(Way way, std::uint32_t nodes, std::uint32_t ranks_per_node, const Job::Program& program) {
+  MotifStage stage(way, nodes, ranks_per_node, aurora());
+  const double begun = cpu_seconds();
+  const JobTotals totals = stage.run(program).totals();
+  const double seconds = cpu_seconds() - begun;
+  return {static_cast<double>(totals.messages) / seconds, static_cast<double>(totals.events) / seconds};
+}
+
+int bench_rate(int rounds) {
+  DependentLoads dependent;
+  std::vector<double> loads_per_s;
+  std::vector<double> rates;
+  const auto program = [](Rank& me) -> Task {
+    const Communicator all = world(me);
+    for (int turn = 0; turn < 4; ++turn) co_await dissemination_barrier(me, all);
+  };
+  for (int round = 0; round < rounds; ++round) {
+    loads_per_s.push_back(dependent.per_s());
+    const Rate cheap = run(Way::endpoints, 8192, 8, program);
+    const Rate links = run(Way::links, 8192, 8, program);
+    rates.push_back(links.messages_per_s);
+    std::printf("round %d: latency %.2f M messages/s, %.2f M events/s; links %.2f M messages/s, %.2f M events/s\n",
+                round + 1, cheap.messages_per_s / 1e6, cheap.events_per_s / 1e6, links.messages_per_s / 1e6,
+                links.events_per_s / 1e6);
+    std::fflush(stdout);
+  }
+  const double thousand_loads = median(loads_per_s) / 1000;
+  std::printf("figure %.0f messages/s; anchor thousand-dependent-loads %.0f; ratio %.4g\n", median(rates),
+              thousand_loads, median(rates) / thousand_loads);
+  return 0;
+}
+
+int bench_halo(std::uint64_t steps) {
+  DependentLoads dependent;
+  const double thousand_loads = dependent.per_s() / 1000;
+  const Halo halo{.grid = {96, 96, 96}, .face = Bytes{8}, .edge = Bytes{8}, .corner = Bytes{8}, .steps = steps};
+  const double begun = cpu_seconds();
+  const Rate rate = run(Way::links, 9216, 96, [&](Rank& me) { return exchange_halo(me, halo); });
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%llu steps of 23.0 million messages in %.1f s, machine and ranks included; peak memory %.2f GiB\n",
+              static_cast<unsigned long long>(steps), cpu_seconds() - begun,
+              static_cast<double>(usage.ru_maxrss) / (1 << 20));
+  std::printf("figure %.0f messages/s; anchor thousand-dependent-loads %.0f; ratio %.4g\n", rate.messages_per_s,
+              thousand_loads, rate.messages_per_s / thousand_loads);
+  return 0;
+}
+
+}  // namespace
+}  // namespace dryfly::motif
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const int count = argc > 2 ? std::max(1, std::atoi(argv[2])) : 0;
+  if (what == "rate") return dryfly::motif::bench_rate(count == 0 ? 5 : count);
+  if (what == "halo") return dryfly::motif::bench_halo(count == 0 ? 10 : static_cast<std::uint64_t>(count));
+  std::fprintf(stderr, "motif-rate rate [ROUNDS] | halo [STEPS]\n");
+  return 2;
+}

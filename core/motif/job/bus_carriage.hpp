@@ -1,0 +1,44 @@
+// Another carriage behind the PCIe of the nodes: what the NICs of a socket share each way, where the spec has such a
+// rate (docs/model/nodes.md). A load that the bus holds up leaves its NIC later, and is in memory later.
+//
+// Left out: the level `packet`, and the link between sockets: a rank is taken to be on its NIC's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/motif/job/backlog.hpp"
+#include "core/motif/job/carriage.hpp"
+#include "core/spec/spec.hpp"
+#include "core/topology/dragonfly.hpp"
+#include "core/unit/large_pages.hpp"
+
+namespace dryfly::motif {
+
+class BusCarriage final : public Carriage {
+ public:
+  // `inner` answers at once.
+  BusCarriage(const Spec& spec, const Dragonfly& topology, std::unique_ptr<Carriage> inner);
+  // Whether the machine has such a bus.
+  static bool is_in(const Spec& spec);
+
+  Bytes part() const override { return inner_->part(); }
+  std::optional<Carried> carry(const Load& load) override;
+
+ private:
+  struct Bus {
+    Backlog out;
+    Backlog in;
+  };
+  Bus& bus_of(NicId nic);
+
+  std::unique_ptr<Carriage> inner_;
+  const Dragonfly& topology_;
+  Rate rate_;
+  std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
+  std::uint32_t sockets_ = 1;
+  LargeVector<Bus> buses_;  // of each node's sockets
+};
+
+}  // namespace dryfly::motif

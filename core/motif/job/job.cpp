@@ -1,0 +1,319 @@
+#include "core/motif/job/job.hpp"
+
+#include <algorithm>
+
+#include "core/motif/job/lists.hpp"
+#include "core/nic/nic_spec.hpp"
+#include "core/spec/fields.hpp"
+#include "core/unit/random.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+constexpr std::uint64_t index_bits = 32;
+
+[[noreturn]] void stand_still(const LargeVector<Rank>& ranks, std::uint32_t ended) {
+  const std::string sentence = "the job stands still: " + std::to_string(ranks.size() - ended) + " of " +
+                               std::to_string(ranks.size()) + " ranks have not ended";
+  for (const Rank& rank : ranks) {
+    if (rank.ended() || rank.posted().empty()) continue;
+    const Posted& receive = rank.posted().front();
+    const std::string source = receive.source == any_rank ? "any rank" : "rank " + std::to_string(receive.source);
+    throw Standstill(sentence + "; rank " + std::to_string(rank.id()) + " waits for a message of " + source +
+                     " with tag " + std::to_string(receive.tag) + " that nobody sends");
+  }
+  throw Standstill(sentence);
+}
+
+}  // namespace
+
+JobCosts JobCosts::read(const Spec& spec) {
+  const NicSpec nic = nic_spec(spec);
+  return {.cpu = CpuCosts::read(spec),
+          .latencies = HostLatencies::read(spec),
+          .pushed_max = nic.pushed_max,
+          .eager_max = nic.eager_max,
+          .rendezvous_head = nic.rendezvous_head,
+          .packet = nic.framing.payload_max,
+          .egress = nic.egress_latency,
+          .dma_read = nic.dma_read_latency,
+          .ingress = nic.ingress_latency,
+          .command_interval = nic.command_interval,
+          .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
+          .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)}};
+}
+
+Frames& frames_of(Rank& rank) { return rank.job().frames_; }
+
+// How far a rank's clock, and what it sends, is ahead of the engine as a rule: it goes on as soon as it is certain when
+// it will.
+Duration usual_lead(const JobCosts& costs) {
+  return costs.to_link(Bytes{~std::uint64_t{0}}) + costs.ingress + costs.latencies.completion;
+}
+
+Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises)
+    : engine_(engine),
+      placement_(placement),
+      costs_(costs),
+      noises_(noises),
+      outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
+               usual_lead(costs) * 2) {
+  engine_.attach(ComponentClass::workload, *this);
+  ranks_.resize(placement.ranks());
+  for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
+    ranks_[id].job_ = this;
+    ranks_[id].id_ = id;
+  }
+}
+
+void Job::run(const Program& program) {
+  DRYFLY_CHECK(tasks_.empty());
+  tasks_.reserve(ranks_.size());
+  for (Rank& rank : ranks_) {
+    tasks_.push_back(program(rank));
+    rank.clock_ = noises_.begin(rank.id_);
+    schedule(rank.clock_, Kind::rank, rank.id_);
+  }
+  engine_.run(never);
+  if (ended_ != count()) stand_still(ranks_, ended_);
+}
+
+void Job::schedule(Instant at, Kind kind, std::uint32_t index) {
+  ++totals_.events;
+  engine_.schedule(std::max(at, engine_.now()), static_cast<std::uint64_t>(ComponentClass::workload)
+                                                        << component_class_shift |
+                                                    static_cast<std::uint64_t>(kind) << index_bits | index);
+}
+
+void Job::handle(Event event) {
+  const auto index = static_cast<std::uint32_t>(event.key);
+  switch (static_cast<Kind>(event.key >> index_bits & 3)) {
+    case Kind::rank:
+      return resume(ranks_[index]);
+    case Kind::arrival:
+      return arrive(index);
+    case Kind::leaving:
+      return outlets_.leave(index, engine_.now());
+    case Kind::nic:
+      return outlets_.leave_nic(index, engine_.now());
+  }
+}
+
+void Job::prefetch(Event event, unsigned stage) const {
+  const auto index = static_cast<std::uint32_t>(event.key);
+  const auto kind = static_cast<Kind>(event.key >> index_bits & 3);
+  if (kind == Kind::arrival) {
+    if (stage == 0) return records_.prefetch(index);
+    const Record& record = records_[index];
+    const Rank& target = ranks_[record.peer == any_rank ? record.rank : record.peer];
+    if (stage == 1) return __builtin_prefetch(&target), __builtin_prefetch(reinterpret_cast<const char*>(&target) + 64);
+    if (!target.posted_.empty()) __builtin_prefetch(target.posted_.data());
+    if (target.resumed_) __builtin_prefetch(target.resumed_.address());
+  } else if (kind == Kind::rank && stage == 0) {
+    __builtin_prefetch(&ranks_[index]);
+  }
+}
+
+// A task that has ended gives its frame back at once: others will want it.
+void Job::resume(Rank& rank) {
+  rank.want_ = Rank::Want::nothing;
+  Task& task = tasks_[rank.id_];
+  if (rank.resumed_) {
+    rank.resumed_.resume();
+  } else {
+    task.begin();
+  }
+  if (!task.done()) return;
+  task.check();
+  rank.settle_phase();
+  rank.ended_ = true;
+  ++ended_;
+}
+
+void Job::resume_at(Rank& rank, Instant at) {
+  rank.clock_ = at;
+  rank.want_ = Rank::Want::time;
+  schedule(at, Kind::rank, rank.id_);
+}
+
+// Sends and accesses that are over may not be visible yet, and then nobody knows any more when each will be.
+void Job::want(Rank& rank, Pending pending) {
+  if (pending.record == no_record) return;
+  Record& record = records_[pending.record];
+  const bool over = record.serial != pending.serial || record.over;
+  if (over && pending.own) rank.until_ = std::max(rank.until_, rank.own_seen_);
+  if (over || record.awaited) return;
+  record.awaited = true;
+  ++rank.awaited_;
+}
+
+Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
+  DRYFLY_CHECK(to < count());
+  ++totals_.messages;
+  totals_.bytes += size.count;
+  rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
+  ++rank.open_;
+  const bool near = costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(to);
+  const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
+  const std::uint32_t message =
+      records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
+  const Pending pending{message, records_[message].serial, true};
+  if (near) {
+    copy_on_node(message, rank.clock_);
+  } else {
+    outlets_.offer(message, rank.clock_ + costs_.to_link(size), engine_.now());
+  }
+  return pending;
+}
+
+// The source's core copies; the target sees the last byte a latency later.
+void Job::copy_on_node(std::uint32_t message, Instant from) {
+  const Record& record = records_[message];
+  const Instant copied = from + transmission_time(Bytes{record.bytes}, costs_.copy_rate);
+  schedule(copied + costs_.local_latency, Kind::arrival, message);
+  finish_own(message, copied);
+}
+
+Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
+  DRYFLY_CHECK(peer < count());
+  ++totals_.messages;
+  totals_.bytes += size.count;
+  const Bytes command = leg == Leg::put ? size : Bytes{};
+  rank.work(size > costs_.pushed_max ? costs_.cpu.rma_fetched : costs_.cpu.rma);
+  ++rank.open_;
+  const std::uint32_t message = records_.begin({.rank = rank.id_, .peer = peer, .bytes = size.count, .leg = leg});
+  const Pending pending{message, records_[message].serial, true};
+  if (costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(peer)) {
+    records_[message].leg = Leg::put;
+    copy_on_node(message, rank.clock_);
+  } else {
+    outlets_.offer(message, rank.clock_ + costs_.to_link(command), engine_.now());
+  }
+  return pending;
+}
+
+Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
+  DRYFLY_CHECK(from < count() || from == any_rank);
+  rank.work(costs_.cpu.receive);
+  ++rank.open_;
+  const std::uint32_t receive = records_.begin({.rank = rank.id_, .peer = from, .tag = tag, .leg = Leg::receive});
+  const Pending pending{receive, records_[receive].serial};
+  const std::uint32_t message = take_message(records_, rank.unexpected_, from, tag);
+  if (message == no_record) {
+    rank.posted_.push_back({from, tag, receive});
+  } else {
+    match(message, receive, std::max(rank.clock_ + costs_.latencies.command, engine_.now()));
+  }
+  return pending;
+}
+
+void Job::settled(std::uint32_t message, Instant arrived, Instant answered) {
+  const Leg leg = records_[message].leg;
+  // The Get of a rendezvous ends in the source's NIC, all else in memory.
+  schedule(leg == Leg::get ? arrived : arrived + costs_.ingress, Kind::arrival, message);
+  if (leg == Leg::eager || leg == Leg::put || leg == Leg::data) {
+    finish_own(message, answered + costs_.latencies.completion);
+  }
+}
+
+void Job::arrive(std::uint32_t message) {
+  Record& record = records_[message];
+  const Instant now = engine_.now();
+  switch (record.leg) {
+    case Leg::eager:
+    case Leg::request: {
+      Rank& target = ranks_[record.peer];
+      const std::uint32_t receive = take_receive(target.posted_, record.rank, record.tag);
+      if (receive == no_record) return append(records_, target.unexpected_, message);
+      return match(message, receive, now);
+    }
+    case Leg::get:
+    case Leg::read_request:
+      record.leg = record.leg == Leg::get ? Leg::data : Leg::read_data;
+      return outlets_.offer(message, now + costs_.dma_read, now);
+    case Leg::data:
+      finish_receive(record.partner, now);
+      return forget(message);
+    case Leg::read_data:
+      ranks_[record.rank].see(now + costs_.latencies.completion);
+      finish(ranks_[record.rank], record.awaited, costs_.cpu.completion);
+      return forget(message);
+    case Leg::put:
+      return forget(message);
+    case Leg::receive:
+      DRYFLY_UNREACHABLE("a receive arrives nowhere");
+  }
+}
+
+void Job::match(std::uint32_t message, std::uint32_t receive, Instant at) {
+  Record& record = records_[message];
+  if (record.leg == Leg::eager) {
+    finish_receive(receive, at);
+    return forget(message);
+  }
+  record.partner = receive;
+  record.leg = Leg::get;
+  outlets_.offer(message, at + costs_.egress, engine_.now());
+}
+
+void Job::forget(std::uint32_t message) {
+  outlets_.forget(records_[message]);
+  records_.end(message);
+}
+
+void Job::finish_receive(std::uint32_t receive, Instant at) {
+  const Record& record = records_[receive];
+  Rank& rank = ranks_[record.rank];
+  const bool by_name = record.awaited;
+  records_.end(receive);
+  rank.see(at + costs_.latencies.completion);
+  finish(rank, by_name, costs_.cpu.received);
+}
+
+// A send or write is over for its source; its record stays until it has arrived.
+void Job::finish_own(std::uint32_t message, Instant visible) {
+  Record& record = records_[message];
+  record.over = true;
+  Rank& rank = ranks_[record.rank];
+  rank.own_seen_ = std::max(rank.own_seen_, visible);
+  if (record.awaited) rank.until_ = std::max(rank.until_, visible);
+  finish(rank, record.awaited, record.leg == Leg::put ? costs_.cpu.completion : costs_.cpu.sent);
+}
+
+// A rank that waits for messages is at work on each as it comes; one that does not will be, when it waits.
+void Job::finish(Rank& rank, bool by_name, Duration cost) {
+  --rank.open_;
+  if (by_name) --rank.awaited_;
+  if (!rank.waits()) {
+    rank.owed_ = rank.owed_ + cost;
+    return;
+  }
+  rank.work(cost);
+  if (!rank.has_what_it_wants()) return;
+  const Instant at = rank.sees_it();
+  // One that is far ahead would send before others do that come first.
+  if (at > engine_.now() + usual_lead(costs_)) return resume_at(rank, at);
+  rank.clock_ = at;
+  resume(rank);
+}
+
+Instant Job::end() const {
+  Instant last{};
+  for (const Rank& rank : ranks_) last = std::max(last, rank.clock_);
+  return last;
+}
+
+JobTotals Job::totals() const {
+  JobTotals totals = totals_;
+  totals.records_max = records_.most();
+  totals.frame_bytes = frames_.bytes();
+  return totals;
+}
+
+std::uint64_t Job::fingerprint() const {
+  std::uint64_t print = mix(totals_.messages) ^ totals_.bytes;
+  for (const Rank& rank : ranks_) print = mix(print ^ rank.clock_.ps);
+  return print;
+}
+
+}  // namespace dryfly::motif

@@ -1,0 +1,136 @@
+// A job of skeletons: up to a million ranks, each a coroutine, over a carriage. Ranks run when the engine comes to
+// them; nothing depends on the order in which they were made, on threads or on addresses.
+//
+// Models what a rank, its CPU and its NIC add to what a carriage does: the costs of calls and completions
+// (docs/model/host-costs.md), the stages of a NIC and the rendezvous with its Get
+// (docs/model/nic-protocols.md#message-protocols), and copies through the memory of a node.
+//
+// Left out, and `dryfly run` has it: list entries and their exhaustion, matching by software, the sharing of PCIe, of
+// the link between sockets and of a node's memory, ordered flows, and the window of unacknowledged packets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.hpp"
+#include "core/host/cpu_costs.hpp"
+#include "core/motif/job/carriage.hpp"
+#include "core/motif/job/noises.hpp"
+#include "core/motif/job/outlets.hpp"
+#include "core/motif/job/phases.hpp"
+#include "core/motif/job/placement.hpp"
+#include "core/motif/job/rank.hpp"
+#include "core/motif/job/records.hpp"
+#include "core/motif/job/task.hpp"
+#include "core/unit/large_pages.hpp"
+
+namespace dryfly::motif {
+
+// What messages cost beside what the carriage takes; from the spec's host.*, nic.* and node.*.
+struct JobCosts {
+  CpuCosts cpu;
+  HostLatencies latencies;
+  Bytes pushed_max;  // a longer payload is fetched by the NIC
+  Bytes eager_max;
+  Bytes rendezvous_head;
+  Bytes packet;  // its largest payload
+  Duration egress;
+  Duration dma_read;
+  Duration ingress;
+  Duration command_interval;
+  Duration local_latency;      // between cores of a node
+  Rate copy_rate;              // of one core
+  bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
+
+  static JobCosts read(const Spec& spec);
+  // From a call to the first byte at the link.
+  Duration to_link(Bytes size) const {
+    return latencies.command + egress + (size > pushed_max ? dma_read : Duration{});
+  }
+};
+
+struct JobTotals {
+  std::uint64_t messages = 0;  // one-sided accesses included
+  std::uint64_t bytes = 0;
+  std::uint64_t events = 0;       // of ranks and messages
+  std::uint64_t records_max = 0;  // under way at once
+  std::uint64_t frame_bytes = 0;  // of all coroutines at once
+};
+
+// The ranks wait for what nobody will send; what() names one of them and what it waits for.
+class Standstill : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Job final : private Handler, private Outlets::Listener {
+ public:
+  using Program = std::function<Task(Rank&)>;
+
+  // All of them must outlive the job.
+  Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // Runs the program on all ranks from instant 0 until all have ended; once. Throws Standstill, and what it throws.
+  void run(const Program& program);
+
+  CarriageListener& carriage_listener() { return outlets_.carriage_listener(); }
+  const Placement& placement() const { return placement_; }
+  const JobCosts& costs() const { return costs_; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(ranks_.size()); }
+  const Rank& rank(std::uint32_t id) const { return ranks_[id]; }
+  // When the last rank had ended.
+  Instant end() const;
+  JobTotals totals() const;
+  // Of when each rank ended and what has been sent.
+  std::uint64_t fingerprint() const;
+
+  Phases& phases() { return phases_; }
+
+ private:
+  friend class Rank;
+  friend Frames& frames_of(Rank& rank);
+  enum class Kind : std::uint8_t { rank, arrival, leaving, nic };
+
+  void handle(Event event) override;
+  void prefetch(Event event, unsigned stage) const override;
+  void settled(std::uint32_t message, Instant arrived, Instant answered) override;
+  void schedule_nic(Instant at, std::uint32_t nic) override { schedule(at, Kind::nic, nic); }
+  void schedule_leaving(Instant at, std::uint32_t message) override { schedule(at, Kind::leaving, message); }
+  void schedule(Instant at, Kind kind, std::uint32_t index);
+
+  Pending send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size);
+  Pending receive(Rank& rank, std::uint32_t from, std::uint32_t tag);
+  Pending access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size);
+  void want(Rank& rank, Pending pending);
+  void resume(Rank& rank);
+  void resume_at(Rank& rank, Instant at);
+
+  void copy_on_node(std::uint32_t message, Instant from);
+  void arrive(std::uint32_t message);
+  void match(std::uint32_t message, std::uint32_t receive, Instant at);
+  void finish_receive(std::uint32_t receive, Instant at);
+  void finish_own(std::uint32_t message, Instant at);
+  void finish(Rank& rank, bool by_name, Duration cost);
+  void forget(std::uint32_t message);
+
+  Engine& engine_;
+  const Placement& placement_;
+  const JobCosts costs_;
+  const Noises& noises_;
+  Frames frames_;
+  Records records_;
+  Outlets outlets_;
+  LargeVector<Rank> ranks_;
+  std::vector<Task> tasks_;
+  Phases phases_;
+  std::uint32_t ended_ = 0;
+  JobTotals totals_;
+};
+
+}  // namespace dryfly::motif

@@ -1,0 +1,54 @@
+// The level `links` of `dryfly predict`: a load takes its turn on every link of the way that the machine's routing
+// algorithm chooses for it, as that finds the links loaded when the load sets out.
+//
+// Models docs/model/routing.md by the algorithms of core/route themselves, a load in place of a packet; links and
+// switches as docs/model/links.md has them. What is on its way to a link counts as waiting there from the start: a link
+// never idles beside work that is announced to it. A single packet waits for other such, and for one packet of each
+// longer load that waits: switches take inputs in turn.
+//
+// Leaves out: buffers and credits, so that a hot end-point holds nobody up but those who send to it; classes; the age
+// of what a switch knows of another's load; acknowledgements on links; faults.
+#pragma once
+
+#include <memory>
+
+#include "core/motif/job/backlog.hpp"
+#include "core/motif/job/carriage.hpp"
+#include "core/motif/job/wires.hpp"
+#include "core/route/routing.hpp"
+#include "core/unit/large_pages.hpp"
+#include "core/unit/random.hpp"
+
+namespace dryfly::motif {
+
+class LinksCarriage final : public Carriage, private fabric::LoadView {
+ public:
+  LinksCarriage(const Spec& spec, const Dragonfly& topology);
+
+  Bytes part() const override { return part_bytes; }
+  std::optional<Carried> carry(const Load& load) override;
+
+ private:
+  std::uint64_t own_ps(std::uint32_t port) const override;
+  std::uint64_t other_ps(std::uint32_t port) const override { return own_ps(port); }
+  fabric::Path path(SwitchId from, SwitchId to, std::uint8_t port);
+  // Of a port.
+  struct Queue {
+    Backlog all;
+    Backlog packets;  // loads of a single packet
+  };
+  // The load's head is ready to leave by the port at `at_ps`; when it does.
+  std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const;
+
+  Wires wires_;
+  const Dragonfly& topology_;
+  std::unique_ptr<fabric::Routing> routing_;
+  RandomStream draws_;
+  std::uint64_t loads_ = 0;
+  std::uint64_t now_ps_ = 0;
+  std::uint64_t part_ps_;
+  std::uint64_t packet_ps_;
+  LargeVector<Queue> queues_;  // of each port
+};
+
+}  // namespace dryfly::motif

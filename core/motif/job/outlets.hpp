@@ -1,0 +1,89 @@
+// Where messages leave the NICs of a job: one queue for each NIC, in which the parts of long messages take turns with
+// all else, and which a single packet overtakes: the NIC sends a packet of each in turn. A load goes to the carriage at
+// the instant at which its NIC can send it, so that what waits in a NIC takes up nothing of the links behind it.
+//
+// Models docs/model/nic-protocols.md#message-protocols of what leaves: the interval between commands, and what travels
+// with each leg of a message.
+#pragma once
+
+#include <cstdint>
+
+#include "core/motif/job/backlog.hpp"
+#include "core/motif/job/carriage.hpp"
+#include "core/motif/job/lists.hpp"
+#include "core/motif/job/placement.hpp"
+#include "core/motif/job/records.hpp"
+#include "core/unit/large_pages.hpp"
+#include "core/unit/pool.hpp"
+
+namespace dryfly::motif {
+
+class Outlets final : private CarriageListener {
+ public:
+  class Listener {
+   public:
+    // All of a message's leg has been carried, or is certain to be: these are the instants of its last byte.
+    virtual void settled(std::uint32_t message, Instant arrived, Instant answered) = 0;
+    // leave_nic() or leave() is wanted at that instant.
+    virtual void schedule_nic(Instant at, std::uint32_t nic) = 0;
+    virtual void schedule_leaving(Instant at, std::uint32_t message) = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+
+  // `lead`: what is ready no later than that takes its links at once. All messages have about that lead, so that their
+  // order among each other is kept, and each saves an event.
+  Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener, Bytes rendezvous_head,
+          Bytes packet, Duration command_interval, Duration lead);
+
+  // Who is told by a carriage that answers later.
+  CarriageListener& carriage_listener() { return *this; }
+  std::uint32_t nic_of(std::uint32_t rank) const { return nic_of_[rank]; }
+  // The leg that the message is at wants to leave at `ready`.
+  void offer(std::uint32_t message, Instant ready, Instant now);
+  void leave_nic(std::uint32_t nic, Instant now);
+  void leave(std::uint32_t message, Instant now) { depart(message, now); }
+  Bytes payload(const Record& record) const { return {record.in_parts ? parts(record).bytes : record.bytes}; }
+  // The message is over.
+  void forget(const Record& record) {
+    if (record.in_parts) parts_.release(static_cast<std::uint32_t>(record.bytes));
+  }
+  void prefetch(std::uint32_t rank) const { __builtin_prefetch(&outlets_[nic_of_[rank]]); }
+
+ private:
+  struct Outlet {
+    Backlog all;
+    Backlog packets;  // loads of a single packet, which do not wait for longer ones
+    RecordList waiting;
+    bool scheduled = false;
+  };
+  // A payload that is longer than the carriage takes at once.
+  struct Parts {
+    std::uint64_t bytes = 0;
+    std::uint64_t left = 0;  // to be carried
+    Instant arrived{};
+    Instant answered{};
+  };
+
+  void carried(const Load& load, const Carried& times) override;
+  void depart(std::uint32_t message, Instant start);
+  void divide(Record& record, std::uint64_t bytes);
+  Load load_of(std::uint32_t message, Instant start) const;
+  std::uint64_t bytes_on_the_way(const Record& record) const;
+  const Parts& parts(const Record& record) const { return parts_[static_cast<std::uint32_t>(record.bytes)]; }
+
+  Carriage& carriage_;
+  Records& records_;
+  Listener& listener_;
+  const Bytes rendezvous_head_;
+  const Bytes packet_;
+  const Duration command_interval_;
+  const Duration lead_;
+  const std::uint64_t part_;
+  LargeVector<std::uint32_t> nic_of_;  // of each rank
+  LargeVector<Outlet> outlets_;        // of each NIC
+  Pool<Parts> parts_;
+};
+
+}  // namespace dryfly::motif

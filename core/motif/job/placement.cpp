@@ -1,0 +1,41 @@
+#include "core/motif/job/placement.hpp"
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/spec/spec.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+std::vector<NodeId> first_nodes(const Dragonfly& topology, std::uint32_t count) {
+  if (count == 0 || count > topology.node_count()) {
+    throw SpecError("nodes = " + std::to_string(count) + ": accepted is 1 to " + std::to_string(topology.node_count()) +
+                    ", the nodes of this machine");
+  }
+  std::vector<NodeId> nodes(count);
+  for (std::uint32_t node = 0; node < count; ++node) nodes[node] = {node};
+  return nodes;
+}
+
+constexpr std::uint32_t most_ranks_per_node = 1024;
+
+}  // namespace
+
+Placement::Placement(const Dragonfly& topology, std::uint32_t nodes, std::uint32_t ranks_per_node)
+    : Placement(topology, first_nodes(topology, nodes), ranks_per_node) {}
+
+Placement::Placement(const Dragonfly& topology, std::vector<NodeId> nodes, std::uint32_t ranks_per_node)
+    : topology_(&topology), nodes_(std::move(nodes)), per_node_(ranks_per_node) {
+  if (per_node_ == 0 || per_node_ > most_ranks_per_node) {
+    throw SpecError("ppn = " + std::to_string(per_node_) + ": accepted is 1 to " + std::to_string(most_ranks_per_node));
+  }
+  for (const NodeId node : nodes_) {
+    if (node.value >= topology.node_count() || topology.nics_per_node(node) == 0) {
+      throw SpecError("node " + std::to_string(node.value) + ": this machine has no such node with NICs");
+    }
+  }
+}
+
+}  // namespace dryfly::motif

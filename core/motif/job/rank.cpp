@@ -1,0 +1,75 @@
+#include "core/motif/job/rank.hpp"
+
+#include <algorithm>
+
+#include "core/motif/job/job.hpp"
+
+namespace dryfly::motif {
+
+std::uint32_t Rank::count() const { return job_->count(); }
+
+Pending Rank::isend(std::uint32_t to, std::uint32_t tag, Bytes size) { return job_->send(*this, to, tag, size); }
+Pending Rank::irecv(std::uint32_t from, std::uint32_t tag) { return job_->receive(*this, from, tag); }
+Pending Rank::put(std::uint32_t to, Bytes size) { return job_->access(*this, Leg::put, to, size); }
+Pending Rank::get(std::uint32_t from, Bytes size) { return job_->access(*this, Leg::read_request, from, size); }
+
+Rank::Waiting Rank::wait_all() {
+  want_ = Want::all;
+  return {*this};
+}
+
+Rank::Waiting Rank::wait(Pending pending) { return wait(pending, {}); }
+
+Rank::Waiting Rank::wait(Pending first, Pending second) {
+  want_ = Want::some;
+  until_ = {};
+  job_->want(*this, first);
+  job_->want(*this, second);
+  return {*this};
+}
+
+void Rank::work(Duration cost) { clock_ = job_->noises_.after(id_, clock_, cost); }
+
+void Rank::see(Instant visible) {
+  if (!waits()) {
+    received_seen_ = std::max(received_seen_, visible);
+  } else if (clock_ < visible) {
+    clock_ = job_->noises_.awake(id_, visible);
+  }
+}
+
+Instant Rank::sees_it() const { return std::max(clock_, want_ == Want::all ? own_seen_ : until_); }
+
+// What is complete already may not be visible yet.
+bool Rank::Waiting::await_ready() const noexcept {
+  rank.see(rank.received_seen_);
+  rank.work(rank.owed_);
+  rank.owed_ = {};
+  if (!rank.has_what_it_wants() || rank.sees_it() > rank.clock_) return false;
+  rank.want_ = Want::nothing;
+  return true;
+}
+
+void Rank::Waiting::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+  rank.resumed_ = resumed;
+  if (rank.has_what_it_wants()) rank.job_->resume_at(rank, rank.sees_it());
+}
+
+void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+  rank.work(rank.owed_ + work);
+  rank.owed_ = {};
+  rank.resumed_ = resumed;
+  rank.job_->resume_at(rank, rank.clock_);
+}
+
+void Rank::enter(std::uint16_t phase) {
+  settle_phase();
+  phase_ = phase;
+}
+
+void Rank::settle_phase() {
+  job_->phases_.spend(phase_, clock_.ps - std::min(clock_.ps, entered_.ps));
+  entered_ = clock_;
+}
+
+}  // namespace dryfly::motif

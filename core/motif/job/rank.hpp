@@ -1,0 +1,123 @@
+// A rank of a skeleton: its clock, and the verbs of MPI that skeletons are written in. The verbs cost what they cost on
+// the machine's CPU (docs/model/host-costs.md), the bytes go by the job's carriage. There are no payloads: a verb takes
+// a size.
+//
+// Messages of one source, target and tag are matched in the order in which they arrive. Left out: communicators as a
+// part of matching (collectives have tags of their own, collective.hpp), truncation, and that a long message may arrive
+// behind a shorter one of its tag that was sent later.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <vector>
+
+#include "core/motif/job/task.hpp"
+#include "core/unit/unit.hpp"
+
+namespace dryfly::motif {
+
+class Job;
+
+inline constexpr std::uint32_t any_rank = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_record = ~std::uint32_t{0};
+
+// Of records, by their numbers.
+struct RecordList {
+  std::uint32_t first = no_record;
+  std::uint32_t last = no_record;
+};
+
+// A receive that waits for a message.
+struct Posted {
+  std::uint32_t source = any_rank;
+  std::uint32_t tag = 0;
+  std::uint32_t record = no_record;
+};
+
+// What a verb has begun. May be forgotten: wait_all() waits for it as well.
+struct Pending {
+  std::uint32_t record = no_record;
+  std::uint16_t serial = 0;  // of the record's owners
+  bool own = false;          // no receive
+};
+
+class Rank {
+ public:
+  std::uint32_t id() const { return id_; }
+  std::uint32_t count() const;  // of the job's ranks
+  Job& job() { return *job_; }
+  // What this rank's clock says.
+  Instant now() const { return clock_; }
+
+  bool ended() const { return ended_; }
+  // Receives that wait for a message, oldest first.
+  const std::vector<Posted>& posted() const { return posted_; }
+
+  Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size);
+  Pending irecv(std::uint32_t from, std::uint32_t tag);  // from: may be any_rank
+  // One-sided. Complete: the bytes are in the target's memory, or here.
+  Pending put(std::uint32_t to, Bytes size);
+  Pending get(std::uint32_t from, Bytes size);
+
+  struct Waiting {
+    Rank& rank;
+    bool await_ready() const noexcept;
+    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    void await_resume() const noexcept {}
+  };
+  // Until all that this rank has begun is complete.
+  [[nodiscard]] Waiting wait_all();
+  [[nodiscard]] Waiting wait(Pending pending);
+  [[nodiscard]] Waiting wait(Pending first, Pending second);
+  [[nodiscard]] Waiting send(std::uint32_t to, std::uint32_t tag, Bytes size) { return wait(isend(to, tag, size)); }
+  [[nodiscard]] Waiting recv(std::uint32_t from, std::uint32_t tag) { return wait(irecv(from, tag)); }
+  [[nodiscard]] Waiting sendrecv(std::uint32_t to, std::uint32_t from, std::uint32_t tag, Bytes size) {
+    const Pending received = irecv(from, tag);
+    return wait(received, isend(to, tag, size));
+  }
+
+  struct Computing {
+    Rank& rank;
+    Duration work;
+    bool await_ready() const noexcept { return work.ps == 0; }
+    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    void await_resume() const noexcept {}
+  };
+  // Takes so long on this rank's core.
+  [[nodiscard]] Computing compute(Duration work) { return {*this, work}; }
+
+  // From now on the rank's time counts for this phase, one of Job::phases(). 0: none.
+  void enter(std::uint16_t phase);
+
+ private:
+  friend class Job;
+  enum class Want : std::uint8_t { nothing, all, some, time };
+
+  bool waits() const { return want_ == Want::all || want_ == Want::some; }
+  bool has_what_it_wants() const { return want_ == Want::all ? open_ == 0 : awaited_ == 0; }
+  // When it can have seen it.
+  Instant sees_it() const;
+  // Its CPU takes what has come no sooner than that.
+  void see(Instant visible);
+  void work(Duration cost);  // on its core, which may have detours
+  void settle_phase();
+
+  Job* job_ = nullptr;
+  std::coroutine_handle<> resumed_;
+  Instant clock_{};
+  Instant own_seen_{};       // when all that is complete of sends and accesses can be seen
+  Instant received_seen_{};  // and of receives that were not waited for
+  Instant until_{};          // what is waited for by name can be seen
+  Instant entered_{};        // this phase
+  Duration owed_{};          // CPU time for completions that nobody has waited for yet
+  std::uint32_t id_ = 0;
+  std::uint32_t open_ = 0;     // begun and not complete
+  std::uint32_t awaited_ = 0;  // of these, what is waited for by name
+  std::vector<Posted> posted_;
+  RecordList unexpected_;
+  std::uint16_t phase_ = 0;
+  Want want_ = Want::nothing;
+  bool ended_ = false;
+};
+
+}  // namespace dryfly::motif

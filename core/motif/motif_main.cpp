@@ -1,0 +1,82 @@
+// dryfly-motif: runs a skeleton on a simulated machine. Used by `dryfly predict`.
+//
+//   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links] name=value...
+//
+// One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "core/motif/workload/workload.hpp"
+#include "core/record/json_writer.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw SpecError(path + " cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  std::string text(16, '0');
+  for (std::size_t place = 16; place-- > 0; value >>= 4) text[place] = "0123456789abcdef"[value & 15];
+  return text;
+}
+
+void write(JsonWriter& json, const std::string& workload, const Stage& stage, const Answer& answer, double wall_s) {
+  json.begin_object();
+  json.member("workload", workload);
+  json.member("ranks", std::uint64_t{stage.ranks()});
+  json.member("virtual_ps", answer.time.ps);
+  json.member("sampled", answer.sampled);
+  json.member("error_bound", answer.error_bound);
+  json.member("messages", answer.totals.messages);
+  json.member("bytes", answer.totals.bytes);
+  json.member("events", answer.totals.events);
+  json.member("records_max", answer.totals.records_max);
+  json.member("frame_bytes", answer.totals.frame_bytes);
+  json.member("fingerprint", hexadecimal(answer.fingerprint));
+  json.member("wall_s", wall_s);
+  json.key("phases");
+  json.begin_object();
+  for (const auto& [name, time] : answer.phases) json.member(name, time.ps);
+  json.end_object();
+  json.key("figures");
+  json.begin_object();
+  for (const auto& [name, value] : answer.figures) json.member(name, value);
+  json.end_object();
+  json.end_object();
+}
+
+int run(std::span<const char* const> words) {
+  if (words.size() < 3) throw SpecError("accepted is dryfly-motif SPEC WORKLOAD name=value...");
+  const Spec spec = Spec::parse(read_file(words[1]));
+  const Workload& workload = workload_named(words[2]);
+  Parameters parameters(words.subspan(3));
+  Stage stage(spec, parameters);
+  const auto begun = std::chrono::steady_clock::now();
+  const Answer answer = workload.predict(stage, parameters);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+  std::string text;
+  JsonWriter json(text);
+  write(json, words[2], stage, answer, wall.count());
+  std::cout << text << '\n';
+  return 0;
+}
+
+}  // namespace
+}  // namespace dryfly::motif
+
+int main(int count, char** words) {
+  try {
+    return dryfly::motif::run({words, static_cast<std::size_t>(count)});
+  } catch (const std::exception& error) {
+    std::cerr << "dryfly-motif: " << error.what() << '\n';
+    return 2;
+  }
+}

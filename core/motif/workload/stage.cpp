@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/machine/machine.hpp"
+#include "core/motif/job/bus_carriage.hpp"
+#include "core/motif/job/endpoints_carriage.hpp"
+#include "core/motif/job/links_carriage.hpp"
+#include "core/motif/job/network_carriage.hpp"
+#include "core/motif/workload/workload.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+Level level_named(const std::string& name) {
+  if (name == "latency") return Level::latency;
+  if (name == "links") return Level::links;
+  if (name == "packet") return Level::packet;
+  throw SpecError("level = `" + name + "`: accepted is latency, links or packet");
+}
+
+Placement place(const Dragonfly& topology, Parameters& parameters) {
+  constexpr std::uint64_t most = UINT32_MAX;
+  const auto nodes = static_cast<std::uint32_t>(parameters.number("nodes", 1, most));
+  return {topology, nodes, static_cast<std::uint32_t>(parameters.number("ppn", 1, most))};
+}
+
+JobCosts read_costs(const Spec& spec, Parameters& parameters) {
+  JobCosts costs = JobCosts::read(spec);
+  const std::string on_node = parameters.has("on_node") ? parameters.text("on_node") : "memory";
+  if (on_node != "memory" && on_node != "nic") {
+    throw SpecError("on_node = `" + on_node + "`: accepted is memory or nic");
+  }
+  costs.near_by_memory = on_node == "memory";
+  return costs;
+}
+
+}  // namespace
+
+Stage::Stage(const Spec& spec, Parameters& parameters)
+    : spec_(spec),
+      topology_(spec),
+      placement_(place(topology_, parameters)),
+      costs_(read_costs(spec, parameters)),
+      noises_(spec, placement_),
+      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
+
+void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+  if (level_ == Level::packet) {
+    Machine machine(spec_);
+    NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
+    Job job(machine.engine, placement_, carriage, costs_, noises_);
+    carriage.tell(job.carriage_listener());
+    return run(job, program, answer, seen);
+  }
+  Engine engine;
+  std::unique_ptr<Carriage> carriage;
+  if (level_ == Level::latency) {
+    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_);
+  } else {
+    carriage = std::make_unique<LinksCarriage>(spec_, topology_);
+  }
+  if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
+  Job job(engine, placement_, *carriage, costs_, noises_);
+  run(job, program, answer, seen);
+}
+
+void Stage::run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+  job.run(program);
+  const JobTotals totals = job.totals();
+  answer.totals.messages += totals.messages;
+  answer.totals.bytes += totals.bytes;
+  answer.totals.events += totals.events;
+  answer.totals.records_max = std::max(answer.totals.records_max, totals.records_max);
+  answer.totals.frame_bytes = std::max(answer.totals.frame_bytes, totals.frame_bytes);
+  answer.fingerprint = mix(answer.fingerprint ^ job.fingerprint());
+  if (seen) seen(job);
+}
+
+}  // namespace dryfly::motif

@@ -1,0 +1,92 @@
+// The workloads of `dryfly predict`: what a skeleton is given, what it answers, and who they are. To add one called
+// NAME, write core/motif/workload/NAME.cpp with `predict_NAME` and a line in `workloads` (workloads.cpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/motif/job/job.hpp"
+#include "core/spec/spec.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly::motif {
+
+// name=value, as given. What no one has asked for is a mistake of the user's.
+class Parameters {
+ public:
+  // Throws SpecError where a word is none, or names one twice.
+  explicit Parameters(std::span<const char* const> words);
+
+  bool has(const std::string& name) const { return values_.contains(name); }
+  // Throw SpecError where it is missing, or out of range.
+  const std::string& text(const std::string& name);
+  std::uint64_t number(const std::string& name, std::uint64_t least, std::uint64_t most);
+  std::uint64_t number_or(const std::string& name, std::uint64_t usual, std::uint64_t least, std::uint64_t most);
+  bool flag(const std::string& name) { return number_or(name, 0, 0, 1) != 0; }
+  // Throws SpecError naming what has not been asked for.
+  void check_all_used() const;
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::map<std::string, bool> used_;
+};
+
+// What came out. Figures in base units (ps, bytes, bytes per second, counts), by name.
+struct Answer {
+  Duration time;           // of what the workload counts
+  bool sampled = false;    // only a part has been run
+  double error_bound = 0;  // of `time`, as a share, if sampled
+  JobTotals totals;        // of what has been run
+  std::uint64_t fingerprint = 0;
+  std::vector<std::pair<std::string, Duration>> phases;  // mean over ranks
+  std::vector<std::pair<std::string, double>> figures;
+};
+
+enum class Level : std::uint8_t { latency, links, packet };
+
+// The machine and where the ranks are on it. Each job has engine and carriage for itself, so that a workload may run
+// several, one after the other.
+class Stage {
+ public:
+  // Throws SpecError.
+  Stage(const Spec& spec, Parameters& parameters);
+
+  const Spec& spec() const { return spec_; }
+  const Dragonfly& topology() const { return topology_; }
+  const Placement& placement() const { return placement_; }
+  std::uint32_t ranks() const { return placement_.ranks(); }
+  const JobCosts& costs() const { return costs_; }
+  // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
+  void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+
+ private:
+  void run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+
+  const Spec& spec_;
+  const Dragonfly topology_;
+  const Placement placement_;
+  const JobCosts costs_;
+  const Noises noises_;
+  const Level level_;
+};
+
+struct Workload {
+  std::string_view name;
+  Answer (*predict)(Stage& stage, Parameters& parameters);
+};
+
+// Throws SpecError, which names those that there are.
+const Workload& workload_named(std::string_view name);
+
+Answer predict_allreduce(Stage& stage, Parameters& parameters);
+Answer predict_alltoall(Stage& stage, Parameters& parameters);
+Answer predict_halo(Stage& stage, Parameters& parameters);
+
+}  // namespace dryfly::motif
