@@ -119,7 +119,9 @@ Selection Selection::of_library(const std::string& library) {
 
 Choice Selection::choose(Rank& me, const Communicator& ranks, const CollectiveCall& call) const {
   const std::uint32_t size = ranks.size();
-  const std::uint32_t on_a_node = ranks.on_a_node(me.job().placement().per_node());
+  // Ranks that talk through their NICs within a node too are on nodes of their own for the library.
+  const Job& job = me.job();
+  const std::uint32_t on_a_node = job.costs().near_by_memory ? ranks.on_a_node(job.placement().per_node()) : 1;
   const Facts facts{.ranks = size,
                     .bytes = call.size.count,
                     .total = call.total(size),
