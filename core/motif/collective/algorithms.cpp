@@ -104,7 +104,7 @@ constexpr Run neighbours = equal<neighbour_allgather>;
 
 using enum Collective;
 constexpr Algorithm all[] = {
-    {barrier, "dissemination", disseminate},
+    {barrier, "dissemination", disseminate, 2, false, 2},
     {barrier, "recursive_doubling", plain<recursive_doubling_barrier>},
     {barrier, "linear", plain<linear_barrier>},
     {barrier, "tree", plain<tree_barrier>},
@@ -115,7 +115,7 @@ constexpr Algorithm all[] = {
     {bcast, "binary", down<Shape::bushy>},
     {bcast, "binomial", down<Shape::binomial>},
     {bcast, "distance_binomial", down<Shape::distance_binomial>},
-    {bcast, "knomial", down<Shape::knomial>, 4},
+    {bcast, "knomial", down<Shape::knomial>, 4, false, 2},
     {bcast, "split_binary", parted<split_binary_bcast>},
     {bcast, "scatter_recursive_doubling", parted<scatter_doubling_bcast>},
     {bcast, "scatter_ring", parted<scatter_ring_bcast>},
@@ -194,6 +194,13 @@ const Algorithm& algorithm_named(Collective collective, std::string_view name) {
   }
   throw SpecError("algorithm `" + std::string(name) + "` of " + std::string(name_of(collective)) + ": accepted is " +
                   accepted);
+}
+
+void complete(Choice& choice) {
+  if (choice.fan == 0) choice.fan = choice.algorithm->usual_fan;
+  if (choice.fan >= choice.algorithm->least_fan) return;
+  throw SpecError("fan = " + std::to_string(choice.fan) + " of algorithm " + std::string(choice.algorithm->name) +
+                  ": accepted is " + std::to_string(choice.algorithm->least_fan) + " and more");
 }
 
 Task run_collective(Rank& me, Communicator ranks, CollectiveCall call, const Selection& selection) {

@@ -61,11 +61,14 @@ struct Algorithm {
   Task (*run)(Rank& me, Communicator ranks, const CollectiveCall& call, const Choice& how, const Selection& selection);
   std::uint32_t usual_fan = 2;
   bool two_levels = false;  // chosen only where several nodes have several ranks each
+  std::uint32_t least_fan = 1;
 };
 
 std::span<const Algorithm> algorithms();
 // Throws SpecError, which names those that there are for it.
 const Algorithm& algorithm_named(Collective collective, std::string_view name);
+// Throws SpecError where the algorithm cannot be told that. A fan of 0 becomes the usual one.
+void complete(Choice& choice);
 
 // The selection has to outlive it.
 Task run_collective(Rank& me, Communicator ranks, CollectiveCall call, const Selection& selection);

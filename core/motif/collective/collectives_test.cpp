@@ -292,6 +292,7 @@ TEST_CASE("what is no rule is refused with its line") {
         0);
   CHECK(said("bcast binomial ranks<x").find("mine, line 1: `ranks<x`: accepted is a whole number") == 0);
   CHECK(said("bcast binomial colour=3").find("mine, line 1: `colour=3`: accepted is ranks, bytes") == 0);
+  CHECK(said("bcast knomial fan=1") == "mine, line 1: fan = 1 of algorithm knomial: accepted is 2 and more");
   CHECK(said("scan linear").find("mine, line 1: collective `scan`: accepted is barrier") == 0);
   CHECK(said("bcast").find("mine, line 1: `bcast`: accepted is COLLECTIVE ALGORITHM") == 0);
 }

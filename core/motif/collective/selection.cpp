@@ -79,7 +79,7 @@ Selection::Rule Selection::parse_rule(const std::vector<std::string>& words) {
   Rule rule;
   rule.choice.algorithm = &algorithm_named(collective_named(words[0]), words[1]);
   for (std::size_t word = 2; word < words.size(); ++word) parse_word(rule, words[word]);
-  if (rule.choice.fan == 0) rule.choice.fan = rule.choice.algorithm->usual_fan;
+  complete(rule.choice);
   return rule;
 }
 

@@ -52,9 +52,10 @@ Choice named_choice(Collective what, Parameters& parameters) {
   if (!parameters.has("algorithm") || parameters.text("algorithm") == "auto") return {};
   Choice how;
   how.algorithm = &algorithm_named(what, parameters.text("algorithm"));
-  how.fan = static_cast<std::uint32_t>(parameters.number_or("fan", how.algorithm->usual_fan, 1, 1U << 20));
+  how.fan = static_cast<std::uint32_t>(parameters.number_or("fan", 0, 1, 1U << 20));
   how.segment = Bytes{parameters.number_or("segment", 0, 0, std::uint64_t{1} << 40)};
   how.window = static_cast<std::uint32_t>(parameters.number_or("window", 0, 0, 1U << 20));
+  complete(how);
   return how;
 }
 
