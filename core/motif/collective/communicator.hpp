@@ -18,12 +18,12 @@ class Communicator {
   // `number` names it apart from others in use at the same time.
   Communicator(std::uint32_t first, std::uint32_t stride, std::uint32_t size, std::uint32_t number)
       : first_(first), stride_(stride), size_(size), tags_(collective_tags + number * tags_each) {
-    DRYFLY_CHECK(size > 0 && stride > 0 && number < most);
+    DRYFLY_CHECK(size > 0 && stride > 0 && number < most / 4);
   }
   // The list has to be in ascending order and to outlive it.
   Communicator(std::span<const std::uint32_t> ranks, std::uint32_t number)
       : list_(ranks), size_(static_cast<std::uint32_t>(ranks.size())), tags_(collective_tags + number * tags_each) {
-    DRYFLY_CHECK(size_ > 0 && number < most);
+    DRYFLY_CHECK(size_ > 0 && number < most / 4);
   }
 
   std::uint32_t size() const { return size_; }
@@ -40,9 +40,38 @@ class Communicator {
   // A tag of a collective on it; `step` tells its messages apart.
   std::uint32_t tag(std::uint32_t step) const { return tags_ + step % tags_each; }
 
+  // Places counted from a root.
+  std::uint32_t relative(std::uint32_t place, std::uint32_t root) const {
+    return place >= root ? place - root : place + size_ - root;
+  }
+  std::uint32_t relative_rank(std::uint32_t relative, std::uint32_t root) const {
+    return rank(relative < size_ - root ? relative + root : relative - (size_ - root));
+  }
+
+  // How many places of it are on each node, where each has `per_node` ranks, one behind the other; 1 where that is not
+  // the same number everywhere.
+  std::uint32_t on_a_node(std::uint32_t per_node) const {
+    if (!list_.empty() || stride_ >= per_node || per_node % stride_ != 0) return 1;
+    const std::uint32_t places = per_node / stride_;
+    if (first_ % per_node < stride_ && size_ % places == 0) return places;
+    return first_ / per_node == rank(size_ - 1) / per_node ? size_ : 1;
+  }
+  // Every stride-th place from `first` on, of one that is no list. The parts of a communicator may be in use at once if
+  // they have different `level`s or no rank in common; a part's parts as well, if theirs are others again.
+  enum class Level : std::uint32_t { nodes = 1, leaders = 2 };
+  Communicator part(std::uint32_t first, std::uint32_t stride, std::uint32_t size, Level level) const {
+    DRYFLY_CHECK(list_.empty() && size > 0 && first + (size - 1) * stride < size_);
+    Communicator part = *this;
+    part.first_ = rank(first);
+    part.stride_ = stride_ * stride;
+    part.size_ = size;
+    part.tags_ = tags_ + static_cast<std::uint32_t>(level) * most / 4 * tags_each;
+    return part;
+  }
+
  private:
   static constexpr std::uint32_t collective_tags = 1U << 30;
-  static constexpr std::uint32_t most = 1U << 14;
+  static constexpr std::uint32_t most = 1U << 14;  // the upper three quarters of the numbers are for parts
 
   std::span<const std::uint32_t> list_;
   std::uint32_t first_ = 0;

@@ -66,7 +66,8 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
   }
 }
 
-void Job::run(const Program& program) {
+void Job::run(const Program& program, std::vector<SentMessage>* sent) {
+  sent_ = sent;
   DRYFLY_CHECK(tasks_.empty());
   tasks_.reserve(ranks_.size());
   for (Rank& rank : ranks_) {
@@ -151,6 +152,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
   DRYFLY_CHECK(to < count());
   ++totals_.messages;
   totals_.bytes += size.count;
+  if (sent_ != nullptr) sent_->push_back({rank.id_, to, size});
   rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
   ++rank.open_;
   const bool near = costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(to);

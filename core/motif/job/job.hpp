@@ -61,6 +61,13 @@ struct JobTotals {
   std::uint64_t frame_bytes = 0;  // of all coroutines at once
 };
 
+// One that has been sent, as a program names its ends.
+struct SentMessage {
+  std::uint32_t source;
+  std::uint32_t target;
+  Bytes size;
+};
+
 // The ranks wait for what nobody will send; what() names one of them and what it waits for.
 class Standstill : public std::runtime_error {
  public:
@@ -77,7 +84,8 @@ class Job final : private Handler, private Outlets::Listener {
   Job& operator=(const Job&) = delete;
 
   // Runs the program on all ranks from instant 0 until all have ended; once. Throws Standstill, and what it throws.
-  void run(const Program& program);
+  // All messages are added to `sent`, if there is one, in the order in which they were sent.
+  void run(const Program& program, std::vector<SentMessage>* sent = nullptr);
 
   CarriageListener& carriage_listener() { return outlets_.carriage_listener(); }
   const Placement& placement() const { return placement_; }
@@ -131,6 +139,7 @@ class Job final : private Handler, private Outlets::Listener {
   Phases phases_;
   std::uint32_t ended_ = 0;
   JobTotals totals_;
+  std::vector<SentMessage>* sent_ = nullptr;
 };
 
 }  // namespace dryfly::motif

@@ -65,7 +65,7 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
 }
 
 void Stage::run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
-  job.run(program);
+  job.run(program, sent_);
   const JobTotals totals = job.totals();
   answer.totals.messages += totals.messages;
   answer.totals.bytes += totals.bytes;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/motif/collective/collective.hpp"
 #include "core/motif/job/job.hpp"
 #include "core/spec/spec.hpp"
 #include "core/topology/dragonfly.hpp"
@@ -65,6 +66,8 @@ class Stage {
   const JobCosts& costs() const { return costs_; }
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+  // The messages of runs that follow are added to the list, which has to outlive them.
+  void list_messages(std::vector<SentMessage>& sent) { sent_ = &sent; }
 
  private:
   void run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
@@ -75,6 +78,7 @@ class Stage {
   const JobCosts costs_;
   const Noises noises_;
   const Level level_;
+  std::vector<SentMessage>* sent_ = nullptr;
 };
 
 struct Workload {
@@ -85,7 +89,8 @@ struct Workload {
 // Throws SpecError, which names those that there are.
 const Workload& workload_named(std::string_view name);
 
-Answer predict_allreduce(Stage& stage, Parameters& parameters);
+// Any collective of core/motif/collective, by an algorithm that is named or chosen as a library does.
+Answer predict_collective(Collective what, Stage& stage, Parameters& parameters);
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
 

@@ -5,10 +5,30 @@
 namespace dryfly::motif {
 namespace {
 
+template <Collective what>
+Answer predict(Stage& stage, Parameters& parameters) {
+  return predict_collective(what, stage, parameters);
+}
+
+// By pairwise exchange, in a sample of its steps, unless another algorithm is asked for.
+Answer predict_any_alltoall(Stage& stage, Parameters& parameters) {
+  const bool chosen = parameters.has("algorithm") || parameters.has("library") || parameters.has("selection");
+  return chosen ? predict_collective(Collective::alltoall, stage, parameters) : predict_alltoall(stage, parameters);
+}
+
 constexpr std::array workloads{
-    Workload{"allreduce", predict_allreduce},
-    Workload{"alltoall", predict_alltoall},
+    Workload{"allgather", predict<Collective::allgather>},
+    Workload{"allgatherv", predict<Collective::allgatherv>},
+    Workload{"allreduce", predict<Collective::allreduce>},
+    Workload{"alltoall", predict_any_alltoall},
+    Workload{"barrier", predict<Collective::barrier>},
+    Workload{"bcast", predict<Collective::bcast>},
+    Workload{"gather", predict<Collective::gather>},
     Workload{"halo", predict_halo},
+    Workload{"reduce", predict<Collective::reduce>},
+    Workload{"reduce_scatter", predict<Collective::reduce_scatter>},
+    Workload{"reduce_scatter_block", predict<Collective::reduce_scatter_block>},
+    Workload{"scatter", predict<Collective::scatter>},
 };
 
 }  // namespace
