@@ -65,9 +65,11 @@ class Stage {
   const JobCosts& costs() const { return costs_; }
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+  // The same with whatever runs a job, once.
+  void run(const std::function<void(Job&)>& play, Answer& answer);
 
  private:
-  void run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+  void run(Job& job, const std::function<void(Job&)>& play, Answer& answer);
 
   const Spec& spec_;
   const Dragonfly topology_;
@@ -87,6 +89,8 @@ const Workload& workload_named(std::string_view name);
 
 Answer predict_allreduce(Stage& stage, Parameters& parameters);
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
+Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
+Answer predict_schedule(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

@@ -6,9 +6,8 @@ namespace dryfly::motif {
 namespace {
 
 constexpr std::array workloads{
-    Workload{"allreduce", predict_allreduce},
-    Workload{"alltoall", predict_alltoall},
-    Workload{"halo", predict_halo},
+    Workload{"allreduce", predict_allreduce}, Workload{"alltoall", predict_alltoall}, Workload{"goal", predict_goal},
+    Workload{"halo", predict_halo},           Workload{"schedule", predict_schedule},
 };
 
 }  // namespace
