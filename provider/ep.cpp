@@ -17,6 +17,7 @@
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
 #include "provider/msg.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
@@ -55,6 +56,7 @@ int close_endpoint(fid* fid) {
     auto command = endpoint->command(wire::CommandKind::close_endpoint);
     session.channel().push(command, nullptr);
   }
+  if (session) flush_operation_record(session.channel());
   forget_work(*endpoint);
   session.state().operations.remove_all_of(*endpoint);
   detach_regions(*endpoint);
