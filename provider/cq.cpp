@@ -9,6 +9,7 @@
 #include "provider/deadline.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
@@ -81,6 +82,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
                                                : static_cast<fi_addr_t>(FI_ADDR_NOTAVAIL);
   }
+  record_completion(session.channel(), completion);
   session.channel().found(what_it_is(completion), completion.length, completion.block);
   take_one(queue);
   session.channel().polls().begin_free_polls();
@@ -97,6 +99,7 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
     do_work(session, completion);
     return -FI_EAGAIN;
   }
+  record_completion(session.channel(), completion);
   session.channel().polls().begin_free_polls();
   session.channel().charge(completion.arrived != 0 ? session.channel().costs().received_ps
                                                    : cost_of(completion, session.channel().costs()));

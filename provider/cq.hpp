@@ -32,6 +32,7 @@ struct Completion {
   int error;                    // 0, or a libfabric error number: an error entry
   int provider_error;           // of an error entry; 0: the same number
   std::uint64_t missing_bytes;  // truncated
+  OperationId operation;        // whose it is; 0: nobody's
   OperationId arrived;          // a message whose arrival this is (provider/peer.hpp); 0: a completion
   std::uint32_t block;          // of a receive's buffer: rank::Software::found_block
   bool by_software;             // its message was matched by software, which whoever takes it has to pay for

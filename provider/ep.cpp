@@ -17,6 +17,7 @@
 #include "provider/memory.hpp"
 #include "provider/mr.hpp"
 #include "provider/msg.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/peer.hpp"
 #include "provider/process.hpp"
 #include "provider/rma.hpp"
@@ -57,6 +58,7 @@ int close_endpoint(fid* fid) {
     session.channel().push(command, nullptr);
     if (endpoint->domain->has_nics()) give_back_endpoint(session.channel(), endpoint->domain->nic);
   }
+  if (session) flush_operation_record(session.channel());
   forget_work(*endpoint);
   session.state().operations.remove_all_of(*endpoint);
   detach_regions(*endpoint);

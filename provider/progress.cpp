@@ -57,6 +57,7 @@ void finish(Process& state, Operation& operation) {
 Completion completion_of(const Operation& operation, const Event& event, int error) {
   Completion completion{};
   completion.context = operation.context;
+  completion.operation = event.context;
   completion.flags = operation.flags;
   completion.length = event.length;
   completion.error = error;

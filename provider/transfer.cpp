@@ -4,6 +4,7 @@
 
 #include "provider/deferred.hpp"
 #include "provider/mr.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
 
@@ -124,6 +125,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     progress(session);
     pushed = try_push(session.channel(), command, payload, length, stable);
   }
+  if (pushed) record_command(session.channel(), command);
   if (!pushed || !wanted) drop(state, operation);
   return pushed ? 0 : -FI_EAGAIN;
 }

@@ -4,6 +4,7 @@
 
 #include "provider/attributes.hpp"
 #include "provider/log.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/process.hpp"
 #include "provider/service.hpp"
 #include "provider/transfer.hpp"
@@ -58,6 +59,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
                   operation.buffer != nullptr ? command.length : 0);
   channel.charge(channel.costs().receive_ps);
   channel.push(command, nullptr);
+  record_command(channel, command);
 }
 
 ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call, std::uint32_t block) {

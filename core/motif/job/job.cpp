@@ -45,19 +45,13 @@ JobCosts JobCosts::read(const Spec& spec) {
 
 Frames& frames_of(Rank& rank) { return rank.job().frames_; }
 
-// How far a rank's clock, and what it sends, is ahead of the engine as a rule: it goes on as soon as it is certain when
-// it will.
-Duration usual_lead(const JobCosts& costs) {
-  return costs.to_link(Bytes{~std::uint64_t{0}}) + costs.ingress + costs.latencies.completion;
-}
-
 Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises)
     : engine_(engine),
       placement_(placement),
       costs_(costs),
       noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
-               usual_lead(costs) * 2) {
+               costs.lead() * 2) {
   engine_.attach(ComponentClass::workload, *this);
   ranks_.resize(placement.ranks());
   for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
@@ -90,7 +84,7 @@ void Job::handle(Event event) {
   const auto index = static_cast<std::uint32_t>(event.key);
   switch (static_cast<Kind>(event.key >> index_bits & 3)) {
     case Kind::rank:
-      return resume(ranks_[index]);
+      return driver_ != nullptr ? driver_->wake(ranks_[index]) : resume(ranks_[index]);
     case Kind::arrival:
       return arrive(index);
     case Kind::leaving:
@@ -155,7 +149,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
   if (sent_ != nullptr) sent_->push_back({rank.id_, to, size});
   rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
   ++rank.open_;
-  const bool near = costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(to);
+  const bool near = costs_.copies(placement_, rank.id_, to);
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
   const std::uint32_t message =
       records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
@@ -185,7 +179,7 @@ Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
   ++rank.open_;
   const std::uint32_t message = records_.begin({.rank = rank.id_, .peer = peer, .bytes = size.count, .leg = leg});
   const Pending pending{message, records_[message].serial, true};
-  if (costs_.near_by_memory && placement_.node_of(rank.id_) == placement_.node_of(peer)) {
+  if (costs_.copies(placement_, rank.id_, peer)) {
     records_[message].leg = Leg::put;
     copy_on_node(message, rank.clock_);
   } else {
@@ -204,7 +198,11 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
   if (message == no_record) {
     rank.posted_.push_back({from, tag, receive});
   } else {
-    match(message, receive, std::max(rank.clock_ + costs_.latencies.command, engine_.now()));
+    // An unexpected eager message lies in an overflow buffer; what an expected one needs on arrival is done now.
+    const Record& waiting = records_[message];
+    const bool lies_here = waiting.leg == Leg::eager && !costs_.copies(placement_, waiting.rank, rank.id_);
+    const Duration placing = lies_here ? costs_.ingress : Duration{};
+    match(message, receive, std::max(rank.clock_ + costs_.latencies.command + placing, engine_.now()));
   }
   return pending;
 }
@@ -267,6 +265,10 @@ void Job::finish_receive(std::uint32_t receive, Instant at) {
   const Record& record = records_[receive];
   Rank& rank = ranks_[record.rank];
   const bool by_name = record.awaited;
+  if (driver_ != nullptr) {
+    records_.end(receive);
+    return driver_->completed(rank, receive, at + costs_.latencies.completion);
+  }
   records_.end(receive);
   rank.see(at + costs_.latencies.completion);
   finish(rank, by_name, costs_.cpu.received);
@@ -277,6 +279,7 @@ void Job::finish_own(std::uint32_t message, Instant visible) {
   Record& record = records_[message];
   record.over = true;
   Rank& rank = ranks_[record.rank];
+  if (driver_ != nullptr) return driver_->completed(rank, message, visible);
   rank.own_seen_ = std::max(rank.own_seen_, visible);
   if (record.awaited) rank.until_ = std::max(rank.until_, visible);
   finish(rank, record.awaited, record.leg == Leg::put ? costs_.cpu.completion : costs_.cpu.sent);
@@ -294,7 +297,7 @@ void Job::finish(Rank& rank, bool by_name, Duration cost) {
   if (!rank.has_what_it_wants()) return;
   const Instant at = rank.sees_it();
   // One that is far ahead would send before others do that come first.
-  if (at > engine_.now() + usual_lead(costs_)) return resume_at(rank, at);
+  if (at > engine_.now() + costs_.lead()) return resume_at(rank, at);
   rank.clock_ = at;
   resume(rank);
 }

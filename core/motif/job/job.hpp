@@ -19,6 +19,7 @@
 #include "core/engine/engine.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/motif/job/carriage.hpp"
+#include "core/motif/job/driver.hpp"
 #include "core/motif/job/noises.hpp"
 #include "core/motif/job/outlets.hpp"
 #include "core/motif/job/phases.hpp"
@@ -50,6 +51,13 @@ struct JobCosts {
   // From a call to the first byte at the link.
   Duration to_link(Bytes size) const {
     return latencies.command + egress + (size > pushed_max ? dma_read : Duration{});
+  }
+  // How far a rank's clock, and what it sends, is ahead of the engine as a rule: it goes on as soon as it is certain
+  // when it will.
+  Duration lead() const { return to_link(Bytes{~std::uint64_t{0}}) + ingress + latencies.completion; }
+  // Rather than that a NIC carries it.
+  bool copies(const Placement& placement, std::uint32_t source, std::uint32_t target) const {
+    return near_by_memory && placement.node_of(source) == placement.node_of(target);
   }
 };
 
@@ -101,6 +109,7 @@ class Job final : private Handler, private Outlets::Listener {
   Phases& phases() { return phases_; }
 
  private:
+  friend class Driver;
   friend class Rank;
   friend Frames& frames_of(Rank& rank);
   enum class Kind : std::uint8_t { rank, arrival, leaving, nic };
@@ -137,6 +146,7 @@ class Job final : private Handler, private Outlets::Listener {
   LargeVector<Rank> ranks_;
   std::vector<Task> tasks_;
   Phases phases_;
+  Driver* driver_ = nullptr;
   std::uint32_t ended_ = 0;
   JobTotals totals_;
   std::vector<SentMessage>* sent_ = nullptr;

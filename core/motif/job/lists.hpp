@@ -25,7 +25,7 @@ inline void append(Records& records, RecordList& list, std::uint32_t record) {
 inline std::uint32_t take_message(Records& records, RecordList& list, std::uint32_t source, std::uint32_t tag) {
   std::uint32_t before = no_record;
   for (std::uint32_t at = list.first; at != no_record; before = at, at = records[at].next) {
-    if (records[at].tag != tag || (source != any_rank && records[at].rank != source)) continue;
+    if ((tag != any_tag && records[at].tag != tag) || (source != any_rank && records[at].rank != source)) continue;
     (before == no_record ? list.first : records[before].next) = records[at].next;
     if (list.last == at) list.last = before;
     return at;
@@ -36,7 +36,7 @@ inline std::uint32_t take_message(Records& records, RecordList& list, std::uint3
 // And the first receive that wants a message of that source and tag.
 inline std::uint32_t take_receive(std::vector<Posted>& posted, std::uint32_t source, std::uint32_t tag) {
   for (auto at = posted.begin(); at != posted.end(); ++at) {
-    if (at->tag != tag || (at->source != source && at->source != any_rank)) continue;
+    if ((at->tag != tag && at->tag != any_tag) || (at->source != source && at->source != any_rank)) continue;
     const std::uint32_t record = at->record;
     posted.erase(at);
     return record;

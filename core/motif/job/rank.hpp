@@ -19,6 +19,7 @@ namespace dryfly::motif {
 class Job;
 
 inline constexpr std::uint32_t any_rank = ~std::uint32_t{0};
+inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
 inline constexpr std::uint32_t no_record = ~std::uint32_t{0};
 
 // Of records, by their numbers.
@@ -48,13 +49,16 @@ class Rank {
   Job& job() { return *job_; }
   // What this rank's clock says.
   Instant now() const { return clock_; }
+  // A driver's: of the core that gives the next verb.
+  void set_clock(Instant clock) { clock_ = clock; }
+  void work(Duration cost);  // on its core, which may have detours
 
   bool ended() const { return ended_; }
   // Receives that wait for a message, oldest first.
   const std::vector<Posted>& posted() const { return posted_; }
 
   Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size);
-  Pending irecv(std::uint32_t from, std::uint32_t tag);  // from: may be any_rank
+  Pending irecv(std::uint32_t from, std::uint32_t tag);  // may be any_rank, any_tag
   // One-sided. Complete: the bytes are in the target's memory, or here.
   Pending put(std::uint32_t to, Bytes size);
   Pending get(std::uint32_t from, Bytes size);
@@ -99,7 +103,6 @@ class Rank {
   Instant sees_it() const;
   // Its CPU takes what has come no sooner than that.
   void see(Instant visible);
-  void work(Duration cost);  // on its core, which may have detours
   void settle_phase();
 
   Job* job_ = nullptr;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "core/machine/machine.hpp"
@@ -18,10 +19,34 @@ Level level_named(const std::string& name) {
   throw SpecError("level = `" + name + "`: accepted is latency, links or packet");
 }
 
+// Numbers of nodes between commas, in the order in which they are filled.
+std::vector<NodeId> nodes_of(const std::string& list, std::uint32_t count) {
+  std::vector<NodeId> nodes;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  for (;;) {
+    NodeId node;
+    const auto [stop, error] = std::from_chars(at, end, node.value);
+    if (error != std::errc{} || (stop != end && *stop != ',')) {
+      throw SpecError("on = `" + list + "`: accepted are numbers of nodes, with a comma between two");
+    }
+    nodes.push_back(node);
+    if (stop == end) break;
+    at = stop + 1;
+  }
+  if (nodes.size() != count) {
+    throw SpecError("on has " + std::to_string(nodes.size()) +
+                    " nodes: accepted is as many as nodes = " + std::to_string(count));
+  }
+  return nodes;
+}
+
 Placement place(const Dragonfly& topology, Parameters& parameters) {
   constexpr std::uint64_t most = UINT32_MAX;
   const auto nodes = static_cast<std::uint32_t>(parameters.number("nodes", 1, most));
-  return {topology, nodes, static_cast<std::uint32_t>(parameters.number("ppn", 1, most))};
+  const auto per_node = static_cast<std::uint32_t>(parameters.number("ppn", 1, most));
+  if (!parameters.has("on")) return {topology, nodes, per_node};
+  return {topology, nodes_of(parameters.text("on"), nodes), per_node};
 }
 
 JobCosts read_costs(const Spec& spec, Parameters& parameters) {
@@ -45,12 +70,21 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+  run(
+      [&](Job& job) {
+        job.run(program, sent_);
+        if (seen) seen(job);
+      },
+      answer);
+}
+
+void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
   if (level_ == Level::packet) {
     Machine machine(spec_);
     NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
     Job job(machine.engine, placement_, carriage, costs_, noises_);
     carriage.tell(job.carriage_listener());
-    return run(job, program, answer, seen);
+    return run(job, play, answer);
   }
   Engine engine;
   std::unique_ptr<Carriage> carriage;
@@ -61,11 +95,11 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
   }
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
   Job job(engine, placement_, *carriage, costs_, noises_);
-  run(job, program, answer, seen);
+  run(job, play, answer);
 }
 
-void Stage::run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
-  job.run(program, sent_);
+void Stage::run(Job& job, const std::function<void(Job&)>& play, Answer& answer) {
+  play(job);
   const JobTotals totals = job.totals();
   answer.totals.messages += totals.messages;
   answer.totals.bytes += totals.bytes;
@@ -73,7 +107,6 @@ void Stage::run(Job& job, const Job::Program& program, Answer& answer, const std
   answer.totals.records_max = std::max(answer.totals.records_max, totals.records_max);
   answer.totals.frame_bytes = std::max(answer.totals.frame_bytes, totals.frame_bytes);
   answer.fingerprint = mix(answer.fingerprint ^ job.fingerprint());
-  if (seen) seen(job);
 }
 
 }  // namespace dryfly::motif

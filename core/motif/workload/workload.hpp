@@ -68,9 +68,11 @@ class Stage {
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
   // The messages of runs that follow are added to the list, which has to outlive them.
   void list_messages(std::vector<SentMessage>& sent) { sent_ = &sent; }
+  // The same with whatever runs a job, once.
+  void run(const std::function<void(Job&)>& play, Answer& answer);
 
  private:
-  void run(Job& job, const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+  void run(Job& job, const std::function<void(Job&)>& play, Answer& answer);
 
   const Spec& spec_;
   const Dragonfly topology_;
@@ -92,6 +94,8 @@ const Workload& workload_named(std::string_view name);
 // Any collective of core/motif/collective, by an algorithm that is named or chosen as a library does.
 Answer predict_collective(Collective what, Stage& stage, Parameters& parameters);
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
+Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
+Answer predict_schedule(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

@@ -24,11 +24,13 @@ constexpr std::array workloads{
     Workload{"barrier", predict<Collective::barrier>},
     Workload{"bcast", predict<Collective::bcast>},
     Workload{"gather", predict<Collective::gather>},
+    Workload{"goal", predict_goal},
     Workload{"halo", predict_halo},
     Workload{"reduce", predict<Collective::reduce>},
     Workload{"reduce_scatter", predict<Collective::reduce_scatter>},
     Workload{"reduce_scatter_block", predict<Collective::reduce_scatter_block>},
     Workload{"scatter", predict<Collective::scatter>},
+    Workload{"schedule", predict_schedule},
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
-"""What a recorded run has left (conductor/run_recorder.hpp, preload/mpi/call_record.hpp), read."""
+"""What a recorded run has left, read.
+
+Written by conductor/run_recorder.hpp, preload/mpi/call_record.hpp and provider/operation_record.hpp."""
 
 from __future__ import annotations
 
@@ -22,6 +24,11 @@ _WAIT = struct.Struct("<QQQ")
 _CALL = struct.Struct("<QQQQQ")
 _CALL_FORMAT = b"dfcall01"
 _COUNTER_STEP = struct.Struct("<IIIxxxxQ")
+_OPERATION = struct.Struct("<QQQQII")
+_OPERATION_FORMAT = b"dfops001"
+
+# What a rank has asked of libfabric; then what it has seen complete.
+OPERATIONS = ("send", "receive", "write", "read", "atomic", "arrived", "sent", "done")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +81,20 @@ class SwitchPort:
     leads_to: str  # a switch, or NODE.N
     kind: str  # edge, local, global
     steps: tuple[PortStep, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Operation:
+    """A call, or a completion that the rank has seen; both have the number of the operation, 0 where nobody waits.
+
+    `at_ps` counts from the start of virtual time, and is negative for what was before it."""
+
+    kind: str
+    at_ps: int
+    number: int
+    bytes: int
+    tag: int
+    peer: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +167,15 @@ class Capture:
                 left_ps=max(left - self.start_ps, 0),
                 waited_ps=waited,
                 bytes=size,
+            )
+
+    def operations(self, rank: int) -> Iterator[Operation]:
+        path = self.folder / f"operations-{rank}.bin"
+        if not path.is_file():
+            return
+        for at, number, size, tag, peer, kind in _records(path, _OPERATION, begin=_OPERATION_FORMAT):
+            yield Operation(
+                kind=OPERATIONS[kind], at_ps=at - self.start_ps, number=number, bytes=size, tag=tag, peer=peer
             )
 
 

@@ -84,6 +84,8 @@ def _tables(capture: Capture, result: Json, counted: Sequence[str]) -> dict[str,
         "latency": _latency(messages),
         "latency_percentiles": _latency_percentiles(messages),
         "calls": _calls(capture, len(result["ranks_detail"])),
+        "operations": _operations(capture, len(result["ranks_detail"])),
+        "rank_waits": _rank_waits(capture),
         "links": _links(capture, duration_s),
         "link_steps": _link_steps(capture),
         "groups": _groups(capture, duration_s),
@@ -150,6 +152,22 @@ def _calls(capture: Capture, ranks: int) -> Columns:
         for call in capture.calls(rank)
     )
     return _columns(("rank", "call", "entered_s", "left_s", "waiting_s", "bytes"), rows)
+
+
+def _operations(capture: Capture, ranks: int) -> Columns:
+    """Rows of a rank are in the order of its clock."""
+    rows = (
+        (rank, one.kind, one.at_ps, one.number, one.bytes, f"{one.tag:x}", one.peer)
+        for rank in range(ranks)
+        for one in capture.operations(rank)
+    )
+    return _columns(("rank", "kind", "at_ps", "operation", "bytes", "tag", "peer"), rows)
+
+
+def _rank_waits(capture: Capture) -> Columns:
+    by_rank = sorted(capture.waits().items())
+    rows = ((rank, begin, end) for rank, waits in by_rank for begin, end in waits)
+    return _columns(("rank", "from_ps", "to_ps"), rows)
 
 
 def _links(capture: Capture, duration_s: float) -> Columns:
