@@ -14,6 +14,7 @@ PROVIDER = "libcxi-fi.so"
 NODE_PROVIDER = "linkx/libshm-fi.so"
 PRELOAD = "libdryfly-preload.so"
 GENERATOR = "dryfly-generator"
+MOTIF = "dryfly-motif"
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
