@@ -31,6 +31,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @option("--faults", **CASE["faults"][1])
 @option("--noise", default="none", **CASE["noise"][1])
 @option("--software", default="none", **CASE["software"][1])
+@option("--mpi", **CASE["mpi"][1])
 @option("--fit", is_flag=True, help="hpl: choose N, NB and P x Q for the memory, and say why.")
 @option("--parameters", "show", is_flag=True, help="List the workload's parameters, and end.")
 @option("--sweep", "sweeps", multiple=True, metavar="NAME=V1,V2,...", help=_SWEPT,

@@ -51,6 +51,7 @@ class Answer:
             "faults": asked.faults,
             "noise": asked.noise,
             "software": asked.software,
+            "mpi": asked.mpi,
             "parameters": dict(self.values),
             "chosen": list(self.chosen),
             "virtual_time_s": self.virtual_time_s,

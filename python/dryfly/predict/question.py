@@ -38,6 +38,7 @@ class Question:
     faults: str | None = None
     noise: str = "none"
     software: str = "none"
+    mpi: str | None = None  # whose own code is charged, with software
     parameters: tuple[tuple[str, str], ...] = ()
     fit: bool = False  # order, block and grid of HPL are chosen even where they have defaults
     values: tuple[tuple[str, str], ...] = field(default=(), init=False)
@@ -95,6 +96,8 @@ class Question:
             )
         if self.level is not None and self.level not in LEVELS:
             raise UserError(f"--level {self.level}: accepted is {', '.join(LEVELS)}")
+        if self.mpi is not None and self.software == "none":
+            raise UserError(f"--mpi {self.mpi}: with --software none no library's own code is charged: leave it out")
         self._check_grid()
         if self.model == CLOSED:
             self._check_closed()
@@ -119,6 +122,7 @@ class Question:
             ("--faults", self.faults is not None),
             ("--noise", self.noise != "none"),
             ("--software", self.software != "none"),
+            ("--mpi", self.mpi is not None),
             ("--place", self.place != "packed"),
         ):
             if given:

@@ -14,7 +14,8 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import MOTIF, native
 from dryfly.base.signals import dying_with_parent
-from dryfly.case.resolve import resolve_machine
+from dryfly.case.resolve import resolve_machine, with_counted_software
+from dryfly.mpi import libraries, software
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -23,35 +24,53 @@ from dryfly.scenario import faults, noise
 _PS_PER_S = 10**12
 _BAD_INPUT = 2
 
+_LEVELS = ("latency", "links")  # of LEVELS, what the engine has
 # By flag, what the engine does not take yet: the levels at which it is refused. A flag that says nothing is taken.
 _NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
     "faults": ("latency", "links", "packet", "flow"),
     "noise": ("latency", "links", "packet", "flow"),
-    "software": ("latency", "links", "packet", "flow"),
     "place": ("latency", "links", "packet", "flow"),
 }
-_SILENT = {"faults": None, "noise": "none", "software": "none", "place": "packed"}
+_SILENT = {"faults": None, "noise": "none", "place": "packed"}
 
 
 def check(question: Question) -> None:
     """Raises UserError for what the engine would have to ignore."""
+    if question.level not in _LEVELS:
+        raise UserError(f"--level {question.level}: skeletons have none yet; accepted is {' or '.join(_LEVELS)}")
     for name, levels in _NOT_TAKEN.items():
         value = getattr(question, name)
         if value != _SILENT[name] and question.level in levels:
             raise UserError(f"--{name} {value}: skeletons at --level {question.level} do not take it yet; leave it out")
+    if faults.absent(question.loaded):
+        raise UserError(
+            f"machine {question.machine} has cables or nodes that are down, which skeletons do not know of yet"
+        )
     spec_of(question)
 
 
 def spec_of(question: Question) -> str:
     machine = question.loaded
     scenario = None if question.faults is None else faults.load(question.faults, machine, seed=question.seed)
-    return resolve_machine(
+    spec = resolve_machine(
         machine,
         seed=question.seed,
         ranks=question.ranks,
         scenario=scenario,
         noise=noise.load(question.noise, machine),
     )
+    if question.software == "none":
+        return spec
+    table = software.charged(question.software, libraries.select(question.mpi))
+    assert table is not None
+    return with_counted_software(spec, machine, _own_code(question, table))
+
+
+def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str, float]:
+    """Instructions of the library with each message: of its allreduce, or of windows of messages of that size."""
+    if question.workload == "allreduce":
+        return software.of_doubling(table)
+    return software.of_messages(table, int(question.parameter("bytes") or 8))
 
 
 def digest() -> str:

@@ -72,6 +72,8 @@ def before(printer: Printer, question: Question) -> None:
     how = (
         "its closed form: no ranks, no queues" if question.model == CLOSED else f"skeletons; network: {question.level}"
     )
+    if question.software != "none":
+        how += f"; the own code of {question.mpi or 'the newest MPICH'} as counted"
     printer.line(f"  model     {how}")
 
 
@@ -87,7 +89,8 @@ def after(printer: Printer, answer: Answer) -> None:
     if answer.messages is not None:
         size = "" if answer.bytes is None else f", {figure.value_text('_bytes', answer.bytes)}"
         events = "" if answer.events is None else f"; {answer.events:,} events"
-        printer.line(f"  messages  {answer.messages:,}{size}{events}")
+        part = " (of what was run)" if answer.sampled else ""
+        printer.line(f"  messages  {answer.messages:,}{size}{events}{part}")
     printer.line(f"  kind      {_kind(answer)}")
     if answer.fingerprint:
         printer.line(f"  result    {answer.fingerprint}")

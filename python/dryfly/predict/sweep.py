@@ -23,7 +23,7 @@ CASES_MAX = 100_000
 SWEEP, TABLE, CASES = "sweep.json", "table.parquet", "cases"
 _OPTIONS = {
     "nodes": int, "ppn": int, "seed": int, "machine": str, "level": str, "place": str, "faults": str, "noise": str,
-    "software": str, "model": str,
+    "software": str, "mpi": str, "model": str,
 }  # fmt: skip
 _GROUPS = ("topology.group.", "topology.global.", "fabric.qos.")
 
@@ -190,7 +190,7 @@ def _row(axes: Sequence[Axis], case: Case, answer: Mapping[str, Any]) -> dict[st
     row: dict[str, Any] = {"key": case.key}
     row |= {f"set.{each.name}": value for each, value in zip(axes, case.values, strict=True) if each.kind == "field"}
     plain = ("workload", "model", "machine", "level", "nodes", "ppn", "ranks", "placement", "seed", "faults", "noise",
-             "software", "virtual_time_s", "messages", "bytes", "events", "sampled", "error_bound", "calibrated",
+             "software", "mpi", "virtual_time_s", "messages", "bytes", "events", "sampled", "error_bound", "calibrated",
              "fingerprint", "wall_time_s")  # fmt: skip
     row |= {name: answer[name] for name in plain}
     for prefix, group in (("parameter", "parameters"), ("phase", "phases_s"), ("figure", "figures")):

@@ -392,22 +392,25 @@ def stacks(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
     axes.set_yticks(places, [label for label, _ in rows])
     axes.set_xlabel(f"virtual time [{unit}]")
     axes.grid(axis="y", visible=False)
-    axes.legend(frameon=False, ncols=4, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.margins(y=0.01)
+    figure.legend(frameon=False, ncols=4, fontsize=8, loc="outside upper center")
     return _svg(figure)
 
 
 def sensitivity(found: Sequence[tuple[str, Mapping[str, float]]]) -> str:
     """A bar for each parameter, from the value that makes it slowest to the one that makes it fastest."""
     figure, axes = _figure(8, 0.9 + 0.4 * len(found))
-    for place, (name, medians) in enumerate(reversed(found)):
+    places = range(len(found))[::-1]
+    for place, (_, medians) in zip(places, found, strict=True):
         ends = sorted(medians.items(), key=lambda pair: pair[1])
         (worst, low), (best, high) = ends[0], ends[-1]
         axes.barh(place, 100 * (high - low), left=100 * (low - 1), color="#4c72b0", height=0.5)
         for value, ratio, side in ((worst, low, "right"), (best, high, "left")):
             axes.text(100 * (ratio - 1), place, f" {value} ", va="center", ha=side, fontsize=8, color="#555555")
-        axes.text(0, place, f"{name}", va="bottom", ha="center", fontsize=8)
     axes.axvline(0, color="#555555", linestyle="--", linewidth=1)
-    axes.set_yticks([])
+    axes.set_yticks(places, [name for name, _ in found])
+    axes.grid(axis="y", visible=False)
+    axes.use_sticky_edges = False
     axes.margins(x=0.2, y=0.2)
     axes.set_xlabel("rate against the first value [%]")
     return _svg(figure)
