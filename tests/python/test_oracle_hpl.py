@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -118,8 +119,16 @@ def test_a_matrix_on_the_host_streams_through_the_copies() -> None:
     assert step(PROBLEM, gpu, 0).copies == 0
 
 
-@pytest.mark.parametrize(("choice", "factor"), [({"swap": "binary"}, 2 / 2.4), ({"swap": "long"}, 1.0)])
-def test_the_exchange_moves_its_algorithms_bytes(choice: dict[str, str], factor: float) -> None:
+@pytest.mark.parametrize(
+    ("choice", "factor"),
+    [
+        ({"swap": "binary"}, 2 / 2.4),
+        ({"swap": "mix", "swap_threshold": 2_000}, 2 / 2.4),
+        ({"swap": "mix"}, 1.0),
+        ({"swap": "spread"}, 1.0),
+    ],
+)
+def test_the_exchange_moves_its_algorithms_bytes(choice: dict[str, Any], factor: float) -> None:
     """Of three rows of processes: two rounds, or 2.4 times the bytes."""
     free = replace(PROCESS, message=0.0)
     assert step(replace(PROBLEM, **choice), free, 0).swap == pytest.approx(factor * 2.4 * 8 * 100 * 2_000 / 1e9)

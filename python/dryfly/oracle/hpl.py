@@ -27,7 +27,8 @@ class Problem:
     rows: int
     columns: int
     broadcast: str = "ring"  # or long
-    swap: str = "long"  # or binary
+    swap: str = "spread"  # or binary, or mix
+    swap_threshold: int = 0  # columns up to which mix is binary
     look_ahead: bool = True
     on_host: bool = False  # the matrix lies in the memory of processors: products stream it through
 
@@ -217,7 +218,7 @@ def _swap(problem: Problem, process: Process, right: int) -> tuple[float, float]
         return 0.0, 0.0
     size = float(WORD * problem.block * right)
     rounds = math.ceil(math.log2(problem.rows))
-    if problem.swap == "binary":
+    if problem.swap == "binary" or (problem.swap == "mix" and right <= problem.swap_threshold):
         moved, messages = rounds * size, rounds
     else:
         moved, messages = SPREAD_ROLL * size, rounds + problem.rows - 1

@@ -24,7 +24,7 @@ _SHARE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Nics:
+class Nics:
     """Of a node. `rate`: payload of one, each way."""
 
     rate: float
@@ -73,8 +73,8 @@ def answer(question: Question) -> Answer:
         values={**values, "n": str(problem.order), "nb": str(problem.block),
                 "grid": f"{problem.rows}x{problem.columns}"},
         chosen=tuple(chosen.reasons),
-        warnings=tuple(_warnings(machine, question, chosen)),
-        calibrated=_calibrated(question),
+        warnings=tuple(warnings(machine, question, chosen)),
+        calibrated=calibrated(question),
         steps=_steps(found),
         details={"parts_s": found.sums, "candidates": [list(row) for row in chosen.candidates]},
         wall_s=time.monotonic() - began,
@@ -87,7 +87,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def _calibrated(question: Question) -> str:
+def calibrated(question: Question) -> str:
     published = facts.hpl_published()
     if question.parameter("gemm_exposed") != _default(question, "gemm_exposed"):
         return ""
@@ -109,7 +109,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
     on_gpu = bool(gpus) and values["pfact"] == "gpu"
     if values["pfact"] == "gpu" and not gpus:
         raise UserError(f"pfact=gpu: {machine.name} says nothing of GPUs (compute.gpu.count); accepted is cpu")
-    nics = _nics(machine, values)
+    nics = nics_of(machine, values)
     call = _number(machine, f"compute.{place}.latency") * _PS
     by_column = values["pmap"] == "column"
     return hpl.Process(
@@ -166,7 +166,7 @@ def _copies(machine: Machine, way: str, gpus: int) -> float:
     return min(links, float(measured)) if isinstance(measured, int) else links
 
 
-def _nics(machine: Machine, values: Mapping[str, str]) -> _Nics:
+def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
     sockets = int(machine.optional("node.sockets") or 1)
     count = most_nics(machine)
     of_socket = max(1, count // sockets)
@@ -182,10 +182,10 @@ def _nics(machine: Machine, values: Mapping[str, str]) -> _Nics:
             f"swap_nics={swap}: a socket of {machine.name} has {of_socket} NICs, of which one at least is for "
             f"broadcasts; accepted is 0 to {of_socket - 1}"
         )
-    return _Nics(rate=rate, count=count, swap=swap * sockets, broadcast=(of_socket - swap) * sockets)
+    return Nics(rate=rate, count=count, swap=swap * sockets, broadcast=(of_socket - swap) * sockets)
 
 
-def _broadcast_rate(machine: Machine, nics: _Nics, ranks: int, *, by_column: bool) -> float:
+def _broadcast_rate(machine: Machine, nics: Nics, ranks: int, *, by_column: bool) -> float:
     """With ranks numbered along rows, only the last one of a node sends out of it, and the others copy."""
     if by_column:
         return nics.of_rank(nics.broadcast, ranks)
@@ -212,7 +212,7 @@ def message_s(machine: Machine, question: Question) -> float:
     return sum(often * machine.number(path) for path, often in times.items()) * _PS
 
 
-def _warnings(machine: Machine, question: Question, chosen: fit.Choice) -> list[str]:
+def warnings(machine: Machine, question: Question, chosen: fit.Choice) -> list[str]:
     found = []
     if chosen.problem.on_host and machine.optional("compute.gpu.count"):
         found.append("matrix=host: every product reads and writes its part of the matrix over PCIe")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dryfly.base.units import rate_text, size_text, time_text
 
 _PS_PER_S = 10**12
@@ -27,15 +29,20 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:,.0f} s ({clock})"
 
 
+def main(figures: Mapping[str, float]) -> dict[str, float]:
+    """Without those of each part of a sample."""
+    return {name: value for name, value in figures.items() if not name.startswith("stretch ")}
+
+
 def name_text(name: str) -> str:
-    for end in ("_flop_per_s", "_bytes_per_s", "_bytes", "_ps", "_share"):
+    for end in ("_flop_per_s", "_flops_per_s", "_bytes_per_s", "_bytes", "_ps", "_share"):
         if name.endswith(end) and name != end[1:]:
             return name.removesuffix(end).replace("_", " ")
-    return {"bytes_per_s": "rate", "bytes": "bytes"}.get(name, name.replace("_", " "))
+    return {"bytes_per_s": "rate", "flops_per_s": "rate"}.get(name, name.replace("_", " "))
 
 
 def value_text(name: str, value: float) -> str:
-    if name.endswith("flop_per_s"):
+    if name.endswith(("flop_per_s", "flops_per_s")):
         return flops_text(value)
     if name.endswith("bytes_per_s"):
         return rate_text(value)
@@ -43,6 +50,6 @@ def value_text(name: str, value: float) -> str:
         return size_text(value)
     if name.endswith("_ps"):
         return time_text(value)
-    if name.endswith("_share"):
+    if name.endswith("_share") or name == "efficiency":
         return f"{value:.2%}"
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"

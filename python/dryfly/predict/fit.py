@@ -125,9 +125,10 @@ def _problem(
             block=block,
             rows=rows,
             columns=columns,
-            broadcast=question.parameter("bcast") or "ring",
-            swap=question.parameter("swap") or "long",
-            look_ahead=question.parameter("lookahead") == "1",
+            broadcast="long" if str(question.parameter("bcast")).startswith("long") else "ring",
+            swap=str(question.parameter("swap")),
+            swap_threshold=int(question.parameter("swap_threshold") or 0),
+            look_ahead=question.parameter("depth") == "1",
             on_host=host,
         )
 

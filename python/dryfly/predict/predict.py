@@ -186,7 +186,7 @@ def _show(
     figures: list[str] = []
     for case in made:
         if case.key in answers:
-            figures = figures or list(answers[case.key]["figures"])[:_FIGURES_SHOWN]
+            figures = figures or list(figure.main(answers[case.key]["figures"]))[:_FIGURES_SHOWN]
     for case in made[:_ROWS_SHOWN]:
         answer = answers.get(case.key)
         if answer is None:

@@ -16,6 +16,7 @@ from dryfly.base.paths import MOTIF, native
 from dryfly.base.signals import dying_with_parent
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
+from dryfly.predict import skeleton_hpl
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -24,28 +25,34 @@ from dryfly.scenario import faults, noise
 _PS_PER_S = 10**12
 _BAD_INPUT = 2
 
-_LEVELS = ("latency", "links")  # of LEVELS, what the engine has
+_LEVELS = ("latency", "links", "packet")  # of LEVELS, what the engine has
 # By flag, what the engine does not take yet: the levels at which it is refused. A flag that says nothing is taken.
 _NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
-    "faults": ("latency", "links", "packet", "flow"),
-    "noise": ("latency", "links", "packet", "flow"),
+    "faults": ("latency", "links"),
     "place": ("latency", "links", "packet", "flow"),
 }
-_SILENT = {"faults": None, "noise": "none", "place": "packed"}
+_SILENT = {"faults": None, "place": "packed"}
 
 
 def check(question: Question) -> None:
     """Raises UserError for what the engine would have to ignore."""
     if question.level not in _LEVELS:
-        raise UserError(f"--level {question.level}: skeletons have none yet; accepted is {' or '.join(_LEVELS)}")
+        raise UserError(f"--level {question.level}: skeletons have none yet; accepted is {', '.join(_LEVELS)}")
     for name, levels in _NOT_TAKEN.items():
         value = getattr(question, name)
         if value != _SILENT[name] and question.level in levels:
             raise UserError(f"--{name} {value}: skeletons at --level {question.level} do not take it yet; leave it out")
-    if faults.absent(question.loaded):
+    if question.level in _NOT_TAKEN["faults"] and faults.absent(question.loaded):
         raise UserError(
-            f"machine {question.machine} has cables or nodes that are down, which skeletons do not know of yet"
+            f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does not "
+            "know of; accepted is packet"
         )
+    if any(node < (question.nodes or 0) for node in faults.down_nodes(question.loaded)):
+        raise UserError(
+            f"machine {question.machine}: one of its first {question.nodes} nodes is down, and skeletons take the first"
+        )
+    if question.workload == "hpl":
+        skeleton_hpl.check(question)
     spec_of(question)
 
 
@@ -86,19 +93,24 @@ def _digest(path: str, _size: int, _modified: int) -> str:
 
 
 def answer(question: Question, *, timeout_s: float | None = None) -> Answer:
+    prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
+    arguments = _arguments(question) if prepared is None else prepared.arguments
     with RunFolder() as made:
         spec = made.path / "spec"
         spec.write_text(spec_of(question), encoding="utf-8")
-        return _answer_of(question, _asked(_command(question, spec), question, timeout_s))
+        found = _answer_of(question, _asked(_command(question, spec, arguments), question, timeout_s))
+    return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
-def _command(question: Question, spec: Path) -> list[str]:
+def _command(question: Question, spec: Path, arguments: list[str]) -> list[str]:
     words = [f"nodes={question.nodes}", f"ppn={question.ppn}", f"level={question.level}"]
+    return [str(native(MOTIF)), str(spec), question.workload, *words, *arguments]
+
+
+def _arguments(question: Question) -> list[str]:
     values = dict(question.values)
-    for parameter in question.row.of_model(SKELETON):
-        if parameter.name in values:
-            words += parameter.arguments(values[parameter.name])
-    return [str(native(MOTIF)), str(spec), question.workload, *words]
+    known = [each for each in question.row.of_model(SKELETON) if each.name in values]
+    return [word for each in known for word in each.arguments(values[each.name])]
 
 
 def _asked(command: list[str], question: Question, timeout_s: float | None) -> dict[str, Any]:

@@ -82,7 +82,9 @@ def after(printer: Printer, answer: Answer) -> None:
     printer.line(f"dryfly: {asked.workload}: virtual time {figure.seconds_text(answer.virtual_time_s)}{_bound(answer)}")
     for sentence in answer.chosen:
         printer.line(f"  chosen    {sentence}")
-    rows = [[figure.name_text(name), figure.value_text(name, value)] for name, value in answer.figures.items()]
+    rows = [
+        [figure.name_text(name), figure.value_text(name, value)] for name, value in figure.main(answer.figures).items()
+    ]
     if rows:
         printer.show(Grid(heads=["figure", ""], rows=rows, indent="  "))
     _phases(printer, answer)
@@ -91,6 +93,10 @@ def after(printer: Printer, answer: Answer) -> None:
         events = "" if answer.events is None else f"; {answer.events:,} events"
         part = " (of what was run)" if answer.sampled else ""
         printer.line(f"  messages  {answer.messages:,}{size}{events}{part}")
+    if "closed_time_s" in answer.details:
+        closed: float = answer.details["closed_time_s"]
+        apart = closed / answer.virtual_time_s - 1 if answer.virtual_time_s else 0.0
+        printer.line(f"  closed    {figure.seconds_text(closed)} by the closed form, {apart:+.1%}")
     printer.line(f"  kind      {_kind(answer)}")
     if answer.fingerprint:
         printer.line(f"  result    {answer.fingerprint}")

@@ -57,29 +57,53 @@ def _share(meaning: str) -> Field:
 
 def _assumed(name: str, field: Field) -> Parameter:
     """Whose value is a fact of data/predict/hpl.toml."""
-    return Parameter(name=name, field=field, default=facts.hpl_text(name), models=(CLOSED,))
+    return Parameter(name=name, field=field, default=facts.hpl_text(name))
 
 
+def _of_skeleton(name: str, field: Field, default: str | None = None) -> Parameter:
+    return Parameter(name=name, field=field, default=default, models=(SKELETON,))
+
+
+# How ranks of a node talk in skeletons.
+_ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
+_FULL = _of_skeleton("full", count("", "1: everything is run, none of it sampled", most=1), "0")
+
+# Names and words are those of dryfly-hpl.
 _HPL = (
     Parameter(name="n", field=count("", "order of the matrix; without it as --fit chooses", least=1)),
     Parameter(name="nb", field=count("", "size of a block", least=1, most=2**16), default="384"),
-    Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as --fit chooses"), grid=2),
+    Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as --fit chooses"), grid=2,
+              argument="p q"),
     Parameter(name="pmap", field=_choice("which way ranks are numbered in the grid", "column", "row"),
               default="column"),
-    Parameter(name="bcast", field=_choice("of a panel: ring passes on, long spreads and rolls", "ring", "long"),
-              default="ring"),
-    Parameter(name="swap", field=_choice("exchange of rows: long spreads and rolls", "long", "binary"), default="long"),
-    Parameter(name="lookahead", field=count("", "panels that are factored ahead", most=1), default="1"),
-    Parameter(name="pfact", field=_choice("what factors panels; without it cpu", "cpu", "gpu"), default="cpu",
-              models=(CLOSED,)),
-    Parameter(name="matrix", field=_choice("where the matrix lies; without it in the memory of GPUs, if there are any",
+    Parameter(name="bcast", field=_choice("of a panel", "1ring", "1ringM", "2ring", "2ringM", "long", "longM"),
+              default="1ringM"),
+    Parameter(name="swap", field=_choice("exchange of rows", "binary", "spread", "mix"), default="spread"),
+    Parameter(name="swap_threshold", field=count("", "columns up to which mix is binary"), default="64"),
+    Parameter(name="depth", field=count("", "panels that are factored ahead", most=1), default="1"),
+    Parameter(name="pfact", field=_choice("what factors panels", "cpu", "gpu"), default="cpu"),
+    Parameter(name="matrix", field=_choice("where it lies; without it in the memory of GPUs, if there are any",
                                            "gpu", "host"), models=(CLOSED,)),
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
-                                            "all; without it 1 where a socket has two or more", most=64),
-              models=(CLOSED,)),
+                                            "all; without it 1 where a socket has two or more", most=64)),
+    _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
+                 "beside"),
+    _of_skeleton("equil", count("", "1: pieces of rows of one size", most=1)),
+    _of_skeleton("split", count("", "parts of an update", least=1, most=64)),
+    _of_skeleton("rfact", _choice("of panels", "left", "crout", "right")),
+    _of_skeleton("nbmin", count("", "columns of a leaf of the recursion", least=1, most=2**16)),
+    _of_skeleton("ndiv", count("", "pieces of each recursion", least=2, most=2**16)),
+    _of_skeleton("pivot", _choice("how pivots are found", "p2p", "collective", "hybrid", "hybrid-column")),
+    _FULL,
+    _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
+    _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
+    _of_skeleton("warm", count("", "panels before those", most=10**5)),
+    _of_skeleton("leaf_each", count("", "in a sample, of so many leaves one searches pivots", least=1, most=1024)),
+    _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
+    _ON_NODE,
     _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
                                    meaning="share of the matrix' traffic that products do not hide")),
-    _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**16)),
+    _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
     _assumed("gemm_tiles", count("", "tiles at a time", least=1, most=2**20)),
     _assumed("triangle_share", _share("of the products' rate, in the triangular solve")),
     _assumed("panel_share", _share("of the cores' peak, while they factor a panel")),
@@ -92,18 +116,20 @@ _BYTES = size("", "of a message", most=2**32)
 
 ROWS = (
     Workload(name="hpl", about="High-Performance Linpack: LU with partial pivoting over P x Q", ppn="gpus",
-             models=(CLOSED,), parameters=_HPL),
+             models=(CLOSED, SKELETON), parameters=_HPL),
     Workload(name="alltoall", about="every rank sends so much to every other, by pairwise exchange", models=(SKELETON,),
              parameters=(
                  Parameter(name="bytes", field=_BYTES, default="64 KiB"),
-                 Parameter(name="full", field=count("", "1: all steps, none of them sampled", most=1), default="0"),
+                 _FULL,
                  Parameter(name="stretches", field=count("", "of steps, in a sample", least=2, most=1000)),
                  Parameter(name="stretch", field=count("", "steps that count of each", least=1, most=10**6)),
+                 _ON_NODE,
              )),
     Workload(name="allreduce", about="a sum over all ranks, known to all, in a loop", models=(SKELETON,),
              parameters=(
                  Parameter(name="bytes", field=_BYTES, default="8 B"),
                  Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1"),
+                 _ON_NODE,
              )),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
@@ -118,6 +144,7 @@ ROWS = (
                  Parameter(name="steps", field=count("", "how often", least=1, most=10**6), default="10"),
                  Parameter(name="work", field=time("", "of computing in a step", most=10**15), default="0 s",
                            argument="work_ps"),
+                 _ON_NODE,
              )),
 )  # fmt: skip
 

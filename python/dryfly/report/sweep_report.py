@@ -156,7 +156,7 @@ def _steps(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
 
 
 def _table(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
-    names = list(cases[0][1]["figures"])
+    names = list(figure.main(cases[0][1]["figures"]))
     rows = []
     for values, answer in cases[:_ROWS_SHOWN]:
         figures = answer["figures"]
