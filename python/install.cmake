@@ -1,6 +1,6 @@
 # What `pip install .` puts into the Python package: the simulator's programs and libraries, and the data files.
 # The root CMakeLists.txt includes this last; a part that is not built is left out.
-foreach(target dryfly_conductor_app dryfly-launch dryfly_generator_app dryfly_count_app)
+foreach(target dryfly_conductor_app dryfly-launch dryfly_generator_app dryfly_motif_app dryfly_count_app)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION dryfly/_native COMPONENT python)
   endif()
