@@ -17,7 +17,7 @@ from dryfly.binding.ranks import RankBinding
 from dryfly.case.placement import Placement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.machine.node import Node, node_of
+from dryfly.machine.node import Node, most_nics, node_of
 
 NODE_VARIABLE = "DRYFLY_NODE"
 _POLICIES = ("BLOCK", "ROUND-ROBIN", "NUMA", "GPU", "USER")
@@ -66,7 +66,7 @@ def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | 
     """Of the resolved spec: what a node is made of, where NICs and ranks are in it, and what the way between costs."""
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
-    nics = max((names.nics(node) for node in per_node), default=1)
+    nics = max((names.nics(node) for node in per_node), default=most_nics(machine))
     node = node_of(machine, nics=nics)
     lines: list[tuple[str, int | str]] = [("node.cores", node.cores), ("node.threads", node.threads)]
     lines.append(("node.domains", len(node.domains)))

@@ -114,6 +114,22 @@ def resolve(
     return "".join(f"{name} {value}\n" for name, value in lines)
 
 
+def resolve_machine(
+    machine: Machine, *, seed: int, ranks: int, scenario: faults.Scenario | None = None, noise: Noise | None = None
+) -> str:
+    """For skeletons: of the ranks only their number, because there may be a million of them."""
+    has_model = "compute.cpu.count" in machine.facts
+    text = resolve(
+        machine,
+        Placement(policy="packed", ranks=()),
+        seed=seed,
+        compute=ComputeSpec(mode="model" if has_model else "none"),
+        scenario=scenario,
+        noise=noise,
+    )
+    return text.replace("run.ranks 0\n", f"run.ranks {ranks}\n")
+
+
 def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, float] | None = None) -> str:
     """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes.
 

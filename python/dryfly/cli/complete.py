@@ -110,3 +110,22 @@ def subjects(_: click.Context, __: click.Parameter, incomplete: str) -> list[Com
     from dryfly.evidence.published import subjects as published
 
     return _matching(published(), incomplete)
+
+
+def workloads(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from dryfly.predict.workloads import ROWS
+
+    return _matching((row.name for row in ROWS), incomplete)
+
+
+def workload_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Of the workload that is named; behind = the words that one accepts. With --sweep fields of a machine too."""
+    from dryfly.predict.workloads import ROWS
+
+    row = next((each for each in ROWS if each.name == context.params.get("workload")), None)
+    known = {each.name: each for each in row.parameters} if row is not None else {}
+    name, equals, _value = incomplete.partition("=")
+    if equals and name in known:
+        return _matching((f"{name}={choice}" for choice in known[name].field.choices), incomplete)
+    more = fields(context, parameter, incomplete) if parameter.name == "sweeps" else []
+    return [*_matching((f"{each}=" for each in known), incomplete), *more]

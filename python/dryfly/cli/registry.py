@@ -25,6 +25,7 @@ ROWS = (
     Row(name="compare", part="Study"),
     Row(name="bisect", part="Study"),
     Row(name="reproduce", part="Study"),
+    Row(name="predict", part="Study"),
     Row(name="serve", part="Serve a fabric"),
     Row(name="env", part="Serve a fabric"),
     Row(name="hpl", part="Solvers on this computer"),

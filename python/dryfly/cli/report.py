@@ -19,8 +19,9 @@ from dryfly.cli.options import CONTEXT, option
 def command(run_folder: str, target: str, silent: str | None) -> None:
     """Make one page with pictures of a run that was recorded (dryfly run --record RUN).
 
-    RUN may also be the --json of several seeds (dryfly run --seeds N --json RUN): medians and their intervals. Or that
-    of dryfly-hpl or dryfly-mxp: where the time of each step went; also as FILE.png or .svg.
+    RUN may also be a sweep (dryfly predict --out RUN): scaling, phases and sensitivity. Or the --json of several seeds
+    (dryfly run --seeds N --json RUN): medians and their intervals. Or that of dryfly-hpl or dryfly-mxp: where the time
+    of each step went; also as FILE.png or .svg.
     """
     from dryfly.report.report import report
 

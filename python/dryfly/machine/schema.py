@@ -237,6 +237,8 @@ FIELDS: dict[str, Field] = {
     "node.gpu_tiles": optional(count("", "stacks of a GPU that a launcher binds ranks to", least=1, most=8)),
     "node.gpu_pci": text('vendor and device of a GPU, as PCI numbers them: "1002:7408"'),
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
+    "node.gpus_in_rate": optional(rate("", "of copies to all GPUs of a node at once; not given: as their links")),
+    "node.gpus_out_rate": optional(rate("", "of copies from all of them at once")),
     "node.socket_latency": optional(time("", "to a NIC or memory on another socket, each time")),
     "node.socket_rate": optional(rate("", "what the link between two sockets carries, each way")),
     "node.pcie_rate": optional(rate("", "what the NICs of a socket share each way")),
@@ -288,6 +290,7 @@ FIELDS: dict[str, Field] = {
     ),
     **_compute_place("cpu", "a processor"),
     **_compute_place("gpu", "a GPU"),
+    "compute.gpu.memory": optional(size("", "of a GPU, for what is held there", least=1, most=2**50)),
     # Groups with storage servers, for --storage; the servers are part of the network only then.
     "storage.kind": text("the kind of groups that has the servers"),
     "storage.servers": optional(count("", "servers of such a group", least=1, most=2**16)),

@@ -366,3 +366,93 @@ def curves(
     axes.set_ylabel(unit)
     axes.legend(frameon=False)
     return _svg(figure)
+
+
+Curve = Sequence[tuple[int, float, float]]
+
+
+def scaling(curves: Mapping[str, Curve], name: str, text: Callable[[str, float], str]) -> str:
+    """Rates by nodes, with a line for what all would do that began the first curve, and the efficiencies below."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as MplFigure
+
+    mpl.rcParams.update(STYLE)
+    figure = MplFigure(figsize=(8, 6), layout="constrained")
+    rates, shares = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    for label, points in curves.items():
+        nodes = [point[0] for point in points]
+        (line,) = rates.plot(nodes, [point[1] for point in points], marker="o", markersize=4, label=label or None)
+        shares.plot(nodes, [100 * point[2] for point in points], marker="o", markersize=4, color=line.get_color())
+    first = next(iter(curves.values()))
+    most = max(point[0] for points in curves.values() for point in points)
+    begun, rate, _ = first[0]
+    rates.plot([begun, most], [rate, rate / begun * most], color="#999999", linestyle="--", linewidth=1, label="linear")
+    for axes in (rates, shares):
+        axes.set_xscale("log", base=2)
+        for of_axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            of_axis(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    rates.set_yscale("log")
+    rates.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: text(name, value)))
+    rates.legend(frameon=False, fontsize=8)
+    shares.set_ylabel("of a node [%]")
+    shares.set_ylim(bottom=0)
+    shares.set_xlabel("nodes")
+    return _svg(figure)
+
+
+def stacks(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """A bar for each case, of its phases."""
+    names = list(dict.fromkeys(name for _, phases in rows for name in phases))
+    factor, unit = scale(max(sum(phases.values()) for _, phases in rows) or 1.0)
+    figure, axes = _figure(8, 1.4 + 0.28 * len(rows))
+    left = [0.0] * len(rows)
+    places = list(range(len(rows)))[::-1]
+    for name in names:
+        widths = [factor * phases.get(name, 0.0) for _, phases in rows]
+        axes.barh(places, widths, left=left, label=name, linewidth=0)
+        left = [begin + width for begin, width in zip(left, widths, strict=True)]
+    axes.set_yticks(places, [label for label, _ in rows])
+    axes.set_xlabel(f"virtual time [{unit}]")
+    axes.grid(axis="y", visible=False)
+    axes.margins(y=0.01)
+    figure.legend(frameon=False, ncols=4, fontsize=8, loc="outside upper center")
+    return _svg(figure)
+
+
+def sensitivity(found: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """A bar for each parameter, from the value that makes it slowest to the one that makes it fastest."""
+    figure, axes = _figure(8, 0.9 + 0.4 * len(found))
+    places = range(len(found))[::-1]
+    for place, (_, medians) in zip(places, found, strict=True):
+        ends = sorted(medians.items(), key=lambda pair: pair[1])
+        (worst, low), (best, high) = ends[0], ends[-1]
+        axes.barh(place, 100 * (high - low), left=100 * (low - 1), color="#4c72b0", height=0.5)
+        for value, ratio, side in ((worst, low, "right"), (best, high, "left")):
+            axes.text(100 * (ratio - 1), place, f" {value} ", va="center", ha=side, fontsize=8, color="#555555")
+    axes.axvline(0, color="#555555", linestyle="--", linewidth=1)
+    axes.set_yticks(places, [name for name, _ in found])
+    axes.grid(axis="y", visible=False)
+    axes.use_sticky_edges = False
+    axes.margins(x=0.2, y=0.2)
+    axes.set_xlabel("rate against the first value [%]")
+    return _svg(figure)
+
+
+def parts_of_steps(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Of HPL's closed form."""
+    figure, axes = _figure(8, 3.6)
+    panels = [step["panel"] for step in steps]
+    curves = {
+        "GEMM": ([step["gemm"] for step in steps], "#4c72b0"),
+        "PFACT + BCAST": ([step["factor"] + step["broadcast"] for step in steps], "#55a868"),
+        "SWAP": ([step["swap"] for step in steps], "#c44e52"),
+        "copies of the matrix": ([step["copies"] for step in steps], "#8172b3"),
+    }
+    for name, (values, color) in curves.items():
+        if any(values):
+            axes.plot(panels, [value if value > 0 else math.nan for value in values], label=name, color=color)
+    axes.set_yscale("log")
+    axes.set_xlabel("panel")
+    axes.set_ylabel("part of a step [s]")
+    axes.legend(frameon=False, ncols=4, fontsize=8)
+    return _svg(figure)

@@ -13,7 +13,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole
 from dryfly.base.units import size_text, time_text
-from dryfly.report import counted, noise, seeds_report, software, solver_report
+from dryfly.report import counted, noise, seeds_report, software, solver_report, sweep_report
 from dryfly.report.page import document, section, table
 from dryfly.result import binding, tables
 from dryfly.result.capture import check_target
@@ -33,6 +33,11 @@ def report(run: str, target: str, *, silent: str | None = None) -> int:
             content = seeds_report.write(source, target)
         else:
             content = solver_report.write(source, target)
+    elif sweep_report.is_one(source):
+        if silent is not None:
+            raise UserError(f"--silent goes with a recorded run; {source} is a sweep")
+        _check_page(target)
+        content = sweep_report.page(source).encode()
     else:
         _check(source, target)
         result = json.loads((source / tables.RESULT).read_text(encoding="utf-8"))
@@ -46,9 +51,16 @@ def report(run: str, target: str, *, silent: str | None = None) -> int:
 
 def _check(folder: Path, target: str) -> None:
     if not (folder / tables.RESULT).is_file():
-        raise UserError(f'{folder} is no recorded run; "dryfly run --record FOLDER" makes one')
+        raise UserError(
+            f'{folder} is no recorded run and no sweep; "dryfly run --record FOLDER" and "dryfly predict --out FOLDER" '
+            "make one"
+        )
+    _check_page(target)
+
+
+def _check_page(target: str) -> None:
     if Path(target).suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"-o {target}: of a recorded run a page is made: accepted is a name that ends with .html")
+        raise UserError(f"-o {target}: of a folder a page is made: accepted is a name that ends with .html")
     _check_libraries(target)
 
 

@@ -1,0 +1,52 @@
+"""One question to whichever model answers it, and the key under which its answer is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dryfly.base.paths import data_folder
+from dryfly.predict import closed_hpl, skeleton
+from dryfly.predict.answer import Answer
+from dryfly.predict.question import Question, of_content
+from dryfly.predict.workloads import CLOSED
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def check(question: Question) -> None:
+    """Whatever can be refused before anything starts; raises UserError."""
+    if question.model == CLOSED:
+        closed_hpl.check(question)
+    else:
+        skeleton.check(question)
+
+
+def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
+    if question.model == CLOSED:
+        return closed_hpl.answer(question)
+    return skeleton.answer(question, timeout_s=timeout_s)
+
+
+def key(question: Question) -> str:
+    """Of the answer: the machine as it is now, the files that are named, and what computes it."""
+    by = _closed_digest() if question.model == CLOSED else skeleton.digest()
+    return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "by": by})
+
+
+def _facts(question: Question) -> list[tuple[str, str]]:
+    return sorted((path, str(fact.value)) for path, fact in question.loaded.facts.items())
+
+
+@cache
+def _closed_digest() -> str:
+    files = [data_folder() / "predict" / "hpl.toml", _PACKAGE / "oracle" / "hpl.py"]
+    files += [_PACKAGE / "predict" / f"{name}.py" for name in ("closed_hpl", "fit")]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def asked(content: dict[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
+    """For processes elsewhere: question and answer as JSON has them."""
+    return ask(of_content(content), timeout_s=timeout_s).content()

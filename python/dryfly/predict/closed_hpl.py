@@ -1,0 +1,236 @@
+"""HPL by its closed form (dryfly/oracle/hpl.py): what a process of it has of a machine's node, and the answer.
+
+docs/model/hpl.md has what each figure stands for.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dryfly.base.errors import UserError
+from dryfly.machine.machine import Machine
+from dryfly.machine.node import most_nics
+from dryfly.oracle import hpl
+from dryfly.predict import facts, fit
+from dryfly.predict.answer import Answer
+from dryfly.predict.question import Question
+
+_PS = 1e-12
+_SHARE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nics:
+    """Of a node. `rate`: payload of one, each way."""
+
+    rate: float
+    count: int
+    swap: int  # for the exchange of rows alone; 0: phases share all
+    broadcast: int
+
+    def of_rank(self, nics: int, ranks: int) -> float:
+        """A rank uses one NIC at a time."""
+        return self.rate * min(1.0, nics / ranks)
+
+
+def check(question: Question) -> None:
+    """Raises UserError for what the machine or the memory does not allow."""
+    process_of(question.loaded, question, fit.any_problem(question))
+
+
+def answer(question: Question) -> Answer:
+    began = time.monotonic()
+    machine, values = question.loaded, dict(question.values)
+    chosen = fit.choose(question, lambda problem: process_of(machine, question, problem))
+    problem = chosen.problem
+    process = process_of(machine, question, problem)
+    found = hpl.outcome(problem, process)
+    rate = problem.operations / found.time
+    assert question.nodes is not None
+    assert question.ppn is not None
+    peak = process.gemm_rate * question.ranks
+    figures = {
+        "rate_flop_per_s": rate,
+        "of_gemm_rate_share": rate / peak,
+        "matrix_bytes_of_node": hpl.WORD * problem.order**2 / question.nodes,
+        "panels": float(problem.panels),
+        "swap_above_gemm_from_panel": float(found.swap_from),
+        "gemm_bounds_until_panel": float(found.unhidden_from),
+    }
+    published = facts.hpl_published()
+    if machine.name == published.machine:
+        figures["efficiency_share"] = rate / (published.node_rate * question.nodes)
+    return Answer(
+        question=question,
+        virtual_time_s=found.time,
+        phases={**{f"bound by {_NAMES[name]}": took for name, took in found.bound.items() if took},
+                "first panel": found.first, "back substitution": found.solve},
+        figures=figures,
+        values={**values, "n": str(problem.order), "nb": str(problem.block),
+                "grid": f"{problem.rows}x{problem.columns}"},
+        chosen=tuple(chosen.reasons),
+        warnings=tuple(warnings(machine, question, chosen)),
+        calibrated=calibrated(question),
+        steps=_steps(found),
+        details={"parts_s": found.sums, "candidates": [list(row) for row in chosen.candidates]},
+        wall_s=time.monotonic() - began,
+    )  # fmt: skip
+
+
+_NAMES = {
+    "gemm": "GEMM", "panel": "PFACT + BCAST", "swap": "SWAP", "copies": "copies of the matrix",
+    "nics": "NICs that phases share",
+}  # fmt: skip
+
+
+def calibrated(question: Question) -> str:
+    published = facts.hpl_published()
+    if question.parameter("gemm_exposed") != _default(question, "gemm_exposed"):
+        return ""
+    return f"gemm_exposed on {published.calibrated:,} nodes of {published.machine}"
+
+
+def _default(question: Question, name: str) -> str | None:
+    parameter = next(each for each in question.row.parameters if each.name == name)
+    return None if parameter.default is None else parameter.value(parameter.default)
+
+
+def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hpl.Process:
+    values, ranks = dict(question.values), question.ppn
+    assert ranks is not None
+    gpus = int(machine.optional("compute.gpu.count") or 0)
+    place = "gpu" if gpus else "cpu"
+    of_node = float(gpus or _number(machine, "compute.cpu.count"))
+    gemm_rate = of_node * _number(machine, f"compute.{place}.fp64") / ranks
+    on_gpu = bool(gpus) and values["pfact"] == "gpu"
+    if values["pfact"] == "gpu" and not gpus:
+        raise UserError(f"pfact=gpu: {machine.name} says nothing of GPUs (compute.gpu.count); accepted is cpu")
+    nics = nics_of(machine, values)
+    call = _number(machine, f"compute.{place}.latency") * _PS
+    by_column = values["pmap"] == "column"
+    return hpl.Process(
+        gemm_rate=gemm_rate,
+        gemm_memory=of_node * _number(machine, f"compute.{place}.memory_rate") / ranks,
+        gemm_exposed=_share(values, "gemm_exposed"),
+        gemm_tile=int(values["gemm_tile"]),
+        gemm_tiles=int(values["gemm_tiles"]),
+        call=call,
+        triangle_share=_share(values, "triangle_share"),
+        panel_rate=gemm_rate * _share(values, "panel_share_gpu") if on_gpu else _cpu_rate(machine, values) / ranks,
+        panel_memory=(of_node * _number(machine, "compute.gpu.memory_rate") if on_gpu else _host_memory(machine))
+        / ranks,
+        panel_base=int(values["panel_base"]),
+        panel_call=2 * call if on_gpu else 0.0,
+        message=message_s(machine, question),
+        swap_rate=nics.of_rank(nics.swap or nics.count, ranks),
+        swap_off_node=_off_node(ranks, problem.rows) if by_column else 1.0,
+        broadcast_rate=_broadcast_rate(machine, nics, ranks, by_column=by_column),
+        nic_rate=0.0 if nics.swap else nics.of_rank(nics.count, ranks),
+        copy_in=_copies(machine, "in", gpus) / ranks if gpus else math.inf,
+        copy_out=_copies(machine, "out", gpus) / ranks if gpus else math.inf,
+    )
+
+
+def _number(machine: Machine, path: str) -> float:
+    if path not in machine.facts:
+        raise UserError(f"hpl needs {path}, and machine {machine.name} has none; --set {path}=... gives one")
+    return float(machine.number(path))
+
+
+def _share(values: Mapping[str, str], name: str) -> float:
+    return int(values[name]) * _SHARE
+
+
+def _cpu_rate(machine: Machine, values: Mapping[str, str]) -> float:
+    """Of a node's processors, while they factor panels."""
+    peak = _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.fp64")
+    return peak * _share(values, "panel_share")
+
+
+def _host_memory(machine: Machine) -> float:
+    """Of a node's processors: panels lie in the faster memory, where there are two."""
+    domains = int(machine.optional("node.coreless.domains") or 0)
+    if domains and "node.coreless.rate" in machine.facts:
+        return domains * _number(machine, "node.coreless.rate")
+    return _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.memory_rate")
+
+
+def _copies(machine: Machine, way: str, gpus: int) -> float:
+    """Between all GPUs of a node and its processors, one way."""
+    links = gpus * _number(machine, "node.gpu_rate")
+    measured = machine.optional(f"node.gpus_{way}_rate")
+    return min(links, float(measured)) if isinstance(measured, int) else links
+
+
+def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
+    sockets = int(machine.optional("node.sockets") or 1)
+    count = most_nics(machine)
+    of_socket = max(1, count // sockets)
+    payload, header = _number(machine, "fabric.packet.payload"), _number(machine, "fabric.packet.header")
+    rate = _number(machine, "fabric.link.rate") * payload / (payload + header)
+    shared = machine.optional("node.pcie_rate")
+    if isinstance(shared, int):
+        rate = min(rate, shared / of_socket)
+    given = values.get("swap_nics")
+    swap = int(given) if given is not None else int(of_socket > 1)
+    if swap >= of_socket and swap:
+        raise UserError(
+            f"swap_nics={swap}: a socket of {machine.name} has {of_socket} NICs, of which one at least is for "
+            f"broadcasts; accepted is 0 to {of_socket - 1}"
+        )
+    return Nics(rate=rate, count=count, swap=swap * sockets, broadcast=(of_socket - swap) * sockets)
+
+
+def _broadcast_rate(machine: Machine, nics: Nics, ranks: int, *, by_column: bool) -> float:
+    """With ranks numbered along rows, only the last one of a node sends out of it, and the others copy."""
+    if by_column:
+        return nics.of_rank(nics.broadcast, ranks)
+    return min(nics.rate, _number(machine, "node.local_rate"))
+
+
+def _off_node(ranks: int, rows: int) -> float:
+    """Of what a process exchanges with all others of its column."""
+    beside = min(ranks, rows) - 1
+    return 1.0 - beside / (rows - 1) if rows > 1 else 1.0
+
+
+def message_s(machine: Machine, question: Question) -> float:
+    """Of a small message between nodes, with nothing else on the network: the longest minimal way of the job."""
+    kind = machine.kinds[machine.job_kinds[0]]
+    assert question.nodes is not None
+    one_group = question.nodes <= kind.nodes
+    switches, local, between = (2, 1, 0) if one_group else (4, 2, 1)
+    times = {
+        "host.send": 1, "nic.command_latency": 1, "nic.egress_latency": 1, "fabric.link.edge_flight": 2,
+        "fabric.switch.latency": switches, "fabric.link.local_flight": local, "fabric.link.global_flight": between,
+        "nic.ingress_latency": 1, "nic.completion_latency": 1, "host.completion": 1,
+    }  # fmt: skip
+    return sum(often * machine.number(path) for path, often in times.items()) * _PS
+
+
+def warnings(machine: Machine, question: Question, chosen: fit.Choice) -> list[str]:
+    found = []
+    if chosen.problem.on_host and machine.optional("compute.gpu.count"):
+        found.append("matrix=host: every product reads and writes its part of the matrix over PCIe")
+    elif chosen.over_memory:
+        found.append(chosen.over_memory)
+    if question.parameter("pmap") == "column" and chosen.problem.rows % (question.ppn or 1):
+        found.append(
+            f"grid {chosen.problem.rows}x{chosen.problem.columns}: P is no multiple of the {question.ppn} ranks of a "
+            "node, so that columns share nodes; it is taken as if they did not"
+        )
+    return found
+
+
+def _steps(found: hpl.Outcome, most: int = 240) -> list[dict[str, Any]]:
+    """Some of them, for pictures: seconds by part."""
+    every = max(1, len(found.steps) // most)
+    return [
+        {"panel": first, "gemm": step.gemm, "factor": step.factor, "broadcast": step.broadcast, "swap": step.swap,
+         "copies": step.copies, "took": step.took, "bound": step.bound}
+        for first, _, step in found.steps[::every]
+    ]  # fmt: skip

@@ -1,0 +1,70 @@
+"""What data/predict says: parameters of closed forms, and published results they are held against."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dryfly.base import units
+from dryfly.base.paths import data_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRow:
+    nodes: int
+    rate: float  # operations a second
+    efficiency: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedHpl:
+    machine: str
+    source: str
+    node_rate: float  # that an efficiency refers to, operations a second
+    calibrated: int  # the row that a parameter was set to, by its nodes
+    ppn: int
+    nb: int
+    n: int  # of that row, as grid and time
+    grid: str
+    time_s: float
+    rows: tuple[PublishedRow, ...]
+
+
+@cache
+def _hpl() -> dict[str, Any]:
+    return tomllib.loads((data_folder() / "predict" / "hpl.toml").read_text(encoding="utf-8"))
+
+
+def hpl_text(name: str) -> str:
+    """A parameter as a user would write it."""
+    return str(_hpl()["parameter"][name]["value"])
+
+
+def hpl_certainty(name: str) -> str:
+    return str(_hpl()["parameter"][name]["certainty"])
+
+
+def hpl_published() -> PublishedHpl:
+    raw = _hpl()["published"]
+    rows = tuple(
+        PublishedRow(
+            nodes=row["nodes"],
+            rate=float(units.parse(row["rate"], units.OPERATIONS)),
+            efficiency=units.parse(row["efficiency"], units.RATIO) / 10**6,
+        )
+        for row in raw["row"]
+    )
+    return PublishedHpl(
+        machine=raw["machine"],
+        source=raw["source"],
+        node_rate=float(units.parse(raw["node_rate"]["value"], units.OPERATIONS)),
+        calibrated=raw["calibrated"],
+        ppn=raw["ppn"],
+        nb=raw["nb"],
+        n=raw["n"],
+        grid=raw["grid"],
+        time_s=units.parse(raw["time"], units.TIME) / 10**12,
+        rows=rows,
+    )

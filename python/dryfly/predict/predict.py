@@ -1,0 +1,230 @@
+"""`dryfly predict`: one question, or all those of a sweep."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dryfly.base.errors import UserError
+from dryfly.base.grid import Grid
+from dryfly.base.units import time_text
+from dryfly.predict import ask, figure, pool, standing, summary, sweep, workloads
+from dryfly.predict.question import Question
+from dryfly.predict.summary import Printer
+from dryfly.predict.sweep import Axis, Case, Folder
+from dryfly.result import result
+from dryfly.result.capture import check_target
+
+_FIGURES_SHOWN = 2
+_PS_PER_S = 10**12
+_ROWS_SHOWN = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """Nothing of it changes an answer."""
+
+    sweeps: tuple[str, ...] = ()
+    seeds: int | None = None
+    jobs: int | None = None
+    out: str | None = None
+    dask: str | None = None
+    json_file: str | None = None
+    timeout_s: float | None = None
+    quiet: bool = False
+
+
+def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
+    row = workloads.find(workload)
+    base = {**given, "workload": workload, "parameters": pairs(words, row)}
+    _check(how)
+    printer = Printer(quiet=how.quiet, errors=how.json_file == "-")
+    axes = [sweep.axis(text, workload) for text in how.sweeps]
+    if how.seeds is not None:
+        axes.append(_seeds(how.seeds, int(given.get("seed", 1))))
+    if axes or how.out is not None:
+        return _many(base, axes, how, printer)
+    question = Question(**base)
+    ask.check(question)
+    summary.before(printer, question)
+    answer = ask.ask(question, timeout_s=how.timeout_s)
+    summary.after(printer, answer)
+    content = answer.content()
+    if question.model == workloads.CLOSED and standing.is_known(question):
+        rows = standing.standings(question)
+        summary.standing(printer, rows)
+        content["published"] = [
+            {"nodes": each.nodes, "n": each.n, "grid": each.grid, "published_flop_per_s": each.published,
+             "dryfly_flop_per_s": each.predicted, "error": each.error, "constant_error": each.constant_error,
+             "kind": each.kind}
+            for each in rows
+        ]  # fmt: skip
+    if how.json_file is not None:
+        result.write(content, how.json_file)
+    return 0
+
+
+def show_parameters(workload: str) -> int:
+    summary.parameters(Printer(), workloads.find(workload))
+    return 0
+
+
+def pairs(words: Sequence[str], row: workloads.Workload) -> tuple[tuple[str, str], ...]:
+    """NAME=VALUE, --NAME VALUE and --NAME=VALUE; a switch may be named alone, --NAME."""
+    switches = {each.name for each in row.parameters if each.is_switch}
+    found: dict[str, str] = {}
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        is_flag = word.startswith("--")
+        name, equals, value = word.removeprefix("--").partition("=")
+        name = name.replace("-", "_")
+        if not equals:
+            if not is_flag:
+                raise UserError(f'"{word}": accepted is NAME=VALUE or --NAME VALUE, for a parameter of {row.name}')
+            if name in switches and (not left or left[0].startswith("--") or "=" in left[0]):
+                value = "1"
+            elif left:
+                value = left.pop(0)
+            else:
+                raise UserError(f"{word}: its value is missing")
+        if name in found:
+            raise UserError(f"{row.name}: parameter {name} is given twice")
+        found[name] = value
+    return tuple(found.items())
+
+
+def _check(how: How) -> None:
+    """Raises UserError."""
+    if how.jobs is not None and how.jobs < 1:
+        raise UserError(f"--jobs {how.jobs}: accepted is 1 or more")
+    if how.json_file not in (None, "-"):
+        check_target("--json", str(how.json_file), folder=False)
+    if how.dask is not None:
+        pool.check_dask()
+
+
+def _seeds(count: int, first: int) -> Axis:
+    if not 2 <= count <= 10_000:
+        raise UserError(f"--seeds {count}: accepted is 2 to 10000")
+    return Axis(name="seed", kind="option", values=tuple(str(first + number) for number in range(count)))
+
+
+def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
+    made = sweep.cases(base, axes)
+    if how.seeds is not None and made[0].question.model == workloads.CLOSED:
+        raise UserError("--seeds has no effect on --model closed: leave it out")
+    folder = Folder(how.out) if how.out is not None else None
+    if folder is not None:
+        folder.check()
+        folder.begin(base, axes, made)
+    summary.before(printer, made[0].question)
+    shown = "; ".join(f"{each.name} = {', '.join(each.values)}" for each in axes)
+    printer.line(f"  sweep     {len(made):,} cases, of which this is the first: {shown}")
+    answers: dict[str, Mapping[str, Any]] = {}
+    if folder is not None:
+        answers = {case.key: kept for case in made if (kept := folder.get(case.key)) is not None}
+        if answers:
+            printer.line(f"dryfly: {len(answers):,} of {len(made):,} are answered already")
+    status = _ask_all([case for case in made if case.key not in answers], answers, folder, axes, how, printer)
+    if folder is not None:
+        folder.write_table(axes, made, answers)
+    _show(printer, axes, made, answers)
+    if how.seeds is not None:
+        _show_seeds(printer, axes, made, answers)
+    if how.json_file is not None:
+        result.write(_content(axes, made, answers), how.json_file)
+    if folder is not None:
+        printer.line(f'dryfly: {folder.path}: {sweep.TABLE}; "dryfly report {folder.path} -o FILE.html" draws it')
+    return status
+
+
+def _ask_all(
+    left: Sequence[Case],
+    answers: dict[str, Mapping[str, Any]],
+    folder: Folder | None,
+    axes: Sequence[Axis],
+    how: How,
+    printer: Printer,
+) -> int:
+    """Adds to `answers`; the exit status of the first one that failed. What is answered is kept at once."""
+    once = list({case.key: case for case in left}.values())
+    contents = [case.question.content() for case in once]
+    jobs = how.jobs or len(os.sched_getaffinity(0))
+    if how.dask is not None:
+        outcomes = pool.by_dask(how.dask, contents, jobs=jobs, timeout_s=how.timeout_s)
+    else:
+        outcomes = pool.on_cores(contents, jobs=jobs, timeout_s=how.timeout_s)
+    status = 0
+    for number, (at, told) in enumerate(outcomes, 1):
+        case = once[at]
+        name = _name(axes, case)
+        if "failure" in told:
+            status = status or int(told["status"])
+            printer.say(f"{name}: {told['failure']}")
+            continue
+        answers[case.key] = told["answer"]
+        if folder is not None:
+            folder.put(case.key, told["answer"])
+        time = figure.seconds_text(told["answer"]["virtual_time_s"])
+        if len(once) <= _ROWS_SHOWN or number % (len(once) // 100) == 0:
+            printer.line(f"dryfly: {number} of {len(once)}: {name}: {time}")
+    return status
+
+
+def _name(axes: Sequence[Axis], case: Case) -> str:
+    return ", ".join(f"{each.name}={value}" for each, value in zip(axes, case.values, strict=True)) or "the case"
+
+
+def _show(
+    printer: Printer, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]
+) -> None:
+    rows = []
+    figures: list[str] = []
+    for case in made:
+        if case.key in answers:
+            figures = figures or list(figure.main(answers[case.key]["figures"]))[:_FIGURES_SHOWN]
+    for case in made[:_ROWS_SHOWN]:
+        answer = answers.get(case.key)
+        if answer is None:
+            continue
+        known = answer["figures"]
+        cells = [figure.value_text(name, known[name]) if name in known else "" for name in figures]
+        rows.append([*case.values, time_text(answer["virtual_time_s"] * _PS_PER_S), *cells])
+    heads = [*(each.name for each in axes), "time", *map(figure.name_text, figures)]
+    if rows:
+        printer.show(Grid(heads=heads, rows=rows, indent="  "))
+    if len(made) > _ROWS_SHOWN:
+        printer.line(f"  the first {_ROWS_SHOWN} of {len(made):,}")
+
+
+def _show_seeds(
+    printer: Printer, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Median, least and most over the seeds, which are the last axis."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for case in made:
+        if case.key in answers:
+            groups.setdefault(case.values[:-1], []).append(answers[case.key]["virtual_time_s"])
+    rows = [
+        [*values, *(figure.seconds_text(of(times)) for of in (statistics.median, min, max))]
+        for values, times in groups.items()
+    ]
+    heads = [*(each.name for each in axes[:-1]), "median", "least", "most"]
+    printer.show(Grid(heads=heads, rows=rows, indent="  "))
+
+
+def _content(axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "kind": "sweep",
+        "axes": [{"name": each.name, "kind": each.kind, "values": list(each.values)} for each in axes],
+        "cases": [
+            {"key": case.key, "values": list(case.values), "answer": answers[case.key]}
+            for case in made
+            if case.key in answers
+        ],
+    }

@@ -1,0 +1,157 @@
+"""A question: all that an answer depends on. Checked when it is made, so that a sweep is refused before it starts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from dryfly import __version__
+from dryfly.base.errors import UserError
+from dryfly.case.case import SEED_MAX
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
+from dryfly.predict import workloads
+from dryfly.predict.workloads import CLOSED, SKELETON, Workload
+from dryfly.scenario.faults import down_nodes
+
+LEVELS = ("latency", "links", "packet", "flow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """By the names of the flags. None: it follows from the machine or the workload. `parameters`: as the user writes
+    them; `values` has all of them in base units."""
+
+    workload: str
+    machine: str = "aurora"
+    sets: tuple[str, ...] = ()
+    nodes: int | None = None
+    ppn: int | None = None
+    model: str | None = None
+    level: str | None = None
+    place: str = "packed"
+    seed: int = 1
+    faults: str | None = None
+    noise: str = "none"
+    software: str = "none"
+    mpi: str | None = None  # whose own code is charged, with software
+    parameters: tuple[tuple[str, str], ...] = ()
+    fit: bool = False  # order, block and grid of HPL are chosen even where they have defaults
+    values: tuple[tuple[str, str], ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        row, given = self.row, dict(self.parameters)
+        if self.model is None:
+            object.__setattr__(self, "model", row.models[0])
+        if self.model not in row.models:
+            raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
+        object.__setattr__(self, "values", tuple(row.values(given, str(self.model)).items()))
+        machine = self.loaded
+        if self.nodes is None:
+            object.__setattr__(self, "nodes", machine.nodes_max)
+        if self.ppn is None:
+            object.__setattr__(self, "ppn", _ranks_of_node(row, machine))
+        if self.level is None and self.model == SKELETON:
+            object.__setattr__(self, "level", "links")
+        self._check(machine)
+
+    @property
+    def row(self) -> Workload:
+        return workloads.find(self.workload)
+
+    @property
+    def loaded(self) -> Machine:
+        return _machine(self.machine, self.sets)
+
+    @property
+    def ranks(self) -> int:
+        assert self.nodes is not None
+        assert self.ppn is not None
+        return self.nodes * self.ppn
+
+    def parameter(self, name: str) -> str | None:
+        """In base units."""
+        return dict(self.values).get(name)
+
+    def _check(self, machine: Machine) -> None:
+        assert self.nodes is not None
+        assert self.ppn is not None
+        for flag, value in (("--nodes", self.nodes), ("--ppn", self.ppn)):
+            if value < 1:
+                raise UserError(f"{flag} {value}: accepted is 1 or more")
+        if not 0 <= self.seed <= SEED_MAX:
+            raise UserError(f"--seed {self.seed}: accepted is 0 to {SEED_MAX}")
+        down = len(down_nodes(machine))
+        if self.nodes + down > machine.nodes_max:
+            less = f", of which {down} are down" if down else ""
+            raise UserError(f"{machine.name} has {machine.nodes_max} nodes{less}; {self.nodes} are asked for")
+        threads = int(machine.optional("node.threads") or 1)
+        if self.ppn > machine.cores_per_node * threads:
+            raise UserError(
+                f"--ppn {self.ppn}: a node of {machine.name} has {machine.cores_per_node} cores of {threads} threads"
+            )
+        if self.level is not None and self.level not in LEVELS:
+            raise UserError(f"--level {self.level}: accepted is {', '.join(LEVELS)}")
+        if self.mpi is not None and self.software == "none":
+            raise UserError(f"--mpi {self.mpi}: with --software none no library's own code is charged: leave it out")
+        self._check_grid()
+        if self.model == CLOSED:
+            self._check_closed()
+
+    def _check_grid(self) -> None:
+        grid = self.parameter("grid")
+        if grid is None:
+            return
+        size = 1
+        for side in grid.split("x"):
+            size *= int(side)
+        if size != self.ranks:
+            raise UserError(
+                f"grid={grid} has {size:,} processes, and {self.nodes:,} nodes with {self.ppn} ranks are "
+                f"{self.ranks:,}; accepted is a grid of as many"
+            )
+
+    def _check_closed(self) -> None:
+        """A closed form has no ranks and no links that faults or noise could meet."""
+        for flag, given in (
+            ("--level", self.level is not None),
+            ("--faults", self.faults is not None),
+            ("--noise", self.noise != "none"),
+            ("--software", self.software != "none"),
+            ("--mpi", self.mpi is not None),
+            ("--place", self.place != "packed"),
+        ):
+            if given:
+                raise UserError(f"{flag} has no effect on --model closed: leave it out")
+
+    def content(self) -> dict[str, Any]:
+        """As JSON has it; `of_content` makes a question of it again."""
+        return {name: value for name, value in asdict(self).items() if name != "values"}
+
+    def key(self, more: Mapping[str, Any]) -> str:
+        """`more`: what else an answer depends on, such as the text of its spec."""
+        content = {**self.content(), **more, "values": self.values, "dryfly": __version__}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def of_content(content: Mapping[str, Any]) -> Question:
+    tuples = {
+        "sets": tuple(content["sets"]),
+        "parameters": tuple((name, value) for name, value in content["parameters"]),
+    }
+    return Question(**{**content, **tuples})
+
+
+@cache
+def _machine(name: str, sets: tuple[str, ...]) -> Machine:
+    return load(name, sets=sets)
+
+
+def _ranks_of_node(row: Workload, machine: Machine) -> int:
+    if row.ppn == "gpus":
+        return int(machine.optional("compute.gpu.count") or machine.optional("node.sockets") or 1)
+    return int(row.ppn)

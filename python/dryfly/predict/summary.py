@@ -1,0 +1,141 @@
+"""What `dryfly predict` prints: first what will be simulated, then what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+
+from dryfly.base.fitted import fitted
+from dryfly.base.grid import Grid
+from dryfly.machine.topology import summarise
+from dryfly.predict import figure
+from dryfly.predict.answer import Answer
+from dryfly.predict.question import Question
+from dryfly.predict.standing import Standing
+from dryfly.predict.workloads import CLOSED, Workload
+
+_MOST_PHASES = 12
+
+
+class Printer:
+    """On standard output, or on standard error where that is for the result."""
+
+    def __init__(self, *, quiet: bool = False, errors: bool = False) -> None:
+        self._console = Console(stderr=errors, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+
+    def line(self, text: str) -> None:
+        if not self._quiet:
+            self._console.print(fitted(text), markup=False)
+
+    def say(self, text: str) -> None:
+        """Shown even when quiet."""
+        self._console.print(f"dryfly: {text}", markup=False)
+
+    def show(self, part: RenderableType) -> None:
+        if not self._quiet:
+            self._console.print(part)
+
+
+def parameters(printer: Printer, workload: Workload) -> None:
+    """Those of a workload, with what is accepted."""
+    printer.line(f"dryfly: {workload.name}: {workload.about}; --model {' or '.join(workload.models)}")
+    rows = []
+    for each in workload.parameters:
+        only = (
+            f" (--model {', '.join(each.models)})" if each.models and set(each.models) != set(workload.models) else ""
+        )
+        rows.append([each.name, each.default or "", each.accepted, each.field.meaning + only])
+    printer.show(
+        Grid(heads=["parameter", "default", "accepted", "meaning"], rows=rows, left=frozenset({0, 1, 2, 3}),
+             prose=frozenset({3}), indent="  ")
+    )  # fmt: skip
+
+
+def before(printer: Printer, question: Question) -> None:
+    machine = question.loaded
+    counts = summarise(machine)
+    printer.line(f"dryfly: {machine.name}: {machine.title}")
+    printer.line(
+        f"  network   {counts.groups} groups, {counts.switches:,} switches, {counts.nics:,} NICs, "
+        f"{counts.local_links + counts.global_links:,} cables between switches"
+    )
+    printer.line(
+        f"  job       {question.ranks:,} ranks on {question.nodes:,} of {machine.nodes_max:,} nodes, "
+        f"{question.ppn} each, {question.place}; seed {question.seed}"
+    )
+    given = dict(question.parameters)
+    known = {each.name: each for each in question.row.parameters}
+    shown = [f"{name}={known[name].shown(value)}" for name, value in question.values if name in given]
+    printer.line(f"  workload  {question.workload}{': ' if shown else ''}{', '.join(shown)}")
+    how = (
+        "its closed form: no ranks, no queues" if question.model == CLOSED else f"skeletons; network: {question.level}"
+    )
+    if question.software != "none":
+        how += f"; the own code of {question.mpi or 'the newest MPICH'} as counted"
+    printer.line(f"  model     {how}")
+
+
+def after(printer: Printer, answer: Answer) -> None:
+    asked = answer.question
+    printer.line(f"dryfly: {asked.workload}: virtual time {figure.seconds_text(answer.virtual_time_s)}{_bound(answer)}")
+    for sentence in answer.chosen:
+        printer.line(f"  chosen    {sentence}")
+    rows = [
+        [figure.name_text(name), figure.value_text(name, value)] for name, value in figure.main(answer.figures).items()
+    ]
+    if rows:
+        printer.show(Grid(heads=["figure", ""], rows=rows, indent="  "))
+    _phases(printer, answer)
+    if answer.messages is not None:
+        size = "" if answer.bytes is None else f", {figure.value_text('_bytes', answer.bytes)}"
+        events = "" if answer.events is None else f"; {answer.events:,} events"
+        part = " (of what was run)" if answer.sampled else ""
+        printer.line(f"  messages  {answer.messages:,}{size}{events}{part}")
+    if "closed_time_s" in answer.details:
+        closed: float = answer.details["closed_time_s"]
+        apart = closed / answer.virtual_time_s - 1 if answer.virtual_time_s else 0.0
+        printer.line(f"  closed    {figure.seconds_text(closed)} by the closed form, {apart:+.1%}")
+    printer.line(f"  kind      {_kind(answer)}")
+    if answer.fingerprint:
+        printer.line(f"  result    {answer.fingerprint}")
+    printer.line(f"  wall      {answer.wall_s:.3g} s")
+    for warning in answer.warnings:
+        printer.say(f"warning: {warning}")
+
+
+def _bound(answer: Answer) -> str:
+    return f", sampled: within {answer.error_bound:.1%}" if answer.sampled else ""
+
+
+def _kind(answer: Answer) -> str:
+    return f"predicted; one parameter is calibrated: {answer.calibrated}" if answer.calibrated else "predicted"
+
+
+def _phases(printer: Printer, answer: Answer) -> None:
+    shown = sorted(answer.phases.items(), key=lambda pair: -pair[1])[:_MOST_PHASES]
+    total = answer.virtual_time_s or 1.0
+    rows = [[name, figure.seconds_text(took), f"{took / total:.1%}"] for name, took in shown if took > 0]
+    if rows:
+        printer.show(Grid(heads=["phase", "time", "share"], rows=rows, indent="  "))
+
+
+def standing(printer: Printer, rows: Sequence[Standing]) -> None:
+    """Beside what was published."""
+    cells = [
+        [f"{row.nodes:,}", f"{row.n:,}", row.grid, f"{row.published / 1e15:.6g}", f"{row.predicted / 1e15:.6g}",
+         f"{row.error:+.2%}", f"{row.constant_error:+.2%}", row.kind]
+        for row in rows
+    ]  # fmt: skip
+    printer.line("dryfly: beside what was published, in PF/s; flat: had the calibrated row's efficiency been constant")
+    heads = ["nodes", "N", "P x Q", "publ.", "dryfly", "error", "flat", "kind"]
+    printer.show(Grid(heads=heads, rows=cells, left=frozenset({7})))
+    predicted = [row for row in rows if row.kind != "calibrated"]
+    worst = max(abs(row.error) for row in predicted)
+    constant = max(abs(row.constant_error) for row in predicted)
+    better = worst < constant
+    printer.line(
+        f"  rows that nothing was set to: within {worst:.2%}, flat within {constant:.2%}: "
+        f"{'predictive' if better else 'consistent with them, not predictive'}"
+    )

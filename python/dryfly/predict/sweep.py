@@ -1,0 +1,225 @@
+"""`--sweep NAME=V1,V2,...`: every combination of the values, each a question whose answer is kept under its key.
+
+A name is a parameter of the workload, an option of the command or a field of the machine. All questions are made
+before the first one is asked, so that a mistake in any of them is told before anything starts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dryfly.base.errors import RunError, UserError
+from dryfly.base.files import write_whole
+from dryfly.machine.schema import FIELDS
+from dryfly.predict import ask, workloads
+from dryfly.predict.question import Question
+
+CASES_MAX = 100_000
+SWEEP, TABLE, CASES = "sweep.json", "table.parquet", "cases"
+_OPTIONS = {
+    "nodes": int, "ppn": int, "seed": int, "machine": str, "level": str, "place": str, "faults": str, "noise": str,
+    "software": str, "mpi": str, "model": str,
+}  # fmt: skip
+_GROUPS = ("topology.group.", "topology.global.", "fabric.qos.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    name: str
+    kind: str  # parameter, option or field
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    question: Question
+    values: tuple[str, ...]  # by axis, as the user wrote them
+    key: str
+
+
+def axis(text: str, workload: str) -> Axis:
+    name, equals, listed = text.partition("=")
+    name = name.strip()
+    values = tuple(value.strip().strip('"') for value in listed.split(","))
+    if not equals or not name or not all(values):
+        raise UserError(f'--sweep "{text}": accepted is NAME=VALUE,VALUE,...')
+    if len(set(values)) != len(values):
+        raise UserError(f'--sweep "{text}": a value is there twice')
+    return Axis(name=name, kind=_kind(name, workload), values=values)
+
+
+def _kind(name: str, workload: str) -> str:
+    row = workloads.find(workload)
+    if any(each.name == name for each in row.parameters):
+        return "parameter"
+    if name in _OPTIONS:
+        return "option"
+    if name in FIELDS or name.startswith(_GROUPS):
+        return "field"
+    import difflib
+
+    known = [*(each.name for each in row.parameters), *_OPTIONS, *FIELDS]
+    close = difflib.get_close_matches(name, known, n=1)
+    mean = f"; did you mean {close[0]}?" if close else ""
+    parameters = ", ".join(each.name for each in row.parameters)
+    raise UserError(
+        f"--sweep {name}: that is neither a parameter of {workload} ({parameters}) nor an option "
+        f"({', '.join(_OPTIONS)}) nor a field of a machine{mean}"
+    )
+
+
+def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
+    """`base`: fields of Question. Raises UserError where a combination cannot be asked."""
+    names = [each.name for each in axes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"--sweep {name} is there twice")
+    count = 1
+    for each in axes:
+        count *= len(each.values)
+    if count > CASES_MAX:
+        raise UserError(f"--sweep: {count:,} combinations; accepted are up to {CASES_MAX:,}")
+    made = []
+    for values in itertools.product(*(each.values for each in axes)):
+        shown = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+        try:
+            question = Question(**_changed(base, axes, values))
+            ask.check(question)
+            made.append(Case(question=question, values=values, key=ask.key(question)))
+        except UserError as error:
+            raise UserError(f"--sweep {shown}: {error}" if shown else str(error)) from None
+    return made
+
+
+def _changed(base: Mapping[str, Any], axes: Sequence[Axis], values: Sequence[str]) -> dict[str, Any]:
+    content = dict(base)
+    for each, value in zip(axes, values, strict=True):
+        if each.kind == "parameter":
+            kept = tuple(pair for pair in content.get("parameters", ()) if pair[0] != each.name)
+            content["parameters"] = (*kept, (each.name, value))
+        elif each.kind == "field":
+            content["sets"] = (*content.get("sets", ()), f"{each.name}={value}")
+        elif _OPTIONS[each.name] is int:
+            if not value.isdecimal():
+                raise UserError("accepted is a whole number")
+            content[each.name] = int(value)
+        else:
+            content[each.name] = value
+    return content
+
+
+class Folder:
+    """Of a campaign: sweep.json says what it is, cases/KEY.json is an answer, table.parquet all of them."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+
+    def check(self) -> None:
+        """Before the start. Raises UserError."""
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError:
+            raise UserError('--out needs pyarrow: pip install "dryfly[record]"') from None
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"--out {self.path}: a folder is needed")
+        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / SWEEP).is_file():
+            raise UserError(f"--out {self.path}: that folder has other files in it; a new one, or one of a sweep, is "
+                            "needed")  # fmt: skip
+        try:
+            (self.path / CASES).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--out {self.path}: it cannot be made: {error.strerror}") from None
+
+    def begin(self, base: Mapping[str, Any], axes: Sequence[Axis], made: Sequence[Case]) -> None:
+        content = {
+            "format": 1,
+            "kind": "sweep",
+            "workload": base["workload"],
+            "axes": [{"name": each.name, "kind": each.kind, "values": list(each.values)} for each in axes],
+            "cases": [{"key": case.key, "values": list(case.values)} for case in made],
+        }
+        self._write(self.path / SWEEP, (json.dumps(content, indent=1) + "\n").encode())
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """None: it has not been answered, or not as a whole."""
+        try:
+            content = json.loads((self.path / CASES / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+    def put(self, key: str, answer: Mapping[str, Any]) -> None:
+        self._write(self.path / CASES / f"{key}.json", (json.dumps(answer, indent=1) + "\n").encode())
+
+    def write_table(self, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        columns = table(axes, made, answers)
+        self._write_by(lambda file: pyarrow.parquet.write_table(pyarrow.table(columns), file, compression="zstd"))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise RunError(f"{path} cannot be written: {error.strerror or error}", exit_status=1) from None
+
+    def _write_by(self, write: Any) -> None:
+        from dryfly.base.files import write_whole_by
+
+        path = self.path / TABLE
+        try:
+            write_whole_by(path, write)
+        except OSError as error:
+            raise RunError(f"{path} cannot be written: {error.strerror or error}", exit_status=1) from None
+
+
+def table(axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Columns of all that is answered: a row each, in the order of the combinations."""
+    rows = [_row(axes, case, answers[case.key]) for case in made if case.key in answers]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: _of_one_type([row.get(name) for row in rows]) for name in names}
+
+
+def _row(axes: Sequence[Axis], case: Case, answer: Mapping[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"key": case.key}
+    row |= {f"set.{each.name}": value for each, value in zip(axes, case.values, strict=True) if each.kind == "field"}
+    plain = ("workload", "model", "machine", "level", "nodes", "ppn", "ranks", "placement", "seed", "faults", "noise",
+             "software", "mpi", "virtual_time_s", "messages", "bytes", "events", "sampled", "error_bound", "calibrated",
+             "fingerprint", "wall_time_s")  # fmt: skip
+    row |= {name: answer[name] for name in plain}
+    for prefix, group in (("parameter", "parameters"), ("phase", "phases_s"), ("figure", "figures")):
+        row |= {f"{prefix}.{name}": _number(value) for name, value in answer[group].items()}
+    return row
+
+
+def _number(value: object) -> object:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """A column that has words somewhere has words everywhere."""
+    kinds = {type(value) for value in values if value is not None}
+    if str in kinds and len(kinds) > 1:
+        return [None if value is None else str(value) for value in values]
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    return values
+
+
+def read(path: Path) -> tuple[list[Axis], list[tuple[tuple[str, ...], dict[str, Any]]]]:
+    """A campaign's axes, and what has been answered of it. Raises UserError."""
+    try:
+        content = json.loads((path / SWEEP).read_text(encoding="utf-8"))
+        axes = [Axis(name=each["name"], kind=each["kind"], values=tuple(each["values"])) for each in content["axes"]]
+        listed = [(str(case["key"]), tuple(case["values"])) for case in content["cases"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path / SWEEP} is not what dryfly predict --out writes") from None
+    folder = Folder(str(path))
+    found = [(values, answer) for key, values in listed if (answer := folder.get(key)) is not None]
+    return axes, found

@@ -1,0 +1,156 @@
+"""The workloads, a row each: what they are, which models answer for them, and their parameters.
+
+The skeleton of a workload is in core/motif under its name and is given the parameters in base units, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dryfly.base.errors import UserError
+from dryfly.base.units import RATIO
+from dryfly.machine.field import Field, count, size, time
+from dryfly.predict import facts
+from dryfly.predict.parameter import Parameter
+
+SKELETON, CLOSED = "skeleton", "closed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    name: str
+    about: str
+    models: tuple[str, ...]  # the first one is the default
+    parameters: tuple[Parameter, ...]
+    ppn: str = "1"  # ranks of a node where none are given; "gpus": one for each
+
+    def of_model(self, model: str) -> tuple[Parameter, ...]:
+        return tuple(each for each in self.parameters if not each.models or model in each.models)
+
+    def values(self, given: Mapping[str, str], model: str) -> dict[str, str]:
+        """All that are known, in base units. Raises UserError for one that is unknown, or not accepted."""
+        known = {each.name: each for each in self.of_model(model)}
+        for name in given:
+            if name not in known:
+                raise UserError(self._unknown(name, model, list(known)))
+        found = {}
+        for name, parameter in known.items():
+            text = given.get(name, parameter.default)
+            if text is not None:
+                found[name] = parameter.value(text)
+        return found
+
+    def _unknown(self, name: str, model: str, known: Sequence[str]) -> str:
+        if any(each.name == name for each in self.parameters):
+            return f"{self.name}: parameter {name} is none of --model {model}; there are {', '.join(known)}"
+        return f"{self.name} has no parameter {name}; there are {', '.join(known)}"
+
+
+def _choice(meaning: str, *words: str) -> Field:
+    return Field(choices=words, meaning=meaning)
+
+
+def _share(meaning: str) -> Field:
+    return Field(dimension=RATIO, least=1, most=10**6, meaning=meaning)
+
+
+def _assumed(name: str, field: Field) -> Parameter:
+    """Whose value is a fact of data/predict/hpl.toml."""
+    return Parameter(name=name, field=field, default=facts.hpl_text(name))
+
+
+def _of_skeleton(name: str, field: Field, default: str | None = None) -> Parameter:
+    return Parameter(name=name, field=field, default=default, models=(SKELETON,))
+
+
+# How ranks of a node talk in skeletons.
+_ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
+_FULL = _of_skeleton("full", count("", "1: everything is run, none of it sampled", most=1), "0")
+
+# Names and words are those of dryfly-hpl.
+_HPL = (
+    Parameter(name="n", field=count("", "order of the matrix; without it as --fit chooses", least=1)),
+    Parameter(name="nb", field=count("", "size of a block", least=1, most=2**16), default="384"),
+    Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as --fit chooses"), grid=2,
+              argument="p q"),
+    Parameter(name="pmap", field=_choice("which way ranks are numbered in the grid", "column", "row"),
+              default="column"),
+    Parameter(name="bcast", field=_choice("of a panel", "1ring", "1ringM", "2ring", "2ringM", "long", "longM"),
+              default="1ringM"),
+    Parameter(name="swap", field=_choice("exchange of rows", "binary", "spread", "mix"), default="spread"),
+    Parameter(name="swap_threshold", field=count("", "columns up to which mix is binary"), default="64"),
+    Parameter(name="depth", field=count("", "panels that are factored ahead", most=1), default="1"),
+    Parameter(name="pfact", field=_choice("what factors panels", "cpu", "gpu"), default="cpu"),
+    Parameter(name="matrix", field=_choice("where it lies; without it in the memory of GPUs, if there are any",
+                                           "gpu", "host"), models=(CLOSED,)),
+    Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
+                                            "all; without it 1 where a socket has two or more", most=64)),
+    _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
+                 "beside"),
+    _of_skeleton("equil", count("", "1: pieces of rows of one size", most=1)),
+    _of_skeleton("split", count("", "parts of an update", least=1, most=64)),
+    _of_skeleton("rfact", _choice("of panels", "left", "crout", "right")),
+    _of_skeleton("nbmin", count("", "columns of a leaf of the recursion", least=1, most=2**16)),
+    _of_skeleton("ndiv", count("", "pieces of each recursion", least=2, most=2**16)),
+    _of_skeleton("pivot", _choice("how pivots are found", "p2p", "collective", "hybrid", "hybrid-column")),
+    _FULL,
+    _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
+    _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
+    _of_skeleton("warm", count("", "panels before those", most=10**5)),
+    _of_skeleton("leaf_each", count("", "in a sample, of so many leaves one searches pivots", least=1, most=1024)),
+    _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
+    _ON_NODE,
+    _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
+                                   meaning="share of the matrix' traffic that products do not hide")),
+    _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
+    _assumed("gemm_tiles", count("", "tiles at a time", least=1, most=2**20)),
+    _assumed("triangle_share", _share("of the products' rate, in the triangular solve")),
+    _assumed("panel_share", _share("of the cores' peak, while they factor a panel")),
+    _assumed("panel_share_gpu", _share("of the products' rate, where a GPU factors it")),
+    _assumed("panel_base", count("", "columns below which the recursion stays in caches", least=1, most=2**16)),
+    _assumed("memory_share", _share("of the memory, that --fit may fill")),
+)  # fmt: skip
+
+_BYTES = size("", "of a message", most=2**32)
+
+ROWS = (
+    Workload(name="hpl", about="High-Performance Linpack: LU with partial pivoting over P x Q", ppn="gpus",
+             models=(CLOSED, SKELETON), parameters=_HPL),
+    Workload(name="alltoall", about="every rank sends so much to every other, by pairwise exchange", models=(SKELETON,),
+             parameters=(
+                 Parameter(name="bytes", field=_BYTES, default="64 KiB"),
+                 _FULL,
+                 Parameter(name="stretches", field=count("", "of steps, in a sample", least=2, most=1000)),
+                 Parameter(name="stretch", field=count("", "steps that count of each", least=1, most=10**6)),
+                 _ON_NODE,
+             )),
+    Workload(name="allreduce", about="a sum over all ranks, known to all, in a loop", models=(SKELETON,),
+             parameters=(
+                 Parameter(name="bytes", field=_BYTES, default="8 B"),
+                 Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1"),
+                 _ON_NODE,
+             )),
+    Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
+             models=(SKELETON,),
+             parameters=(
+                 Parameter(name="grid", field=_choice("ranks along each axis; without it as cubic as can be"), grid=3,
+                           argument="x y z"),
+                 Parameter(name="bytes", field=size("", "to each of 6 faces", most=2**40), default="8 B"),
+                 Parameter(name="edge", field=size("", "to each of 12 edges; without it as to a face", most=2**40)),
+                 Parameter(name="corner", field=size("", "to each of 8 corners; without it as to a face", most=2**40)),
+                 Parameter(name="neighbours", field=_choice("faces alone, or edges and corners too", "6", "26"),
+                           default="26"),
+                 Parameter(name="steps", field=count("", "how often", least=1, most=10**6), default="10"),
+                 Parameter(name="work", field=time("", "of computing in a step", most=10**15), default="0 s",
+                           argument="work_ps"),
+                 _ON_NODE,
+             )),
+)  # fmt: skip
+
+
+def find(name: str) -> Workload:
+    for row in ROWS:
+        if row.name == name:
+            return row
+    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}')

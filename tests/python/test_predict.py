@@ -1,0 +1,356 @@
+"""`dryfly predict`: what is asked, what is refused, and what is made of an engine's answer.
+
+The engine is a stand-in here, since these tests go without the simulator: it prints what dryfly-motif prints.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dryfly.base.errors import RunError, UserError
+from dryfly.base.paths import data_folder
+from dryfly.machine.listing import source_keys
+from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
+from dryfly.predict.predict import pairs
+from dryfly.predict.question import Question, of_content
+from dryfly.predict.workloads import ROWS, find
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+_PUBLISHED = (("n", "28773888"), ("grid", "162x342"))
+
+_STAND_IN = """#!{python}
+import json, sys
+words = dict(word.split("=", 1) for word in sys.argv[3:])
+if words.get("count") == "13":
+    print("dryfly-motif: count = 13: not that one", file=sys.stderr)
+    sys.exit(2)
+ranks = int(words["nodes"]) * int(words["ppn"])
+spec = dict(line.split(" ", 1) for line in open(sys.argv[1]).read().splitlines())
+print(json.dumps({{"workload": sys.argv[2], "ranks": ranks, "virtual_ps": 10**6 * ranks, "messages": ranks * 3,
+    "bytes": ranks * 24, "events": ranks * 7, "phases": {{"work": 4 * 10**5}}, "sampled": ranks > 100,
+    "error_bound": 0.02 if ranks > 100 else 0, "figures": {{"bytes_per_s": 2e9}}, "wall_s": 0.5,
+    "fingerprint": "ab", "warnings": [f"seed {{spec['run.seed']}}, {{words}}, {{spec['run.ranks']}}"]}}))
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "native"
+    folder.mkdir()
+    engine = folder / "dryfly-motif"
+    engine.write_text(_STAND_IN.format(python=sys.executable), encoding="utf-8")
+    engine.chmod(engine.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("DRYFLY_NATIVE", str(folder))
+    return folder
+
+
+def hpl(**given: Any) -> Question:
+    return Question(**{"workload": "hpl", "nodes": 9234, "model": "closed", **given})
+
+
+def test_every_parameter_of_data_has_a_source() -> None:
+    content = tomllib.loads((data_folder() / "predict" / "hpl.toml").read_text(encoding="utf-8"))
+    for name, fact in {**content["parameter"], "node_rate": content["published"]["node_rate"]}.items():
+        assert {key.strip() for key in fact["source"].split(";")} <= set(source_keys()), name
+        assert fact["note"], name
+    assert [name for name, fact in content["parameter"].items() if fact["certainty"] == "calibrated"] == [
+        "gemm_exposed"
+    ]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_defaults_are_accepted(row: Any) -> None:
+    for model in row.models:
+        values = row.values({}, model)
+        assert set(values) == {each.name for each in row.of_model(model) if each.default is not None}
+
+
+def test_the_published_run_comes_out_as_it_was_calibrated() -> None:
+    """One parameter, set so that this row agrees: it has to. 1,012 PF/s, 78.84 %; 4 h 21 m 54 s follow from these."""
+    answer = closed_hpl.answer(hpl(parameters=_PUBLISHED))
+    assert answer.figures["rate_flop_per_s"] == pytest.approx(1012e15, rel=0.001)
+    assert answer.figures["efficiency_share"] == pytest.approx(0.7884, abs=0.001)
+    assert answer.virtual_time_s == pytest.approx(15_714, rel=0.002)
+    assert answer.calibrated.startswith("gemm_exposed")
+    assert answer.figures["panels"] == 74_932
+
+
+def test_another_value_of_the_calibrated_parameter_is_not_called_calibrated() -> None:
+    answer = closed_hpl.answer(hpl(parameters=(*_PUBLISHED, ("gemm_exposed", "0 %"))))
+    assert answer.calibrated == ""
+    assert answer.figures["rate_flop_per_s"] > 1100e15
+
+
+def test_the_published_rows_are_held_against_one_calibrated_one() -> None:
+    rows = standing.standings(hpl())
+    assert [row.nodes for row in rows] == [9234, 8748, 8632, 8109, 8058, 7200, 6888, 6273, 5439]
+    assert [row.kind for row in rows] == ["calibrated", *["predicted"] * 8]
+    assert max(abs(row.error) for row in rows) < 0.025
+    assert max(abs(row.constant_error) for row in rows) == pytest.approx(0.0201, abs=0.0002)
+
+
+def test_rows_of_another_machine_are_not_shown() -> None:
+    assert standing.is_known(hpl())
+    assert not standing.is_known(hpl(machine="frontier", nodes=64))
+    assert not standing.is_known(hpl(sets=("fabric.link.rate=100 Gb/s",)))
+
+
+def test_published_rates_and_efficiencies_agree_on_the_rate_of_a_node() -> None:
+    published = facts.hpl_published()
+    for row in published.rows:
+        assert row.rate / row.nodes / row.efficiency == pytest.approx(published.node_rate, rel=0.0005)
+
+
+def test_a_matrix_on_the_host_would_take_far_longer_than_was_published() -> None:
+    answer = closed_hpl.answer(hpl(parameters=(*_PUBLISHED, ("matrix", "host"))))
+    assert answer.virtual_time_s > 4 * 15_714
+    assert "PCIe" in answer.warnings[0]
+
+
+def test_fit_fills_the_memory_and_takes_the_grid_that_it_finds_fastest() -> None:
+    answer = closed_hpl.answer(hpl(fit=True))
+    n, block = int(answer.values["n"]), int(answer.values["nb"])
+    assert n % block == 0
+    assert 0.9 * 9234 * 768e9 * 0.95 < 8 * n * n < 9234 * 768e9 * 0.95
+    best = max(answer.details["candidates"], key=lambda row: row[3])
+    assert [block, answer.values["grid"], n] == best[:3]
+    assert [sentence.split(" ")[0] for sentence in answer.chosen] == ["n", "nb", "grid"]
+
+
+def test_fit_keeps_what_is_given() -> None:
+    answer = closed_hpl.answer(hpl(fit=True, parameters=(("nb", "256"), ("grid", "162x342"))))
+    assert (answer.values["nb"], answer.values["grid"]) == ("256", "162x342")
+
+
+@pytest.mark.parametrize(
+    ("machine", "memory"), [("frontier", 8 * 64e9), ("perlmutter-gpu", 4 * 40e9), ("alps", 4 * 96e9)]
+)
+def test_the_order_follows_from_the_memory_of_each_machines_gpus(machine: str, memory: float) -> None:
+    answer = closed_hpl.answer(hpl(machine=machine, nodes=64))
+    assert 0.85 * memory < answer.figures["matrix_bytes_of_node"] < 0.95 * memory
+
+
+def test_without_gpus_the_memory_of_the_processors_counts() -> None:
+    answer = closed_hpl.answer(hpl(machine="perlmutter-cpu", nodes=64))
+    assert "DDR4" in answer.chosen[0]
+
+
+def test_a_matrix_that_does_not_fit_is_said() -> None:
+    answer = closed_hpl.answer(hpl(parameters=(("n", "40000000"), ("grid", "162x342"))))
+    assert answer.warnings[0].startswith("n=40000000: a process needs ")
+
+
+def test_nics_that_phases_share_swap_faster_and_carry_both() -> None:
+    """A rank has a NIC for itself then, instead of a third of one."""
+    own, shared = (
+        closed_hpl.answer(hpl(parameters=(*_PUBLISHED, ("swap_nics", nics)))).details["parts_s"] for nics in ("1", "0")
+    )
+    assert shared["swap"] < own["swap"] / 2
+    assert own["nics"] == 0
+    assert shared["nics"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"nodes": 20_000}, "aurora has 10624 nodes; 20000 are asked for"),
+        ({"nodes": 0}, "--nodes 0: accepted is 1 or more"),
+        ({"ppn": 1000}, "--ppn 1000: a node of aurora has 104 cores of 2 threads"),
+        ({"nodes": 10, "parameters": (("grid", "7x9"),)}, "grid=7x9 has 63 processes, and 10 nodes with"),
+        ({"parameters": (("grid", "sixty"),)}, "grid=sixty: accepted is PxQ, such as 4x4"),
+        ({"parameters": (("nb", "0"),)}, "nb=0: out of range; accepted is 1 to 65536"),
+        ({"parameters": (("xb", "0"),)}, "hpl has no parameter xb; there are n, nb, grid"),
+        ({"parameters": (("bcast", "ring"),)}, "bcast=ring: accepted is 1ring or 1ringM"),
+        ({"parameters": (("swap_nics", "4"),)}, "swap_nics=4: a socket of aurora has 4 NICs"),
+        ({"level": "links"}, "--level has no effect on --model closed: leave it out"),
+        ({"noise": "machine"}, "--noise has no effect on --model closed: leave it out"),
+        ({"model": "oracle"}, "--model oracle: hpl has "),
+        ({"workload": "hpk"}, '"hpk" is no workload; there are hpl, alltoall, allreduce, halo'),
+        ({"machine": "nowhere"}, 'unknown machine "nowhere"'),
+        ({"machine": "perlmutter-cpu", "nodes": 8, "parameters": (("matrix", "gpu"),)},
+         "matrix=gpu: perlmutter-cpu says nothing of GPUs"),
+        ({"workload": "halo", "model": None, "level": "flow"}, "--level flow: skeletons have none yet; accepted is"),
+        ({"workload": "halo", "model": None, "faults": "f.toml"}, "--faults f.toml: skeletons at --level links do not"),
+        ({"workload": "halo", "model": None, "sets": ("fabric.down=s0-s4",)}, "machine aurora has cables or nodes"),
+        ({"workload": "halo", "model": None, "mpi": "mpich-5.0.2"}, "--mpi mpich-5.0.2: with --software none no"),
+        ({"mpi": "mpich-5.0.2"}, "--mpi mpich-5.0.2: with --software none no library"),
+        ({"workload": "halo", "model": None, "level": "atoms"}, "--level atoms: accepted is latency, links"),
+        ({"workload": "halo", "model": None, "nodes": 27, "parameters": (("grid", "3x3x4"),)},
+         "grid=3x3x4 has 36 processes"),
+        ({"workload": "alltoall", "model": None, "parameters": (("bytes", "1 s"),)}, 'bytes=1 s: "s" is no unit of'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused_with_a_sentence(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)) as refused:
+        ask.check(hpl(**given))
+    assert "\n" not in str(refused.value)
+
+
+def test_parameters_are_written_in_three_ways() -> None:
+    row = find("alltoall")
+    assert pairs(["bytes=1 KiB", "--stretch", "3", "--full", "--stretches=8"], row) == (
+        ("bytes", "1 KiB"), ("stretch", "3"), ("full", "1"), ("stretches", "8")
+    )  # fmt: skip
+    with pytest.raises(UserError, match='"8": accepted is NAME=VALUE'):
+        pairs(["8"], row)
+    with pytest.raises(UserError, match="parameter bytes is given twice"):
+        pairs(["bytes=8", "--bytes", "9"], row)
+    with pytest.raises(UserError, match="--bytes: its value is missing"):
+        pairs(["--bytes"], row)
+
+
+def test_a_question_survives_json() -> None:
+    question = hpl(parameters=_PUBLISHED, sets=("fabric.link.rate=100 Gb/s",))
+    assert of_content(json.loads(json.dumps(question.content()))) == question
+
+
+def test_the_key_is_of_all_that_the_answer_depends_on() -> None:
+    assert ask.key(hpl()) == ask.key(hpl())
+    changed = [
+        hpl(nodes=9233), hpl(parameters=_PUBLISHED), hpl(sets=("compute.gpu.fp64=21 TF/s",)), hpl(fit=True),
+        hpl(machine="alps", nodes=100),
+    ]  # fmt: skip
+    keys = {ask.key(question) for question in (hpl(), *changed)}
+    assert len(keys) == 6
+
+
+def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Path) -> None:
+    question = Question(
+        workload="halo", nodes=64, ppn=2, seed=7, parameters=(("grid", "4x4x8"), ("work", "3 us"), ("bytes", "8 KiB"))
+    )
+    answer = skeleton.answer(question)
+    assert answer.virtual_time_s == pytest.approx(128e-6)
+    said = answer.warnings[0]
+    assert said.startswith("seed 7, ")
+    assert said.endswith(", 128")
+    words = {"nodes": "64", "ppn": "2", "level": "links", "x": "4", "y": "4", "z": "8", "bytes": "8192",
+             "neighbours": "26", "steps": "10", "work_ps": "3000000", "on_node": "memory"}  # fmt: skip
+    assert str(words) in said
+    assert (answer.messages, answer.bytes, answer.events) == (384, 3072, 896)
+    assert (answer.sampled, answer.error_bound) == (True, 0.02)
+    assert answer.phases == {"work": 4e-7}
+    assert answer.content()["figures"] == {"bytes_per_s": 2e9}
+    assert stand_in.is_dir()
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() -> None:
+    """Of 8 NICs the first of each socket swaps. 257 GB/s of copies over 6 ranks; 0.511 x 8 x 20.83e12 / 2e12 = 42.6."""
+    question = Question(workload="hpl", model="skeleton", nodes=9234, parameters=(("n", "28773888"), ("nbmin", "16")))
+    answer = skeleton.answer(question)
+    said = answer.warnings[0]
+    for word in (
+        "'n': '28773888', 'nb': '384', 'p': '228', 'q': '243'", "'bcast': '1ringM'", "'depth': '1'", "'gpu': 'beside'",
+        "'nbmin': '16'", "'swap_nics': '0,4', 'bcast_nics': '1,2,3,5,6,7'", "'pcie_bytes_per_s': '42833333333'",
+        "'gpus': '6'", "'gemm_tile': '256', 'gemm_units': '128', 'gemm_fill': '43'",
+    ):  # fmt: skip
+        assert word in said, word
+    assert "memory_share" not in said
+    assert answer.values["grid"] == "228x243"
+    assert answer.chosen[0].startswith("grid = 228x243: fastest of ")
+    assert answer.details["closed_time_s"] == pytest.approx(15_650, rel=0.01)
+
+
+def test_more_ranks_than_a_run_may_have_are_one_line_of_the_spec() -> None:
+    spec = skeleton.spec_of(Question(workload="halo", nodes=9216, ppn=96))
+    assert "run.ranks 884736\n" in spec
+    assert "run.rank." not in spec
+    assert "node.nics 8\n" in spec
+
+
+def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A send: what the provider executes, and 100 instructions of the library."""
+    monkeypatch.setattr(skeleton.libraries, "select", lambda _: None)
+    monkeypatch.setattr(skeleton.software, "charged", lambda *_: "a table")
+    monkeypatch.setattr(skeleton.software, "of_messages", lambda _, size: {"send": 100.0 * size})
+    question = Question(workload="halo", nodes=8, software="measured", parameters=(("bytes", "2 B"),))
+    costs = dict(line.split(" ", 1) for line in skeleton.spec_of(question).splitlines())
+    machine = question.loaded
+    executed = machine.number("host.provider.send") + 200
+    assert int(costs["host.send_ps"]) == round(machine.number("host.instruction") * executed)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_sentence_of_the_engine_is_the_users() -> None:
+    with pytest.raises(UserError, match=r"^count = 13: not that one$"):
+        skeleton.answer(Question(workload="allreduce", nodes=4, parameters=(("count", "13"),)))
+
+
+def test_an_engine_that_fails_is_not_the_users_fault(stand_in: Path) -> None:
+    (stand_in / "dryfly-motif").write_text("#!/bin/sh\necho out of memory >&2; exit 134\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r"^out of memory$"):
+        skeleton.answer(Question(workload="allreduce", nodes=4))
+
+
+def test_the_command_prints_what_is_simulated_and_what_came_out(dryfly: Run, tmp_path: Path) -> None:
+    ended = dryfly("predict", "hpl", "--model", "closed", "-N", "9234", "n=28773888", "--grid", "162x342",
+                   "--json", "out.json")  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    for line in (
+        "job       55,404 ranks on 9,234 of 10,624 nodes, 6 each, packed; seed 1",
+        "workload  hpl: n=28,773,888, grid=162x342",
+        "hpl: virtual time 15,69",
+        "kind      predicted; one parameter is calibrated: gemm_exposed on 9,234 nodes of aurora",
+        "consistent with them, not predictive",
+    ):
+        assert line in ended.stdout, line
+    content = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert content["kind"] == "prediction"
+    assert content["parameters"]["grid"] == "162x342"
+    assert [row["nodes"] for row in content["published"]][-1] == 5439
+    assert content["steps"][0]["bound"] == "gemm"
+
+
+def test_json_on_standard_output_is_alone_there(dryfly: Run) -> None:
+    ended = dryfly("predict", "hpl", "--machine", "alps", "-N", "8", "--json", "-")
+    assert json.loads(ended.stdout)["machine"] == "alps"
+    assert "virtual time" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["hpl", "-N", "20000"], "dryfly: aurora has 10624 nodes; 20000 are asked for"),
+        (["hpk"], 'dryfly: "hpk" is no workload'),
+        (["halo", "--fit"], "dryfly: --fit: halo has nothing to fit; accepted with hpl"),
+        (["hpl", "--jsn", "x"], "dryfly: hpl has no parameter jsn; there are n, nb"),
+        (["hpl", "-N", "8", "--jobs", "0"], "dryfly: --jobs 0: accepted is 1 or more"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_two(dryfly: Run, words: list[str], sentence: str) -> None:
+    ended = dryfly("predict", *words)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith(sentence)
+    assert ended.stderr.count("\n") == 1
+
+
+def test_parameters_are_listed(dryfly: Run) -> None:
+    ended = dryfly("predict", "halo", "--parameters")
+    for name in ("grid", "bytes", "edge", "corner", "neighbours", "steps", "work"):
+        assert re.search(rf"^ +{name} ", ended.stdout, re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("rate_flop_per_s", 1.012e18, "1.012 EF/s"),
+        ("bytes_per_s", 2.5e12, "2.5 TB/s"),
+        ("of_gemm_rate_share", 0.8769, "87.69%"),
+        ("mean_ps", 2_500_000, "2.5 us"),
+        ("panels", 74_932.0, "74,932"),
+    ],
+)
+def test_a_figure_is_written_by_the_end_of_its_name(name: str, value: float, shown: str) -> None:
+    assert figure.value_text(name, value) == shown
