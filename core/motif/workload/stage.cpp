@@ -42,25 +42,29 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
-      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
+      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")),
+      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {}
 
-void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,
+                const std::function<void(Job&)>& seen) {
   if (level_ == Level::packet) {
     Machine machine(spec_);
     NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
     Job job(machine.engine, placement_, carriage, costs_, noises_);
     carriage.tell(job.carriage_listener());
+    if (prepared) prepared(job);
     return run(job, program, answer, seen);
   }
   Engine engine;
   std::unique_ptr<Carriage> carriage;
   if (level_ == Level::latency) {
-    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_);
+    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_, part_);
   } else {
-    carriage = std::make_unique<LinksCarriage>(spec_, topology_);
+    carriage = std::make_unique<LinksCarriage>(spec_, topology_, part_);
   }
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
   Job job(engine, placement_, *carriage, costs_, noises_);
+  if (prepared) prepared(job);
   run(job, program, answer, seen);
 }
 

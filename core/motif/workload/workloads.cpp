@@ -9,6 +9,7 @@ constexpr std::array workloads{
     Workload{"allreduce", predict_allreduce},
     Workload{"alltoall", predict_alltoall},
     Workload{"halo", predict_halo},
+    Workload{"hpl", predict_hpl},
 };
 
 }  // namespace
