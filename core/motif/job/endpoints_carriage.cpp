@@ -4,8 +4,8 @@
 
 namespace dryfly::motif {
 
-EndpointsCarriage::EndpointsCarriage(const Spec& spec, const Dragonfly& topology)
-    : wires_(Wires::read(spec)), topology_(topology), queues_(topology.nic_count()) {}
+EndpointsCarriage::EndpointsCarriage(const Spec& spec, const Dragonfly& topology, Bytes part)
+    : wires_(Wires::read(spec)), part_(part), topology_(topology), queues_(topology.nic_count()) {}
 
 // A minimal way to another group is taken to begin and end with a local link: most do.
 std::optional<Carried> EndpointsCarriage::carry(const Load& load) {

@@ -14,13 +14,14 @@ namespace dryfly::motif {
 
 class EndpointsCarriage final : public Carriage {
  public:
-  EndpointsCarriage(const Spec& spec, const Dragonfly& topology);
+  EndpointsCarriage(const Spec& spec, const Dragonfly& topology, Bytes part = part_bytes);
 
-  Bytes part() const override { return part_bytes; }
+  Bytes part() const override { return part_; }
   std::optional<Carried> carry(const Load& load) override;
 
  private:
   Wires wires_;
+  const Bytes part_;
   const Dragonfly& topology_;
   struct Queue {
     Backlog all;

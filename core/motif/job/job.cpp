@@ -67,7 +67,7 @@ void Job::run(const Program& program, std::vector<SentMessage>* sent) {
   for (Rank& rank : ranks_) {
     tasks_.push_back(program(rank));
     rank.clock_ = noises_.begin(rank.id_);
-    schedule(rank.clock_, Kind::rank, rank.id_);
+    wake_at(rank, rank.clock_);
   }
   engine_.run(never);
   if (ended_ != count()) stand_still(ranks_, ended_);
@@ -84,7 +84,7 @@ void Job::handle(Event event) {
   const auto index = static_cast<std::uint32_t>(event.key);
   switch (static_cast<Kind>(event.key >> index_bits & 3)) {
     case Kind::rank:
-      return driver_ != nullptr ? driver_->wake(ranks_[index]) : resume(ranks_[index]);
+      return driver_ != nullptr ? driver_->wake(ranks_[index]) : wake(ranks_[index]);
     case Kind::arrival:
       return arrive(index);
     case Kind::leaving:
@@ -128,7 +128,20 @@ void Job::resume(Rank& rank) {
 void Job::resume_at(Rank& rank, Instant at) {
   rank.clock_ = at;
   rank.want_ = Rank::Want::time;
-  schedule(at, Kind::rank, rank.id_);
+  wake_at(rank, at);
+}
+
+void Job::wake_at(Rank& rank, Instant at) {
+  rank.wake_ = std::max(at, engine_.now());
+  schedule(rank.wake_, Kind::rank, rank.id_);
+}
+
+// Unless something has come before, and then it has been awake.
+void Job::wake(Rank& rank) {
+  if (rank.wake_ != engine_.now()) return;
+  rank.wake_ = never;
+  if (rank.want_ == Rank::Want::any) rank.clock_ = std::max(rank.clock_, engine_.now());
+  resume(rank);
 }
 
 // Sends and accesses that are over may not be visible yet, and then nobody knows any more when each will be.
@@ -142,7 +155,20 @@ void Job::want(Rank& rank, Pending pending) {
   ++rank.awaited_;
 }
 
-Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
+Instant Job::watch(Rank& rank, Pending pending) {
+  Record& record = records_[pending.record];
+  if (record.serial != pending.serial || record.over) return pending.own ? rank.own_seen_ : rank.received_seen_;
+  record.watched = true;
+  return never;
+}
+
+// One that waits for any of what it watches goes on with the first.
+void Job::tell(Rank& rank, std::uint32_t record, Instant visible) {
+  rank.watcher_->completed(record, visible);
+  if (rank.want_ == Rank::Want::any && visible < rank.wake_) wake_at(rank, std::max(rank.clock_, visible));
+}
+
+Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane) {
   DRYFLY_CHECK(to < count());
   ++totals_.messages;
   totals_.bytes += size.count;
@@ -153,6 +179,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size) {
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
   const std::uint32_t message =
       records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
+  records_[message].lane = lane & 15U;
   const Pending pending{message, records_[message].serial, true};
   if (near) {
     copy_on_node(message, rank.clock_);
@@ -212,7 +239,8 @@ void Job::settled(std::uint32_t message, Instant arrived, Instant answered) {
   // The Get of a rendezvous ends in the source's NIC, all else in memory.
   schedule(leg == Leg::get ? arrived : arrived + costs_.ingress, Kind::arrival, message);
   if (leg == Leg::eager || leg == Leg::put || leg == Leg::data) {
-    finish_own(message, answered + costs_.latencies.completion);
+    // It is answered when the target has matched or placed it (docs/model/nic-protocols.md#acknowledged-when-matched).
+    finish_own(message, answered + costs_.ingress + costs_.latencies.completion);
   }
 }
 
@@ -269,9 +297,12 @@ void Job::finish_receive(std::uint32_t receive, Instant at) {
     records_.end(receive);
     return driver_->completed(rank, receive, at + costs_.latencies.completion);
   }
+  const bool watched = record.watched;
   records_.end(receive);
-  rank.see(at + costs_.latencies.completion);
+  const Instant visible = at + costs_.latencies.completion;
+  rank.see(visible);
   finish(rank, by_name, costs_.cpu.received);
+  if (watched) tell(rank, receive, visible);
 }
 
 // A send or write is over for its source; its record stays until it has arrived.
@@ -280,9 +311,16 @@ void Job::finish_own(std::uint32_t message, Instant visible) {
   record.over = true;
   Rank& rank = ranks_[record.rank];
   if (driver_ != nullptr) return driver_->completed(rank, message, visible);
+  const bool one_sided = record.leg == Leg::put || record.leg == Leg::read_data;
+  // Often known before it can be seen: its cost comes when it can, or when the next one can.
+  const Duration cost = rank.own_cost_;
+  rank.own_cost_ = one_sided ? costs_.cpu.completion : costs_.cpu.sent;
+  if (rank.waits()) rank.clock_ = std::max(rank.clock_, std::min(rank.own_seen_, visible));
   rank.own_seen_ = std::max(rank.own_seen_, visible);
   if (record.awaited) rank.until_ = std::max(rank.until_, visible);
-  finish(rank, record.awaited, record.leg == Leg::put ? costs_.cpu.completion : costs_.cpu.sent);
+  const bool watched = record.watched;
+  finish(rank, record.awaited, cost);
+  if (watched) tell(rank, message, visible);
 }
 
 // A rank that waits for messages is at work on each as it comes; one that does not will be, when it waits.

@@ -107,6 +107,9 @@ class Job final : private Handler, private Outlets::Listener {
   std::uint64_t fingerprint() const;
 
   Phases& phases() { return phases_; }
+  // Another choice of NICs: of its node's, rank l of p ranks of a node takes number l * count / p of the list. Before
+  // run().
+  Lane lane(const std::vector<std::uint32_t>& nics) { return outlets_.add_lane(placement_, nics); }
 
  private:
   friend class Driver;
@@ -121,12 +124,16 @@ class Job final : private Handler, private Outlets::Listener {
   void schedule_leaving(Instant at, std::uint32_t message) override { schedule(at, Kind::leaving, message); }
   void schedule(Instant at, Kind kind, std::uint32_t index);
 
-  Pending send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size);
+  Pending send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane);
   Pending receive(Rank& rank, std::uint32_t from, std::uint32_t tag);
   Pending access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size);
   void want(Rank& rank, Pending pending);
+  Instant watch(Rank& rank, Pending pending);
+  void tell(Rank& rank, std::uint32_t record, Instant visible);
   void resume(Rank& rank);
   void resume_at(Rank& rank, Instant at);
+  void wake_at(Rank& rank, Instant at);
+  void wake(Rank& rank);
 
   void copy_on_node(std::uint32_t message, Instant from);
   void arrive(std::uint32_t message);

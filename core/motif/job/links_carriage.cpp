@@ -4,12 +4,13 @@
 
 namespace dryfly::motif {
 
-LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology)
+LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes part)
     : wires_(Wires::read(spec)),
+      part_(part),
       topology_(topology),
       routing_(fabric::make_routing(spec, topology)),
       draws_(spec.number(fields::run_seed), 0, Purpose::packet),
-      part_ps_(wires_.serialisation_ps(part_bytes)),
+      part_ps_(wires_.serialisation_ps(part_)),
       packet_ps_(wires_.serialisation_ps(Bytes{wires_.payload_bytes})),
       queues_(topology.port_count()) {}
 

@@ -23,9 +23,9 @@ namespace dryfly::motif {
 
 class LinksCarriage final : public Carriage, private fabric::LoadView {
  public:
-  LinksCarriage(const Spec& spec, const Dragonfly& topology);
+  LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes part = part_bytes);
 
-  Bytes part() const override { return part_bytes; }
+  Bytes part() const override { return part_; }
   std::optional<Carried> carry(const Load& load) override;
 
  private:
@@ -41,6 +41,7 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const;
 
   Wires wires_;
+  const Bytes part_;
   const Dragonfly& topology_;
   std::unique_ptr<fabric::Routing> routing_;
   RandomStream draws_;

@@ -1,9 +1,12 @@
 #include "core/motif/job/outlets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dryfly::motif {
 namespace {
+
+constexpr std::size_t lanes_most = 16;  // Record::lane
 
 bool leads_back(Leg leg) { return leg == Leg::get || leg == Leg::read_data; }
 
@@ -19,13 +22,28 @@ Outlets::Outlets(const Placement& placement, Carriage& carriage, Records& record
       command_interval_(command_interval),
       lead_(carriage.answers_later() ? Duration{} : lead),
       part_(carriage.part().count) {
-  nic_of_.reserve(placement.ranks());
-  std::uint32_t most = 0;
+  LargeVector<std::uint32_t> usual;
+  usual.reserve(placement.ranks());
+  for (std::uint32_t rank = 0; rank < placement.ranks(); ++rank) usual.push_back(placement.nic_of(rank).value);
+  add_lane(std::move(usual));
+}
+
+void Outlets::add_lane(LargeVector<std::uint32_t> nics) {
+  std::size_t needed = outlets_.size();
+  for (const std::uint32_t nic : nics) needed = std::max(needed, std::size_t{nic} + 1);
+  outlets_.resize(needed);
+  lanes_.push_back(std::move(nics));
+}
+
+std::uint8_t Outlets::add_lane(const Placement& placement, const std::vector<std::uint32_t>& nics) {
+  DRYFLY_CHECK(!nics.empty() && lanes_.size() < lanes_most);
+  LargeVector<std::uint32_t> chosen;
+  chosen.reserve(placement.ranks());
   for (std::uint32_t rank = 0; rank < placement.ranks(); ++rank) {
-    nic_of_.push_back(placement.nic_of(rank).value);
-    most = std::max(most, nic_of_.back());
+    chosen.push_back(placement.nic_of(rank, nics).value);
   }
-  outlets_.resize(std::size_t{most} + 1);
+  add_lane(std::move(chosen));
+  return static_cast<std::uint8_t>(lanes_.size() - 1);
 }
 
 std::uint64_t Outlets::bytes_on_the_way(const Record& record) const {
@@ -45,8 +63,9 @@ std::uint64_t Outlets::bytes_on_the_way(const Record& record) const {
 
 Load Outlets::load_of(std::uint32_t message, Instant start) const {
   const Record& record = records_[message];
-  const NicId rank{nic_of_[record.rank]};
-  const NicId peer{nic_of_[record.peer]};
+  const LargeVector<std::uint32_t>& nic_of = lanes_[record.lane];
+  const NicId rank{nic_of[record.rank]};
+  const NicId peer{nic_of[record.peer]};
   const std::uint64_t bytes = bytes_on_the_way(record);
   const bool back = leads_back(record.leg);
   return {.from = back ? peer : rank,
@@ -62,7 +81,7 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
   const std::uint64_t bytes = bytes_on_the_way(record);
   // A payload in parts has no leg behind the one that is divided.
   if (bytes > part_) divide(record, bytes);
-  Outlet& outlet = outlets_[nic_of_[leads_back(record.leg) ? record.peer : record.rank]];
+  Outlet& outlet = outlets_[lanes_[record.lane][leads_back(record.leg) ? record.peer : record.rank]];
   const bool overtakes = bytes <= packet_.count && !carriage_.answers_later();
   const Instant start = ready + Duration{(overtakes ? outlet.packets : outlet.all).left_ps(ready.ps)};
   if (outlet.waiting.first == no_record || overtakes) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
@@ -39,7 +40,8 @@ class Outlets final : private CarriageListener {
 
   // Who is told by a carriage that answers later.
   CarriageListener& carriage_listener() { return *this; }
-  std::uint32_t nic_of(std::uint32_t rank) const { return nic_of_[rank]; }
+  // SpecError: a node has no such NIC.
+  std::uint8_t add_lane(const Placement& placement, const std::vector<std::uint32_t>& nics);
   // The leg that the message is at wants to leave at `ready`.
   void offer(std::uint32_t message, Instant ready, Instant now);
   void leave_nic(std::uint32_t nic, Instant now);
@@ -49,7 +51,7 @@ class Outlets final : private CarriageListener {
   void forget(const Record& record) {
     if (record.in_parts) parts_.release(static_cast<std::uint32_t>(record.bytes));
   }
-  void prefetch(std::uint32_t rank) const { __builtin_prefetch(&outlets_[nic_of_[rank]]); }
+  void prefetch(std::uint32_t rank) const { __builtin_prefetch(&outlets_[lanes_.front()[rank]]); }
 
  private:
   struct Outlet {
@@ -69,6 +71,7 @@ class Outlets final : private CarriageListener {
   void carried(const Load& load, const Carried& times) override;
   void depart(std::uint32_t message, Instant start);
   void divide(Record& record, std::uint64_t bytes);
+  void add_lane(LargeVector<std::uint32_t> nics);
   Load load_of(std::uint32_t message, Instant start) const;
   std::uint64_t bytes_on_the_way(const Record& record) const;
   const Parts& parts(const Record& record) const { return parts_[static_cast<std::uint32_t>(record.bytes)]; }
@@ -81,8 +84,8 @@ class Outlets final : private CarriageListener {
   const Duration command_interval_;
   const Duration lead_;
   const std::uint64_t part_;
-  LargeVector<std::uint32_t> nic_of_;  // of each rank
-  LargeVector<Outlet> outlets_;        // of each NIC
+  std::vector<LargeVector<std::uint32_t>> lanes_;  // of each, the NIC of each rank
+  LargeVector<Outlet> outlets_;                    // of each NIC
   Pool<Parts> parts_;
 };
 

@@ -26,14 +26,15 @@ class Phases {
   std::vector<std::pair<std::string, Duration>> means(std::uint32_t ranks) const {
     std::vector<std::pair<std::string, Duration>> means;
     for (std::size_t phase = 1; phase < names_.size(); ++phase) {
-      means.emplace_back(names_[phase], Duration{spent_ps_[phase] / ranks});
+      means.emplace_back(names_[phase], Duration{static_cast<std::uint64_t>(spent_ps_[phase] / ranks)});
     }
     return means;
   }
 
  private:
   std::vector<std::string> names_{""};  // number 0 is none
-  std::vector<std::uint64_t> spent_ps_{0};
+  __extension__ using Wide = unsigned __int128;
+  std::vector<Wide> spent_ps_{0};  // of all ranks: of a long job that is more than 64 bits hold
 };
 
 }  // namespace dryfly::motif

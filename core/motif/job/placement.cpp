@@ -38,4 +38,15 @@ Placement::Placement(const Dragonfly& topology, std::vector<NodeId> nodes, std::
   }
 }
 
+NicId Placement::nic_of(std::uint32_t rank, const std::vector<std::uint32_t>& nics) const {
+  const std::uint64_t local = rank % per_node_;
+  const std::uint32_t chosen = nics[local * nics.size() / per_node_];
+  const std::uint32_t there = topology_->nics_per_node(node_of(rank));
+  if (chosen >= there) {
+    throw SpecError("NIC " + std::to_string(chosen) + ": accepted is 0 to " + std::to_string(there - 1) +
+                    ", the NICs of a node");
+  }
+  return topology_->nic_of(node_of(rank), chosen);
+}
+
 }  // namespace dryfly::motif

@@ -27,6 +27,8 @@ class Placement {
     const std::uint64_t local = rank % per_node_;
     return topology_->nic_of(node_of(rank), static_cast<std::uint32_t>(local * nics / per_node_));
   }
+  // Of a choice of the node's NICs, in the same way. SpecError: it has not so many.
+  NicId nic_of(std::uint32_t rank, const std::vector<std::uint32_t>& nics) const;
 
  private:
   const Dragonfly* topology_;

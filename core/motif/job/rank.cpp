@@ -8,7 +8,9 @@ namespace dryfly::motif {
 
 std::uint32_t Rank::count() const { return job_->count(); }
 
-Pending Rank::isend(std::uint32_t to, std::uint32_t tag, Bytes size) { return job_->send(*this, to, tag, size); }
+Pending Rank::isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane) {
+  return job_->send(*this, to, tag, size, lane);
+}
 Pending Rank::irecv(std::uint32_t from, std::uint32_t tag) { return job_->receive(*this, from, tag); }
 Pending Rank::put(std::uint32_t to, Bytes size) { return job_->access(*this, Leg::put, to, size); }
 Pending Rank::get(std::uint32_t from, Bytes size) { return job_->access(*this, Leg::read_request, from, size); }
@@ -40,12 +42,19 @@ void Rank::see(Instant visible) {
 
 Instant Rank::sees_it() const { return std::max(clock_, want_ == Want::all ? own_seen_ : until_); }
 
+void Rank::pay_for_own() {
+  if (own_seen_ > clock_) return;
+  work(own_cost_);
+  own_cost_ = {};
+}
+
 // What is complete already may not be visible yet.
 bool Rank::Waiting::await_ready() const noexcept {
   rank.see(rank.received_seen_);
   rank.work(rank.owed_);
   rank.owed_ = {};
   if (!rank.has_what_it_wants() || rank.sees_it() > rank.clock_) return false;
+  rank.pay_for_own();
   rank.want_ = Want::nothing;
   return true;
 }
@@ -53,6 +62,27 @@ bool Rank::Waiting::await_ready() const noexcept {
 void Rank::Waiting::await_suspend(std::coroutine_handle<> resumed) const noexcept {
   rank.resumed_ = resumed;
   if (rank.has_what_it_wants()) rank.job_->resume_at(rank, rank.sees_it());
+}
+
+Instant Rank::watch(Pending pending) { return job_->watch(*this, pending); }
+
+bool Rank::WaitingForAny::await_ready() const noexcept {
+  rank.work(rank.owed_);
+  rank.owed_ = {};
+  return rank.watcher_->earliest() <= rank.clock_;
+}
+
+void Rank::WaitingForAny::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+  rank.resumed_ = resumed;
+  rank.want_ = Want::any;
+  const Instant earliest = rank.watcher_->earliest();
+  if (earliest != never) rank.job_->wake_at(rank, earliest);
+}
+
+void Rank::WaitingForAny::await_resume() const noexcept {
+  rank.work(rank.owed_);
+  rank.owed_ = {};
+  rank.pay_for_own();
 }
 
 void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const noexcept {

@@ -42,6 +42,21 @@ struct Pending {
   bool own = false;          // no receive
 };
 
+// Told of what a rank watches, for programs that wait for whichever of several things comes first.
+class Watcher {
+ public:
+  // The rank can see from `visible` on that this record of its own is complete.
+  virtual void completed(std::uint32_t record, Instant visible) = 0;
+  // The earliest instant at which the rank can see something that it has not taken note of; never: nothing is known.
+  virtual Instant earliest() const = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+// Which of its NICs a rank sends by: lane 0 is the placement's, others are the job's (Job::lane).
+using Lane = std::uint8_t;
+
 class Rank {
  public:
   std::uint32_t id() const { return id_; }
@@ -57,7 +72,7 @@ class Rank {
   // Receives that wait for a message, oldest first.
   const std::vector<Posted>& posted() const { return posted_; }
 
-  Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size);
+  Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane = 0);
   Pending irecv(std::uint32_t from, std::uint32_t tag);  // may be any_rank, any_tag
   // One-sided. Complete: the bytes are in the target's memory, or here.
   Pending put(std::uint32_t to, Bytes size);
@@ -67,7 +82,7 @@ class Rank {
     Rank& rank;
     bool await_ready() const noexcept;
     void await_suspend(std::coroutine_handle<> resumed) const noexcept;
-    void await_resume() const noexcept {}
+    void await_resume() const noexcept { rank.pay_for_own(); }
   };
   // Until all that this rank has begun is complete.
   [[nodiscard]] Waiting wait_all();
@@ -79,6 +94,19 @@ class Rank {
     const Pending received = irecv(from, tag);
     return wait(received, isend(to, tag, size));
   }
+
+  // What this rank has begun is told to the watcher when it is complete. The answer is `never`, or where it is complete
+  // already the instant from which on that can be seen, and then the watcher is not told.
+  void watch_with(Watcher& watcher) { watcher_ = &watcher; }
+  [[nodiscard]] Instant watch(Pending pending);
+  struct WaitingForAny {
+    Rank& rank;
+    bool await_ready() const noexcept;
+    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    void await_resume() const noexcept;
+  };
+  // Until the watcher knows of something that can be seen.
+  [[nodiscard]] WaitingForAny wait_for_any() { return {*this}; }
 
   struct Computing {
     Rank& rank;
@@ -95,7 +123,7 @@ class Rank {
 
  private:
   friend class Job;
-  enum class Want : std::uint8_t { nothing, all, some, time };
+  enum class Want : std::uint8_t { nothing, all, some, any, time };
 
   bool waits() const { return want_ == Want::all || want_ == Want::some; }
   bool has_what_it_wants() const { return want_ == Want::all ? open_ == 0 : awaited_ == 0; }
@@ -103,16 +131,21 @@ class Rank {
   Instant sees_it() const;
   // Its CPU takes what has come no sooner than that.
   void see(Instant visible);
+  // What is over of its own and visible by now has cost something too.
+  void pay_for_own();
   void settle_phase();
 
   Job* job_ = nullptr;
+  Watcher* watcher_ = nullptr;
   std::coroutine_handle<> resumed_;
   Instant clock_{};
   Instant own_seen_{};       // when all that is complete of sends and accesses can be seen
   Instant received_seen_{};  // and of receives that were not waited for
   Instant until_{};          // what is waited for by name can be seen
+  Instant wake_ = never;     // goes on then, if nothing comes before
   Instant entered_{};        // this phase
   Duration owed_{};          // CPU time for completions that nobody has waited for yet
+  Duration own_cost_{};      // and for that which own_seen_ is about
   std::uint32_t id_ = 0;
   std::uint32_t open_ = 0;     // begun and not complete
   std::uint32_t awaited_ = 0;  // of these, what is waited for by name

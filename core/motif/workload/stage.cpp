@@ -67,11 +67,14 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
-      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")) {}
+      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")),
+      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {}
 
-void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,
+                const std::function<void(Job&)>& seen) {
   run(
       [&](Job& job) {
+        if (prepared) prepared(job);
         job.run(program, sent_);
         if (seen) seen(job);
       },
@@ -89,9 +92,9 @@ void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
   Engine engine;
   std::unique_ptr<Carriage> carriage;
   if (level_ == Level::latency) {
-    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_);
+    carriage = std::make_unique<EndpointsCarriage>(spec_, topology_, part_);
   } else {
-    carriage = std::make_unique<LinksCarriage>(spec_, topology_);
+    carriage = std::make_unique<LinksCarriage>(spec_, topology_, part_);
   }
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
   Job job(engine, placement_, *carriage, costs_, noises_);

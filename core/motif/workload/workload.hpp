@@ -56,6 +56,7 @@ enum class Level : std::uint8_t { latency, links, packet };
 // several, one after the other.
 class Stage {
  public:
+  // `part`: how long messages are divided, in bytes; where all are very long, larger parts change little and are fewer.
   // Throws SpecError.
   Stage(const Spec& spec, Parameters& parameters);
 
@@ -65,7 +66,12 @@ class Stage {
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
-  void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen);
+  void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
+    run(program, answer, {}, seen);
+  }
+  // `prepared` may give the job phases and lanes, before it runs.
+  void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,
+           const std::function<void(Job&)>& seen);
   // The messages of runs that follow are added to the list, which has to outlive them.
   void list_messages(std::vector<SentMessage>& sent) { sent_ = &sent; }
   // The same with whatever runs a job, once.
@@ -80,6 +86,7 @@ class Stage {
   const JobCosts costs_;
   const Noises noises_;
   const Level level_;
+  const Bytes part_;
   std::vector<SentMessage>* sent_ = nullptr;
 };
 
@@ -97,5 +104,6 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters);
 Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);
+Answer predict_hpl(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

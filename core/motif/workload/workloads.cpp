@@ -26,6 +26,7 @@ constexpr std::array workloads{
     Workload{"gather", predict<Collective::gather>},
     Workload{"goal", predict_goal},
     Workload{"halo", predict_halo},
+    Workload{"hpl", predict_hpl},
     Workload{"reduce", predict<Collective::reduce>},
     Workload{"reduce_scatter", predict<Collective::reduce_scatter>},
     Workload{"reduce_scatter_block", predict<Collective::reduce_scatter_block>},
