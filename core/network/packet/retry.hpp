@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
-#include "core/network/packet/fault_plan.hpp"
+#include "core/network/fabric/fault_plan.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/shared_pool.hpp"
