@@ -220,11 +220,11 @@ std::string fault(int number, const std::string& kind, const std::string& where,
 
 fabric::SampleMachine faulty(fabric::SampleMachine machine, int count, const std::string& faults) {
   machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 4\nnic.retry.delay.0.ps 0\n"
-      "nic.retry.delay.1.ps 4000000000000\nnic.retry.delay.2.ps 8000000000000\n"
-      "nic.retry.delay.3.ps 12000000000000\nfaults.seed 1\nfaults.count " +
+      "fabric.manager.topology_sweep_ps 1000000\nfabric.manager.routing_sweep_ps 1000000\n"
+      "fabric.manager.deployment_sweep_ps 1000000\nfabric.packet.age_ps 10000000\n"
+      "nic.retry.timeout_ps 1073741824\nnic.retry.count 4\nnic.retry.delay.0.ps 0\n"
+      "nic.retry.delay.1.ps 4000000000\nnic.retry.delay.2.ps 8000000000\n"
+      "nic.retry.delay.3.ps 12000000000\nfaults.seed 1\nfaults.count " +
       std::to_string(count) + "\n" + faults;
   return machine;
 }
@@ -286,12 +286,114 @@ std::vector<Pattern> known_patterns() {
   return all;
 }
 
+// Those that were chosen when the model was done.
+std::vector<Pattern> later_patterns() {
+  std::vector<Pattern> all;
+  all.push_back({"all to all in order, 16 KiB, 8 at once, 256",
+                 machine_256(),
+                 {"all"},
+                 8,
+                 255,
+                 [](std::uint32_t source, std::uint64_t n) {
+                   return Message{static_cast<std::uint32_t>((source + 1 + n) % 256), 16 * KiB};
+                 }});
+  all.push_back({"halo in three dimensions, 128 KiB, 256",
+                 machine_256(),
+                 {"all"},
+                 6,
+                 60,
+                 [](std::uint32_t source, std::uint64_t n) {
+                   constexpr std::uint32_t steps[] = {1, 255, 8, 248, 64, 192};
+                   return Message{(source + steps[n % 6]) % 256, 128 * KiB};
+                 }});
+  all.push_back(
+      {"short among long, 256", machine_256(), {"short", "long"}, 4, 64, [](std::uint32_t source, std::uint64_t n) {
+         if (source % 2 == 0) return Message{uniform(source, n, 256, 8), 256, 0};
+         return Message{uniform(source, n, 256, 9), 256 * KiB, 1};
+       }});
+  all.push_back({"two classes to shared NICs, 128 KiB, 256",
+                 machine_256(),
+                 {"usual", "bulk"},
+                 4,
+                 32,
+                 [](std::uint32_t source, std::uint64_t) {
+                   const bool bulk = source % 2 == 1;
+                   return Message{(source / 2 * 2 + 32) % 256, 128 * KiB, bulk ? 1U : 0U,
+                                  bulk ? TrafficClass::bulk_data : TrafficClass::best_effort};
+                 }});
+  Pattern open{"uniform random at half load, 4 KiB, 1056",
+               machine_1056(),
+               {"all"},
+               1,
+               150,
+               [](std::uint32_t source, std::uint64_t n) { return Message{uniform(source, n, 1056, 4), 4 * KiB}; }};
+  open.interval_ps = 2 * 165'760;
+  all.push_back(open);
+  all.push_back({"uniform random, 1 MiB, 2 at once, 512",
+                 machine_512(),
+                 {"all"},
+                 2,
+                 8,
+                 [](std::uint32_t source, std::uint64_t n) { return Message{uniform(source, n, 512, 6), MiB}; }});
+  all.push_back({"ordered lines to random NICs, 128 KiB, 512",
+                 machine_512(),
+                 {"all"},
+                 4,
+                 24,
+                 [](std::uint32_t source, std::uint64_t n) {
+                   return Message{uniform(source, n, 512, 7), 128 * KiB, 0, TrafficClass::best_effort, true};
+                 }});
+  return all;
+}
+
+// With faults that the routes learn of within microseconds.
+std::vector<Pattern> faulty_patterns() {
+  const Dragonfly dragonfly(machine_256().spec());
+  const GlobalEnd& between = dragonfly.global_ends({0}, {1})[0];
+  const std::string link = "s" + std::to_string(between.near.value) + "-s" + std::to_string(between.far.value);
+  const auto shift = [](std::uint32_t source, std::uint64_t) {
+    return Message{(source + 32) % 256, 256 * KiB, source < 32 ? 0U : 1U};
+  };
+  std::vector<Pattern> all;
+  Pattern lanes{
+      "one lane of four on a NIC and a local link, 256",
+      faulty(machine_256(), 2,
+             fault(0, "lanes", "n5", "faults.0.lanes 1\n") + fault(1, "lanes", "s0-s1", "faults.1.lanes 1\n")),
+      {"hit", "others"},
+      2,
+      16,
+      [](std::uint32_t source, std::uint64_t) { return Message{(source + 4) % 256, 256 * KiB, source < 8 ? 0U : 1U}; }};
+  lanes.with_faults = true;
+  all.push_back(lanes);
+  Pattern drained{"a link between groups drained, 256",
+                  faulty(machine_256(), 1, fault(0, "drain", link, "")),
+                  {"of it", "others"},
+                  2,
+                  16,
+                  shift};
+  drained.with_faults = true;
+  all.push_back(drained);
+  Pattern down{"a NIC's link down for 30 us, 256",
+               faulty(machine_256(), 1,
+                      "faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 50000000\nfaults.0.until_ps 80000000\n"),
+               {"its own", "others"},
+               4,
+               64,
+               [](std::uint32_t source, std::uint64_t n) {
+                 return Message{uniform(source, n, 256, 10), 64 * KiB, source == 5 ? 0U : 1U};
+               }};
+  down.with_faults = true;
+  all.push_back(down);
+  return all;
+}
+
 }  // namespace
 }  // namespace dryfly
 
 int main(int count, char** words) {
   using namespace dryfly;
   std::vector<Pattern> all = known_patterns();
+  for (const auto& more : {later_patterns(), faulty_patterns()}) all.insert(all.end(), more.begin(), more.end());
   std::vector<double> errors;
   std::printf("%-52s %-8s %9s %9s %7s %9s %9s %7s %7s\n", "pattern", "kind", "GB/s", "flow", "error", "us", "flow",
               "error", "faster");
@@ -312,6 +414,13 @@ int main(int count, char** words) {
                   kind == 0 ? pattern.name.c_str() : "", pattern.kinds[kind].c_str(), a.rate * 1e-9, b.rate * 1e-9,
                   100 * rate, a.time * 1e6, b.time * 1e6, 100 * time, packet.seconds / flow.seconds, a.p99 * 1e6,
                   b.p99 * 1e6, flow.seconds);
+    }
+    if (pattern.with_faults) {
+      std::printf("    time-outs %llu %llu, packets lost %llu %llu\n",
+                  static_cast<unsigned long long>(packet.faults.network_timeouts),
+                  static_cast<unsigned long long>(flow.faults.network_timeouts),
+                  static_cast<unsigned long long>(packet.faults.pieces_lost),
+                  static_cast<unsigned long long>(flow.faults.pieces_lost));
     }
     std::fflush(stdout);
   }

@@ -19,7 +19,7 @@ namespace dryfly::flow {
 
 class Division {
  public:
-  explicit Division(const fabric::QosProfile& profile) : profile_(profile) {}
+  explicit Division(const fabric::QosProfile& profile, double tolerance = 0) : profile_(profile), shares_(tolerance) {}
 
   // Forgets all, but keeps the memory.
   void clear();

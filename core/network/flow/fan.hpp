@@ -1,5 +1,5 @@
 // The ways among which a stream is divided, in the order in which it fills them: the minimal ones, of the links between
-// two groups up to four, then detours, up to eight, by third groups or third switches of the group. Which, and in which
+// two groups up to four, then detours, up to six, by third groups or third switches of the group. Which, and in which
 // order, follows from the stream's number; so streams of one pair spread over all there are.
 //
 // An algorithm that takes detours only (Ways finds out) spreads each stream evenly over many, whatever their loads.
@@ -22,7 +22,7 @@ struct Crossing {
 class Fan {
  public:
   static constexpr std::uint32_t most_minimal = 4;
-  static constexpr std::uint32_t most_detours = 8;
+  static constexpr std::uint32_t most_detours = 6;
   static constexpr std::uint32_t most_ways = most_minimal + most_detours;
 
   Fan(const Dragonfly& dragonfly, const Ways& ways, const Pipes& pipes);

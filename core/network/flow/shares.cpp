@@ -81,7 +81,8 @@ void Shares::advance(Link& link) const {
 
 void Shares::expect(std::uint32_t link) {
   const double at = full_at(links_[link]);
-  if (at == unlimited) return;
+  if (at >= links_[link].expected) return;  // what comes before will look again
+  links_[link].expected = at;
   heap_.push_back({at, link});
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
 }
@@ -110,6 +111,7 @@ void Shares::grow_all() {
   for (Link& link : links_) {
     link.used = link.growth = link.level = 0;
     link.growing = 0;
+    link.expected = unlimited;
     link.full = link.capacity <= 0;
   }
   for (std::uint32_t number = 0; number < classes(); ++number) {
@@ -162,10 +164,10 @@ void Shares::solve() {
       flows.rate = flows.limit;
       continue;
     }
-    if (links_[which].full) continue;
-    const double now = full_at(links_[which]);
+    if (links_[which].full || links_[which].expected != at) continue;
+    links_[which].expected = unlimited;
     // Since it was put there some have stopped: it fills later.
-    if (now > at) {
+    if (full_at(links_[which]) > at * (1 + rounding + tolerance_)) {
       expect(which);
       continue;
     }

@@ -23,6 +23,10 @@ class Shares {
  public:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
+  // A link counts as full when that part of the level at which it will be is missing. Links that fill at nearly the
+  // same level are then found at once, which takes less time.
+  explicit Shares(double tolerance = 0) : tolerance_(tolerance) {}
+
   // Forgets all, but keeps the memory.
   void clear();
   // Returns its number, from 0 on. Capacities and rates have whatever unit the caller likes.
@@ -54,7 +58,8 @@ class Shares {
     double used = 0;    // at `level`
     double growth = 0;  // of it, with the level of those that grow
     double level = 0;
-    std::uint32_t growing = 0;  // crossings of those
+    std::uint32_t growing = 0;    // crossings of those
+    double expected = unlimited;  // at which level heap_ has it
     bool full = false;
     std::uint32_t first_user = 0;  // in users_
   };
@@ -106,6 +111,7 @@ class Shares {
   std::vector<User> users_;  // by link
   std::vector<Next> heap_;
   double level_ = 0;
+  double tolerance_;
 };
 
 }  // namespace dryfly::flow

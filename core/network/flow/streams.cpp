@@ -12,9 +12,11 @@ using fabric::none;
 constexpr double slack = 1e-9;
 constexpr double rounding = 1e-6;
 constexpr int most_rounds = 6;
+constexpr double tolerance = 0.004;  // of shares: see Shares
+constexpr double still_tight = 0.7;  // of its capacity: a link that has less is taken out of the problem again
 // An epoch is that part of the time that a stream takes in the mean, and no longer than finding the shares of so many
 // streams is worth: a few of them are looked at again at once.
-constexpr double epochs_in_stream = 16;
+constexpr double epochs_in_stream = 8;
 constexpr double epoch_for_each_ps = 2'000;
 constexpr double shortest_epoch_ps = 1'000;
 constexpr double longest_epoch_ps = 20'000'000;
@@ -34,10 +36,12 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       key_of_due_(key_of_due),
       key_of_solving_(key_of_solving),
       fan_(dragonfly, ways, pipes),
-      division_(profile),
-      place_in_division_(pipes.count(), none),
-      load_(pipes.count(), 0),
-      tight_(pipes.count()) {}
+      division_(profile, tolerance),
+      problem_{std::vector<std::uint32_t>(pipes.count(), none),
+               std::vector<double>(pipes.count()),
+               std::vector<bool>(pipes.count()),
+               {},
+               {}} {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   const std::uint32_t number = streams_.take();
@@ -233,11 +237,11 @@ void Streams::expect_solving() {
 }
 
 std::uint32_t Streams::place_of(std::uint32_t number) {
-  std::uint32_t& place = place_in_division_[number];
+  std::uint32_t& place = problem_.place[number];
   if (place == none) {
     const bool at_nic = number >= dragonfly_.port_count();
     place = division_.add_pipe(pipes_.for_flows(pipes_[number]), at_nic);
-    posed_.push_back(number);
+    problem_.posed.push_back(number);
   }
   return place;
 }
@@ -258,7 +262,7 @@ void Streams::pose(std::uint32_t number) {
     division_.add_way(fan_.is_detour(from, to, way) ? detour_speed_ : 1);
     bool is_tight = false;
     for (const Crossing& crossing : lay(stream, way)) {
-      if (!tight_[crossing.pipe]) continue;
+      if (!problem_.tight[crossing.pipe]) continue;
       is_tight = true;
       division_.cross(place_of(crossing.pipe), crossing.times);
     }
@@ -267,8 +271,8 @@ void Streams::pose(std::uint32_t number) {
 }
 
 bool Streams::find_tight() {
-  for (const std::uint32_t pipe : loaded_) load_[pipe] = 0;
-  loaded_.clear();
+  for (const std::uint32_t pipe : problem_.loaded) problem_.load[pipe] = 0;
+  problem_.loaded.clear();
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const Stream& stream = streams_[active_[place]];
     const std::uint32_t ways = division_.ways(place);
@@ -276,15 +280,15 @@ bool Streams::find_tight() {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
       for (const Crossing& crossing : lay(stream, way)) {
-        if (load_[crossing.pipe] == 0) loaded_.push_back(crossing.pipe);
-        load_[crossing.pipe] += share * crossing.times;
+        if (problem_.load[crossing.pipe] == 0) problem_.loaded.push_back(crossing.pipe);
+        problem_.load[crossing.pipe] += share * crossing.times;
       }
     }
   }
   bool found = false;
-  for (const std::uint32_t pipe : loaded_) {
-    if (tight_[pipe] || load_[pipe] <= pipes_.for_flows(pipes_[pipe]) * (1 + rounding)) continue;
-    tight_[pipe] = true;
+  for (const std::uint32_t pipe : problem_.loaded) {
+    if (problem_.tight[pipe] || problem_.load[pipe] <= pipes_.for_flows(pipes_[pipe]) * (1 + rounding)) continue;
+    problem_.tight[pipe] = true;
     found = true;
   }
   return found;
@@ -304,7 +308,8 @@ void Streams::hand_out() {
       if (on_way[way] == 0) continue;
       for (const Crossing& crossing : lay(stream, way)) {
         const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
-        if (load_[crossing.pipe] > capacity * (1 + rounding)) fits = std::min(fits, capacity / load_[crossing.pipe]);
+        if (problem_.load[crossing.pipe] > capacity * (1 + rounding))
+          fits = std::min(fits, capacity / problem_.load[crossing.pipe]);
       }
     }
     const double share = std::max(division_.rate(place) * fits, trickle);
@@ -318,21 +323,21 @@ void Streams::hand_out() {
 void Streams::solve() {
   if (solve_at_ps_ != engine_.now().ps) return;
   solve_at_ps_ = never.ps;
-  for (const std::uint32_t pipe : posed_) pipes_[pipe].full = false;
+  for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
   if (active_.empty()) return;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
-    for (const std::uint32_t pipe : posed_) place_in_division_[pipe] = none;
-    posed_.clear();
+    for (const std::uint32_t pipe : problem_.posed) problem_.place[pipe] = none;
+    problem_.posed.clear();
     division_.clear();
     for (const std::uint32_t number : active_) pose(number);
     division_.solve();
     again = find_tight();
   }
   // Those that are tight no more are forgotten.
-  for (const std::uint32_t pipe : posed_) {
-    pipes_[pipe].full = division_.full(place_in_division_[pipe]);
-    tight_[pipe] = tight_[pipe] && pipes_[pipe].full;
+  for (const std::uint32_t pipe : problem_.posed) {
+    pipes_[pipe].full = division_.full(problem_.place[pipe]);
+    if (problem_.tight[pipe] && problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.tight[pipe] = false;
   }
   hand_out();
 }

@@ -74,6 +74,16 @@ class Streams {
     bool paused = false;
   };
 
+  // By pipe: its place in the division at hand, what streams would put on it, and whether it is a link of the fabric
+  // that fills up; and which pipes have a place and a load.
+  struct Problem {
+    std::vector<std::uint32_t> place;
+    std::vector<double> load;
+    std::vector<bool> tight;
+    std::vector<std::uint32_t> posed;
+    std::vector<std::uint32_t> loaded;
+  };
+
   // What all of its ways cross: NICs, with the acknowledgements that go the other way.
   std::array<Crossing, 4> at_nics(const Stream& stream) const;
   const std::vector<Crossing>& lay(const Stream& stream, std::uint32_t way);
@@ -103,12 +113,7 @@ class Streams {
   Fan fan_;
   Division division_;
   std::vector<Crossing> crossings_;  // of the way laid last
-  // By pipe, for the problem at hand: its place in it, and what streams would put on it.
-  std::vector<std::uint32_t> place_in_division_;
-  std::vector<double> load_;
-  std::vector<std::uint32_t> posed_;
-  std::vector<std::uint32_t> loaded_;
-  std::vector<bool> tight_;  // by pipe: links of the fabric that fill up
+  Problem problem_;
   // Instants, the earliest first, at which streams get to their stops; what a stream has overtaken is passed over.
   using Due = std::pair<std::uint64_t, std::uint32_t>;
   std::vector<Due> due_;

@@ -281,21 +281,15 @@ void Traffic::deliver(std::uint32_t index) {
   }
   if (transfer.delivered) return;
   transfer.delivered = true;
-  count(transfer);
   const std::uint32_t handle = transfer.handle;
   const std::uint32_t hops = transfer.journey.loops() ? 0 : transfer.journey.path.switch_hops;
-  if (bus_ != nullptr) bus_->took(transfer.journey.target, transfer.size, engine_.now());
-  sink_->delivered(handle, hops);
-}
-
-void Traffic::count(const OpenTransfer& transfer) {
   totals_.pieces += transfer.packets;
-  if (!transfer.journey.loops()) {
-    totals_.piece_hops += std::uint64_t{transfer.packets} * (transfer.journey.path.switch_hops + 2U);
-  }
+  if (!transfer.journey.loops()) totals_.piece_hops += std::uint64_t{transfer.packets} * (hops + 2U);
   totals_.payload_bytes += transfer.size.count;
   totals_.pieces_of[transfer.traffic_class] += transfer.packets;
   totals_.bytes_of[transfer.traffic_class] += transfer.size.count;
+  if (bus_ != nullptr) bus_->took(transfer.journey.target, transfer.size, engine_.now());
+  sink_->delivered(handle, hops);
 }
 
 // Its packets, one behind the other at an even pace, all on the way of the last.

@@ -77,7 +77,6 @@ class Traffic final : private ShortsOutlet {
   void next_of_line(std::uint32_t index);
   void deliver(std::uint32_t index);
   void acknowledge(std::uint32_t index);
-  void count(const OpenTransfer& transfer);
   void show(const OpenTransfer& transfer);
 
   // With faults.
