@@ -11,7 +11,7 @@ import pytest
 from conftest import Dryfly, Programs
 
 
-def _result(dryfly: Dryfly, network: str, folder: Path, *words: str) -> dict[str, Any]:
+def _result(dryfly: Dryfly, network: str, folder: Path, *words: str | Path) -> dict[str, Any]:
     file = folder / f"{network}.json"
     options = ("--machine", "testbed", "--compute", "none", "--network", network, "--json", str(file))
     run = dryfly("run", *options, *words).succeeded()

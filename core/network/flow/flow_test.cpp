@@ -121,7 +121,7 @@ TEST_CASE("what a NIC sends and what it answers share its link") {
   rig.submit_at(0, transfer_between(8, 0, 8 * MiB, false));
   rig.engine.run(never);
   // Each frame of 2,112 B meets an answer of 32 B.
-  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(4096.0 * frame_ps * (1 + 32.0 / 2112)).epsilon(0.002));
+  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(4096.0 * frame_ps * (1 + 32.0 / 2112)).epsilon(0.005));
 }
 
 TEST_CASE("traffic for one switch takes detours when its link is full; by minimal routing it cannot") {
@@ -138,7 +138,7 @@ TEST_CASE("traffic for one switch takes detours when its link is full; by minima
     std::uint64_t last = 0;
     for (const auto& outcome : rig.outcomes) last = std::max(last, outcome.delivered_ps);
     const double links = 8.0 * 2048 * frame_ps / static_cast<double>(last);
-    CHECK(links == doctest::Approx(adaptive ? 3 : 1).epsilon(0.05));
+    CHECK(links == doctest::Approx(adaptive ? 3 : 1).epsilon(0.1));
   }
 }
 

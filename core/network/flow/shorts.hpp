@@ -1,4 +1,4 @@
-// Short transfers at their NICs: those of a few packets travel whole, one behind the other, as fast as the link, the
+// Short transfers at their NICs: those of up to 16 packets travel whole, one behind the other, as fast as the link, the
 // window of packets and the bus allow; nobody solves anything for their sake.
 //
 // Models of a NIC what the packet model has for packets: turns among classes by their assured shares and below their

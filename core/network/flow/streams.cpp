@@ -11,13 +11,13 @@ using fabric::none;
 
 constexpr double slack = 1e-9;
 constexpr double rounding = 1e-6;
-constexpr int most_rounds = 6;
+constexpr int most_rounds = 3;
 constexpr double tolerance = 0.004;  // of shares: see Shares
 constexpr double still_tight = 0.7;  // of its capacity: a link that has less is taken out of the problem again
 // An epoch is that part of the time that a stream takes in the mean, and no longer than finding the shares of so many
 // streams is worth: a few of them are looked at again at once.
 constexpr double epochs_in_stream = 8;
-constexpr double epoch_for_each_ps = 2'000;
+constexpr double epoch_for_each_ps = 8'000;
 constexpr double shortest_epoch_ps = 1'000;
 constexpr double longest_epoch_ps = 20'000'000;
 constexpr std::uint64_t longest_timer_ps = 10'000'000;

@@ -11,7 +11,7 @@ namespace dryfly::flow {
 namespace {
 
 // A transfer of more packets is a stream (docs/model/flows.md#short-and-long).
-constexpr std::uint32_t most_short = 4;
+constexpr std::uint32_t most_short = 16;
 // A stream tells the bus of so many packets at a time.
 constexpr std::uint32_t packets_in_piece = 8;
 // A stream in trouble is looked at in so many slices.
