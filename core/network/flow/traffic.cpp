@@ -80,6 +80,11 @@ void Traffic::handle(Event event) {
     case EventKind::hold_over:
       return shorts_.end_hold({index});
     case EventKind::bus_free:
+      transfers_[index].asks_bus = false;
+      // It goes on if it had to stop, or begins; otherwise only the next piece is chosen.
+      if (transfers_[index].stream != none && transfers_[index].told_packets > transfers_[index].reached) {
+        return tell_bus(index);
+      }
       return start_stream(index);
     case EventKind::retry_due:
       return retry(index);
@@ -120,59 +125,66 @@ void Traffic::start(std::uint32_t index) {
   start_stream(index);
 }
 
-bool Traffic::tell_bus(std::uint32_t index) {
+// A stream is a piece ahead of what leaves, as a NIC fetches ahead of what it sends.
+void Traffic::tell_bus(std::uint32_t index) {
   OpenTransfer& transfer = transfers_[index];
   if (bus_ == nullptr) {
     transfer.told_packets = transfer.missing;
-    return true;
+    return;
   }
   const NicId nic = transfer.journey.source;
-  if (const Instant at = bus_->may_send(nic); at > engine_.now()) {
-    schedule(at.ps, EventKind::bus_free, index);
-    return false;
+  const std::uint32_t ahead = std::min(transfer.missing, transfer.reached + 2 * packets_in_piece);
+  while (transfer.told_packets < ahead && !transfer.asks_bus) {
+    if (const Instant at = bus_->may_send(nic); at > engine_.now()) {
+      transfer.asks_bus = true;
+      return schedule(at.ps, EventKind::bus_free, index);
+    }
+    const std::uint32_t packets = std::min(packets_in_piece, transfer.missing - transfer.told_packets);
+    const std::uint64_t told =
+        std::uint64_t{transfer.packets - transfer.missing + transfer.told_packets} * frames_.payload_max().count;
+    const std::uint64_t payload = packets * frames_.payload_max().count;
+    transfer.told_packets += packets;
+    bus_->sends(nic, Bytes{std::min(payload, transfer.size.count - std::min(told, transfer.size.count))},
+                engine_.now());
   }
-  const std::uint32_t packets = std::min(packets_in_piece, transfer.missing - transfer.told_packets);
-  transfer.told_packets += packets;
-  const std::uint64_t told =
-      (transfer.packets - transfer.missing + transfer.told_packets - packets) * frames_.payload_max().count;
-  const std::uint64_t payload = packets * frames_.payload_max().count;
-  bus_->sends(nic, Bytes{std::min(payload, transfer.size.count - std::min(told, transfer.size.count))}, engine_.now());
-  return true;
 }
 
 void Traffic::start_stream(std::uint32_t index) {
+  tell_bus(index);
   OpenTransfer& transfer = transfers_[index];
-  if (!tell_bus(index)) {
+  if (transfer.told_packets == transfer.reached) {
     if (transfer.stream != none) streams_.pause(transfer.stream);
     return;
   }
   const std::uint64_t frame_ps = frames_.transmission_ps(frames_.payload_max(), transfer.journey.loops());
-  const bool is_last = transfer.told_packets == transfer.missing;
-  if (transfer.stream == none) {
-    transfer.began_ps = engine_.now().ps;
-    Course course;
-    course.source = transfer.journey.source;
-    course.target = transfer.journey.target;
-    course.traffic_class = transfer.traffic_class;
-    course.work_ps = transfer.missing == transfer.packets ? transfer.work_ps : transfer.missing * frame_ps;
-    const std::uint64_t answers_ps = transfer.missing * transmission_time(fabric_.ack, fabric_.rate).ps;
-    course.acknowledgements = static_cast<double>(answers_ps) / static_cast<double>(course.work_ps);
-    if (losses_ != nullptr && streams_.in_use() == 0 && losses_->next_look_ps() != never.ps) {
-      schedule(losses_->next_look_ps(), EventKind::look, 0);
-    }
-    const std::uint32_t stream = streams_.begin(course, is_last ? course.work_ps : transfer.told_packets * frame_ps);
-    transfers_[index].stream = stream;
-    if (stream >= of_stream_.size()) of_stream_.resize(stream + std::size_t{1});
-    of_stream_[stream] = index;
-  } else {
-    streams_.go_on(transfer.stream, is_last ? Streams::all : transfer.told_packets * frame_ps);
+  const std::uint32_t stop =
+      bus_ == nullptr ? transfer.missing : std::min(transfer.told_packets, transfer.reached + packets_in_piece);
+  const std::uint64_t stop_ps = stop == transfer.missing ? Streams::all : stop * frame_ps;
+  if (transfer.stream != none) return streams_.go_on(transfer.stream, stop_ps);
+  transfer.began_ps = engine_.now().ps;
+  Course course;
+  course.source = transfer.journey.source;
+  course.target = transfer.journey.target;
+  course.traffic_class = transfer.traffic_class;
+  course.work_ps = transfer.missing == transfer.packets ? transfer.work_ps : transfer.missing * frame_ps;
+  const std::uint64_t answers_ps = transfer.missing * transmission_time(fabric_.ack, fabric_.rate).ps;
+  course.acknowledgements = static_cast<double>(answers_ps) / static_cast<double>(course.work_ps);
+  if (losses_ != nullptr && streams_.in_use() == 0 && losses_->next_look_ps() != never.ps) {
+    schedule(losses_->next_look_ps(), EventKind::look, 0);
   }
+  const std::uint32_t stream = streams_.begin(course, std::min(stop_ps, course.work_ps));
+  transfers_[index].stream = stream;
+  if (stream >= of_stream_.size()) of_stream_.resize(stream + std::size_t{1});
+  of_stream_[stream] = index;
 }
 
 void Traffic::stream_due(std::uint32_t stream) {
   const std::uint32_t index = of_stream_[stream];
   OpenTransfer& transfer = transfers_[index];
-  if (transfer.told_packets < transfer.missing) return start_stream(index);
+  transfer.reached = bus_ == nullptr
+                         ? transfer.missing
+                         : std::min({transfer.missing, transfer.told_packets, transfer.reached + packets_in_piece});
+  if (transfer.reached < transfer.missing) return start_stream(index);
   lay(index);
   std::uint64_t wait_ps = 0;
   if (!transfer.journey.loops()) {
@@ -180,7 +192,7 @@ void Traffic::stream_due(std::uint32_t stream) {
   }
   streams_.end(stream);
   transfer.stream = none;
-  transfer.told_packets = 0;
+  transfer.told_packets = transfer.reached = 0;
   sent(index, transfer.began_ps, engine_.now().ps + ways_.out_ps(transfer.journey) + wait_ps);
 }
 

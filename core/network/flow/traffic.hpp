@@ -67,8 +67,8 @@ class Traffic final : private ShortsOutlet {
   void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t index);
   void start(std::uint32_t index);
   void start_stream(std::uint32_t index);
-  // The next piece of the stream is sent: true unless it waits for the bus.
-  bool tell_bus(std::uint32_t index);
+  // Pieces of the stream are chosen as far as the bus allows it.
+  void tell_bus(std::uint32_t index);
   void stream_due(std::uint32_t stream);
   void departs(std::uint32_t index) override;
   void lay(std::uint32_t index);
