@@ -30,6 +30,7 @@ struct OpenTransfer {
   std::uint32_t stream = none;     // while it is one
   std::uint32_t told_packets = 0;  // of these, those that the bus knows of
   std::uint32_t reached = 0;       // of these, those that have left, at its last stop
+  Bytes took;                      // of it the target's bus has been told
   bool asks_bus = false;           // an event will come when the bus is free
   std::uint32_t missing = 0;       // packets that have still to come to the target
   std::uint32_t in_window = 0;     // packets of it, if it is short

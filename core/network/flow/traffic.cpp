@@ -184,7 +184,15 @@ void Traffic::stream_due(std::uint32_t stream) {
   transfer.reached = bus_ == nullptr
                          ? transfer.missing
                          : std::min({transfer.missing, transfer.told_packets, transfer.reached + packets_in_piece});
-  if (transfer.reached < transfer.missing) return start_stream(index);
+  if (transfer.reached < transfer.missing) {
+    // What has left is at the target a flight later, which is short beside the time of a piece.
+    const Bytes there{std::uint64_t{transfer.reached} * frames_.payload_max().count};
+    if (transfer.missing == transfer.packets && there > transfer.took) {
+      bus_->took(transfer.journey.target, there - transfer.took, engine_.now());
+      transfer.took = there;
+    }
+    return start_stream(index);
+  }
   lay(index);
   std::uint64_t wait_ps = 0;
   if (!transfer.journey.loops()) {
@@ -300,7 +308,7 @@ void Traffic::deliver(std::uint32_t index) {
   totals_.payload_bytes += transfer.size.count;
   totals_.pieces_of[transfer.traffic_class] += transfer.packets;
   totals_.bytes_of[transfer.traffic_class] += transfer.size.count;
-  if (bus_ != nullptr) bus_->took(transfer.journey.target, transfer.size, engine_.now());
+  if (bus_ != nullptr) bus_->took(transfer.journey.target, transfer.size - transfer.took, engine_.now());
   sink_->delivered(handle, hops);
 }
 
