@@ -1,7 +1,7 @@
 // Which traffic class an end-point's messages travel in. As in the cxi provider the end-point's own label counts,
 // then its domain's; who asks for none gets what MPICH_OFI_DEFAULT_TCLASS names, as under Cray MPICH
 // (docs/model/classes.md#class-of-a-message), or best effort. What the machine's QoS profile lacks travels in its
-// default class (core/network/packet/qos.hpp).
+// default class (core/network/fabric/qos.hpp).
 #pragma once
 
 #include <cstdint>

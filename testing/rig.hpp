@@ -12,8 +12,10 @@
 
 namespace dryfly::fabric {
 
-struct Rig : TransferSink, Handler {
-  explicit Rig(const SampleMachine& machine) : spec(machine.spec()), dragonfly(spec), network(engine, dragonfly, spec) {
+template <class Model>
+struct RigOf : TransferSink, Handler {
+  explicit RigOf(const SampleMachine& machine)
+      : spec(machine.spec()), dragonfly(spec), network(engine, dragonfly, spec) {
     engine.attach(ComponentClass::workload, *this);
     network.connect(*this);
   }
@@ -56,7 +58,7 @@ struct Rig : TransferSink, Handler {
   Spec spec;
   Engine engine;
   Dragonfly dragonfly;
-  PacketNetwork network;
+  Model network;
   std::vector<Transfer> transfers;
   std::vector<std::uint64_t> submitted_ps;
   std::vector<Outcome> outcomes;
@@ -65,6 +67,7 @@ struct Rig : TransferSink, Handler {
   std::size_t acknowledged_count = 0;
   std::uint64_t fingerprint = 0;
 };
+using Rig = RigOf<PacketNetwork>;
 
 inline Transfer transfer_between(std::uint32_t source, std::uint32_t target, std::uint64_t bytes, bool ordered = true) {
   Transfer transfer;

@@ -20,6 +20,7 @@ inline constexpr NumberField topology_global{{"topology.global.I.J"}, 0, 4096};
 inline constexpr NumberField topology_cables{{"topology.cables"}, 0, 10000000};
 inline constexpr TextField topology_cable{{"topology.cable.N"}};
 inline constexpr TextField topology_node_switches{{"topology.node.N.switches"}};
+inline constexpr TextField fabric_model{{"fabric.model"}, "packet, flow"};
 inline constexpr NumberField topology_ports_per_switch{{"topology.ports_per_switch"}, 1, 64};
 inline constexpr NumberField fabric_link_rate_bytes_per_s{{"fabric.link.rate_bytes_per_s"}, 100000000, 10000000000000ULL};
 inline constexpr NumberField fabric_link_edge_flight_ps{{"fabric.link.edge_flight_ps"}, 1, 1000000000};

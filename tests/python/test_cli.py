@@ -34,6 +34,7 @@ def natives(tmp_path: Path) -> dict[str, str]:
     [
         (["run", "--machine", "arora", "--", "true"], 'unknown machine "arora"; known are'),
         (["run", "--machine", "none.toml", "--", "true"], "none.toml"),
+        (["run", "--network", "fluid", "--", "true"], "'fluid' is not one of 'packet', 'flow'"),
         (["run", "-N", "33", "--", "true"], "testbed has 32 nodes"),
         (["run", "-N", "1", "--ppn", "129", "--", "true"], "128 cores"),
         (["run", "-n", "100000", "--", "true"], "holds 4096 ranks"),

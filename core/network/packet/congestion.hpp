@@ -26,10 +26,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/pool.hpp"
+#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/links.hpp"
-#include "core/network/packet/pool.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/transfers.hpp"
 #include "core/unit/key_table.hpp"
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
-#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/resends.hpp"

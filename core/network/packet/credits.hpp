@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "core/network/packet/pool.hpp"
+#include "core/network/fabric/pool.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 

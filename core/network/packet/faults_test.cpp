@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/network/packet/link_faults.hpp"
+#include "core/network/fabric/link_faults.hpp"
 #include "testing/rig.hpp"
 
 namespace dryfly::fabric {

@@ -1,16 +1,8 @@
 #include "core/network/packet/links.hpp"
 
-#include <string>
-
-#include "core/network/packet/place_names.hpp"
-#include "core/spec/fields.hpp"
+#include <algorithm>
 
 namespace dryfly::fabric {
-namespace {
-
-constexpr std::uint64_t longest_flight_ps = 4'000'000'000;  // in 32 bits
-
-}  // namespace
 
 SharedState::SharedState() = default;
 SharedState::~SharedState() = default;
@@ -35,32 +27,25 @@ Links::Links(Engine& engine, const Dragonfly& dragonfly, const FabricSpec& fabri
   ports_ = shared.ports.data();
   told_ = shared.told.data();
   if (!is_first) return;
-  connect_ports(dragonfly, fabric);
-  add_extra_flights(dragonfly, spec);
+  connect_ports(dragonfly, Wiring(dragonfly, fabric, spec));
 }
 
-void Links::connect_ports(const Dragonfly& dragonfly, const FabricSpec& fabric) {
+void Links::connect_ports(const Dragonfly& dragonfly, const Wiring& wiring) {
   if (region_.is_part) region_.shared->group_behind.resize(dragonfly.port_count());
+  for (std::uint32_t id = 0; id < port_count_; ++id) {
+    ports_[id].peer = wiring.peer(id);
+    ports_[id].flight_ps = wiring.flight_ps(id);
+  }
   for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
     const std::uint32_t first = dragonfly.first_port({at});
     for (std::uint32_t index = 0; index < dragonfly.ports_of({at}); ++index) {
       const Peer& peer = dragonfly.peer({at}, index);
       Port& port = ports_[first + index];
       port.first_port = first;
-      if (peer.kind == Peer::Kind::nic) {
-        port.leads_to_nic = true;
-        port.peer = nic_port({peer.id});
-        port.flight_ps = static_cast<std::uint32_t>(fabric.edge_flight.ps);
-        ports_[port.peer].peer = first + index;
-        ports_[port.peer].flight_ps = port.flight_ps;
-      } else {
-        const bool local = peer.kind == Peer::Kind::local_switch;
-        port.peer = dragonfly.first_port({peer.id}) + peer.port;
-        port.is_global = !local;
-        if (region_.is_part)
-          region_.shared->group_behind[first + index] = static_cast<std::uint16_t>(dragonfly.group_of({peer.id}).value);
-        port.flight_ps = static_cast<std::uint32_t>((local ? fabric.local_flight : fabric.global_flight).ps);
-      }
+      port.leads_to_nic = peer.kind == Peer::Kind::nic;
+      port.is_global = !port.leads_to_nic && peer.kind != Peer::Kind::local_switch;
+      if (region_.is_part && !port.leads_to_nic)
+        region_.shared->group_behind[first + index] = static_cast<std::uint16_t>(dragonfly.group_of({peer.id}).value);
     }
   }
 }
@@ -129,36 +114,6 @@ void Links::return_lost_credit(std::uint32_t port, const Packet& packet) {
   const std::uint32_t sender = ports_[port].peer;
   return_credit(sender, packet.traffic_class, channel_in(packet.place), packet.frame_bytes, now_ps());
   if (ports_[sender].waiting > 0) wake(sender, now_ps());
-}
-
-void Links::add_extra_flights(const Dragonfly& dragonfly, const Spec& spec) {
-  const std::uint64_t count = spec.number(fields::fabric_extra_flight_count);
-  for (std::uint64_t n = 0; n < count; ++n) {
-    const std::uint64_t extra_ps = spec.number(fields::fabric_extra_flight_ps, {n});
-    const std::string& from = spec.text(fields::fabric_extra_flight_from, {n});
-    const std::string& to = spec.text(fields::fabric_extra_flight_to, {n});
-    const PlaceName source = PlaceName::parse(dragonfly, fields::fabric_extra_flight_from.at({n}), from);
-    const PlaceName target = PlaceName::parse(dragonfly, fields::fabric_extra_flight_to.at({n}), to);
-    bool found = false;
-    const std::uint32_t first = source.is_nic ? nic_port({source.id}) : dragonfly.first_port({source.id});
-    const std::uint32_t ports = source.is_nic ? 1 : dragonfly.ports_of({source.id});
-    for (std::uint32_t id = first; id < first + ports; ++id) {
-      const std::uint32_t peer = ports_[id].peer;
-      const bool reaches = target.is_nic
-                               ? peer == nic_port({target.id})
-                               : !is_nic_port(peer) && ports_[peer].first_port == dragonfly.first_port({target.id});
-      if (!reaches) continue;
-      if (ports_[id].flight_ps + extra_ps > longest_flight_ps) {
-        throw SpecError(fields::fabric_extra_flight_ps.at({n}) + " = " + std::to_string(extra_ps) +
-                        ": accepted are flights of up to " + std::to_string(longest_flight_ps) + " in all");
-      }
-      ports_[id].flight_ps += static_cast<std::uint32_t>(extra_ps);
-      found = true;
-    }
-    if (!found) {
-      throw SpecError(fields::fabric_extra_flight_to.at({n}) + " = `" + to + "`: no link leads there from " + from);
-    }
-  }
 }
 
 }  // namespace dryfly::fabric

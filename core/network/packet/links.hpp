@@ -19,11 +19,12 @@
 #include <vector>
 
 #include "core/engine/engine.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/link_faults.hpp"
+#include "core/network/fabric/qos.hpp"
+#include "core/network/fabric/wiring.hpp"
 #include "core/network/packet/credits.hpp"
-#include "core/network/packet/fabric_spec.hpp"
-#include "core/network/packet/link_faults.hpp"
 #include "core/network/packet/packet.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/region.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/large_pages.hpp"
@@ -58,9 +59,6 @@ constexpr bool of_trouble(Event event) { return ((event.key >> trouble_shift) & 
 constexpr std::uint32_t port_of(Event event) { return static_cast<std::uint32_t>((event.key >> 32) & 0xffffff); }
 constexpr std::uint32_t packet_of(Event event) { return static_cast<std::uint32_t>(event.key); }
 
-// Virtual channels are classes of hops: the link between the i-th and the next switch of a path uses channel i, the
-// link from a NIC channel 0. A packet waits only for room in a higher channel, so no circle of waiting can close.
-inline constexpr std::uint32_t channel_count = most_switches - 1;
 // By their place on the path: the channel by which a packet comes to a switch, and that by which it goes on.
 constexpr std::uint32_t channel_in(std::uint32_t place) { return place == 0 ? 0 : place - 1; }
 constexpr std::uint32_t channel_out(std::uint32_t place) { return place; }
@@ -116,7 +114,10 @@ class Links {
   bool accepts(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_; }
   bool wants_more(const Port& port) const { return port.busy_until_ps <= now_ps() + frame_max_ps_ / 2; }
 
-  void hand_to(LinkFaults& faults) { faults_ = &faults; }
+  void hand_to(LinkFaults& faults) {
+    faults_ = &faults;
+    for (const std::uint32_t port : faults.ports()) ports_[port].in_trouble = true;
+  }
 
   // Puts a packet behind what is committed; returns the instant of its first byte. On a link in trouble that is the
   // instant at which a link in order would have to begin to be done at the same time.
@@ -230,8 +231,7 @@ class Links {
     const auto port = static_cast<std::size_t>(&from - ports_);
     (*region_.outbox)[region_.shared->group_behind[port]].push_back(crossing);
   }
-  void connect_ports(const Dragonfly& dragonfly, const FabricSpec& fabric);
-  void add_extra_flights(const Dragonfly& dragonfly, const Spec& spec);
+  void connect_ports(const Dragonfly& dragonfly, const Wiring& wiring);
 
   Engine& engine_;
   LinkFaults* faults_ = nullptr;

@@ -19,14 +19,14 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/frames.hpp"
+#include "core/network/fabric/pool.hpp"
+#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/congestion.hpp"
 #include "core/network/packet/connections.hpp"
-#include "core/network/packet/fabric_spec.hpp"
-#include "core/network/packet/frames.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
-#include "core/network/packet/pool.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/resends.hpp"
 #include "core/network/packet/retry.hpp"
 #include "core/network/packet/room_waits.hpp"

@@ -8,9 +8,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/shared_pool.hpp"
 #include "core/unit/large_pages.hpp"
 

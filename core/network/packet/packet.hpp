@@ -28,7 +28,7 @@ struct Packet {
   std::uint8_t place = 0;  // index of the switch it reaches next
   PacketKind kind : 7 = PacketKind::data;
   bool looped : 1 = false;         // from a NIC to itself
-  std::uint8_t traffic_class = 0;  // of the profile, see core/network/packet/qos.hpp
+  std::uint8_t traffic_class = 0;  // of the profile, see core/network/fabric/qos.hpp
   std::uint8_t path_number = 0;    // with faults only: which path of its flow, modulo 256
 };
 static_assert(sizeof(Packet) <= 32);

@@ -1,13 +1,14 @@
 #include "core/network/packet/packet_network.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "core/contract/observer.hpp"
-#include "core/network/packet/fabric_spec.hpp"
-#include "core/network/packet/link_faults.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/link_faults.hpp"
+#include "core/network/fabric/manager.hpp"
+#include "core/network/fabric/reach.hpp"
+#include "core/network/fabric/wiring.hpp"
 #include "core/network/packet/links.hpp"
-#include "core/network/packet/manager.hpp"
 #include "core/network/packet/nic_ports.hpp"
 #include "core/network/packet/region.hpp"
 #include "core/network/packet/switches.hpp"
@@ -17,24 +18,15 @@ namespace dryfly {
 
 using fabric::EventKind;
 
-namespace {
-
-// Before virtual time starts only what has been absent for ever counts.
-fabric::FaultPlan plan_from(const Spec& spec, const Dragonfly& dragonfly, const fabric::Links& links, bool started) {
-  fabric::FaultPlan plan = fabric::FaultPlan::read(spec, dragonfly, links);
-  if (!started) std::erase_if(plan.faults, [](const auto& fault) { return fault.kind != fabric::FaultKind::absent; });
-  return plan;
-}
-
-}  // namespace
-
 struct PacketNetwork::Parts {
   Parts(Engine& engine, const Dragonfly& dragonfly, const Spec& text, std::optional<Instant> start)
       : Parts(engine, dragonfly, text, fabric::FabricSpec::read(text), fabric::Region{}) {
     if (!fabric::FaultPlan::any_in(text)) return;
-    plan = plan_from(text, dragonfly, links, start.has_value());
-    faults.emplace(plan, links, start.value_or(Instant{}));
-    manager.emplace(dragonfly, links, *faults);
+    const fabric::Wiring wiring(dragonfly, fabric::FabricSpec::read(text), text);
+    plan = fabric::plan_from(text, dragonfly, wiring, start.has_value());
+    faults.emplace(plan, wiring, start.value_or(Instant{}));
+    links.hand_to(*faults);
+    manager.emplace(dragonfly, engine, *faults);
     switches.managed_by(*manager);
     nics.retry_by(plan.retry);
   }
@@ -181,40 +173,12 @@ void PacketNetwork::restart(Instant start) {
 
 std::optional<std::pair<NicId, NicId>> PacketNetwork::cut_off(const std::vector<NicId>& nics) const {
   if (!parts_->manager) return std::nullopt;
-  const auto has_cable = [&](NicId nic) {
-    const std::uint32_t port = parts_->links.nic_port(nic);
-    return !parts_->links[port].in_trouble || !parts_->faults->absent(port);
-  };
-  std::optional<SwitchId> last;
-  std::vector<bool> reached;
-  for (const NicId source : nics) {
-    // Ranks lie packed, so most have the switch of the one before.
-    if (last != dragonfly_.switch_of(source)) reached = parts_->manager->reached_from(dragonfly_.switch_of(source));
-    last = dragonfly_.switch_of(source);
-    for (const NicId target : nics) {
-      if (target == source) continue;
-      if (!has_cable(source) || !has_cable(target) || !reached[dragonfly_.switch_of(target).value])
-        return std::pair{source, target};
-    }
-  }
-  return std::nullopt;
+  return fabric::cut_off(nics, dragonfly_, *parts_->faults, *parts_->manager);
 }
 
 std::optional<std::pair<NicId, std::string>> PacketNetwork::drained(const std::vector<NicId>& nics) const {
   if (!fabric::FaultPlan::any_in(spec_)) return std::nullopt;
-  const fabric::FaultPlan whole = fabric::FaultPlan::read(spec_, dragonfly_, parts_->links);
-  for (std::size_t number = 0; number < whole.faults.size(); ++number) {
-    const fabric::Fault& fault = whole.faults[number];
-    if (fault.kind != fabric::FaultKind::drain) continue;
-    for (const NicId nic : nics) {
-      const std::uint32_t port = parts_->links.nic_port(nic);
-      for (const std::uint32_t end : {port, parts_->links[port].peer}) {
-        const bool hit = std::binary_search(fault.ports.begin(), fault.ports.end(), end);
-        if (hit) return std::pair{nic, "faults." + std::to_string(number)};
-      }
-    }
-  }
-  return std::nullopt;
+  return fabric::drained(nics, dragonfly_, {dragonfly_, fabric::FabricSpec::read(spec_), spec_}, spec_);
 }
 
 void PacketNetwork::handle(Event event) {

@@ -1,4 +1,4 @@
-#include "core/network/packet/qos.hpp"
+#include "core/network/fabric/qos.hpp"
 
 #include <doctest/doctest.h>
 

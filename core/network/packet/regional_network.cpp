@@ -4,8 +4,8 @@
 #include <barrier>
 #include <thread>
 
-#include "core/network/packet/fabric_spec.hpp"
-#include "core/network/packet/fault_plan.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/fault_plan.hpp"
 #include "core/network/packet/region.hpp"
 
 namespace dryfly {

@@ -6,7 +6,7 @@
 #include <deque>
 #include <map>
 
-#include "core/network/packet/pool.hpp"
+#include "core/network/fabric/pool.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::fabric {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
+#include "core/network/fabric/fault_plan.hpp"
 #include "core/network/packet/connections.hpp"
-#include "core/network/packet/fault_plan.hpp"
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/resends.hpp"

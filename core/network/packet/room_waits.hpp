@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
-#include "core/network/packet/qos.hpp"
+#include "core/network/fabric/qos.hpp"
 
 namespace dryfly::fabric {
 

@@ -11,7 +11,7 @@
 #include <new>
 #include <type_traits>
 
-#include "core/network/packet/pool.hpp"
+#include "core/network/fabric/pool.hpp"
 
 namespace dryfly::fabric {
 

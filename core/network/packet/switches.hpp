@@ -16,13 +16,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/network/fabric/manager.hpp"
+#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/congestion.hpp"
 #include "core/network/packet/link_loads.hpp"
 #include "core/network/packet/links.hpp"
-#include "core/network/packet/manager.hpp"
 #include "core/network/packet/output_queues.hpp"
 #include "core/network/packet/packet.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/transfers.hpp"
 #include "core/route/routing.hpp"
 

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/contract/network.hpp"
+#include "core/network/fabric/pool.hpp"
+#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/packet.hpp"
-#include "core/network/packet/pool.hpp"
-#include "core/network/packet/qos.hpp"
 #include "core/network/packet/shared_pool.hpp"
 #include "core/unit/key_table.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/network/packet/pool.hpp"
+#include "core/network/fabric/pool.hpp"
 
 namespace dryfly::fabric {
 

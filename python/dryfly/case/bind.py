@@ -92,8 +92,9 @@ def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
     of_ranks = OnNode.PROVIDER if asked is OnNode.AUTO else asked
     bindings = _bindings(case, machine, placement)
     spec = resolve(
-        machine, placement, seed=case.seed, compute=compute, scenario=scenario, on_node=of_ranks, storage=streams,
-        noise=noise, service=service_files.load(case.service) if case.service is not None else None,
+        machine, placement, seed=case.seed, compute=compute, scenario=scenario, network=case.network, on_node=of_ranks,
+        storage=streams, noise=noise,
+        service=service_files.load(case.service) if case.service is not None else None,
     )  # fmt: skip
     return BoundCase(
         case=case,
@@ -130,7 +131,7 @@ def bind_served(case: Case, *, processes: int) -> BoundCase:
     nodes = [node for node in range(machine.nodes_max) if node not in down]
     places = tuple(RankPlace(rank=rank, node=nodes[0], local=rank, nic=0) for rank in range(processes))
     placement, compute = Placement(policy="served", ranks=places), ComputeSpec(mode="none")
-    text = resolve(machine, placement, seed=case.seed, compute=compute)
+    text = resolve(machine, placement, seed=case.seed, compute=compute, network=case.network)
     others = "".join(f"run.node.{names.number(node)}.name {names.name(node)}\n" for node in nodes[1:])
     return BoundCase(
         case=case,

@@ -12,6 +12,7 @@ from dryfly.base.errors import UserError
 SEED_MAX = 2**63 - 1
 PROVIDERS = ("cxi", "linkx")
 SOFTWARE = ("none", "measured")
+NETWORKS = ("packet", "flow")  # models of the network: fabric.model of the spec
 LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm")  # of mpi/launchers.py
 
 
@@ -28,6 +29,7 @@ class Case:
     nodes: int | None = None
     ppn: int | None = None
     ranks: int | None = None
+    network: str = NETWORKS[0]
     place: str = "packed"
     seed: int = 1
     mpi: str | None = None
@@ -51,7 +53,12 @@ class Case:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, accepted in (("provider", PROVIDERS), ("launcher", LAUNCHERS), ("software", (None, *SOFTWARE))):
+        for name, accepted in (
+            ("network", NETWORKS),
+            ("provider", PROVIDERS),
+            ("launcher", LAUNCHERS),
+            ("software", (None, *SOFTWARE)),
+        ):
             if getattr(self, name) not in accepted:
                 raise UserError(f"Case: {name}={getattr(self, name)!r}: accepted is {', '.join(map(str, accepted))}")
         for name, value in self.environment:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dryfly.base import units
 from dryfly.base.errors import UserError
 from dryfly.case import nics
+from dryfly.case.case import NETWORKS
 from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
 from dryfly.machine import compute_model, qos
@@ -80,6 +81,7 @@ def resolve(
     seed: int,
     compute: ComputeSpec,
     scenario: faults.Scenario | None = None,
+    network: str = NETWORKS[0],
     on_node: OnNode = OnNode.PROVIDER,
     storage: Storage | None = None,
     noise: Noise | None = None,
@@ -87,6 +89,7 @@ def resolve(
 ) -> str:
     lines: list[tuple[str, int | str]] = [("machine", machine.name)]
     lines += _topology(machine)
+    lines.append(("fabric.model", network))
     for path, expected in FIELDS.items():
         if path in machine.facts and expected.resolved and not path.startswith(("topology.", "host.compute_factor")):
             value = machine.facts[path].value

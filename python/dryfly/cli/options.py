@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
-from dryfly.case.case import LAUNCHERS, PROVIDERS, SOFTWARE, Case
+from dryfly.case.case import LAUNCHERS, NETWORKS, PROVIDERS, SOFTWARE, Case
 from dryfly.cli import complete
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -32,6 +32,10 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
     "nodes": (["-N", "--nodes"], {"type": int, "metavar": "N", "help": "Number of nodes."}),
     "ppn": (["--ppn"], {"type": int, "metavar": "P", "help": "Ranks per node."}),
     "ranks": (["-n", "--ranks"], {"type": int, "metavar": "R", "help": "Number of ranks; alone: one per node."}),
+    "network": (["--network"], {
+        "type": click.Choice(NETWORKS),
+        "help": "The model of the network: packet by packet, or as flows that share the links, which is faster where "
+                "messages are long."}),
     "place": (["--place"], {
         "metavar": "HOW", "help": "packed, spread, random, or a FILE.",
         "shell_complete": complete.words("packed", "spread", "random", files=True)}),

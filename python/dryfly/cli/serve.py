@@ -11,7 +11,7 @@ from dryfly.cli.options import CONTEXT, case_options, how, option
 
 
 @click.command("serve", context_settings=CONTEXT)
-@case_options(only=("machine", "seed", "sets"), seed={"help": "For every random choice."})
+@case_options(only=("machine", "network", "seed", "sets"), seed={"help": "For every random choice."})
 @option("--name", default="default", help="What it is called, where there are several.")
 @option("--processes", type=int, default=512, metavar="P", help="How many at once, at most.")
 @how("quiet", quiet={"help": "Do not tell who joins and leaves."})

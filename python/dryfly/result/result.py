@@ -73,6 +73,7 @@ def build(
         "format": FORMAT,
         "dryfly": __version__,
         "machine": run.machine.name,
+        "network": run.case.network,
         "nodes": len(run.placement.nodes),
         "ranks": len(run.placement.ranks),
         "placement": {"policy": run.placement.policy, "nodes": [names.name(node) for node in run.placement.nodes]},

@@ -36,6 +36,9 @@ _SHARE_SHOWN = 0.0005
 _PS_PER_S = 10**12
 
 
+_MODELS = {"packet": "modelled packet by packet", "flow": "modelled as flows"}
+
+
 class Printer:
     """Writes to standard error: standard output belongs to the program."""
 
@@ -69,7 +72,7 @@ def before(
     printer.line(f"dryfly: {machine.name}: {machine.title}")
     printer.line(
         f"  network   {counts.groups} groups, {counts.switches:,} switches, {counts.nics:,} NICs, "
-        f"{counts.local_links + counts.global_links:,} cables between switches"
+        f"{counts.local_links + counts.global_links:,} cables between switches; {_MODELS[run.case.network]}"
     )
     printer.line(
         f"  job       {len(placement.ranks)} ranks on {_nodes_text(run)}, {placement.policy}; seed {run.case.seed}"

@@ -19,6 +19,7 @@ _CASE_FLAGS = {
     "nodes": "-N",
     "ppn": "--ppn",
     "ranks": "-n",
+    "network": "--network",
     "place": "--place",
     "seed": "--seed",
     "mpi": "--mpi",

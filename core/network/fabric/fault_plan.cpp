@@ -1,11 +1,11 @@
-#include "core/network/packet/fault_plan.hpp"
+#include "core/network/fabric/fault_plan.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "core/network/packet/links.hpp"
-#include "core/network/packet/place_names.hpp"
+#include "core/network/fabric/place_names.hpp"
+#include "core/network/fabric/wiring.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/check.hpp"
 
@@ -26,12 +26,12 @@ FaultKind kind_named(const std::string& name) {
   return found->kind;
 }
 
-Fault read_fault(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly, const Links& links) {
+Fault read_fault(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly, const Wiring& wiring) {
   Fault fault;
   fault.kind = kind_named(spec.text(fields::faults_kind, {n}));
   const std::string where = fields::faults_where.at({n});
   const std::string& place = spec.text(fields::faults_where, {n});
-  fault.ports = ports_named(dragonfly, links, where, place);
+  fault.ports = ports_named(dragonfly, wiring, where, place);
   if (fault.ports.empty()) throw SpecError(where + " = `" + place + "`: no such link");
   fault.from_ps = spec.number(fields::faults_from_ps, {n});
   if (spec.has(fields::faults_until_ps, {n})) {
@@ -54,10 +54,10 @@ bool FaultPlan::any_in(const Spec& spec) {
   return spec.has(fields::faults_count) && spec.number(fields::faults_count) > 0;
 }
 
-FaultPlan FaultPlan::read(const Spec& spec, const Dragonfly& dragonfly, const Links& links) {
+FaultPlan FaultPlan::read(const Spec& spec, const Dragonfly& dragonfly, const Wiring& wiring) {
   FaultPlan plan;
   const std::uint64_t count = spec.number(fields::faults_count);
-  for (std::uint64_t n = 0; n < count; ++n) plan.faults.push_back(read_fault(spec, n, dragonfly, links));
+  for (std::uint64_t n = 0; n < count; ++n) plan.faults.push_back(read_fault(spec, n, dragonfly, wiring));
   plan.seed = spec.number(fields::faults_seed);
   plan.sweeps = {spec.number(fields::fabric_manager_topology_sweep_ps),
                  spec.number(fields::fabric_manager_routing_sweep_ps),

@@ -13,18 +13,27 @@
 #include <vector>
 
 #include "core/contract/network.hpp"
-#include "core/network/packet/fault_plan.hpp"
+#include "core/network/fabric/fault_plan.hpp"
+#include "core/network/fabric/wiring.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::fabric {
 
 class LinkFaults {
  public:
-  // Instants of the plan count from `start`. Marks each port that the plan concerns; only of those may be asked.
-  LinkFaults(const FaultPlan& plan, Links& links, Instant start);
+  // Instants of the plan count from `start`. Only of the ports that the plan concerns may anything be asked.
+  LinkFaults(const FaultPlan& plan, const Wiring& wiring, Instant start);
+
+  bool concerns(std::uint32_t port) const { return number_of_[port] != none; }
+  std::vector<std::uint32_t> ports() const;
 
   // How much longer than on a link in order the packet is on this one, which it enters at `start_ps`.
   std::uint64_t delay_ps(std::uint32_t port, std::uint64_t start_ps, std::uint64_t transmission_ps);
+  // How many links in order this one is worth on average to packets that begin at that instant: fewer lanes and
+  // replays.
+  double worth(std::uint32_t port, std::uint64_t at_ps, std::uint64_t transmission_ps) const;
+  // The instants, in order, at which something of the plan begins or ends, and at which the routes have learned of it.
+  std::vector<std::uint64_t> changes() const;
   // Whether a moment of the span is down time.
   bool down_during(std::uint32_t port, std::uint64_t from_ps, std::uint64_t to_ps);
   bool down_at(std::uint32_t port, std::uint64_t at_ps) { return down_during(port, at_ps, at_ps); }
@@ -32,8 +41,8 @@ class LinkFaults {
   bool absent(std::uint32_t port) const { return links_[number_of_[port]].absent; }
   // Whether by this instant the order was given to take the link out of the routes, and not yet taken back.
   bool ordered_out(std::uint32_t port, std::uint64_t at_ps) const;
-  // A packet was on the link when it was down.
-  void note_loss(std::uint32_t port) { ++links_[number_of_[port]].packets_lost; }
+  // Packets were on the link when it was down.
+  void note_loss(std::uint32_t port, std::uint64_t packets = 1) { links_[number_of_[port]].packets_lost += packets; }
   // Of every link that is there and that the plan concerns, by port. Draws the flaps until then.
   std::vector<LinkHealth> health(std::uint64_t until_ps);
   // From now on every link is in order.
@@ -78,7 +87,7 @@ class LinkFaults {
     std::vector<RateSpan> flaps;
   };
 
-  void add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, Links& links);
+  void add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, const Wiring& wiring);
   // How long there was a signal, a missing lane counting for its part.
   std::uint64_t signal_ps(const Link& link, std::uint64_t until_ps) const;
   void draw_flaps_until(Link& link, RateSpan& flaps, std::uint64_t at_ps);

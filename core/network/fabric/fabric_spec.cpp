@@ -1,4 +1,4 @@
-#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
 
 #include "core/spec/fields.hpp"
 

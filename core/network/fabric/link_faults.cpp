@@ -1,12 +1,10 @@
-#include "core/network/packet/link_faults.hpp"
+#include "core/network/fabric/link_faults.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
-
-#include "core/network/packet/links.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -26,23 +24,20 @@ std::uint64_t later(std::uint64_t at_ps, std::uint64_t start_ps) {
 
 }  // namespace
 
-LinkFaults::LinkFaults(const FaultPlan& plan, Links& links, Instant start)
-    : start_(start), sweeps_(plan.sweeps), seed_(plan.seed), number_of_(links.count(), none) {
+LinkFaults::LinkFaults(const FaultPlan& plan, const Wiring& wiring, Instant start)
+    : start_(start), sweeps_(plan.sweeps), seed_(plan.seed), number_of_(wiring.count(), none) {
   for (const Fault& fault : plan.faults) {
-    for (const std::uint32_t port : fault.ports) add(fault, plan, port, links);
+    for (const std::uint32_t port : fault.ports) add(fault, plan, port, wiring);
   }
-  links.hand_to(*this);
 }
 
-void LinkFaults::add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, Links& links) {
-  Port& driver = links[port];
+void LinkFaults::add(const Fault& fault, const FaultPlan& plan, std::uint32_t port, const Wiring& wiring) {
   if (number_of_[port] == none) {
     number_of_[port] = static_cast<std::uint32_t>(links_.size());
-    driver.in_trouble = true;
     Link fresh;
     fresh.port = port;
-    fresh.cable = std::min(port, driver.peer);
-    fresh.flight_ps = driver.flight_ps;
+    fresh.cable = std::min(port, wiring.peer(port));
+    fresh.flight_ps = wiring.flight_ps(port);
     links_.push_back(std::move(fresh));
   }
   Link& link = links_[number_of_[port]];
@@ -73,6 +68,12 @@ void LinkFaults::add(const Fault& fault, const FaultPlan& plan, std::uint32_t po
   }
 }
 
+std::vector<std::uint32_t> LinkFaults::ports() const {
+  std::vector<std::uint32_t> ports;
+  for (const Link& link : links_) ports.push_back(link.port);
+  return ports;
+}
+
 // The routes without the link are in force at the deployment sweep, and a packet age later none is left on it.
 std::uint64_t LinkFaults::drain_done_ps(std::uint64_t ordered_ps, std::uint64_t packet_age_ps) const {
   const std::uint64_t routed_ps = ceil_to(ordered_ps, sweeps_.routing_ps);
@@ -97,6 +98,49 @@ std::uint64_t LinkFaults::delay_ps(std::uint32_t port, std::uint64_t start_ps, s
     ++link.replayed;
   }
   return whole_ps - transmission_ps + again_ps;
+}
+
+double LinkFaults::worth(std::uint32_t port, std::uint64_t at_ps, std::uint64_t transmission_ps) const {
+  const Link& link = links_[number_of_[port]];
+  if (ended_) return 1;
+  const auto holds = [&](const Span& span) { return span.from_ps <= at_ps && at_ps < span.until_ps; };
+  const auto usual_ps = static_cast<double>(transmission_ps);
+  double whole_ps = usual_ps;
+  for (const LaneSpan& part : link.lanes) {
+    if (holds(part.span)) whole_ps = std::max(whole_ps, usual_ps * all_lanes / part.lanes);
+  }
+  double again_ps = 0;
+  for (const RateSpan& part : link.replays) {
+    const double rate = static_cast<double>(part.rate_ppb) / billion;
+    if (holds(part.span)) again_ps += rate * (2.0 * link.flight_ps + whole_ps);
+  }
+  return usual_ps / (whole_ps + again_ps);
+}
+
+std::vector<std::uint64_t> LinkFaults::changes() const {
+  std::vector<std::uint64_t> all;
+  const auto add = [&](const Span& span, bool routed) {
+    for (const std::uint64_t at_ps : {span.from_ps, span.until_ps}) {
+      if (at_ps == never.ps || at_ps < start_.ps) continue;
+      all.push_back(at_ps);
+      if (!routed) continue;
+      // The first deployment of routes that know it is one of these.
+      const std::uint64_t last_ps = at_ps + sweeps_.topology_ps + sweeps_.routing_ps + sweeps_.deployment_ps;
+      for (std::uint64_t seen_ps = ceil_to(at_ps - start_.ps, sweeps_.deployment_ps) + start_.ps; seen_ps <= last_ps;
+           seen_ps += sweeps_.deployment_ps) {
+        all.push_back(seen_ps);
+      }
+    }
+  };
+  for (const Link& link : links_) {
+    for (const Span& span : link.down) add(span, true);
+    for (const Span& span : link.drains) add(span, true);
+    for (const LaneSpan& part : link.lanes) add(part.span, false);
+    for (const RateSpan& part : link.replays) add(part.span, false);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
 bool LinkFaults::down_during(std::uint32_t port, std::uint64_t from_ps, std::uint64_t to_ps) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/network/packet/fabric_spec.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::fabric {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/network/packet/qos.hpp"
+#include "core/network/fabric/qos.hpp"
 #include "core/spec/spec.hpp"
 #include "core/unit/unit.hpp"
 

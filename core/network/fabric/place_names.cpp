@@ -1,9 +1,9 @@
-#include "core/network/packet/place_names.hpp"
+#include "core/network/fabric/place_names.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "core/network/packet/links.hpp"
+#include "core/network/fabric/wiring.hpp"
 
 namespace dryfly::fabric {
 namespace {
@@ -11,18 +11,18 @@ namespace {
 using Ports = std::vector<std::uint32_t>;
 
 // A switch's ports, or the one of a NIC.
-Ports ports_at(const Dragonfly& dragonfly, const Links& links, const PlaceName& place) {
-  if (place.is_nic) return {links.nic_port({place.id})};
+Ports ports_at(const Dragonfly& dragonfly, const Wiring& wiring, const PlaceName& place) {
+  if (place.is_nic) return {wiring.nic_port({place.id})};
   Ports ports(dragonfly.ports_of({place.id}));
   for (std::uint32_t index = 0; index < ports.size(); ++index) ports[index] = dragonfly.first_port({place.id}) + index;
   return ports;
 }
 
-Ports ports_from_to(const Dragonfly& dragonfly, const Links& links, const PlaceName& from, const PlaceName& to) {
+Ports ports_from_to(const Dragonfly& dragonfly, const Wiring& wiring, const PlaceName& from, const PlaceName& to) {
   Ports ports;
-  const Ports there = ports_at(dragonfly, links, to);
-  for (const std::uint32_t port : ports_at(dragonfly, links, from)) {
-    const std::uint32_t peer = links[port].peer;
+  const Ports there = ports_at(dragonfly, wiring, to);
+  for (const std::uint32_t port : ports_at(dragonfly, wiring, from)) {
+    const std::uint32_t peer = wiring.peer(port);
     if (std::find(there.begin(), there.end(), peer) != there.end()) ports.push_back(port);
   }
   return ports;
@@ -42,9 +42,9 @@ Ports ports_of_kind(const Dragonfly& dragonfly, const std::string& kind) {
   return ports;
 }
 
-void add_other_directions(const Links& links, Ports& ports) {
+void add_other_directions(const Wiring& wiring, Ports& ports) {
   for (std::size_t index = 0, count = ports.size(); index < count; ++index) {
-    if (links[ports[index]].peer != none) ports.push_back(links[ports[index]].peer);
+    if (wiring.peer(ports[index]) != none) ports.push_back(wiring.peer(ports[index]));
   }
 }
 
@@ -62,14 +62,14 @@ std::uint32_t take_parallel(const std::string& field, std::string& text) {
   return parallel;
 }
 
-Ports ports_of_link(const Dragonfly& dragonfly, const Links& links, const std::string& field, std::string text,
+Ports ports_of_link(const Dragonfly& dragonfly, const Wiring& wiring, const std::string& field, std::string text,
                     std::size_t sign) {
   const bool both = text[sign] == '-';
   const std::string whole = text;
   const std::uint32_t parallel = take_parallel(field, text);
   const PlaceName from = PlaceName::parse(dragonfly, field, text.substr(0, sign));
   const PlaceName to = PlaceName::parse(dragonfly, field, text.substr(sign + 1));
-  Ports ports = ports_from_to(dragonfly, links, from, to);
+  Ports ports = ports_from_to(dragonfly, wiring, from, to);
   if (ports.empty()) throw SpecError(field + " = `" + whole + "`: no link leads from one to the other");
   if (parallel != none) {
     if (parallel >= ports.size()) {
@@ -78,7 +78,7 @@ Ports ports_of_link(const Dragonfly& dragonfly, const Links& links, const std::s
     }
     ports = {ports[parallel]};
   }
-  if (both) add_other_directions(links, ports);
+  if (both) add_other_directions(wiring, ports);
   return ports;
 }
 
@@ -98,18 +98,18 @@ PlaceName PlaceName::parse(const Dragonfly& dragonfly, const std::string& field,
   return place;
 }
 
-std::vector<std::uint32_t> ports_named(const Dragonfly& dragonfly, const Links& links, const std::string& field,
+std::vector<std::uint32_t> ports_named(const Dragonfly& dragonfly, const Wiring& wiring, const std::string& field,
                                        const std::string& text) {
   Ports ports;
   const auto sign = text.find_first_of("->");
   if (text == "all" || text == "edge" || text == "local" || text == "global") {
     ports = ports_of_kind(dragonfly, text);
-    add_other_directions(links, ports);
+    add_other_directions(wiring, ports);
   } else if (sign != std::string::npos) {
-    ports = ports_of_link(dragonfly, links, field, text, sign);
+    ports = ports_of_link(dragonfly, wiring, field, text, sign);
   } else {
-    ports = ports_at(dragonfly, links, PlaceName::parse(dragonfly, field, text));
-    add_other_directions(links, ports);
+    ports = ports_at(dragonfly, wiring, PlaceName::parse(dragonfly, field, text));
+    add_other_directions(wiring, ports);
   }
   std::sort(ports.begin(), ports.end());
   ports.erase(std::unique(ports.begin(), ports.end()), ports.end());

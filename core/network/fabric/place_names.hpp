@@ -11,7 +11,7 @@
 
 namespace dryfly::fabric {
 
-class Links;
+class Wiring;
 
 struct PlaceName {
   bool is_nic = false;
@@ -22,7 +22,7 @@ struct PlaceName {
 };
 
 // The ports that drive the links named, ascending. Throws SpecError where there are none.
-std::vector<std::uint32_t> ports_named(const Dragonfly& dragonfly, const Links& links, const std::string& field,
+std::vector<std::uint32_t> ports_named(const Dragonfly& dragonfly, const Wiring& wiring, const std::string& field,
                                        const std::string& text);
 
 }  // namespace dryfly::fabric

@@ -13,21 +13,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/network/packet/links.hpp"
-#include "core/network/packet/packet.hpp"
+#include "core/engine/engine.hpp"
+#include "core/network/fabric/link_faults.hpp"
+#include "core/route/paths.hpp"
 #include "core/topology/dragonfly.hpp"
 
 namespace dryfly::fabric {
 
 class Manager {
  public:
-  Manager(const Dragonfly& dragonfly, Links& links, LinkFaults& faults)
-      : dragonfly_(dragonfly), links_(links), faults_(faults) {}
+  Manager(const Dragonfly& dragonfly, const Engine& engine, LinkFaults& faults)
+      : dragonfly_(dragonfly), engine_(engine), faults_(faults) {}
 
   // Whether routes made at `here` avoid a link of this way now, from that switch's place on it.
   bool avoids(const Path& path, SwitchId here, std::uint32_t from_place) const;
   // Completes the path from `here` by the shortest way in use, if one is left that is short enough.
   bool lay_what_is_left(Path& path, SwitchId here, SwitchId target, std::uint8_t target_port);
+  // Whether the routes that are in force avoid the link that this port drives.
+  bool avoids_link(std::uint32_t port) const { return avoids_port(port, false); }
   // By number, the switches to which a way in use is left that is short enough.
   std::vector<bool> reached_from(SwitchId source) const;
 
@@ -43,7 +46,7 @@ class Manager {
   std::vector<Step> search(SwitchId source, SwitchId target) const;
 
   const Dragonfly& dragonfly_;
-  Links& links_;
+  const Engine& engine_;
   LinkFaults& faults_;
   std::map<std::pair<SwitchId, SwitchId>, Path> found_;  // still good if no link of it is avoided
 };

@@ -17,7 +17,7 @@
 
 namespace dryfly::fabric {
 
-class Links;
+class Wiring;
 
 enum class FaultKind : std::uint8_t {
   down,     // nothing passes: a flap, or a loss that lasts
@@ -60,7 +60,7 @@ struct FaultPlan {
   RetrySchedule retry;
 
   // Throws SpecError.
-  static FaultPlan read(const Spec& spec, const Dragonfly& dragonfly, const Links& links);
+  static FaultPlan read(const Spec& spec, const Dragonfly& dragonfly, const Wiring& wiring);
   static bool any_in(const Spec& spec);
 };
 

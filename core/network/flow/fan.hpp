@@ -1,0 +1,49 @@
+// The ways among which a stream is divided, in the order in which it fills them: the minimal ones, of the links between
+// two groups up to four, then detours, up to six, by third groups or third switches of the group. Which, and in which
+// order, follows from the stream's number; so streams of one pair spread over all there are.
+//
+// An algorithm that takes detours only (Ways finds out) spreads each stream evenly over many, whatever their loads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/network/flow/pipes.hpp"
+#include "core/network/flow/ways.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly::flow {
+
+struct Crossing {
+  std::uint32_t pipe = 0;
+  double times = 1;
+};
+
+class Fan {
+ public:
+  static constexpr std::uint32_t most_minimal = 4;
+  static constexpr std::uint32_t most_detours = 6;
+  static constexpr std::uint32_t most_ways = most_minimal + most_detours;
+
+  Fan(const Dragonfly& dragonfly, const Ways& ways, const Pipes& pipes);
+
+  // Between NICs of one switch there are none.
+  std::uint32_t count(SwitchId from, SwitchId to) const;
+  bool is_detour(SwitchId from, SwitchId to, std::uint32_t way) const { return way >= minimal(from, to); }
+  // What that way crosses between the switches, for a stream of that number.
+  void lay(SwitchId from, SwitchId to, std::uint32_t stream, std::uint32_t way, std::vector<Crossing>& crossings) const;
+
+ private:
+  std::uint32_t minimal(SwitchId from, SwitchId to) const;
+  std::uint32_t detours(SwitchId from, SwitchId to) const;
+  void add_local(SwitchId a, SwitchId b, double times, std::vector<Crossing>& crossings) const;
+  void add_global(const GlobalEnd& end, double times, std::vector<Crossing>& crossings) const;
+  void lay_detour(SwitchId from, SwitchId to, std::uint64_t number, double times,
+                  std::vector<Crossing>& crossings) const;
+
+  const Dragonfly& dragonfly_;
+  const Ways& ways_;
+  const Pipes& pipes_;
+};
+
+}  // namespace dryfly::flow

@@ -1,0 +1,260 @@
+// The flow model as a whole: exact where nothing is shared, fair where something is, and nothing made or lost.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/network/flow/flow_network.hpp"
+#include "core/network/flow/traffic.hpp"
+#include "oracle/unloaded.hpp"
+#include "testing/rig.hpp"
+
+namespace dryfly::flow {
+namespace {
+
+using fabric::SampleMachine;
+using fabric::transfer_between;
+using Rig = fabric::RigOf<FlowNetwork>;
+
+constexpr std::uint64_t MiB = 1 << 20;
+constexpr std::uint64_t frame_ps = 84'480;  // 2,112 B at 25 GB/s
+constexpr std::uint64_t us = 1'000'000;
+
+// 32 NICs: groups of four switches with two each.
+SampleMachine machine(std::uint64_t nodes = 8) {
+  SampleMachine machine;
+  machine.nodes = nodes;
+  return machine;
+}
+
+double bytes_per_s(std::uint64_t bytes, std::uint64_t ps) {
+  return static_cast<double>(bytes) / static_cast<double>(ps) * 1e12;
+}
+
+std::uint64_t took_ps(const Rig& rig, std::size_t transfer) {
+  return rig.outcomes[transfer].delivered_ps - rig.submitted_ps[transfer];
+}
+
+TEST_CASE("a transfer that is alone takes what the closed form says, to the picosecond") {
+  const oracle::Fabric fabric{25'000'000'000, 10'000, 10'000, 100'000, 350'000, 2'048, 64, 32, 64};
+  for (const std::uint64_t bytes :
+       {0ULL, 1ULL, 8ULL, 2'048ULL, 2'049ULL, 8'192ULL, 20'000ULL, 100'000ULL, 5'000'000ULL}) {
+    for (const bool ordered : {true, false}) {
+      for (const std::uint32_t target : {1U, 2U, 9U, 31U}) {
+        Rig rig{machine()};
+        rig.submit_at(1'000, transfer_between(0, target, bytes, ordered));
+        rig.engine.run(never);
+        const std::uint64_t hops = rig.outcomes[0].switch_hops;
+        const std::uint64_t global = target < 8 ? 0 : 1;
+        const oracle::Times times = oracle::unloaded_open_window(fabric, {hops - global, global}, bytes);
+        CAPTURE(bytes);
+        CAPTURE(target);
+        CHECK(rig.outcomes[0].delivered_ps == 1'000 + times.delivered_ps);
+        CHECK(rig.outcomes[0].acknowledged_ps == 1'000 + times.acknowledged_ps);
+      }
+    }
+  }
+}
+
+TEST_CASE("of a crowd everything arrives once, no link ever has more than it can carry, and each run is the same") {
+  std::vector<std::uint64_t> fingerprints;
+  for (int run = 0; run < 2; ++run) {
+    Rig rig{machine()};
+    const RandomStream random{3, 0, Purpose::test};
+    std::uint64_t draws = 0;
+    constexpr std::uint64_t sizes[] = {8, 4'000, 30'000, 200'000, MiB};
+    for (int n = 0; n < 2'000; ++n) {
+      const std::uint32_t source = random.below(draws++, 32);
+      Transfer transfer = transfer_between(source, random.below(draws++, 32), sizes[n % 5], n % 3 == 0);
+      if (n % 4 == 0) transfer.traffic_class = TrafficClass::bulk_data;
+      if (n % 9 == 0) transfer.traffic_class = TrafficClass::low_latency;
+      rig.submit_at(random.below(draws++, 400 * us), transfer);
+    }
+    std::uint32_t busy = 0;
+    for (std::uint64_t at_ps = us; at_ps < 400 * us; at_ps += us) {
+      rig.engine.run(Instant{at_ps});
+      const Pipes& pipes = rig.network.traffic().pipes();
+      for (std::uint32_t pipe = 0; pipe < pipes.count(); ++pipe) {
+        CHECK(pipes[pipe].share <= pipes[pipe].capacity * 1.001);
+        if (pipes[pipe].share > 0.9 * pipes[pipe].capacity) ++busy;
+      }
+    }
+    CHECK(busy > 1'000);
+    rig.engine.run(never);
+    CHECK(rig.network.at_rest());
+    CHECK(rig.delivery_order.size() == rig.transfers.size());
+    CHECK(rig.acknowledged_count == rig.transfers.size());
+    CHECK(rig.network.totals().payload_bytes == rig.submitted_bytes);
+    for (const Pipe& pipe : {rig.network.traffic().pipes()[0], rig.network.traffic().pipes()[40]})
+      CHECK(pipe.share == 0);
+    fingerprints.push_back(rig.fingerprint);
+  }
+  CHECK(fingerprints[0] == fingerprints[1]);
+}
+
+TEST_CASE("sources of one NIC have equal shares of it, and a victim beside it has all it had before") {
+  Rig rig{machine()};
+  for (std::uint32_t source = 8; source < 24; ++source) rig.submit_at(0, transfer_between(source, 0, MiB, false));
+  rig.submit_at(0, transfer_between(31, 1, MiB, false));
+  rig.engine.run(never);
+  for (std::size_t n = 0; n < 16; ++n) {
+    // 16 times 512 frames.
+    CHECK(static_cast<double>(took_ps(rig, n)) == doctest::Approx(16.0 * 512 * frame_ps).epsilon(0.01));
+  }
+  CHECK(static_cast<double>(took_ps(rig, 16)) == doctest::Approx(512.0 * frame_ps).epsilon(0.05));
+}
+
+TEST_CASE("nobody starves: one that comes late among many has its share at once") {
+  Rig rig{machine()};
+  for (std::uint32_t source = 8; source < 15; ++source) rig.submit_at(0, transfer_between(source, 0, 16 * MiB, false));
+  rig.submit_at(100 * us, transfer_between(30, 0, MiB, false));
+  rig.engine.run(never);
+  // An eighth of the NIC.
+  CHECK(static_cast<double>(took_ps(rig, 7)) == doctest::Approx(8.0 * 512 * frame_ps).epsilon(0.03));
+}
+
+TEST_CASE("what a NIC sends and what it answers share its link") {
+  Rig rig{machine()};
+  rig.submit_at(0, transfer_between(0, 8, 8 * MiB, false));
+  rig.submit_at(0, transfer_between(8, 0, 8 * MiB, false));
+  rig.engine.run(never);
+  // Each frame of 2,112 B meets an answer of 32 B.
+  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(4096.0 * frame_ps * (1 + 32.0 / 2112)).epsilon(0.005));
+}
+
+TEST_CASE("traffic for one switch takes detours when its link is full; by minimal routing it cannot") {
+  // Eight NICs of switch 0 to those of switch 1 in a group of four: 1 of the direct link, 2 by the other two.
+  for (const bool adaptive : {true, false}) {
+    SampleMachine busy = machine(32);
+    busy.groups = 1;
+    busy.routing = adaptive ? "adaptive" : "minimal";
+    Rig rig{busy};
+    for (std::uint32_t source = 0; source < 8; ++source) {
+      rig.submit_at(0, transfer_between(source, 8 + source, 4 * MiB, false));
+    }
+    rig.engine.run(never);
+    std::uint64_t last = 0;
+    for (const auto& outcome : rig.outcomes) last = std::max(last, outcome.delivered_ps);
+    const double links = 8.0 * 2048 * frame_ps / static_cast<double>(last);
+    CHECK(links == doctest::Approx(adaptive ? 3 : 1).epsilon(0.1));
+  }
+}
+
+TEST_CASE("a class has its ceiling, and classes share a NIC by what is assured to them") {
+  Rig rig{machine()};
+  Transfer capped = transfer_between(0, 8, MiB, false);
+  capped.traffic_class = TrafficClass::low_latency;
+  rig.submit_at(0, capped);
+  // Of four streams of one NIC three are bulk data: each class has half.
+  for (int n = 0; n < 4; ++n) {
+    Transfer transfer = transfer_between(16, 24 + static_cast<std::uint32_t>(n), n == 0 ? 4 * MiB : 8 * MiB, false);
+    if (n > 0) transfer.traffic_class = TrafficClass::bulk_data;
+    rig.submit_at(0, transfer);
+  }
+  rig.engine.run(never);
+  CHECK(bytes_per_s(MiB, took_ps(rig, 0)) == doctest::Approx(0.05 * 25e9 * 2048 / 2112).epsilon(0.01));
+  CHECK(bytes_per_s(4 * MiB, took_ps(rig, 1)) == doctest::Approx(12.5e9 * 2048 / 2112).epsilon(0.02));
+}
+
+TEST_CASE("short transfers leave a NIC one behind the other, and no more than its window is under way") {
+  SampleMachine small = machine();
+  small.window_packets = 4;
+  Rig rig{small};
+  for (int n = 0; n < 100; ++n) rig.submit_at(0, transfer_between(0, 1, 8, false));
+  rig.engine.run(never);
+  // Out and home take 2 x 350 ns and 4 x 10 ns of flight, 72 B and 32 B on the link; four at a time.
+  const double round_ps = 740'000 + 72 * 40 + 32 * 40;
+  CHECK(static_cast<double>(rig.outcomes[99].acknowledged_ps) == doctest::Approx(25 * round_ps).epsilon(0.02));
+}
+
+// --- faults -------------------------------------------------------------------------------------------------------
+
+SampleMachine with(const std::string& faults, int count, const std::string& routing = "adaptive") {
+  SampleMachine faulty = machine();
+  faulty.routing = routing;
+  faulty.more +=
+      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
+      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
+      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 2\nnic.retry.delay.0.ps 0\n"
+      "nic.retry.delay.1.ps 4000000000000\nfaults.seed 1\nfaults.count " +
+      std::to_string(count) + "\n" + faults;
+  return faulty;
+}
+
+struct FaultRig : Rig {
+  explicit FaultRig(const SampleMachine& faulty) : Rig(faulty) { network.restart(Instant{0}); }
+  void failed(std::uint32_t handle, bool delivered) override { failures.push_back({handle, delivered}); }
+  std::vector<std::pair<std::uint32_t, bool>> failures;
+};
+
+constexpr std::uint64_t s = 1'000'000'000'000;
+
+TEST_CASE("a NIC with half of its lanes has half of its rate") {
+  FaultRig rig{with("faults.0.kind lanes\nfaults.0.where n5\nfaults.0.from_ps 0\nfaults.0.lanes 2\n", 1)};
+  rig.submit_at(0, transfer_between(5, 20, MiB, false));
+  rig.submit_at(0, transfer_between(6, 21, MiB, false));
+  rig.engine.run(never);
+  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(2.0 * 512 * frame_ps).epsilon(0.05));
+  CHECK(static_cast<double>(took_ps(rig, 1)) == doctest::Approx(512.0 * frame_ps).epsilon(0.05));
+}
+
+TEST_CASE("what meets a link that is down is sent again after its time-out, in order, and arrives") {
+  // Down from 1 s on for 10 us; a long transfer is under way, short ones follow it.
+  FaultRig rig{
+      with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\n"
+           "faults.0.until_ps 1000010000000\n",
+           1)};
+  for (const bool ordered : {true, false}) rig.submit_at(s - 20 * us, transfer_between(5, 20, MiB, ordered));
+  for (int n = 0; n < 20; ++n) rig.submit_at(s + static_cast<std::uint64_t>(n) * us, transfer_between(5, 20, 100));
+  rig.submit_at(2 * s, transfer_between(5, 20, MiB));
+  rig.engine.run(never);
+  CHECK(rig.failures.empty());
+  CHECK(rig.network.at_rest());
+  CHECK(rig.acknowledged_count == rig.transfers.size());
+  CHECK(rig.network.totals().payload_bytes == rig.submitted_bytes);
+  CHECK(rig.network.totals().faults.network_timeouts > 0);
+  CHECK(rig.network.totals().faults.pieces_lost > 0);
+  CHECK(rig.outcomes[0].delivered_ps > s + 1'073'000'000'000);
+  std::uint64_t last = 0;
+  for (const std::uint32_t handle : rig.delivery_order) {
+    if (!rig.transfers[handle].ordered) continue;
+    CHECK(rig.submitted_ps[handle] >= last);
+    last = rig.submitted_ps[handle];
+  }
+}
+
+TEST_CASE("what is never reached fails after all retries, and the health of links tells why") {
+  FaultRig rig{with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 0\n", 1)};
+  rig.submit_at(us, transfer_between(5, 20, MiB, false));
+  rig.submit_at(us, transfer_between(20, 5, 8));
+  rig.engine.run(never);
+  CHECK(rig.failures.size() == 2);
+  // Three time-outs, and 4 s before the last retry.
+  CHECK(rig.engine.now().ps > 7 * s);
+  CHECK(rig.network.totals().faults.transfers_failed == 2);
+  const auto health = rig.network.link_health(rig.engine.now());
+  CHECK(health.size() == 2);
+  CHECK(health[0].pieces_lost > 0);
+}
+
+TEST_CASE("flows take no link that is absent, and those that remain carry what they can") {
+  // One of the two links between groups 0 and 1: by minimal routing four NICs share the other.
+  const Dragonfly dragonfly(machine().spec());
+  const GlobalEnd& gone = dragonfly.global_ends({0}, {1})[0];
+  FaultRig rig{with("faults.0.kind absent\nfaults.0.where s" + std::to_string(gone.near.value) + "-s" +
+                        std::to_string(gone.far.value) + "\nfaults.0.from_ps 0\n",
+                    1, "minimal")};
+  for (std::uint32_t source = 0; source < 4; ++source) {
+    rig.submit_at(0, transfer_between(source, 8 + source, MiB, false));
+  }
+  rig.engine.run(never);
+  std::uint64_t last = 0;
+  for (const auto& outcome : rig.outcomes) last = std::max(last, outcome.delivered_ps);
+  CHECK(static_cast<double>(last) == doctest::Approx(4.0 * 512 * frame_ps).epsilon(0.05));
+  CHECK(rig.network.totals().faults.network_timeouts == 0);
+}
+
+}  // namespace
+}  // namespace dryfly::flow

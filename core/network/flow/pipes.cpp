@@ -1,0 +1,97 @@
+#include "core/network/flow/pipes.hpp"
+
+#include <algorithm>
+
+namespace dryfly::flow {
+namespace {
+
+constexpr double nearly_full = 0.98;
+// Short transfers are remembered for about so long when flows look at what they leave.
+constexpr double memory_ps = 10'000'000;
+
+// What a NIC that is sent more than it can take has in the queue before it: half of what makes it hot, as the packet
+// model's holds settle (docs/model/congestion.md#constants); without holds what the last buffer takes.
+double settled_at_nic(const fabric::FabricSpec& fabric) {
+  const Bytes queued = fabric.congestion_management ? Bytes{fabric.hot_queue.count / 2} : fabric.input_buffer;
+  return static_cast<double>(transmission_time(queued, fabric.rate).ps);
+}
+
+}  // namespace
+
+Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const fabric::Wiring& wiring,
+             const Engine& engine, Duration settled_in_fabric)
+    : wiring_(wiring),
+      engine_(engine),
+      frame_ps_(static_cast<double>(transmission_time(fabric.frame_max(), fabric.rate).ps)),
+      settled_in_fabric_ps_(static_cast<double>(settled_in_fabric.ps)),
+      settled_at_nic_ps_(settled_at_nic(fabric)),
+      pipes_(wiring.count()),
+      between_switches_(wiring.count()),
+      capacity_of_port_(wiring.count(), 1) {
+  connect(dragonfly);
+}
+
+void Pipes::connect(const Dragonfly& dragonfly) {
+  leaders_.resize(dragonfly.port_count());
+  for (std::uint32_t nic = 0; nic < dragonfly.nic_count(); ++nic) pipes_[egress({nic})].capacity = 1;
+  for (std::uint32_t at = 0; at < dragonfly.switch_count(); ++at) {
+    const std::uint32_t first = dragonfly.first_port({at});
+    const std::uint32_t parallel = dragonfly.local_links_in(dragonfly.group_of({at}));
+    for (std::uint32_t index = 0; index < dragonfly.ports_of({at}); ++index) {
+      const Peer::Kind kind = dragonfly.peer({at}, index).kind;
+      const std::uint32_t port = first + index;
+      leaders_[port] = kind == Peer::Kind::local_switch ? port - index % parallel : port;
+      between_switches_[port] = kind != Peer::Kind::nic;
+      pipes_[leaders_[port]].capacity += 1;
+    }
+  }
+}
+
+void Pipes::set_capacity(std::uint32_t port, double capacity) {
+  const double change = capacity - capacity_of_port_[port];
+  capacity_of_port_[port] = capacity;
+  Pipe& pipe = pipes_[of_port(port)];
+  pipe.capacity = std::max(0.0, pipe.capacity + change);
+}
+
+double Pipes::shorts_rate(const Pipe& pipe) const {
+  if (pipe.shorts == 0) return 0;
+  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
+  return pipe.shorts / (1 + since / memory_ps) / memory_ps;
+}
+
+double Pipes::for_flows(const Pipe& pipe) const {
+  const double whole = pipe.capacity;
+  return whole - std::min(shorts_rate(pipe), whole / (1.0 + pipe.streams));
+}
+
+double Pipes::for_shorts(const Pipe& pipe) {
+  return std::max({pipe.capacity - pipe.share, pipe.capacity / (1.0 + pipe.streams), 1e-3});
+}
+
+std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
+  const std::uint64_t wait = wait_ps(number);
+  Pipe& pipe = pipes_[number];
+  const auto time = static_cast<double>(transmission_ps);
+  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
+  pipe.shorts = pipe.shorts / (1 + since / memory_ps) + time;
+  pipe.shorts_ps = now_ps();
+  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
+  return wait;
+}
+
+// Of other flows each has a packet before it at most, as they take turns, but where they come from more than one side
+// and what waits is more.
+std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t own) const {
+  const Pipe& pipe = pipes_[number];
+  if (pipe.share <= 0 || pipe.streams <= own) return 0;
+  const double others = pipe.streams - own;
+  const double used = std::min(1.0, pipe.share / pipe.capacity);
+  if (number >= leaders_.size()) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
+  const double settled = between_switches_[number] ? settled_in_fabric_ps_ : settled_at_nic_ps_;
+  if (pipe.full && used >= nearly_full) return static_cast<std::uint64_t>(settled);
+  const double random = used < 1 ? used / (2 * (1 - used)) * frame_ps_ : settled;
+  return static_cast<std::uint64_t>(std::min({random, settled, others * frame_ps_}));
+}
+
+}  // namespace dryfly::flow

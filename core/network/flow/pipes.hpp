@@ -1,0 +1,80 @@
+// What transfers go through, each with what flows have of it now and what of short transfers waits for it. A pipe is a
+// link, named by the port that drives it, or the links between two switches of a group together, named by the first of
+// their ports.
+//
+// Amounts are times: what a link at its full rate is busy with. A capacity is in links, less where some have lanes out
+// or replays. How long something waits for a pipe is a closed form: of flows that leave room M/D/1's mean, no more than
+// what is settled at a pipe that is full (docs/model/flows.md#queues); of short transfers what of them came before.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/engine.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/wiring.hpp"
+#include "core/route/routing.hpp"
+#include "core/topology/dragonfly.hpp"
+
+namespace dryfly::flow {
+
+struct Pipe {
+  double capacity = 0;          // in links
+  double share = 0;             // what flows have of it, in links
+  double wanted = 0;            // what they would have if they were alone
+  double shorts = 0;            // time of short transfers, forgotten by and by
+  std::uint64_t shorts_ps = 0;  // when that was
+  std::uint64_t free_ps = 0;    // when it has carried the short transfers that came
+  std::uint32_t streams = 0;    // flows that cross it
+  bool full = false;            // somebody has less for its sake
+};
+
+class Pipes final : public fabric::LoadView {
+ public:
+  Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const fabric::Wiring& wiring,
+        const Engine& engine, Duration settled_in_fabric);
+
+  Pipe& operator[](std::uint32_t pipe) { return pipes_[pipe]; }
+  const Pipe& operator[](std::uint32_t pipe) const { return pipes_[pipe]; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(pipes_.size()); }
+
+  std::uint32_t egress(NicId nic) const { return wiring_.nic_port(nic); }
+  std::uint32_t ingress(NicId nic) const { return wiring_.peer(wiring_.nic_port(nic)); }
+  // The pipe that the link of a port belongs to.
+  std::uint32_t of_port(std::uint32_t port) const { return port < leaders_.size() ? leaders_[port] : port; }
+  // The link of this port has so much of a link from now on; its pipe changes with it.
+  void set_capacity(std::uint32_t port, double capacity);
+  // What short transfers leave to flows, and flows to short transfers.
+  double for_flows(const Pipe& pipe) const;
+  // A short transfer takes this pipe for that time; returns for how long it waits.
+  std::uint64_t pass(std::uint32_t pipe, std::uint64_t transmission_ps);
+  // For how long what comes now waits; of the flows that cross the pipe so many are its own.
+  std::uint64_t wait_ps(std::uint32_t pipe, std::uint32_t own = 0) const {
+    return backlog_ps(pipes_[pipe]) + among_flows_ps(pipe, own);
+  }
+
+  // LoadView: switches know all loads as they are.
+  std::uint64_t own_ps(std::uint32_t port) const override { return wait_ps(of_port(port)); }
+  std::uint64_t other_ps(std::uint32_t port) const override { return wait_ps(of_port(port)); }
+
+ private:
+  std::uint64_t now_ps() const { return engine_.now().ps; }
+  std::uint64_t backlog_ps(const Pipe& pipe) const { return pipe.free_ps > now_ps() ? pipe.free_ps - now_ps() : 0; }
+  std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
+  // What a class of short transfers can have beside flows.
+  static double for_shorts(const Pipe& pipe);
+  double shorts_rate(const Pipe& pipe) const;
+  void connect(const Dragonfly& dragonfly);
+
+  const fabric::Wiring& wiring_;
+  const Engine& engine_;
+  double frame_ps_;
+  double settled_in_fabric_ps_;
+  double settled_at_nic_ps_;
+  std::vector<Pipe> pipes_;
+  std::vector<std::uint32_t> leaders_;  // of ports of switches
+  std::vector<bool> between_switches_;  // by port
+  std::vector<double> capacity_of_port_;
+};
+
+}  // namespace dryfly::flow

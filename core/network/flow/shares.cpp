@@ -1,0 +1,213 @@
+#include "core/network/flow/shares.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/unit/check.hpp"
+
+namespace dryfly::flow {
+namespace {
+
+constexpr double rounding = 1e-12;
+
+}  // namespace
+
+void Shares::clear() {
+  links_.clear();
+  classes_.clear();
+  parts_.clear();
+  speeds_.clear();
+  crossings_.clear();
+}
+
+std::uint32_t Shares::add_link(double capacity) {
+  Link link;
+  link.capacity = capacity;
+  links_.push_back(link);
+  return links() - 1;
+}
+
+std::uint32_t Shares::add_class(double count, double weight, double limit) {
+  DRYFLY_CHECK(count > 0 && weight > 0 && limit >= 0);
+  Class flows;
+  flows.count = count;
+  flows.weight = weight;
+  flows.limit = limit;
+  flows.first_part = static_cast<std::uint32_t>(parts_.size());
+  classes_.push_back(flows);
+  parts_.push_back(crossings_.size());
+  speeds_.push_back(1);
+  return classes() - 1;
+}
+
+void Shares::cross(std::uint32_t link, double times) {
+  if (times > 0) crossings_.push_back({link, times});
+}
+
+void Shares::add_way(double speed) {
+  DRYFLY_CHECK(speed > 0);
+  parts_.push_back(crossings_.size());
+  speeds_.push_back(speed);
+  ++classes_.back().parts;
+}
+
+// By link, those that cross it, in the order of the classes.
+void Shares::find_users() {
+  for (Link& link : links_) link.first_user = 0;
+  for (const Crossing& crossing : crossings_) ++links_[crossing.link].first_user;
+  std::uint32_t end = 0;
+  for (Link& link : links_) end = link.first_user += end;
+  users_.resize(crossings_.size());
+  for (std::uint32_t number = classes(); number-- > 0;) {
+    const Class& flows = classes_[number];
+    for (std::uint32_t part = flows.parts; part-- > 0;) {
+      const std::uint32_t place = flows.first_part + part;
+      for (std::size_t at = end_of(place); at-- > parts_[place];) {
+        users_[--links_[crossings_[at].link].first_user] = {number, part};
+      }
+    }
+  }
+}
+
+double Shares::full_at(const Link& link) const {
+  if (link.growing == 0) return unlimited;
+  return link.level + std::max(0.0, link.capacity - link.used) / link.growth;
+}
+
+void Shares::advance(Link& link) const {
+  link.used += link.growth * (level_ - link.level);
+  link.level = level_;
+}
+
+void Shares::expect(std::uint32_t link) {
+  const double at = full_at(links_[link]);
+  if (at >= links_[link].expected) return;  // what comes before will look again
+  links_[link].expected = at;
+  heap_.push_back({at, link});
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
+}
+
+void Shares::change_growth(const Class& flows, std::uint32_t part, double sign) {
+  const std::uint32_t place = flows.first_part + part;
+  for (std::size_t at = parts_[place], end = end_of(place); at < end; ++at) {
+    Link& link = links_[crossings_[at].link];
+    advance(link);
+    link.growth += sign * flows.count * speed(flows) * crossings_[at].times;
+    link.growing += sign > 0 ? 1 : -1U;
+    if (link.growing == 0) link.growth = 0;  // and not what rounding leaves
+  }
+}
+
+bool Shares::open(std::uint32_t place) const {
+  return std::none_of(crossings_.begin() + static_cast<std::ptrdiff_t>(parts_[place]),
+                      crossings_.begin() + static_cast<std::ptrdiff_t>(end_of(place)),
+                      [&](const Crossing& crossing) { return links_[crossing.link].full; });
+}
+
+void Shares::grow_all() {
+  heap_.clear();
+  level_ = 0;
+  rates_.assign(parts_.size(), 0);
+  for (Link& link : links_) {
+    link.used = link.growth = link.level = 0;
+    link.growing = 0;
+    link.expected = unlimited;
+    link.full = link.capacity <= 0;
+  }
+  for (std::uint32_t number = 0; number < classes(); ++number) {
+    classes_[number].rate = 0;
+    classes_[number].grows = open(classes_[number].first_part) && grow(number, 0);
+  }
+  // Growth has been summed, and is looked at once for each link.
+  for (std::uint32_t link = 0; link < links(); ++link) expect(link);
+}
+
+bool Shares::grow(std::uint32_t number, std::uint32_t part) {
+  Class& flows = classes_[number];
+  flows.changed = level_;
+  flows.part = 0;
+  if (flows.parts > 1) {
+    flows.part = std::max(part, 1U);
+    while (flows.part < flows.parts && !open(flows.first_part + flows.part)) ++flows.part;
+    if (flows.part == flows.parts) return false;
+    change_growth(flows, flows.part, 1);
+  }
+  change_growth(flows, 0, 1);
+  look_at_limit(number);
+  return true;
+}
+
+void Shares::look_at_limit(std::uint32_t number) {
+  const Class& flows = classes_[number];
+  if (flows.limit == unlimited) return;
+  heap_.push_back({flows.changed + std::max(0.0, flows.limit - flows.rate) / speed(flows), links() + number});
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
+}
+
+void Shares::solve() {
+  find_users();
+  grow_all();
+  while (!heap_.empty()) {
+    const auto [at, which] = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
+    heap_.pop_back();
+    if (which >= links()) {
+      Class& flows = classes_[which - links()];
+      if (!flows.grows) continue;
+      // Since it was put there the class has become slower.
+      if (flows.changed + (flows.limit - flows.rate) / speed(flows) > at * (1 + rounding)) {
+        look_at_limit(which - links());
+        continue;
+      }
+      level_ = std::max(level_, at);
+      stop(which - links());
+      flows.rate = flows.limit;
+      continue;
+    }
+    if (links_[which].full || links_[which].expected != at) continue;
+    links_[which].expected = unlimited;
+    // Since it was put there some have stopped: it fills later.
+    if (full_at(links_[which]) > at * (1 + rounding + tolerance_)) {
+      expect(which);
+      continue;
+    }
+    level_ = std::max(level_, at);
+    fill(which);
+  }
+  for (const Class& flows : classes_) DRYFLY_CHECK(!flows.grows);
+  for (Link& link : links_) advance(link);
+}
+
+// Whom it stops, it stops on the way that they are on: some have others. Where these begin more grows.
+void Shares::fill(std::uint32_t number) {
+  Link& link = links_[number];
+  advance(link);
+  link.full = true;
+  const std::size_t end = number + std::size_t{1} < links_.size() ? links_[number + 1].first_user : users_.size();
+  for (std::size_t at = link.first_user; at < end; ++at) {
+    const User user = users_[at];
+    Class& flows = classes_[user.flows];
+    if (!flows.grows || (user.part != 0 && user.part != flows.part)) continue;
+    const std::uint32_t next = flows.part + 1;
+    stop(user.flows);
+    flows.grows = user.part != 0 && grow(user.flows, next);
+    if (!flows.grows) continue;
+    for (const std::uint32_t part : {flows.first_part, flows.first_part + flows.part}) {
+      for (std::size_t place = parts_[part]; place < end_of(part); ++place) expect(crossings_[place].link);
+    }
+  }
+}
+
+void Shares::stop(std::uint32_t number) {
+  Class& flows = classes_[number];
+  const double more = speed(flows) * (level_ - flows.changed);
+  flows.grows = false;
+  flows.rate += more;
+  flows.changed = level_;
+  change_growth(flows, 0, -1);
+  if (flows.part == 0) return;
+  rates_[flows.first_part + flows.part] += more;
+  change_growth(flows, flows.part, -1);
+}
+
+}  // namespace dryfly::flow
