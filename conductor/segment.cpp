@@ -41,7 +41,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return
 
 // Field by field: a rank's library includes nothing of the core.
 wire::HostCosts host_costs(const Spec& spec) {
-  static_assert(sizeof(wire::HostCosts) == sizeof(CpuCosts));
+  static_assert(sizeof(wire::HostCosts) == sizeof(CpuCosts) + sizeof(wire::RegistrationCosts));
   const CpuCosts costs = CpuCosts::read(spec);
   return {.send_ps = costs.send.ps,
           .send_fetched_ps = costs.send_fetched.ps,
@@ -180,7 +180,7 @@ Segment::Segment(const Spec& spec) {
   head->command_ring_bytes = ring_bytes;
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
-  head->registration = registration_costs(spec);
+  head->costs.registration = registration_costs(spec);
   head->noise = read_noise(spec);
   head->compute = compute_settings(spec);
   head->inline_max = spec.small(fields::nic_inline_bytes);

@@ -92,7 +92,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   // As there: with the provider's keys only, and where remote data has a size.
   domain->writes_data =
       session.state().environment.write_data && domain->provider_keys && info->domain_attr->cq_data_size != 0;
-  const wire::RegistrationCosts& costs = session.channel().header().registration;
+  const wire::RegistrationCosts& costs = session.channel().header().costs.registration;
   domain->registers = has_nics && costs.page_bytes != 0;
   if (domain->registers) {
     const RegistrationSettings& settings = session.state().environment.registration;

@@ -30,6 +30,19 @@ inline constexpr std::uint32_t arena_granule = 256;  // smallest block of the ar
 inline constexpr std::uint32_t common_copies = 2;
 inline constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
+// What making memory known to the NIC costs the CPU, and letting it go (docs/model/registration.md).
+struct RegistrationCosts {
+  std::uint64_t map_ps = 0;         // one mapping
+  std::uint64_t map_page_ps = 0;    // and each of its pages
+  std::uint64_t unmap_ps = 0;       // its end
+  std::uint64_t unmap_page_ps = 0;  // and each of its pages
+  std::uint64_t watch_ps = 0;       // where the monitor is the kernel's: that it is to watch a range
+  std::uint64_t link_ps = 0;        // a list entry for a region, or its end
+  std::uint64_t fault_ps = 0;       // on-demand paging: the NIC's first access to a block
+  std::uint64_t page_bytes = 0;     // 0: nothing is charged
+  std::uint64_t translates = 0;     // 1: processor and NIC have PCIe's address translation services
+};
+
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
 struct HostCosts {
   std::uint64_t send_ps = 0;          // one send call, of a payload inside its command
@@ -44,19 +57,7 @@ struct HostCosts {
   std::uint64_t clock_read_ps = 0;    // one reading of a clock by the program
   std::uint64_t match_ps = 0;         // one message matched, or one header taken over, by software
   std::uint64_t wake_ps = 0;          // more for what the rank has waited for
-};
-
-// What making memory known to the NIC costs the CPU, and letting it go (docs/model/registration.md).
-struct RegistrationCosts {
-  std::uint64_t map_ps = 0;         // one mapping
-  std::uint64_t map_page_ps = 0;    // and each of its pages
-  std::uint64_t unmap_ps = 0;       // its end
-  std::uint64_t unmap_page_ps = 0;  // and each of its pages
-  std::uint64_t watch_ps = 0;       // where the monitor is the kernel's: that it is to watch a range
-  std::uint64_t link_ps = 0;        // a list entry for a region, or its end
-  std::uint64_t fault_ps = 0;       // on-demand paging: the NIC's first access to a block
-  std::uint64_t page_bytes = 0;     // 0: nothing is charged
-  std::uint64_t translates = 0;     // 1: processor and NIC have PCIe's address translation services
+  RegistrationCosts registration;
 };
 
 // What a rank has registered, in timed calls.
@@ -156,7 +157,6 @@ struct SegmentHeader {
   std::uint32_t command_ring_bytes;  // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
-  RegistrationCosts registration;
   ComputeSettings compute;
   NoiseSettings noise;                 // of the ranks' cores
   std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds

@@ -38,12 +38,12 @@ class Machine {
   explicit Machine(Settings settings = {}, wire::RegistrationCosts costs = registration)
       : settings_(std::move(settings)) {
     for (const auto& [name, value] : settings_) setenv(name.c_str(), value.c_str(), 1);
-    fake_run().header->registration = costs;
+    fake_run().header->costs.registration = costs;
     fake_run().page->times.registered = {};
   }
   ~Machine() {
     for (const auto& [name, value] : settings_) unsetenv(name.c_str());
-    fake_run().header->registration = {};
+    fake_run().header->costs.registration = {};
   }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;

@@ -29,14 +29,12 @@ constexpr std::uint64_t seen_ps = 300'000 + 50'000 + 5'000;  // ingress, complet
 constexpr std::uint64_t message_ps(std::uint64_t bytes) {
   return send_ps + 100'000 + 200'000 + (bytes > 96 ? 400'000 : 0) + way_ps + frame_ps(bytes) + seen_ps;
 }
-// A receive and a send, both under way at once. Up to 96 bytes nobody waits for the acknowledgement, of 32 bytes; of a
-// longer one it is home after the data of the partner, which set out at the same time, has been taken.
+// A receive and a send, both under way at once. Up to 96 bytes nobody waits for the acknowledgement, of 32 bytes; that
+// of a longer one leaves the target behind its ingress stage, and is home after the data of the partner, which set out
+// at the same time, has been taken.
 constexpr std::uint64_t round_ps(std::uint64_t bytes) {
   const std::uint64_t received = receive_ps + message_ps(bytes);
-  if (bytes <= 96) return received;
-  return received - seen_ps + way_ps + 32 * 40 + 50'000 > received + 5'000
-             ? received - seen_ps + way_ps + 32 * 40 + 50'000
-             : received + 5'000;
+  return bytes <= 96 ? received : received - seen_ps + 300'000 + way_ps + 32 * 40 + 50'000 + 5'000;
 }
 // Combining goes at 10 GB/s.
 constexpr std::uint64_t combine_ps(std::uint64_t bytes) { return bytes * 100; }

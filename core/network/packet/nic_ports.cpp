@@ -355,7 +355,7 @@ void NicPorts::close(NicId nic, std::uint32_t index) {
 
 std::uint32_t NicPorts::outstanding(const Pair& pair) const {
   std::uint32_t packets = 0;
-  under_way_.visit(egress(pair.source).under_way, name_under_way(pair.target, pair.traffic_class),
+  under_way_.visit(nics_[pair.source.value - first_nic_].under_way, name_under_way(pair.target, pair.traffic_class),
                    [&](std::uint32_t transfer) { packets += transfers_[transfer].in_flight(); });
   return packets;
 }

@@ -93,7 +93,6 @@ class NicPorts final : private ResendOutlet {
 
   Turns& turns(NicId nic, std::uint32_t traffic_class) { return turns_[traffic_class][nic.value - first_nic_]; }
   Egress& egress(NicId nic) { return nics_[nic.value - first_nic_]; }
-  const Egress& egress(NicId nic) const { return nics_[nic.value - first_nic_]; }
   void send(NicId nic);
   std::uint32_t choose_class(NicId nic, std::uint32_t ready);
   void wait_for_class(NicId nic, std::uint32_t open);

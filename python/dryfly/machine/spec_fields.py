@@ -101,7 +101,7 @@ def _declared() -> list[SpecField]:
         ),
         _text("topology.cable.N", "topology", "the two switches of a cable", optional=True),
         _text("topology.node.N.switches", "topology", "the switch of each NIC of node N", optional=True),
-        _text("fabric.model", "network", "of the network; packet where nothing is said", "packet", "flow", optional=True),
+        _text("fabric.model", "network", "of the network; not given: packet", "packet", "flow", optional=True),
         *_machine_fields(),
         _text("fabric.routing.group_load", "network", FIELDS["fabric.routing.group_load"].meaning, optional=True),
         _text("fabric.qos.profile", "network", "name of the profile, for the reader", optional=True),
