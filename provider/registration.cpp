@@ -77,17 +77,13 @@ void Registrations::close() {
   free(order_);
 }
 
-std::uint64_t Registrations::pages(const Mapping& mapping) const {
-  return (mapping.range.end - mapping.range.begin + mapping.page_bytes - 1) / mapping.page_bytes;
-}
-
 std::uint64_t Registrations::use(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts) {
   if (covers_all_) return 0;
   const MemoryRange bytes = range_of(begin, length);
   std::uint32_t mapping = none;
   if (has_no_cache()) {
     ++counts.uncached;
-    const std::uint64_t mapped_ps = map(bytes, counts, mapping);
+    const std::uint64_t mapped_ps = map(bytes, length, counts, mapping);
     return mapped_ps + unmap(mapping, counts);
   }
   const std::uint64_t ps = map_cached(bytes, counts, mapping);
@@ -108,7 +104,7 @@ std::uint64_t Registrations::hold(std::uint64_t begin, std::uint64_t length, wir
   std::uint64_t ps = 0;
   if (has_no_cache()) {
     ++counts.uncached;
-    ps = map(bytes, counts, mapping);
+    ps = map(bytes, length, counts, mapping);
   } else {
     ps = map_cached(bytes, counts, mapping);
   }
@@ -138,10 +134,11 @@ std::uint64_t Registrations::map_cached(MemoryRange bytes, wire::RegistrationCou
     return ps;
   }
   ++counts.misses;
+  const std::uint64_t length = bytes.end - bytes.begin;
   ps += make_room(counts);
   forget_within(bytes);
   for (;;) {
-    ps += end_dead(counts) + map(bytes, counts, mapping);
+    ps += end_dead(counts) + map(bytes, length, counts, mapping);
     if (mapping == none) return ps;
     const MemoryRange whole = at(mapping).range;
     const std::uint32_t around = find(whole);
@@ -158,7 +155,10 @@ std::uint64_t Registrations::map_cached(MemoryRange bytes, wire::RegistrationCou
   return ps;
 }
 
-std::uint64_t Registrations::map(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping) {
+// A buffer of `length` bytes is charged for the pages that so many bytes fill: where in a page it begins may differ
+// from run to run, so that one more or less would too.
+std::uint64_t Registrations::map(MemoryRange bytes, std::uint64_t length, wire::RegistrationCounts& counts,
+                                 std::uint32_t& mapping) {
   mapping = take_free();
   if (mapping == none) return 0;
   Mapping& made = at(mapping);
@@ -166,15 +166,15 @@ std::uint64_t Registrations::map(MemoryRange bytes, wire::RegistrationCounts& co
   const HugePages huge = huge_pages_at(bytes.begin);
   made.page_bytes = std::max(huge.page_bytes, costs_->page_bytes);
   made.range = whole_pages(bytes, huge.is_aligned ? huge.page_bytes : own_page);
-  const std::uint64_t length = made.range.end - made.range.begin;
+  made.pages = std::max<std::uint64_t>((length + made.page_bytes - 1) / made.page_bytes, 1);
   ++counts.mapped;
-  counts.mapped_pages += pages(made);
-  counts.mapped_bytes += length;
+  counts.mapped_pages += made.pages;
+  counts.mapped_bytes += made.pages * made.page_bytes;
   const bool kernel_watches =
       settings_->monitor == MemoryMonitor::kdreg2 || settings_->monitor == MemoryMonitor::userfaultfd;
   const std::uint64_t watched_ps = kernel_watches && !has_no_cache() ? costs_->watch_ps : 0;
-  if (!paged_) return costs_->map_ps + pages(made) * costs_->map_page_ps + watched_ps;
-  const std::uint64_t faults = (length + fault_bytes - 1) / fault_bytes;
+  if (!paged_) return costs_->map_ps + made.pages * costs_->map_page_ps + watched_ps;
+  const std::uint64_t faults = std::max<std::uint64_t>((length + fault_bytes - 1) / fault_bytes, 1);
   counts.faults += faults;
   return costs_->map_ps + faults * costs_->fault_ps + watched_ps;
 }
@@ -183,7 +183,7 @@ std::uint64_t Registrations::unmap(std::uint32_t mapping, wire::RegistrationCoun
   if (mapping == none) return 0;
   Mapping& ended = at(mapping);
   ++counts.unmapped;
-  const std::uint64_t ps = costs_->unmap_ps + (paged_ ? 0 : pages(ended) * costs_->unmap_page_ps);
+  const std::uint64_t ps = costs_->unmap_ps + (paged_ ? 0 : ended.pages * costs_->unmap_page_ps);
   ended.older = free_;
   free_ = mapping;
   return ps;

@@ -54,6 +54,7 @@ class Registrations {
   struct Mapping {
     MemoryRange range;
     std::uint64_t page_bytes;
+    std::uint64_t pages;    // that are charged
     std::uint32_t holders;  // regions of the program
     bool is_cached;         // in `order_`
     std::uint32_t older;    // of those that may make room; the next one of those that are free or dead
@@ -68,12 +69,11 @@ class Registrations {
   Mapping& at(std::uint32_t mapping) { return mappings_[mapping - 1]; }
   bool is_full() const { return cached_ >= settings_->ranges_max || cached_bytes_ >= settings_->bytes_max; }
   bool has_no_cache() const { return settings_->monitor == MemoryMonitor::disabled || settings_->ranges_max == 0; }
-  std::uint64_t pages(const Mapping& mapping) const;
 
   // The mapping that holds them, now the one used last, or none.
   std::uint32_t find(MemoryRange bytes);
   std::uint64_t map_cached(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping);
-  std::uint64_t map(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping);
+  std::uint64_t map(MemoryRange bytes, std::uint64_t length, wire::RegistrationCounts& counts, std::uint32_t& mapping);
   std::uint64_t unmap(std::uint32_t mapping, wire::RegistrationCounts& counts);
   std::uint64_t make_room(wire::RegistrationCounts& counts);
   std::uint64_t end_dead(wire::RegistrationCounts& counts);
