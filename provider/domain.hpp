@@ -27,7 +27,7 @@ struct Domain {
 
   // Else its end-points talk through the memory of their node.
   bool has_nics() const { return fabric->face != &node_face; }
-  bool registers;            // its buffers cost something
+  bool registers;  // its buffers cost something
   Registrations registrations;
 };
 
