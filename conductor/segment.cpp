@@ -57,9 +57,10 @@ wire::HostCosts host_costs(const Spec& spec) {
           .wake_ps = costs.wake.ps};
 }
 
-// None of it where the machine does not say how long its pages are.
+// None of it where nobody asks for it.
 wire::RegistrationCosts registration_costs(const Spec& spec) {
-  if (!spec.has(fields::node_page_bytes)) return {};
+  const bool asked = spec.has(fields::nic_registration) && spec.text(fields::nic_registration) == "on";
+  if (!asked || !spec.has(fields::node_page_bytes)) return {};
   const auto cost = [&](const NumberField& field) { return spec.has(field) ? spec.number(field) : 0; };
   return {.map_ps = cost(fields::host_registration_map_ps),
           .map_page_ps = cost(fields::host_registration_map_page_ps),

@@ -89,6 +89,7 @@ inline constexpr NumberField host_registration_watch_ps{{"host.registration.watc
 inline constexpr NumberField host_registration_link_ps{{"host.registration.link_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_registration_fault_ps{{"host.registration.fault_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_page_bytes{{"node.page_bytes"}, 4096, 1073741824};
+inline constexpr TextField nic_registration{{"nic.registration"}, "on, off"};
 inline constexpr TextField nic_ats{{"nic.ats"}, "on, off"};
 inline constexpr NumberField host_compute_factor_ppm{{"host.compute_factor_ppm"}, 1, 4294967295ULL};
 inline constexpr TextField fabric_routing_group_load{{"fabric.routing.group_load"}};

@@ -266,7 +266,13 @@ FIELDS: dict[str, Field] = {
         for name, meaning in REGISTRATION_COSTS.items()
     },
     "node.page": optional(
-        size("node.page_bytes", "of a page of memory; not given: registering costs nothing", least=4096, most=2**30)
+        size("node.page_bytes", "of a page of memory, as registering counts it", least=4096, most=2**30)
+    ),
+    "nic.registration": Field(
+        choices=("on", "off"),
+        resolved="nic.registration",
+        required=False,
+        meaning="on: making memory known to NICs takes time, and is counted; not given: off",
     ),
     "nic.ats": Field(
         choices=("on", "off"),
