@@ -122,6 +122,16 @@ def test_wrong_settings_are_refused(
 
 def test_the_summary_says_what_was_registered(dryfly: Dryfly, programs: Programs) -> None:
     run = dryfly(
-        "run", "-v", "--machine", "testbed", "-n", "2", "--compute", "none", *_ON, "--", programs.micro("registration.c")
+        "run",
+        "-v",
+        "--machine",
+        "testbed",
+        "-n",
+        "2",
+        "--compute",
+        "none",
+        *_ON,
+        "--",
+        programs.micro("registration.c"),
     )
     assert "buffers  24 registered: 16 found in the cache, 8 not; 8 mapped (2,048 pages" in run.succeeded().stderr

@@ -8,15 +8,18 @@
 #include "core/motif/job/links_carriage.hpp"
 #include "core/motif/job/network_carriage.hpp"
 #include "core/motif/workload/workload.hpp"
+#include "core/spec/fields.hpp"
 
 namespace dryfly::motif {
 namespace {
 
-Level level_named(const std::string& name) {
+Level level_named(const std::string& name, const Spec& spec) {
   if (name == "latency") return Level::latency;
   if (name == "links") return Level::links;
-  if (name == "packet") return Level::packet;
-  throw SpecError("level = `" + name + "`: accepted is latency, links or packet");
+  const bool flows = spec.has(fields::fabric_model) && spec.text(fields::fabric_model) == "flow";
+  if (name == (flows ? "flow" : "packet")) return Level::network;
+  throw SpecError("level = `" + name + "`: accepted is latency, links or " + (flows ? "flow" : "packet") +
+                  ", as the spec's fabric.model is");
 }
 
 // Numbers of nodes between commas, in the order in which they are filled.
@@ -67,7 +70,7 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
-      level_(level_named(parameters.has("level") ? parameters.text("level") : "links")),
+      level_(level_named(parameters.has("level") ? parameters.text("level") : "links", spec)),
       part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,
@@ -82,7 +85,7 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
 }
 
 void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
-  if (level_ == Level::packet) {
+  if (level_ == Level::network) {
     Machine machine(spec_);
     NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
     Job job(machine.engine, placement_, carriage, costs_, noises_);

@@ -50,7 +50,7 @@ struct Answer {
   std::vector<std::pair<std::string, double>> figures;
 };
 
-enum class Level : std::uint8_t { latency, links, packet };
+enum class Level : std::uint8_t { latency, links, network };
 
 // The machine and where the ranks are on it. Each job has engine and carriage for itself, so that a workload may run
 // several, one after the other.

@@ -118,7 +118,13 @@ def resolve(
 
 
 def resolve_machine(
-    machine: Machine, *, seed: int, ranks: int, scenario: faults.Scenario | None = None, noise: Noise | None = None
+    machine: Machine,
+    *,
+    seed: int,
+    ranks: int,
+    scenario: faults.Scenario | None = None,
+    noise: Noise | None = None,
+    network: str = "packet",
 ) -> str:
     """For skeletons: of the ranks only their number, because there may be a million of them."""
     has_model = "compute.cpu.count" in machine.facts
@@ -129,6 +135,7 @@ def resolve_machine(
         compute=ComputeSpec(mode="model" if has_model else "none"),
         scenario=scenario,
         noise=noise,
+        network=network,
     )
     return text.replace("run.ranks 0\n", f"run.ranks {ranks}\n")
 

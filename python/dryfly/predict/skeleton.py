@@ -25,7 +25,6 @@ from dryfly.scenario import faults, noise
 _PS_PER_S = 10**12
 _BAD_INPUT = 2
 
-_LEVELS = ("latency", "links", "packet")  # of LEVELS, what the engine has
 # By flag, what the engine does not take yet: the levels at which it is refused. A flag that says nothing is taken.
 _NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
     "faults": ("latency", "links"),
@@ -36,8 +35,6 @@ _SILENT = {"faults": None, "place": "packed"}
 
 def check(question: Question) -> None:
     """Raises UserError for what the engine would have to ignore."""
-    if question.level not in _LEVELS:
-        raise UserError(f"--level {question.level}: skeletons have none yet; accepted is {', '.join(_LEVELS)}")
     for name, levels in _NOT_TAKEN.items():
         value = getattr(question, name)
         if value != _SILENT[name] and question.level in levels:
@@ -45,7 +42,7 @@ def check(question: Question) -> None:
     if question.level in _NOT_TAKEN["faults"] and faults.absent(question.loaded):
         raise UserError(
             f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does not "
-            "know of; accepted is packet"
+            "know of; accepted is packet or flow"
         )
     if any(node < (question.nodes or 0) for node in faults.down_nodes(question.loaded)):
         raise UserError(
@@ -65,6 +62,7 @@ def spec_of(question: Question) -> str:
         ranks=question.ranks,
         scenario=scenario,
         noise=noise.load(question.noise, machine),
+        network="flow" if question.level == "flow" else "packet",
     )
     if question.software == "none":
         return spec

@@ -98,7 +98,6 @@ _HPL = (
     _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
     _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
     _of_skeleton("warm", count("", "panels before those", most=10**5)),
-    _of_skeleton("leaf_each", count("", "in a sample, of so many leaves one searches pivots", least=1, most=1024)),
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
     _ON_NODE,
     _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
@@ -114,6 +113,22 @@ _HPL = (
 
 _BYTES = size("", "of a message", most=2**32)
 
+# Of a collective. Names of algorithms are the engine's (docs/model/collectives.md).
+_CHOSEN = (
+    _of_skeleton("algorithm", _choice("of it; without it as the library chooses")),
+    _of_skeleton("library", _choice("whose choice it is; without it MPICH's", "mpich", "openmpi")),
+)
+_ROOT = _of_skeleton("root", count("", "rank that it goes from, or to", most=2**32 - 1))
+
+
+def _collective(name: str, about: str, *more: Parameter, sized: bool = True) -> Workload:
+    bytes_of = (Parameter(name="bytes", field=_BYTES, default="8 B"),) if sized else ()
+    often = Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1")
+    return Workload(
+        name=name, about=about, models=(SKELETON,), parameters=(*bytes_of, often, *more, *_CHOSEN, _ON_NODE)
+    )
+
+
 ROWS = (
     Workload(name="hpl", about="High-Performance Linpack: LU with partial pivoting over P x Q", ppn="gpus",
              models=(CLOSED, SKELETON), parameters=_HPL),
@@ -125,12 +140,14 @@ ROWS = (
                  Parameter(name="stretch", field=count("", "steps that count of each", least=1, most=10**6)),
                  _ON_NODE,
              )),
-    Workload(name="allreduce", about="a sum over all ranks, known to all, in a loop", models=(SKELETON,),
-             parameters=(
-                 Parameter(name="bytes", field=_BYTES, default="8 B"),
-                 Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1"),
-                 _ON_NODE,
-             )),
+    _collective("allreduce", "a sum over all ranks, known to all, in a loop"),
+    _collective("barrier", "all ranks wait for all, in a loop", sized=False),
+    _collective("bcast", "one rank's bytes to all others, in a loop", _ROOT),
+    _collective("reduce", "a sum over all ranks, known to one, in a loop", _ROOT),
+    _collective("gather", "so much of every rank to one, in a loop", _ROOT),
+    _collective("scatter", "so much for every rank from one, in a loop", _ROOT),
+    _collective("allgather", "so much of every rank to all others, in a loop"),
+    _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
              parameters=(
