@@ -37,7 +37,7 @@ def test_the_command_line_says_all_of_a_case_and_of_its_runner() -> None:
         program=("x", "--flag"), machine="aurora", sets=("nic.eager=8 KiB", "a=b"), nodes=4, ppn=2, ranks=7,
         place="spread", seed=9, mpi="m", provider="linkx", on_node="shared", compute="model", skip_numerics=True,
         network="flow",
-        faults="f.toml", storage="s.toml", launcher="hydra",
+        faults="f.toml", storage="s.toml", service="v.yaml", launcher="hydra",
         launcher_options="--bind-to core", cpu_bind="depth", depth=8, mem_bind="local", gpu_bind="closest",
         nic_bind="closest",
         software="measured",

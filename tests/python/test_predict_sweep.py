@@ -185,8 +185,10 @@ def test_an_interrupt_leaves_what_is_answered_and_no_process(tmp_path: Path, ask
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "DRYFLY_NATIVE": str(tmp_path / "native")}
     command = [sys.executable, "-m", "dryfly", "predict", "allreduce", "-N", "16", "--sweep", "bytes=8,1060,1061",
                "--out", "out", "-j", "2"]  # fmt: skip
+    # A shell's job in the background has SIGINT ignored, and what it starts too.
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True, start_new_session=True) as process:  # fmt: skip
+                          text=True, start_new_session=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:  # fmt: skip
         deadline = time.monotonic() + 60
         while len(list(asked.iterdir())) < 3:
             assert time.monotonic() < deadline
