@@ -51,7 +51,9 @@ def test_repeated_runs_record_the_same_to_the_byte(
         placement = ("-N", str(nodes), "--ppn", str(ppn), "--on-node", on_node)
         command = ("run", "--machine", "testbed", *placement, "--compute", "none", "--record", folder)
         dryfly(*command, "--", path, *arguments, limit_s=120).succeeded()
-        recorded.append({table.name: table.read_bytes() for table in folder.glob("*.parquet")})
+        tables = {table.name: table.read_bytes() for table in folder.glob("*.parquet")}
+        del tables["rank_waits.parquet"]  # docs/guide/recording.md says why
+        recorded.append(tables)
     assert {"links.parquet", "calls.parquet"} <= recorded[0].keys()
     for tables in recorded[1:]:
         assert tables.keys() == recorded[0].keys()

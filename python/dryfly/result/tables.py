@@ -157,7 +157,7 @@ def _calls(capture: Capture, ranks: int) -> Columns:
 def _operations(capture: Capture, ranks: int) -> Columns:
     """Rows of a rank are in the order of its clock."""
     rows = (
-        (rank, one.kind, one.at_ps, one.number, one.bytes, f"{one.tag:x}", one.peer)
+        (rank, one.kind, max(one.at_ps, -1), one.number, one.bytes, f"{one.tag:x}", one.peer)
         for rank in range(ranks)
         for one in capture.operations(rank)
     )
@@ -166,7 +166,7 @@ def _operations(capture: Capture, ranks: int) -> Columns:
 
 def _rank_waits(capture: Capture) -> Columns:
     by_rank = sorted(capture.waits().items())
-    rows = ((rank, begin, end) for rank, waits in by_rank for begin, end in waits)
+    rows = ((rank, max(begin, 0), end) for rank, waits in by_rank for begin, end in waits if end > 0)
     return _columns(("rank", "from_ps", "to_ps"), rows)
 
 
