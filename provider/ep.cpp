@@ -58,7 +58,7 @@ int close_endpoint(fid* fid) {
     session.channel().push(command, nullptr);
     if (endpoint->domain->has_nics()) give_back_endpoint(session.channel(), endpoint->domain->nic);
   }
-  if (session) flush_operation_record(session.channel());
+  flush_operation_record();
   forget_work(*endpoint);
   session.state().operations.remove_all_of(*endpoint);
   detach_regions(*endpoint);

@@ -31,7 +31,7 @@ static_assert(sizeof(OperationRecord) == 40);
 
 void record_command(const rank::Channel& channel, const wire::Command& command);
 void record_completion(const rank::Channel& channel, const Completion& completion);
-// Writes what has been collected. A disk that is full is reported on stderr, once, and the file removed.
-void flush_operation_record(const rank::Channel& channel);
+// Writes what has been collected.
+void flush_operation_record();
 
 }  // namespace dryfly::provider
