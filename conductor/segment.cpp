@@ -60,7 +60,7 @@ wire::HostCosts host_costs(const Spec& spec) {
 // None of it where nobody asks for it.
 wire::RegistrationCosts registration_costs(const Spec& spec) {
   const bool asked = spec.has(fields::nic_registration) && spec.text(fields::nic_registration) == "on";
-  if (!asked || !spec.has(fields::node_page_bytes)) return {};
+  if (!asked) return {};
   const auto cost = [&](const NumberField& field) { return spec.has(field) ? spec.number(field) : 0; };
   return {.map_ps = cost(fields::host_registration_map_ps),
           .map_page_ps = cost(fields::host_registration_map_page_ps),

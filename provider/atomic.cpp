@@ -125,11 +125,9 @@ wire::CommandKind kind_of(Form form) {
   return form == Form::fetch ? wire::CommandKind::fetch_atomic : wire::CommandKind::compare_atomic;
 }
 
-// Operands that the NIC fetches, but for those of injected calls, which are copied into a buffer of the provider's.
-bool registers_operand(const Session& session, const Endpoint& endpoint, const AtomicCall& call) {
-  if (call.inject || (call.flags & FI_INJECT) != 0 || call.operation == FI_ATOMIC_READ) return false;
-  const Environment& environment = session.state().environment;
-  return environment.no_atomic_inline || issues_work() || !is_optimized(environment, *endpoint.domain, call.key);
+// Those of injected calls are copied into a buffer of the provider's.
+bool has_operands_of_its_own(const AtomicCall& call) {
+  return !call.inject && (call.flags & FI_INJECT) == 0 && call.operation != FI_ATOMIC_READ;
 }
 
 ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
@@ -178,7 +176,10 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   operation->length = bytes;
   command.buffer = reinterpret_cast<std::uint64_t>(call.result);
   constexpr bool stable = false;
-  if (registers_operand(session, endpoint, call)) register_buffer(session, *endpoint.domain, call.operand, bytes);
+  if (has_operands_of_its_own(call) && fetches_operands(session, *operation, command)) {
+    command.flags |= wire::command_flag::by_dma;
+    register_buffer(session, *endpoint.domain, call.operand, bytes);
+  }
   const wire::HostCosts& costs = session.channel().costs();
   return push_transfer(session, *operation, command, payload, length, stable,
                        fetches ? costs.rma_fetched_ps : costs.rma_ps);

@@ -99,7 +99,8 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
     do_work(session, completion);
     return -FI_EAGAIN;
   }
-  record_completion(session.channel(), completion);
+  // What has only come is no completion: its receive will be.
+  if (completion.arrived == 0) record_completion(session.channel(), completion);
   session.channel().polls().begin_free_polls();
   session.channel().charge(completion.arrived != 0 ? session.channel().costs().received_ps
                                                    : cost_of(completion, session.channel().costs()));

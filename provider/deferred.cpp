@@ -110,7 +110,8 @@ ssize_t issue(Deferred& work, const fi_deferred_work& asked) {
 // this process's. Without the limit further work waits in the NIC for an entry.
 bool has_room() {
   const Session session;
-  if (!session.state().environment.limited_work) return true;
+  // Without a session the call itself is refused.
+  if (!session || !session.state().environment.limited_work) return true;
   std::size_t waiting = 0;
   for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) ++waiting;
   if (waiting < session.channel().header().service.triggered_operations) return true;

@@ -24,7 +24,7 @@ constexpr std::size_t ranges_max = 256;
 
 constinit HugeRange ranges[ranges_max];
 constinit std::size_t range_count = 0;
-constinit MemoryRange heap{};
+constinit std::uint64_t heap_begin = 0;
 constinit std::uint64_t heap_page = 0;
 
 long kernel(long number, std::uint64_t a, std::uint64_t b, long c = 0, long d = 0, long e = 0) {
@@ -51,7 +51,7 @@ bool map_huge(void* begin, std::size_t bytes, int access, int flags, HugeRange& 
   const std::uint64_t whole = (bytes + page - 1) & ~(page - 1);
   const int ordinary = flags & ~(MAP_HUGETLB | size_mask << MAP_HUGE_SHIFT);
   auto place = reinterpret_cast<std::uint64_t>(begin);
-  if ((flags & MAP_FIXED) == 0) {
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) {
     place = map_aligned(whole, page, access, ordinary);
   } else if (kernel(SYS_mmap, place, whole, access, ordinary, -1) == -1) {
     place = 0;
@@ -76,8 +76,7 @@ void forget_huge(MemoryRange range) {
 void use_huge_heap(std::uint64_t page_bytes) {
   if (heap_page != 0) return;
   heap_page = page_bytes;
-  const auto end = reinterpret_cast<std::uint64_t>(sbrk(0));
-  heap = {end - static_cast<std::uint64_t>(mallinfo2().arena), end};
+  heap_begin = reinterpret_cast<std::uint64_t>(sbrk(0)) - static_cast<std::uint64_t>(mallinfo2().arena);
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
@@ -86,7 +85,7 @@ HugePages huge_pages_at(std::uint64_t address) {
   for (std::size_t i = 0; i < range_count; ++i) {
     if (address >= ranges[i].range.begin && address < ranges[i].range.end) return {ranges[i].page_bytes, true};
   }
-  const bool on_heap = heap_page != 0 && address >= heap.begin && address < reinterpret_cast<std::uint64_t>(sbrk(0));
+  const bool on_heap = heap_page != 0 && address >= heap_begin && address < reinterpret_cast<std::uint64_t>(sbrk(0));
   return on_heap ? HugePages{heap_page, false} : HugePages{};
 }
 

@@ -31,6 +31,7 @@ class Spin {
     }
   }
   ~Spin() { held.store(false, std::memory_order_release); }
+  static void reset() { held.store(false, std::memory_order_release); }
   Spin(const Spin&) = delete;
   Spin& operator=(const Spin&) = delete;
 
@@ -89,7 +90,7 @@ int watched_munmap(void* begin, std::size_t bytes) {
 
 void* watched_mmap(void* begin, std::size_t bytes, int access, int flags, int file, off_t offset) {
   if ((flags & MAP_FIXED) != 0 && begin != nullptr) note_gone(begin, bytes);
-  if ((flags & MAP_HUGETLB) != 0 && file == -1) {
+  if ((flags & MAP_HUGETLB) != 0 && (flags & MAP_ANONYMOUS) != 0) {
     HugeRange made{};
     if (!map_huge(begin, bytes, access, flags, made)) return MAP_FAILED;
     const Spin spin;
@@ -176,6 +177,8 @@ bool stand_before_the_library() { return false; }
 #endif
 
 }  // namespace
+
+void watch_in_child() { Spin::reset(); }
 
 void watch_memory_for(Registrations& registrations) {
   static bool stands = false;

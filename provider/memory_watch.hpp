@@ -27,6 +27,8 @@ inline bool memory_has_gone() { return gone_count.load(std::memory_order_relaxed
 // From the first call on the process is watched.
 void watch_memory_for(Registrations& registrations);
 void stop_watching_for(const Registrations& registrations);
+// In a child, in which the thread that was in one of the calls is not.
+void watch_in_child();
 // Tells all of them what has gone since.
 void tell_what_has_gone();
 

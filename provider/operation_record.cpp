@@ -19,7 +19,7 @@ bool is_on(const rank::Channel& channel) {
   asked = true;
   char rank[16] = {};
   snprintf(rank, sizeof rank, "%u", channel.rank());
-  return file.open(rank);
+  return file.open("DRYFLY_OPERATION_RECORD", rank);
 }
 
 bool is_tagged(wire::CommandKind kind) {

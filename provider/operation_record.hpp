@@ -1,7 +1,7 @@
 // The record of what a rank asks libfabric for and of when it sees that it is complete, DIRECTORY/operations-N.bin, for
 // `dryfly run --record`: an 8-byte name of the format, then an OperationRecord for each, in the byte order of the
 // machine and in the order of the rank's clock. From it python/dryfly/skeleton replays a run on another machine.
-// Written only when DRYFLY_CALL_RECORD names a directory; it costs no virtual time.
+// Written only when DRYFLY_OPERATION_RECORD names a directory; it costs no virtual time.
 //
 // Left out: what is complete by a counter only, peeks, and reductions of libfabric's.
 #pragma once

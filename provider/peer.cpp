@@ -6,6 +6,7 @@
 
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
+#include "provider/operation_record.hpp"
 #include "provider/transfer.hpp"
 #include "provider/unsupported.hpp"
 
@@ -81,6 +82,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
   register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
   session.channel().charge(session.channel().costs().receive_ps);
   session.channel().push(command, nullptr);
+  record_command(session.channel(), command);
   return 0;
 }
 

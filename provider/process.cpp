@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "provider/ep.hpp"
+#include "provider/memory_watch.hpp"
 
 namespace dryfly::provider {
 
@@ -13,6 +14,7 @@ constinit Process the_process;
 void after_fork_in_child() {
   the_process.detached = true;
   the_process.lock.reset();
+  watch_in_child();
 }
 
 // All threads of a rank have one gate, so where there may be several, what the preload asks for takes the lock too.

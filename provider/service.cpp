@@ -31,16 +31,10 @@ constexpr Need needs[] = {
     {Resource::portal_entries, 3, "Failed to allocate PTE"},
 };
 
-wire::RankPage& page_of(const rank::Channel& channel) {
-  wire::SegmentHeader& header = channel.header();
-  char* pages = reinterpret_cast<char*>(&header) + header.rank_area_offset;
-  return *reinterpret_cast<wire::RankPage*>(pages + channel.rank() * header.rank_area_stride);
-}
-
 std::atomic<std::uint32_t>& use(const rank::Channel& channel, std::uint32_t nic, Resource resource) {
   wire::SegmentHeader& header = channel.header();
   auto* nodes = reinterpret_cast<wire::ServiceUse*>(reinterpret_cast<char*>(&header) + header.service.use_offset);
-  return nodes[page_of(channel).share.node_of_job].of_nic[nic][static_cast<std::uint32_t>(resource)];
+  return nodes[channel.page().share.node_of_job].of_nic[nic][static_cast<std::uint32_t>(resource)];
 }
 
 bool take(const rank::Channel& channel, std::uint32_t nic, Resource resource, std::uint32_t amount) {
@@ -86,7 +80,7 @@ bool granted_class(const rank::Channel& channel, std::uint16_t vni, std::uint8_t
     log("Failed to allocate CP, ret: %d VNI: %u TC: %s TYPE: DEFAULT", -FI_EINVAL, vni, class_names[best_effort]);
     return false;
   }
-  page_of(channel).times.classes_refused |= 1U << asked;
+  channel.page().times.classes_refused |= 1U << asked;
   traffic_class = best_effort;
   return true;
 }

@@ -79,10 +79,11 @@ bool fetched(const Environment& environment, wire::CommandKind kind) {
 }
 
 // What the NIC moves by DMA has to be registered. Of what it brings back the call says where it goes; the operands of
-// atomics are not where the call has them.
+// atomics are not where the call has them, which the caller registers (fetches_operands).
 void register_moved(const Session& session, const Operation& operation, const wire::Command& command,
                     const void* payload, std::size_t length, bool stable) {
   Domain& domain = *operation.endpoint->domain;
+  if (!domain.registers) return;
   switch (command.kind) {
     case wire::CommandKind::send:
     case wire::CommandKind::tagged_send:
@@ -104,6 +105,10 @@ void register_moved(const Session& session, const Operation& operation, const wi
 }
 
 }  // namespace
+
+bool fetches_operands(const Session& session, const Operation& operation, const wire::Command& command) {
+  return fetched(session.state().environment, command.kind) || needs_dma(session, operation, command);
+}
 
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
                       std::size_t length, bool stable, std::uint64_t cost_ps) {

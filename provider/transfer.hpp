@@ -34,6 +34,9 @@ inline bool take_fence(const Endpoint& endpoint, std::uint64_t call_flags, wire:
   return (endpoint.capabilities & FI_FENCE) != 0;
 }
 
+// Whether the NIC fetches the operands of an atomic from where the call has them, which are not injected.
+bool fetches_operands(const Session& session, const Operation& operation, const wire::Command& command);
+
 // `cost_ps`: what the call costs the CPU. `stable`: the buffer stays unchanged until the operation completes.
 // -FI_EAGAIN when there is no room for the payload; the record is gone then.
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,

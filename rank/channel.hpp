@@ -37,6 +37,8 @@ class Channel {
   // Can be read when an event is there, on a served fabric (see Polls::may_sleep).
   int wake_descriptor() const { return attachment_.socket; }
 
+  // Of this rank.
+  wire::RankPage& page() const { return *attachment_.page; }
   // Null in the calls that start and end MPI, which take no time and are counted nowhere.
   wire::RegistrationCounts* registered() const {
     return self_->mode() != CallMode::outside ? &attachment_.page->times.registered : nullptr;

@@ -1,6 +1,6 @@
 // A file of equal records that a rank writes for `dryfly run --record` and `--trace`, DIRECTORY/NAME-RANK.bin: an
-// 8-byte name of the format, then the records as they lie in memory. Only where DRYFLY_CALL_RECORD names a directory. A
-// disk that is full is reported on stderr, once, and the file removed.
+// 8-byte name of the format, then the records as they lie in memory. Only where an environment variable names the
+// directory. A disk that is full is reported on stderr, once, and the file removed.
 #pragma once
 
 #include <errno.h>
@@ -23,8 +23,8 @@ class RecordFile {
 
   bool is_open() const { return file_ >= 0; }
   // Once; whether it is open then.
-  bool open(const char* rank) {
-    const char* directory = getenv("DRYFLY_CALL_RECORD");
+  bool open(const char* variable, const char* rank) {
+    const char* directory = getenv(variable);
     if (directory == nullptr || *directory == 0) return false;
     const int length = snprintf(path_, sizeof path_, "%s/%s-%s.bin", directory, name_, rank);
     if (length >= static_cast<int>(sizeof path_)) return false;

@@ -16,7 +16,8 @@ constexpr std::uint64_t longest = 64 * 1024;         // shorter than what malloc
 constexpr std::uint64_t kept_by_thread = 1040;       // chunks up to here malloc keeps by their exact size
 constexpr std::uint64_t shortest = 32;
 constexpr std::uint64_t step = 16;
-constexpr int pieces_max = 10'000;
+// Of memory that is used up in vain. Where a program moves the end of the heap itself it is not found.
+constexpr std::uint64_t most = std::uint64_t{8} << 20;
 
 void* volatile kept = nullptr;  // the last one; what nobody keeps the compiler does not allocate
 
@@ -44,15 +45,17 @@ bool take(std::uint64_t chunk, std::uint64_t& end) {
 }
 
 // Until nothing is free but the end of the heap. What was cut from it to find that out goes back where it can.
-void use_up(std::uint64_t chunk, std::uint64_t& end) {
+// False: the end of the heap is not where it seemed.
+bool use_up(std::uint64_t chunk, std::uint64_t& end, std::uint64_t& used) {
   const std::uint64_t before = end;
-  int pieces = 0;
   while (!take(chunk, end)) {
-    if (kept == nullptr || ++pieces == pieces_max) return;
+    used += chunk;
+    if (kept == nullptr || used > most) return false;
   }
-  if (chunk <= kept_by_thread) return;
+  if (chunk <= kept_by_thread) return true;
   free(kept);
   end = before;
+  return true;
 }
 
 }  // namespace
@@ -60,8 +63,13 @@ void use_up(std::uint64_t chunk, std::uint64_t& end) {
 void align_heap_end() {
   if (!allocates_on_heap()) return;
   std::uint64_t end = heap_end();
-  for (std::uint64_t chunk = longest; chunk > kept_by_thread; chunk /= 2) use_up(chunk, end);
-  for (std::uint64_t chunk = kept_by_thread; chunk >= shortest; chunk -= step) use_up(chunk, end);
+  std::uint64_t used = 0;
+  for (std::uint64_t chunk = longest; chunk > kept_by_thread; chunk /= 2) {
+    if (!use_up(chunk, end, used)) return;
+  }
+  for (std::uint64_t chunk = kept_by_thread; chunk >= shortest; chunk -= step) {
+    if (!use_up(chunk, end, used)) return;
+  }
   if (end % page != 0) take(shortest + (page - (end + shortest) % page) % page, end);
 }
 

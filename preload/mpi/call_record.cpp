@@ -11,7 +11,7 @@ constinit rank::RecordFile<CallRecord> file{"the MPI calls of a rank", "calls", 
 
 }  // namespace
 
-void open_call_record() { file.open(rank_name()); }
+void open_call_record() { file.open("DRYFLY_CALL_RECORD", rank_name()); }
 
 bool calls_are_recorded() { return file.is_open(); }
 

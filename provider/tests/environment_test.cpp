@@ -254,6 +254,23 @@ TEST_CASE("without inline commands only injected payloads are inside them") {
   CHECK((rig.last().flags & wire::command_flag::by_dma) == 0);
 }
 
+TEST_CASE("nor are operands of atomics but of injected ones") {
+  const auto by_dma = [](bool inject) {
+    test::Rig rig;
+    std::int64_t operand = 1;
+    if (inject) {
+      REQUIRE(fi_inject_atomic(rig.endpoint, &operand, 1, 1, 0, 5, FI_INT64, FI_SUM) == 0);
+    } else {
+      REQUIRE(fi_atomic(rig.endpoint, &operand, 1, nullptr, 1, 0, 5, FI_INT64, FI_SUM, nullptr) == 0);
+    }
+    return (rig.last().flags & wire::command_flag::by_dma) != 0;
+  };
+  CHECK(!by_dma(false));
+  const Settings set{{"DISABLE_NON_INJECT_AMO_IDC", "1"}};
+  CHECK(by_dma(false));
+  CHECK(!by_dma(true));
+}
+
 TEST_CASE("the cache of registrations is set as libfabric reads it") {
   CHECK(accepted().registration.monitor == MemoryMonitor::memhooks);
   CHECK(accepted().registration.ranges_max == 4096);

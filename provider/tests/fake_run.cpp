@@ -12,8 +12,6 @@ FakeRun& fake_run() {
     made.header->costs = costs;
     made.header->inline_max = 192;
     made.header->service.triggered_operations = 504;
-    made.header->rank_area_offset =
-        static_cast<std::uint64_t>(reinterpret_cast<char*>(made.page) - reinterpret_cast<char*>(made.header));
     made.welcome.rank = 1;
     made.welcome.rank_count = 4;
     made.welcome.nics_per_node = 4;

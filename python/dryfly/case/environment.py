@@ -79,6 +79,7 @@ def variables(
     folder: Path,
     inherited: Mapping[str, str],
     record_folder: Path | None = None,
+    records_operations: bool = False,
     provider: str = "cxi",
     on_node: OnNode = OnNode.PROVIDER,
     seed: int = 1,
@@ -123,6 +124,8 @@ def variables(
         values["OPENBLAS_NUM_THREADS"] = "1"
     if record_folder is not None:
         values["DRYFLY_CALL_RECORD"] = str(record_folder)
+        if records_operations:
+            values["DRYFLY_OPERATION_RECORD"] = str(record_folder)
     if compute.record_file is not None:
         values["DRYFLY_COMPUTE_RECORD"] = str(folder / "compute")
     if compute.replay_file is not None:

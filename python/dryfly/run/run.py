@@ -101,6 +101,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
                 folder=folder.path,
                 inherited=os.environ,
                 record_folder=record_folder,
+                records_operations=runner.record is not None,
                 provider=case.provider,
                 on_node=bound.on_node.on_node,
                 seed=case.seed,
