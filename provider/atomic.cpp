@@ -180,7 +180,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
     command.flags |= wire::command_flag::by_dma;
     register_buffer(session, *endpoint.domain, call.operand, bytes);
   }
-  const wire::HostCosts& costs = session.channel().costs();
+  const wire::HostCosts& costs = session.channel().header().costs;
   return push_transfer(session, *operation, command, payload, length, stable,
                        fetches ? costs.rma_fetched_ps : costs.rma_ps);
 }

@@ -172,7 +172,7 @@ ssize_t contribute(const Session& session, Group& group, const Contribution& par
   command.sequence = group.begun++;
   command.result_bytes = result != nullptr ? bytes : 0;
   command.length = sizeof part;
-  session.channel().charge(session.channel().costs().rma_ps);
+  session.channel().charge(session.channel().header().costs.rma_ps);
   session.channel().push(command, &part);
   return 0;
 }

@@ -76,7 +76,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
     return -FI_EAGAIN;
   }
   if (count == 0) return 0;
-  const std::uint64_t cost_ps = cost_of(completion, session.channel().costs());
+  const std::uint64_t cost_ps = cost_of(completion, session.channel().header().costs);
   write_entry(completion, queue.format, static_cast<char*>(buffer));
   if (sources != nullptr) {
     sources[0] = completion.sources != nullptr ? completion.sources->reverse(completion.source)
@@ -102,8 +102,8 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
   // What has only come is no completion: its receive will be.
   if (completion.arrived == 0) record_completion(session.channel(), completion);
   session.channel().polls().begin_free_polls();
-  session.channel().charge(completion.arrived != 0 ? session.channel().costs().received_ps
-                                                   : cost_of(completion, session.channel().costs()));
+  session.channel().charge(completion.arrived != 0 ? session.channel().header().costs.received_ps
+                                                   : cost_of(completion, session.channel().header().costs));
   if (completion.arrived != 0) {
     peer::meet(session, completion);
   } else {
@@ -146,7 +146,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->err_data_size = 0;
   take_one(queue);
   session.channel().polls().begin_free_polls();
-  session.channel().charge(session.channel().costs().completion_ps);
+  session.channel().charge(session.channel().header().costs.completion_ps);
   return 1;
 }
 

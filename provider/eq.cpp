@@ -73,7 +73,7 @@ ssize_t read(fid_eq* fid, std::uint32_t* event, void* buffer, std::size_t length
   if (session.channel().polls().take_free_poll()) return -FI_EAGAIN;
   look(session, [&] { return queue.first != nullptr; });
   const ssize_t got = take(queue, event, buffer, length, flags);
-  if (got > 0) session.channel().charge(session.channel().costs().completion_ps);
+  if (got > 0) session.channel().charge(session.channel().header().costs.completion_ps);
   return got;
 }
 

@@ -125,7 +125,7 @@ int join_group(fid_ep* fid, const void* address, std::uint64_t, fid_mc** given_t
   group->next = endpoint.groups;
   endpoint.groups = endpoint.joining = group;
   ++set.groups;
-  session.channel().charge(session.channel().costs().send_ps);
+  session.channel().charge(session.channel().header().costs.send_ps);
   push_list(session, *group);
   return 0;
 }

@@ -80,7 +80,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
   }
   operations.remove(claim);
   register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
-  session.channel().charge(session.channel().costs().receive_ps);
+  session.channel().charge(session.channel().header().costs.receive_ps);
   session.channel().push(command, nullptr);
   record_command(session.channel(), command);
   return 0;
@@ -190,7 +190,7 @@ void meet(const Session& session, const Completion& arrival) {
   Endpoint& endpoint = *claim->endpoint;
   if (watch(session, endpoint) != 0) log("no memory to watch for arrivals");
   claim->source = arrival.source;
-  session.channel().charge(session.channel().costs().match_ps);
+  session.channel().charge(session.channel().header().costs.match_ps);
   const fi_addr_t name = arrival.sources->reverse(arrival.source);
   Match match{
       .source = name == FI_ADDR_NOTAVAIL ? FI_ADDR_UNSPEC : name, .message_bytes = arrival.length, .tag = arrival.tag};

@@ -81,7 +81,7 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   }
   const bool fetched = call.is_read || call.length > channel.header().inline_max;
-  const std::uint64_t cost_ps = fetched ? channel.costs().rma_fetched_ps : channel.costs().rma_ps;
+  const std::uint64_t cost_ps = fetched ? channel.header().costs.rma_fetched_ps : channel.header().costs.rma_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);
 }
 

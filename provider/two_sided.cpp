@@ -57,7 +57,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   register_buffer(session, *operation.endpoint->domain, operation.buffer,
                   operation.buffer != nullptr ? command.length : 0);
-  channel.charge(channel.costs().receive_ps);
+  channel.charge(channel.header().costs.receive_ps);
   channel.push(command, nullptr);
   record_command(channel, command);
 }
@@ -171,7 +171,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
   const bool fetched = call.length > channel.header().inline_max;
-  const std::uint64_t cost_ps = fetched ? channel.costs().send_fetched_ps : channel.costs().send_ps;
+  const std::uint64_t cost_ps = fetched ? channel.header().costs.send_fetched_ps : channel.header().costs.send_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);
 }
 

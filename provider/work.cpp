@@ -58,7 +58,7 @@ void do_work(const Session& session, const Completion& work) {
   if (work.tag == fatal_events) give_up(session, work.source, "H/W Event Queue overflow detected.");
   if (endpoint == nullptr) return;
   // Work that comes message by message; taking events from the queue is part of reading it.
-  channel.charge(channel.costs().match_ps * work.length * (work.tag == drain_events ? 0 : 1));
+  channel.charge(channel.header().costs.match_ps * work.length * (work.tag == drain_events ? 0 : 1));
   constexpr std::uint64_t microsecond_ps = 1'000'000;
   if (work.tag == tell_again) channel.charge(session.state().environment.retry_delay_us * microsecond_ps);
   auto command = endpoint->command(wire::CommandKind::work_done);

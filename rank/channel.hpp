@@ -32,7 +32,6 @@ class Channel {
 
   const wire::Welcome& welcome() const { return attachment_.welcome; }
   wire::SegmentHeader& header() const { return *attachment_.header; }
-  const wire::HostCosts& costs() const { return attachment_.header->costs; }
   std::uint32_t rank() const { return attachment_.welcome.rank; }
   // Can be read when an event is there, on a served fabric (see Polls::may_sleep).
   int wake_descriptor() const { return attachment_.socket; }

@@ -109,7 +109,7 @@ bool Polls::idle() {
   if (fake_run().under_way == fake_run().events.size()) fake_run().under_way = 0;
   if (channel.peek() != nullptr) return true;
   if (fake_run().events.empty()) return false;
-  channel.charge(channel.costs().poll_ps);
+  channel.charge(channel.header().costs.poll_ps);
   const std::uint64_t next_ps = fake_run().events.front().at_ps;
   if (next_ps > channel.now()) channel.charge(next_ps - channel.now());
   return true;
@@ -119,7 +119,7 @@ bool Polls::idle_until(std::uint64_t deadline_ps) {
   Channel& channel = *Channel::get();
   const auto& events = fake_run().events;
   if (!events.empty() && events.front().at_ps <= deadline_ps) return idle();
-  channel.charge(channel.costs().poll_ps);
+  channel.charge(channel.header().costs.poll_ps);
   if (deadline_ps > channel.now()) channel.charge(deadline_ps - channel.now());
   return false;
 }
