@@ -105,7 +105,7 @@ void open_endpoint(rank::Channel& channel) {
 }
 
 void post_receive(rank::Channel& channel, void* buffer, std::uint64_t bytes, std::uint64_t context) {
-  channel.charge(channel.costs().receive_ps);
+  channel.charge(channel.header().costs.receive_ps);
   wire::Command command{};
   command.kind = wire::CommandKind::tagged_receive;
   command.flags = wire::command_flag::any_source;
@@ -117,7 +117,7 @@ void post_receive(rank::Channel& channel, void* buffer, std::uint64_t bytes, std
 }
 
 void send(rank::Channel& channel, std::uint32_t peer, const void* payload, std::uint64_t bytes, bool completion) {
-  channel.charge(channel.costs().send_ps);
+  channel.charge(channel.header().costs.send_ps);
   wire::Command command{};
   command.kind = wire::CommandKind::tagged_send;
   command.peer = wire::make_address(peer, 0);
@@ -128,11 +128,11 @@ void send(rank::Channel& channel, std::uint32_t peer, const void* payload, std::
 
 wire::EventKind next_event(rank::Channel& channel) {
   while (channel.peek() == nullptr) {
-    channel.charge(channel.costs().poll_ps);
+    channel.charge(channel.header().costs.poll_ps);
     channel.polls().idle();
   }
   const wire::Event* event = channel.peek();
-  channel.charge(channel.costs().completion_ps);
+  channel.charge(channel.header().costs.completion_ps);
   const auto kind = event->kind;
   channel.place(*event, nullptr);
   channel.pop();
@@ -209,7 +209,7 @@ TEST_CASE("a rank that polls finds a completion at its instant however long the 
       if (rank == 0) {
         send(channel, 1, buffer, sizeof buffer, true);
         for (channel.polls().settle(); channel.peek() == nullptr; channel.polls().settle())
-          channel.charge(channel.costs().poll_ps);
+          channel.charge(channel.header().costs.poll_ps);
       } else {
         post_receive(channel, buffer, sizeof buffer, 1);
         while (channel.peek() == nullptr) channel.polls().idle();
