@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 
 #include "core/unit/unit.hpp"
 
@@ -13,27 +12,24 @@ namespace dryfly::motif {
 class Blocks {
  public:
   // Each place has as much.
-  static Blocks equal(Bytes each) { return Blocks(each.count, 0, 0, {}); }
+  static Blocks equal(Bytes each) { return Blocks(each.count, 0, 0); }
   // `size` bytes in whole elements; the first parts have one more where it does not come out even.
   static Blocks split(Bytes size, std::uint32_t parts, Bytes element) {
     const std::uint64_t unit = std::max<std::uint64_t>(element.count, 1);
     const std::uint64_t elements = size.count / unit;
-    return Blocks(elements / parts * unit, elements % parts, unit, {});
+    return Blocks(elements / parts * unit, elements % parts, unit);
   }
   // `size` bytes in parts of one length, rounded up to whole elements: the last ones may have less, or nothing.
   static Blocks rounded_up(Bytes size, std::uint32_t parts, Bytes element) {
     const std::uint64_t unit = std::max<std::uint64_t>(element.count, 1);
     const std::uint64_t elements = size.count / unit;
-    Blocks blocks((elements + parts - 1) / parts * unit, 0, 0, {});
+    Blocks blocks((elements + parts - 1) / parts * unit, 0, 0);
     blocks.end_ = size.count;
     return blocks;
   }
-  // Where each part begins, and behind the last where that ends. Has to outlive it.
-  static Blocks listed(std::span<const std::uint64_t> begins) { return Blocks(0, 0, 0, begins); }
 
   // Where the part of a place begins; `place` may be the number of places.
   std::uint64_t begin(std::uint32_t place) const {
-    if (!begins_.empty()) return begins_[place];
     return std::min(end_, each_ * place + unit_ * std::min<std::uint64_t>(place, longer_));
   }
   Bytes of(std::uint32_t place) const { return between(place, place + 1); }
@@ -45,10 +41,8 @@ class Blocks {
   }
 
  private:
-  Blocks(std::uint64_t each, std::uint64_t longer, std::uint64_t unit, std::span<const std::uint64_t> begins)
-      : begins_(begins), each_(each), longer_(longer), unit_(unit) {}
+  Blocks(std::uint64_t each, std::uint64_t longer, std::uint64_t unit) : each_(each), longer_(longer), unit_(unit) {}
 
-  std::span<const std::uint64_t> begins_;
   std::uint64_t each_;
   std::uint64_t longer_;  // parts that have a unit more
   std::uint64_t unit_;

@@ -14,16 +14,17 @@ namespace dryfly::motif {
 class Communicator {
  public:
   static constexpr std::uint32_t tags_each = 1U << 16;
+  static constexpr std::uint32_t numbers = 1U << 12;  // the rest are for parts of them
 
-  // `number` names it apart from others in use at the same time.
+  // `number`, below `numbers`, names it apart from others in use at the same time.
   Communicator(std::uint32_t first, std::uint32_t stride, std::uint32_t size, std::uint32_t number)
       : first_(first), stride_(stride), size_(size), tags_(collective_tags + number * tags_each) {
-    DRYFLY_CHECK(size > 0 && stride > 0 && number < most / 4);
+    DRYFLY_CHECK(size > 0 && stride > 0 && number < numbers);
   }
   // The list has to be in ascending order and to outlive it.
   Communicator(std::span<const std::uint32_t> ranks, std::uint32_t number)
       : list_(ranks), size_(static_cast<std::uint32_t>(ranks.size())), tags_(collective_tags + number * tags_each) {
-    DRYFLY_CHECK(size_ > 0 && number < most / 4);
+    DRYFLY_CHECK(size_ > 0 && number < numbers);
   }
 
   std::uint32_t size() const { return size_; }

@@ -22,6 +22,7 @@ class Tree {
  public:
   Tree(Shape shape, std::uint32_t places, std::uint32_t fan) : shape_(shape), places_(places), fan_(fan ? fan : 1) {}
 
+  Shape shape() const { return shape_; }
   std::uint32_t root() const { return shape_ == Shape::in_order_binary ? places_ - 1 : 0; }
   // Of the root: itself.
   std::uint32_t parent(std::uint32_t place) const;

@@ -20,7 +20,6 @@ struct Load {
   Bytes size;     // payload
   Instant ready;  // at the source's NIC, not before the engine's now
   std::uint32_t message = 0;
-  TrafficClass traffic_class = TrafficClass::best_effort;
   bool ordered = true;
 };
 

@@ -5,8 +5,8 @@
 // (docs/model/host-costs.md), the stages of a NIC and the rendezvous with its Get
 // (docs/model/nic-protocols.md#message-protocols), and copies through the memory of a node.
 //
-// Left out, and `dryfly run` has it: list entries and their exhaustion, matching by software, the sharing of PCIe, of
-// the link between sockets and of a node's memory, ordered flows, and the window of unacknowledged packets.
+// Left out, and `dryfly run` has it: list entries and their exhaustion, matching by software, the link between sockets
+// and a node's memory as something shared.
 #pragma once
 
 #include <cstdint>

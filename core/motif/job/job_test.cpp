@@ -159,6 +159,40 @@ TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two link
   }
 }
 
+TEST_CASE("nor does the link of a NIC whose rank is far ahead: 60 receives posted, then 60 messages to all others") {
+  for (const Way way : all_ways()) {
+    MotifStage stage(way, 8, 4);
+    Job& job = stage.run([&](Rank& me) -> Task {
+      for (std::uint32_t turn = 0; turn < 60; ++turn) {
+        if (me.id() < 4) me.irecv(me.id() + 4, 1);
+      }
+      for (std::uint32_t turn = 0; turn < 60; ++turn) {
+        if (me.id() < 4) me.isend(4 + (me.id() * 60 + turn) % 28, 0, Bytes{16'384});
+      }
+      if (me.id() >= 4) {
+        for (std::uint32_t message = 0; message < 240; ++message) {
+          if (4 + message % 28 == me.id()) me.irecv(message / 60, 0);
+        }
+      }
+      for (std::uint32_t turn = 0; turn < 60; ++turn) {
+        if (me.id() >= 4 && me.id() < 8) me.isend(me.id() - 4, 1, Bytes{8});
+      }
+      co_await me.wait_all();
+    });
+    const std::uint64_t least_ps = 240 * 8 * frame_ps(2048);  // the four are on one NIC
+    CHECK(job.end().ps > least_ps);
+    CHECK(job.end().ps < least_ps + 20'000'000);
+  }
+}
+
+TEST_CASE("virtual time ends before instants do") {
+  MotifStage stage(Way::endpoints, 2);
+  CHECK_THROWS_AS(stage.run([](Rank& me) -> Task {
+    for (int day = 0; day < 300; ++day) co_await me.compute(Duration{86'400'000'000'000'000});
+  }),
+                  SpecError);
+}
+
 // Each rank to random others, of random sizes, in rounds; who gets what all know.
 Task storm(Rank& me, std::uint64_t seed, std::uint32_t rounds) {
   const std::uint32_t count = me.count();

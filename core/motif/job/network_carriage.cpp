@@ -16,7 +16,6 @@ std::optional<Carried> NetworkCarriage::carry(const Load& load) {
                    .target = load.to,
                    .size = load.size,
                    .handle = handle,
-                   .traffic_class = load.traffic_class,
                    .ordered = load.ordered && network_.takes_ordered()});
   return std::nullopt;
 }

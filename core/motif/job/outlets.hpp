@@ -45,13 +45,12 @@ class Outlets final : private CarriageListener {
   // The leg that the message is at wants to leave at `ready`.
   void offer(std::uint32_t message, Instant ready, Instant now);
   void leave_nic(std::uint32_t nic, Instant now);
-  void leave(std::uint32_t message, Instant now) { depart(message, now); }
+  void leave(std::uint32_t message, Instant now) { offer(message, now, now); }
   Bytes payload(const Record& record) const { return {record.in_parts ? parts(record).bytes : record.bytes}; }
   // The message is over.
   void forget(const Record& record) {
     if (record.in_parts) parts_.release(static_cast<std::uint32_t>(record.bytes));
   }
-  void prefetch(std::uint32_t rank) const { __builtin_prefetch(&outlets_[lanes_.front()[rank]]); }
 
  private:
   struct Outlet {

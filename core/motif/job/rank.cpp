@@ -1,10 +1,17 @@
 #include "core/motif/job/rank.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "core/motif/job/job.hpp"
 
 namespace dryfly::motif {
+namespace {
+
+// Far enough from where instants end for anything that is under way then.
+constexpr Instant last_instant{std::uint64_t{100} * 86'400 * 1'000'000'000'000};
+
+}  // namespace
 
 std::uint32_t Rank::count() const { return job_->count(); }
 
@@ -30,7 +37,12 @@ Rank::Waiting Rank::wait(Pending first, Pending second) {
   return {*this};
 }
 
-void Rank::work(Duration cost) { clock_ = job_->noises_.after(id_, clock_, cost); }
+void Rank::work(Duration cost) {
+  clock_ = job_->noises_.after(id_, clock_, cost);
+  if (clock_ > last_instant) {
+    throw SpecError("rank " + std::to_string(id_) + " is still at work after 100 days: virtual time ends there");
+  }
+}
 
 void Rank::see(Instant visible) {
   if (!waits()) {
@@ -49,7 +61,7 @@ void Rank::pay_for_own() {
 }
 
 // What is complete already may not be visible yet.
-bool Rank::Waiting::await_ready() const noexcept {
+bool Rank::Waiting::await_ready() const {
   rank.see(rank.received_seen_);
   rank.work(rank.owed_);
   rank.owed_ = {};
@@ -59,20 +71,20 @@ bool Rank::Waiting::await_ready() const noexcept {
   return true;
 }
 
-void Rank::Waiting::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+void Rank::Waiting::await_suspend(std::coroutine_handle<> resumed) const {
   rank.resumed_ = resumed;
   if (rank.has_what_it_wants()) rank.job_->resume_at(rank, rank.sees_it());
 }
 
 Instant Rank::watch(Pending pending) { return job_->watch(*this, pending); }
 
-bool Rank::WaitingForAny::await_ready() const noexcept {
+bool Rank::WaitingForAny::await_ready() const {
   rank.work(rank.owed_);
   rank.owed_ = {};
   return rank.watcher_->earliest() <= rank.clock_;
 }
 
-void Rank::WaitingForAny::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+void Rank::WaitingForAny::await_suspend(std::coroutine_handle<> resumed) const {
   rank.resumed_ = resumed;
   rank.want_ = Want::any;
   const Instant earliest = rank.watcher_->earliest();
@@ -85,7 +97,7 @@ void Rank::WaitingForAny::await_resume() const noexcept {
   rank.pay_for_own();
 }
 
-void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const noexcept {
+void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const {
   rank.work(rank.owed_ + work);
   rank.owed_ = {};
   rank.resumed_ = resumed;

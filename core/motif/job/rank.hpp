@@ -3,8 +3,8 @@
 // a size.
 //
 // Messages of one source, target and tag are matched in the order in which they arrive. Left out: communicators as a
-// part of matching (collectives have tags of their own, collective.hpp), truncation, and that a long message may arrive
-// behind a shorter one of its tag that was sent later.
+// part of matching (collectives have tags of their own, core/motif/collective/communicator.hpp), truncation, and that a
+// long message may arrive behind a shorter one of its tag that was sent later.
 #pragma once
 
 #include <coroutine>
@@ -80,8 +80,8 @@ class Rank {
 
   struct Waiting {
     Rank& rank;
-    bool await_ready() const noexcept;
-    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> resumed) const;
     void await_resume() const noexcept { rank.pay_for_own(); }
   };
   // Until all that this rank has begun is complete.
@@ -101,8 +101,8 @@ class Rank {
   [[nodiscard]] Instant watch(Pending pending);
   struct WaitingForAny {
     Rank& rank;
-    bool await_ready() const noexcept;
-    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> resumed) const;
     void await_resume() const noexcept;
   };
   // Until the watcher knows of something that can be seen.
@@ -112,7 +112,7 @@ class Rank {
     Rank& rank;
     Duration work;
     bool await_ready() const noexcept { return work.ps == 0; }
-    void await_suspend(std::coroutine_handle<> resumed) const noexcept;
+    void await_suspend(std::coroutine_handle<> resumed) const;
     void await_resume() const noexcept {}
   };
   // Takes so long on this rank's core.

@@ -39,14 +39,6 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32);
 
-// A payload that is longer than a carriage takes at once.
-struct Parts {
-  std::uint64_t bytes = 0;
-  std::uint64_t left = 0;  // to be carried
-  Instant arrived{};
-  Instant answered{};
-};
-
 // Records are in the order in which they were first used, on large pages.
 class Records {
  public:
@@ -64,7 +56,6 @@ class Records {
   Record& operator[](std::uint32_t index) { return pool_[index]; }
   const Record& operator[](std::uint32_t index) const { return pool_[index]; }
   void prefetch(std::uint32_t index) const { pool_.prefetch(index); }
-  std::size_t in_use() const { return pool_.in_use(); }
   std::size_t most() const { return pool_.size(); }
 
  private:

@@ -11,6 +11,6 @@ namespace dryfly::motif {
 
 // `size` is what MPI calls count times the size of the datatype: of the whole vector in bcast, reduce, allreduce; from
 // one rank to one other in alltoall; of one rank's part in allgather, gather, scatter and reduce_scatter.
-Task run_collective(Rank& me, Verb verb, Communicator ranks, std::uint32_t root, Bytes size);
+Task run_verb(Rank& me, Verb verb, Communicator ranks, std::uint32_t root, Bytes size);
 
 }  // namespace dryfly::motif

@@ -12,8 +12,7 @@ constexpr std::uint64_t no_place = ~std::uint64_t{0};
 // A number of its own for each group as long as there are numbers; those that share one seldom overlap.
 Communicator group_of(const Schedule& schedule, std::uint32_t group) {
   if (group == 0) return {0, 1, schedule.ranks(), 0};
-  constexpr std::uint32_t numbers = (std::uint32_t{1} << 14) - 1;
-  return {schedule.groups[group], 1 + (group - 1) % numbers};
+  return {schedule.groups[group], 1 + (group - 1) % (Communicator::numbers - 1)};
 }
 
 // `phases`: their numbers in the job. `places`: the instruction that each rank is at; no_place when it has ended.
@@ -60,7 +59,7 @@ Task play(Rank& me, const Schedule& schedule, const std::vector<std::uint16_t>& 
         me.enter(phases[one.peer]);
         break;
       default:
-        co_await run_collective(me, one.verb(), group_of(schedule, one.slot), one.peer, size);
+        co_await run_verb(me, one.verb(), group_of(schedule, one.slot), one.peer, size);
     }
   }
   co_await me.wait_all();

@@ -203,6 +203,12 @@ class Collectives {
     if (first.rank == any_rank) first = its;
     first.members = members;
     if (first.print == its.print) return;
+    if (first.print == 0 || its.print == 0) {
+      const bool first_has = first.print != 0;
+      throw SpecError(schedule_.program + ": rank " + std::to_string(first_has ? its.rank : first.rank) +
+                      " calls no collective of all ranks, and rank " +
+                      std::to_string(first_has ? first.rank : its.rank) + " does");
+    }
     fail_at(
         schedule_, its.rank, its.last,
         "the collectives of this rank, of which this is the last, are not those of rank " + std::to_string(first.rank));

@@ -23,7 +23,6 @@ struct Stretch {
 };
 
 struct Marks {
-  Instant begun{};  // the first rank begins what counts, or has begun
   std::uint64_t begun_sum_ps = 0;
   std::uint64_t ended_sum_ps = 0;
 };

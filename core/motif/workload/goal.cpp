@@ -20,7 +20,7 @@ double calc_ps(Parameters& parameters) {
   return value * 1000;
 }
 
-// A day, so that sums of them still are instants.
+// A day at most, so that no sum passes over the end of virtual time (Rank::work).
 void check_times(const std::string& file, const goal::Schedules& schedules, double unit_ps) {
   constexpr double most_ps = 86400e12;
   for (std::uint32_t rank = 0; rank < schedules.count(); ++rank) {

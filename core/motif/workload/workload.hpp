@@ -61,7 +61,6 @@ class Stage {
   Stage(const Spec& spec, Parameters& parameters);
 
   const Spec& spec() const { return spec_; }
-  const Dragonfly& topology() const { return topology_; }
   const Placement& placement() const { return placement_; }
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }

@@ -1,8 +1,10 @@
 #include "core/motif/workload/hpl/solve.hpp"
 
 #include <algorithm>
+#include <bit>
 
-#include "core/motif/workload/hpl/solve_collectives.hpp"
+#include "core/motif/collective/collectives.hpp"
+#include "core/motif/collective/tree.hpp"
 
 namespace dryfly::motif::hpl {
 namespace {
@@ -14,6 +16,19 @@ Communicator row_of(const Problem& problem, std::uint32_t row) {
 Communicator column_of(const Problem& problem, std::uint32_t column) {
   const std::uint32_t stride = problem.row_major ? problem.columns : 1;
   return {problem.rank_at(0, column), stride, problem.rows, 2};
+}
+
+constexpr std::uint64_t tree_bytes_most = 2048;
+
+// The collectives as MPICH runs them at these sizes (docs/model/skeleton-hpl.md#solve), of FP64 elements.
+Tree binomial(const Communicator& ranks) { return {Shape::binomial, ranks.size(), 2}; }
+
+Task reduce(Rank& me, Communicator ranks, std::uint32_t root, std::uint64_t elements) {
+  const Bytes size{elements * element_bytes};
+  if (size.count <= tree_bytes_most || elements < std::bit_floor(ranks.size())) {
+    return tree_reduce(me, ranks, size, root, binomial(ranks), Bytes{});
+  }
+  return rabenseifner_reduce(me, ranks, size, Bytes{element_bytes}, root, Halves::of_blocks);
 }
 
 }  // namespace
@@ -34,7 +49,8 @@ Task back_substitute(Rank& me, Setting& setting, std::uint64_t first, std::uint6
       if (my_column == owner_column) co_await me.compute(setting.rates.triangular_solve(width, 1, Precision::fp64));
     }
     if (my_column != owner_column) continue;
-    co_await broadcast_by_tree(me, column_of(problem, my_column), owner_row, width);
+    const Communicator column_ranks = column_of(problem, my_column);
+    co_await tree_bcast(me, column_ranks, Bytes{width * element_bytes}, owner_row, binomial(column_ranks), Bytes{});
     co_await me.compute(setting.rates.product(rows.below(column, my_row), 1, width, Precision::fp64));
   }
   me.enter(0);
@@ -45,7 +61,8 @@ Task gather_solution(Rank& me, Setting& setting) {
   const Problem& problem = setting.problem;
   me.enter(setting.phases.solve);
   if (problem.columns > 1) {
-    co_await allreduce_long(me, row_of(problem, problem.row_of(me.id())), problem.order);
+    co_await rabenseifner_allreduce(me, row_of(problem, problem.row_of(me.id())), Bytes{problem.order * element_bytes},
+                                    Bytes{element_bytes}, Halves::of_blocks);
   }
   me.enter(0);
 }
