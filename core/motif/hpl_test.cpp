@@ -164,6 +164,21 @@ TEST_CASE("a sample's bound holds the time of the whole, for three seeds, with a
   }
 }
 
+TEST_CASE("a sample grows until its bound is small enough, to all panels if need be") {
+  const std::vector<std::string> words =
+      with(problem(48000, 96, 4, 6), {"level=latency", "part=1048576", "stretches=6", "stretch=4"});
+  const Answer usual = predict(words);
+  CHECK(usual.sampled);
+  CHECK(usual.error_bound <= 0.05);
+  const Answer near = predict(with(words, {"bound=10000"}));
+  CHECK(near.sampled);
+  CHECK(near.error_bound <= 0.01);
+  CHECK(near.figures.size() > usual.figures.size());
+  const Answer whole = predict(with(words, {"bound=1"}));
+  CHECK(!whole.sampled);
+  CHECK(whole.time == predict(with(words, {"full=1"})).time);
+}
+
 TEST_CASE("phases add up to the ranks' time, and flops are HPL's by the time") {
   const Answer answer = predict(with(problem(768, 32, 3, 5), {"full=1"}));
   std::uint64_t sum_ps = 0;

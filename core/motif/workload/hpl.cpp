@@ -15,7 +15,8 @@
 //   gemm_tile, gemm_units, gemm_fill   how products fill a GPU: edge of a tile, units of a GPU, steps of k lost
 //   peak_flops_per_node       what efficiency is of; 0: of compute.* in FP64
 //   full, stretches, stretch, warm     all panels, or how many samples of how many panels behind how many others
-//   rounds                    sampled only: rounds that those of a ring of pieces are lumped to; 0: all
+//   bound                     sampled only: largest bound of the error, in millionths; more panels are run until it is
+//   kept rounds                    sampled only: rounds that those of a ring of pieces are lumped to; 0: all
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -30,9 +30,10 @@ Sampling Sampling::read(Parameters& parameters, const Problem& problem) {
   Sampling sampling{.stretches = parameters.number_or("stretches", 8, 3, 1000),
                     .panels = parameters.number_or("stretch", 4, 1, 100'000),
                     .warm = parameters.number_or("warm", 2, 0, 100'000),
-                    .rounds = static_cast<std::uint32_t>(parameters.number_or("rounds", 0, 0, 1 << 20))};
+                    .rounds = static_cast<std::uint32_t>(parameters.number_or("rounds", 0, 0, 1 << 20)),
+                    .bound = 1e-6 * static_cast<double>(parameters.number_or("bound", 50'000, 1, 1'000'000))};
   const bool wanted_full = parameters.flag("full");
-  sampling.is_full = wanted_full || problem.panels() <= 2 * sampling.stretches * (sampling.panels + sampling.warm);
+  sampling.is_full = wanted_full || sampling.is_all(problem);
   return sampling;
 }
 
@@ -180,21 +181,34 @@ void Runner::tell(const std::vector<Stratum>& parts, double whole_ps, Answer& an
   }
 }
 
-Answer Runner::sampled(const Sampling& sampling) {
-  Answer answer;
+std::vector<Runner::Stratum> Runner::sample(const Sampling& sampling, Answer& answer) {
   std::vector<Stratum> parts = strata(sampling.stretches);
   for (std::uint64_t number = 0; number < parts.size(); ++number) {
     parts[number].stretch = place(parts[number], sampling, number);
     parts[number].sample = run(parts[number].stretch, lumping(sampling.rounds), answer);
   }
-  const double panels_ps = integral_ps(parts);
-  tell(parts, panels_ps, answer);
+  return parts;
+}
+
+Answer Runner::sampled(Sampling sampling) {
+  Answer answer;
   const double solving_ps = solve_ps(answer);
-  answer.phases.back().second.ps += static_cast<std::uint64_t>(solving_ps);
-  answer.time = Duration{static_cast<std::uint64_t>(std::llround(panels_ps + solving_ps))};
-  answer.sampled = true;
-  answer.error_bound = uncertainty_ps(parts) / (panels_ps + solving_ps);
-  return answer;
+  while (!sampling.is_all(problem_)) {
+    const std::vector<Stratum> parts = sample(sampling, answer);
+    const double panels_ps = integral_ps(parts);
+    const double error_bound = uncertainty_ps(parts) / (panels_ps + solving_ps);
+    if (error_bound > sampling.bound) {
+      sampling.stretches *= 2;
+      continue;
+    }
+    tell(parts, panels_ps, answer);
+    answer.phases.back().second.ps += static_cast<std::uint64_t>(solving_ps);
+    answer.time = Duration{static_cast<std::uint64_t>(std::llround(panels_ps + solving_ps))};
+    answer.sampled = true;
+    answer.error_bound = error_bound;
+    return answer;
+  }
+  return all();
 }
 
 double Runner::solve_ps(Answer& answer) {

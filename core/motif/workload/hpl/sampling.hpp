@@ -4,8 +4,8 @@
 // by a cost that is known in closed form, and in each one stretch of consecutive panels is run, at a place drawn in it.
 // What counts is how much longer the stretch took than the closed form says; between stretches that ratio is
 // interpolated. The bound of the error is twice the standard error, from how far each ratio is off the line between its
-// neighbours, and how much the ratio still rises or falls within the stretches, which begin in step
-// (docs/model/skeleton-hpl.md#sampling).
+// neighbours, and how much the ratio still rises or falls within the stretches, which begin in step. A sample whose
+// bound is too large is drawn anew with twice as many stretches (docs/model/skeleton-hpl.md#sampling).
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,11 @@ struct Sampling {
   std::uint64_t panels = 0;  // of a stretch that count
   std::uint64_t warm = 0;    // and before them, that do not
   std::uint32_t rounds = 0;  // of a ring of pieces; 0: all
+  double bound = 0;          // of the error, a share of the time
 
   // SpecError.
   static Sampling read(Parameters& parameters, const Problem& problem);
+  bool is_all(const Problem& problem) const { return problem.panels() <= 2 * stretches * (panels + warm); }
 };
 
 struct Equipment {
@@ -42,7 +44,8 @@ class Runner {
   Runner(Stage& stage, const Problem& problem, Equipment equipment);
 
   Answer all();
-  Answer sampled(const Sampling& sampling);
+  // With more stretches than asked for where the bound wants them, or with all panels.
+  Answer sampled(Sampling sampling);
 
  private:
   using Phase = std::pair<std::string, Duration>;
@@ -65,6 +68,7 @@ class Runner {
   void prepare(Job& job, Setting& setting) const;
   Lumping lumping(std::uint32_t rounds) const;
   Sample run(const Stretch& stretch, const Lumping& lumping, Answer& answer);
+  std::vector<Stratum> sample(const Sampling& sampling, Answer& answer);
   // The triangular solve, from a few blocks of it.
   double solve_ps(Answer& answer);
   std::vector<Stratum> strata(std::uint64_t count) const;
