@@ -32,6 +32,13 @@ def test_each_call_sends_what_the_library_sends(library: str, ranks: int) -> Non
     assert re.search(r"^figure 41 calls alike; of 41$", compared.stdout, re.MULTILINE), compared.stdout
 
 
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_elements_that_the_ranks_do_not_divide(library: str) -> None:
+    compared = _compare("--mpi", library, "--ranks", "7", "--bytes", "12,1540,38420")  # of ints: 3, 385, 9605
+    assert compared.returncode == 0, f"{compared.stdout}\n{compared.stderr}"
+    assert re.search(r"^figure 31 calls alike; of 31$", compared.stdout, re.MULTILINE), compared.stdout
+
+
 def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
     # A skeleton that chooses as the other library does.
     other = tmp_path / "motif"
