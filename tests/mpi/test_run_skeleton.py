@@ -74,6 +74,20 @@ def test_a_replay_elsewhere_says_what_a_run_there_says(dryfly: Dryfly, programs:
         assert abs(there / recording.virtual_time_s - 1) > 0.02  # else there is nothing to predict
 
 
+def test_a_recording_of_flows_and_one_of_chosen_nodes_are_replayed_as_they_were(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    program = programs.check("halo.c")
+    flows = _recorded(dryfly, tmp_path / "flows", ("-N", "8", "--network", "flow"), program, "bytes=100000")
+    assert flows.where.level == "flow"
+    nodes = tmp_path / "nodes"
+    nodes.write_text("".join(f"x4{group}00c0s0b0n0\n" for group in "06142537"))
+    apart = _recorded(dryfly, tmp_path / "apart", ("--place", str(nodes)), program, "bytes=100000")
+    nodes.unlink()
+    for recording in (flows, apart):
+        assert recording.run().virtual_time_s == pytest.approx(recording.virtual_time_s, rel=0.10)
+
+
 def test_a_replay_is_the_same_each_time_and_needs_enough_nodes(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
