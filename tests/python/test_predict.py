@@ -19,6 +19,7 @@ import pytest
 
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
+from dryfly.case import placement
 from dryfly.machine.listing import source_keys
 from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
 from dryfly.predict.predict import pairs
@@ -178,6 +179,7 @@ def test_nics_that_phases_share_swap_faster_and_carry_both() -> None:
         ({"model": "oracle"}, "--model oracle: hpl has "),
         ({"workload": "hpk"}, '"hpk" is no workload; there are hpl, alltoall, allreduce, barrier, bcast'),
         ({"machine": "nowhere"}, 'unknown machine "nowhere"'),
+        ({"workload": "halo", "model": None, "place": "nowhere"}, '--place "nowhere": neither packed,'),
         ({"machine": "perlmutter-cpu", "nodes": 8, "parameters": (("matrix", "gpu"),)},
          "matrix=gpu: perlmutter-cpu says nothing of GPUs"),
         ({"workload": "halo", "model": None, "faults": "f.toml"}, "--faults f.toml: skeletons at --level links do not"),
@@ -241,6 +243,25 @@ def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Pat
     assert answer.phases == {"work": 4e-7}
     assert answer.content()["figures"] == {"bytes_per_s": 2e9}
     assert stand_in.is_dir()
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(("place", "on"), [("packed", None), ("spread", "0,64,128"), ("random", "")])
+def test_ranks_are_where_a_run_would_place_them(place: str, on: str | None) -> None:
+    """Aurora's groups have 64 nodes; the drawn ones are those of `dryfly run --place random`."""
+    question = Question(workload="halo", nodes=3, place=place)
+    if place == "random":
+        on = ",".join(map(str, placement.place(question.loaded, nodes=3, ppn=1, policy=place).nodes))
+    said = skeleton.answer(question).warnings[0]
+    assert ("'on': " in said) == (on is not None)
+    assert on is None or f"'on': '{on}'" in said
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_nodes_that_are_down_are_passed_over() -> None:
+    question = Question(workload="halo", nodes=3, level="packet", sets=("fabric.down=x4000c0s1b0n0",))
+    ask.check(question)
+    assert "'on': '0,2,3'" in skeleton.answer(question).warnings[0]
 
 
 @pytest.mark.usefixtures("stand_in")

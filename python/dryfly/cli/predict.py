@@ -19,7 +19,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @click.argument("parameters", nargs=-1, type=click.UNPROCESSED, metavar="[NAME=VALUE]...",
                 shell_complete=complete.workload_parameters)  # fmt: skip
 @option("--machine", default="aurora", **CASE["machine"][1])
-@option("-N", "--nodes", type=int, metavar="N", help="Number of nodes, the machine's first ones; default: all.")
+@option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--ppn", type=int, metavar="P", help="Ranks per node; default: the workload's.")
 @option("--model", metavar="MODEL", help="skeleton (its ranks on the network) or closed (a formula).",
         shell_complete=complete.words("skeleton", "closed"))  # fmt: skip

@@ -12,6 +12,7 @@ from dryfly.predict import closed_hpl, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question, of_content
 from dryfly.predict.workloads import CLOSED
+from dryfly.skeleton import motif
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -32,7 +33,7 @@ def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
 
 def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
-    by = _closed_digest() if question.model == CLOSED else skeleton.digest()
+    by = _closed_digest() if question.model == CLOSED else motif.digest()
     return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "by": by})
 
 
