@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -224,6 +225,37 @@ def test_the_key_is_of_all_that_the_answer_depends_on() -> None:
     ]  # fmt: skip
     keys = {ask.key(question) for question in (hpl(), *changed)}
     assert len(keys) == 6
+
+
+def test_the_key_does_not_depend_on_how_values_are_written() -> None:
+    once = hpl(parameters=(("nb", "384"), ("panel_share", "50 %")), sets=("fabric.link.rate=200 Gb/s",))
+    again = hpl(parameters=(("panel_share", "0.5 x"), ("nb", "384")), sets=("fabric.link.rate=25 GB/s",))
+    assert ask.key(once) == ask.key(again)
+    assert ask.key(hpl()) == ask.key(hpl(parameters=(("nb", "384"),)))
+    # With --fit a block that is given stays, and one that is not is chosen.
+    assert ask.key(hpl(fit=True)) != ask.key(hpl(fit=True, parameters=(("nb", "384"),)))
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", ["oracle/hpl", "predict/closed_hpl", "predict/fit", "predict/skeleton_hpl"])
+@pytest.mark.parametrize("model", ["closed", "skeleton"])
+def test_the_key_of_hpl_is_of_the_code_that_computes_it(
+    model: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a copy of the package in which one file differs; other workloads have nothing of it."""
+    package = tmp_path / "dryfly"
+    for folder in ("oracle", "predict"):
+        shutil.copytree(ask._PACKAGE / folder, package / folder)
+    ask._closed_digest.cache_clear()
+    before = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
+    monkeypatch.setattr(ask, "_PACKAGE", package)
+    with (package / f"{name}.py").open("a") as file:
+        file.write("# another formula\n")
+    ask._closed_digest.cache_clear()
+    after = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
+    ask._closed_digest.cache_clear()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
 
 
 def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Path) -> None:

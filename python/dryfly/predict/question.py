@@ -73,6 +73,11 @@ class Question:
         assert self.ppn is not None
         return self.nodes * self.ppn
 
+    @property
+    def open_block(self) -> bool:
+        """--fit chooses HPL's block too where nobody gives it."""
+        return self.fit and "nb" not in dict(self.parameters)
+
     def parameter(self, name: str) -> str | None:
         """In base units."""
         return dict(self.values).get(name)
@@ -133,8 +138,9 @@ class Question:
         return {name: value for name, value in asdict(self).items() if name != "values"}
 
     def key(self, more: Mapping[str, Any]) -> str:
-        """`more`: what else an answer depends on, such as the text of its spec."""
-        content = {**self.content(), **more, "values": self.values, "dryfly": __version__}
+        """The same however values are written. `more`: what else an answer depends on, such as the text of its spec."""
+        content = {name: value for name, value in self.content().items() if name not in ("parameters", "sets")}
+        content |= {**more, "values": self.values, "open_block": self.open_block, "dryfly": __version__}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
