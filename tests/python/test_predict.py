@@ -39,10 +39,13 @@ if words.get("count") == "13":
     sys.exit(2)
 ranks = int(words["nodes"]) * int(words["ppn"])
 spec = dict(line.split(" ", 1) for line in open(sys.argv[1]).read().splitlines())
+said = f"seed {{spec['run.seed']}}, {{words}}, {{spec['run.ranks']}}"
+if "selection" in words:
+    said = f"rules {{open(words['selection']).read()!r}}"
 print(json.dumps({{"workload": sys.argv[2], "ranks": ranks, "virtual_ps": 10**6 * ranks, "messages": ranks * 3,
     "bytes": ranks * 24, "events": ranks * 7, "phases": {{"work": 4 * 10**5}}, "sampled": ranks > 100,
     "error_bound": 0.02 if ranks > 100 else 0, "figures": {{"bytes_per_s": 2e9}}, "wall_s": 0.5,
-    "fingerprint": "ab", "warnings": [f"seed {{spec['run.seed']}}, {{words}}, {{spec['run.ranks']}}"]}}))
+    "fingerprint": "ab", "warnings": [said]}}))
 """
 
 
@@ -331,6 +334,72 @@ def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pyt
     machine = question.loaded
     executed = machine.number("host.provider.send") + 200
     assert int(costs["host.send_ps"]) == round(machine.number("host.instruction") * executed)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"workload": "hpl", "model": "skeleton"},
+            "--software measured: a library's own code was counted for messages",
+        ),
+        (
+            {"workload": "allreduce", "parameters": (("bytes", "193"),)},
+            "--software measured: bytes=193: a library's own",
+        ),
+        ({"workload": "allreduce", "parameters": (("algorithm", "ring"),)}, "--software measured: algorithm=ring: a"),
+        ({"workload": "allreduce", "parameters": (("library", "openmpi"),)}, "--software measured: library=openmpi: a"),
+    ],
+)
+def test_software_is_refused_where_it_was_not_counted(given: dict[str, Any], sentence: str) -> None:
+    question = Question(nodes=8, software="measured", **given)
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(question)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("workload", ["bcast", "alltoall"])
+def test_a_tuning_file_becomes_rules_that_the_engine_reads(workload: str, tmp_path: Path) -> None:
+    """As MPICH has it in JSON, and Open MPI in numbers: 3 is alltoall, 7 bcast; of any size on any communicator."""
+    mpich, openmpi = tmp_path / "tuning.json", tmp_path / "rules.conf"
+    leaf = {"bcast": "MPIR_Bcast_intra_binomial", "alltoall": "MPIR_Alltoall_intra_brucks"}[workload]
+    ours = {"bcast": "binomial", "alltoall": "bruck"}[workload]
+    mpich.write_text(json.dumps({f"collective={workload}": {f"algorithm={leaf}": {}}}), encoding="utf-8")
+    openmpi.write_text("1\n{} 1 2 1 0 1 0 0\n".format({"bcast": 7, "alltoall": 3}[workload]), encoding="utf-8")
+    for given, rules in (
+        ((("selection", str(mpich)),), f"{workload} {ours}\n"),
+        ((("selection", str(openmpi)), ("library", "openmpi")),
+         {"bcast": "bcast linear\n", "alltoall": "alltoall scattered\n"}[workload]),
+    ):  # fmt: skip
+        question = Question(workload=workload, nodes=8, parameters=given)
+        ask.check(question)
+        assert skeleton.answer(question).warnings == (f"rules {rules!r}",)
+    before = ask.key(question)
+    openmpi.write_text("1\n7 1 2 1 0 2 0 0\n", encoding="utf-8")
+    assert ask.key(question) != before
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ((("selection", "none.json"),), "none.json cannot be read: No such file or directory"),
+        ((("selection", "tuning.json"),), "tuning.json is no JSON"),
+        (
+            (("selection", "tuning.json"), ("algorithm", "ring")),
+            "selection=tuning.json: with algorithm=ring nothing is",
+        ),
+        ((("library", "mpich"), ("algorithm", "ring")), "library=mpich: with algorithm=ring nothing is chosen"),
+    ],
+)
+def test_a_choice_without_effect_or_sense_is_refused(
+    given: tuple[tuple[str, str], ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tuning.json").write_text("1 2 3", encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(Question(workload="allreduce", nodes=8, parameters=given))
+    with pytest.raises(UserError, match=r"^full=1: with library=mpich all of it is run; accepted is one of the two$"):
+        ask.check(Question(workload="alltoall", nodes=8, parameters=(("full", "1"), ("library", "mpich"))))
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import closed_hpl, skeleton
+from dryfly.predict import closed_hpl, selection, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import CLOSED
@@ -34,7 +34,8 @@ def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
     by = [] if question.model == CLOSED else [motif.digest()]
     by += [_closed_digest()] if question.workload == "hpl" else []
-    return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "by": by})
+    files = selection.rules_of(question)
+    return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})
 
 
 def _facts(question: Question) -> list[tuple[str, str]]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dryfly.base.errors import UserError
+from dryfly.base.folder import RunFolder
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import skeleton_hpl
+from dryfly.predict import selection, skeleton_hpl
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -32,10 +33,35 @@ def check(question: Question) -> None:
                 f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does "
                 "not know of; accepted is packet or flow"
             )
+    if question.software != "none":
+        _check_software(question)
+    selection.check(question)
     if question.workload == "hpl":
         skeleton_hpl.check(question)
     spec_of(question)
     _job(question)
+
+
+def _check_software(question: Question) -> None:
+    """Of the library's own code is known what goes with messages of one size, and with an allreduce of few bytes."""
+    flag = f"--software {question.software}"
+    if not question.row.one_size:
+        raise UserError(
+            f"{flag}: a library's own code was counted for messages of one size, and {question.workload} has several; "
+            "leave it out"
+        )
+    if question.workload != "allreduce":
+        return
+    most = software.INJECTED_MAX
+    others = [name for name in ("library", "selection") if question.parameter(name) is not None]
+    if question.parameter("algorithm") not in (None, "recursive_doubling"):
+        others.append("algorithm")
+    if others or int(question.parameter("bytes") or 0) > most:
+        given = f"{others[0]}={question.parameter(others[0])}" if others else f"bytes={question.parameter('bytes')}"
+        raise UserError(
+            f"{flag}: {given}: a library's own code was counted for an allreduce by recursive doubling; accepted "
+            f"are up to {most} bytes, and no other algorithm"
+        )
 
 
 def spec_of(question: Question) -> str:
@@ -65,9 +91,11 @@ def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str,
 
 def answer(question: Question, *, timeout_s: float | None = None) -> Answer:
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
-    arguments = _arguments(question) if prepared is None else prepared.arguments
-    words = [*_job(question), *arguments]
-    found = _answer_of(question, motif.ask(spec_of(question), question.workload, words, timeout_s=timeout_s))
+    words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
+    with RunFolder() as folder:
+        words += selection.arguments(question, folder.path)
+        said = motif.ask(spec_of(question), question.workload, words, timeout_s=timeout_s)
+    found = _answer_of(question, said)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
@@ -81,7 +109,7 @@ def _job(question: Question) -> list[str]:
 
 def _arguments(question: Question) -> list[str]:
     values = dict(question.values)
-    known = [each for each in question.row.of_model(SKELETON) if each.name in values]
+    known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name != "selection"]
     return [word for each in known for word in each.arguments(values[each.name])]
 
 
