@@ -446,6 +446,8 @@ def test_json_on_standard_output_is_alone_there(dryfly: Run) -> None:
         (["hpk"], 'dryfly: "hpk" is no workload'),
         (["halo", "--fit"], "dryfly: --fit: halo has nothing to fit; accepted with hpl"),
         (["hpl", "--jsn", "x"], "dryfly: hpl has no parameter jsn; there are n, nb"),
+        (["hpl", "-N", "8", "--timeout", "5"], "dryfly: --timeout has no effect on --model closed: leave it out"),
+        (["hpl", "-N", "8", "--sweep", "nb=8,9", "--timeout", "5"], "dryfly: --timeout has no effect on --model clo"),
         (["hpl", "-N", "8", "--jobs", "0"], "dryfly: --jobs 0: accepted is 1 or more"),
     ],
 )

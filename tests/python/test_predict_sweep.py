@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,32 @@ def test_dask_gives_the_same_table(dryfly: Run, tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     found = [[{**row, "wall_time_s": 0} for row in _rows(tmp_path / folder)] for folder in ("here", "there")]
     assert found[0] == found[1]
+
+
+def test_an_error_of_dasks_own_is_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what was asked until then is cancelled."""
+    cancelled: list[str] = []
+
+    class Client:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def submit(self, _: Any, question: dict[str, str], *__: Any, **___: Any) -> str:
+            if question["name"] == "second":
+                raise RuntimeError("the scheduler has gone")
+            return question["name"]
+
+        def cancel(self, futures: list[str]) -> None:
+            cancelled.extend(futures)
+
+        def close(self) -> None:
+            pass
+
+    distributed = types.SimpleNamespace(Client=Client, LocalCluster=None, as_completed=None)
+    monkeypatch.setitem(sys.modules, "distributed", distributed)
+    with pytest.raises(RuntimeError, match="the scheduler has gone"):
+        list(pool.by_dask("there:8786", [{"name": "first"}, {"name": "second"}], jobs=1, timeout_s=None))
+    assert cancelled == ["first"]
 
 
 def test_without_dask_its_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

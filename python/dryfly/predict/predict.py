@@ -48,6 +48,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
     question = Question(**base)
+    _check_closed([question], how)
     ask.check(question)
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
@@ -107,6 +108,15 @@ def _check(how: How) -> None:
         pool.check_dask()
 
 
+def _check_closed(questions: Sequence[Question], how: How) -> None:
+    """A closed form draws nothing, and is there before any time is up. Raises UserError."""
+    if any(question.model != workloads.CLOSED for question in questions):
+        return
+    for flag, given in (("--seeds", how.seeds), ("--timeout", how.timeout_s)):
+        if given is not None:
+            raise UserError(f"{flag} has no effect on --model closed: leave it out")
+
+
 def _seeds(count: int, first: int) -> Axis:
     if not 2 <= count <= 10_000:
         raise UserError(f"--seeds {count}: accepted is 2 to 10000")
@@ -115,8 +125,7 @@ def _seeds(count: int, first: int) -> Axis:
 
 def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
     made = sweep.cases(base, axes)
-    if how.seeds is not None and made[0].question.model == workloads.CLOSED:
-        raise UserError("--seeds has no effect on --model closed: leave it out")
+    _check_closed([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
     if folder is not None:
         folder.check()
