@@ -459,6 +459,13 @@ def test_bad_input_is_one_sentence_and_status_two(dryfly: Run, words: list[str],
     assert ended.stderr.count("\n") == 1
 
 
+def test_help_names_every_workload(dryfly: Run) -> None:
+    said = " ".join(dryfly("predict", "--help").stdout.split())
+    named = said[said.index("WORKLOAD is ") : said.index("Its parameters are ")]
+    for row in ROWS:
+        assert re.search(rf"\b{row.name}\b", named), row.name
+
+
 def test_parameters_are_listed(dryfly: Run) -> None:
     ended = dryfly("predict", "halo", "--parameters")
     for name in ("grid", "bytes", "edge", "corner", "neighbours", "steps", "work"):

@@ -57,8 +57,10 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Predict what a workload takes on a whole machine. WORKLOAD: hpl, alltoall, allreduce or halo.
+    """Predict what a workload takes on a whole machine.
 
+    WORKLOAD is hpl, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter, allgather
+    or reduce_scatter_block.
     Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict
