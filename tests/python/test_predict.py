@@ -6,6 +6,7 @@ The engine is a stand-in here, since these tests go without the simulator: it pr
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import stat
@@ -315,6 +316,84 @@ def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() ->
     assert answer.values["grid"] == "228x243"
     assert answer.chosen[0].startswith("grid = 228x243: fastest of ")
     assert answer.details["closed_time_s"] == pytest.approx(15_650, rel=0.01)
+
+
+_RING = """
+import sys
+print("written down for", 1)
+
+
+def program(me):
+    me.wait(me.irecv((me.rank - 1) % me.size), me.isend((me.rank + 1) % me.size, 8))
+"""
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_skeleton_in_python_is_written_down_for_all_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it prints is not among the answers, which a process of a sweep writes there."""
+    program = tmp_path / "ring.py"
+    program.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(program), nodes=4, ppn=2, place="spread", parameters=(("on_node", "nic"),))
+    ask.check(question)
+    answer = skeleton.answer(question)
+    said = answer.warnings[0]
+    assert "'nodes': '4', 'ppn': '2', 'level': 'links', 'on': '0,64,128,192', 'on_node': 'nic', 'file': '" in said
+    assert answer.content()["workload"] == str(program)
+    assert capsys.readouterr() == ("", "written down for 1\n")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
+    file = tmp_path / "f.goal"
+    file.write_text("num_ranks 7\n", encoding="utf-8")
+    question = Question(workload=str(file), ppn=2, parameters=(("calc", "1500 ps"),))
+    ask.check(question)
+    said = skeleton.answer(question).warnings[0]
+    assert (
+        f"'nodes': '4', 'ppn': '2', 'level': 'links', 'on_node': 'memory', 'file': '{file}', 'calc_ns': '1.5'" in said
+    )
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
+    """Of a skeleton as it is written down: a remark changes nothing, another module that it reads would."""
+    for name, text, remark, other in (
+        ("f.goal", "num_ranks 2\n", None, "num_ranks 1\n"),
+        ("ring.py", _RING, _RING + "# a remark\n", _RING.replace("8)", "9)")),
+    ):
+        file = tmp_path / name
+        keys = []
+        for time_s, content in enumerate((text, remark or text, other), 1):
+            file.write_text(content, encoding="utf-8")
+            os.utime(file, (time_s, time_s))
+            keys.append(ask.key(Question(workload=str(file), nodes=2)))
+        assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "given", "sentence"),
+    [
+        ("f.goal", "num_ranks 9\n", {"nodes": 4, "ppn": 2},
+         "f.goal has 9 ranks, and 4 nodes with 2 ranks are 8; accepted are at least as many"),
+        ("f.goal", "rank 0\n", {}, "f.goal: accepted is a GOAL file, which begins with num_ranks"),
+        ("f.goal", "num_ranks 2\n", {"parameters": (("bytes", "8"),)}, "GOAL file has no parameter bytes; there are"),
+        ("s.py", "def program(me):\n    me.send(9, 8)\n", {"nodes": 2}, "s.py, line 2, rank 0: peer = 9: accepted"),
+        ("s.py", "", {"nodes": 2}, "s.py: there is no function program(me) in it"),
+        ("s.py", "", {"nodes": 2, "model": "closed"}, "--model closed: skeleton in Python has skeleton"),
+        ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "software": "measured"},
+         "--software measured: a library's own code was counted for messages of one size, and s.py has several"),
+        ("s.txt", "", {}, "files in .goal and files in .py"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_run_is_refused(
+    name: str, text: str, given: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(Question(workload=name, **given))
+    with pytest.raises(UserError, match=r"none.(py: there is no such file|goal cannot be read|txt. is no workload)"):
+        ask.check(Question(workload=f"none{Path(name).suffix}", nodes=2))
 
 
 def test_more_ranks_than_a_run_may_have_are_one_line_of_the_spec() -> None:

@@ -153,6 +153,25 @@ def test_what_is_answered_is_not_asked_again(dryfly: Run, tmp_path: Path, asked:
     assert len(_rows(tmp_path / "out")) == 4
 
 
+def test_a_sweep_of_a_skeleton_in_python(dryfly: Run, tmp_path: Path, asked: Path) -> None:
+    """The stand-in wants a parameter `bytes`, and finds none."""
+    text = "print('hello')\n\n\ndef program(me):\n    print(me.rank)\n    me.allreduce(8)\n"
+    (tmp_path / "sum.py").write_text(text, encoding="utf-8")
+    native = tmp_path / "native" / "dryfly-motif"
+    native.write_text(native.read_text(encoding="utf-8").replace("words['bytes']", "8"), encoding="utf-8")
+    native.write_text(native.read_text(encoding="utf-8").replace('words["bytes"]', '"8"'), encoding="utf-8")
+    words = ("predict", "sum.py", "--sweep", "nodes=2,4", "--sweep", "place=packed,spread", "--out", "out")
+    ended = dryfly(*words, DRYFLY_NATIVE=str(tmp_path / "native"))
+    assert ended.returncode == 0
+    assert "hello" not in ended.stdout
+    rows = _rows(tmp_path / "out")
+    assert [(row["workload"], row["nodes"], row["placement"]) for row in rows] == [
+        ("sum.py", nodes, place) for nodes in (2, 4) for place in ("packed", "spread")
+    ]
+    assert len(list(asked.iterdir())) == 4
+    assert "4 of 4 are answered already" in dryfly(*words, DRYFLY_NATIVE=str(tmp_path / "native")).stdout
+
+
 def test_one_case_that_fails_does_not_end_the_others(dryfly: Run, tmp_path: Path, asked: Path) -> None:
     """Neither does a process that dies under one."""
     ended = dryfly("predict", "allreduce", "-N", "16", "--sweep", "bytes=8,666,64,667,128", "--out", "out",

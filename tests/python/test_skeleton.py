@@ -13,7 +13,7 @@ import pytest
 from dryfly.base.errors import UserError
 from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
-from dryfly.skeleton import ANY, Rank, Schedule, Where, program_of, record
+from dryfly.skeleton import ANY, Rank, Schedule, Where, goal, program_of, record
 from dryfly.skeleton.replay import replay, without_cpu
 
 _NAMES = [
@@ -171,11 +171,38 @@ def test_a_request_is_waited_for_once() -> None:
 def test_a_file_without_a_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such file"):
         program_of(tmp_path / "none.py")
-    for text, sentence in (("x = 1", "no function program"), ("1 / 0", "cannot be run: ZeroDivisionError")):
+    for text, sentence in (("x = 1", "no function program"), ("1 / 0", "cannot be run: ZeroDivisionError"),
+                           ("import sys\nsys.exit(3)", "cannot be run: SystemExit: 3")):  # fmt: skip
         file = tmp_path / "skeleton.py"
         file.write_text(text)
         with pytest.raises(UserError, match=sentence):
             program_of(file)
+
+
+def test_a_digest_is_of_what_is_run_and_not_of_where_the_program_lies(tmp_path: Path) -> None:
+    digests = {}
+    for name, size in (("a", 8), ("b", 8), ("c", 9)):
+        file = tmp_path / f"{name}.py"
+        file.write_text(f"def program(me):\n    me.allreduce({size})\n")
+        digests[name] = record(program_of(file), ranks=4).digest()
+    assert digests["a"] == digests["b"] != digests["c"]
+    assert record(program_of(tmp_path / "a.py"), ranks=5).digest() != digests["a"]
+
+
+@pytest.mark.parametrize("head", ["", "// of 7\n", "/* num_ranks\n 8 */ ;\n\n"])
+def test_a_goal_file_says_how_many_ranks_it_has(head: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.goal"
+    file.write_text(f"{head}num_ranks 12\nrank 0 {{\n}}\n")
+    assert goal.ranks_of(file) == 12
+
+
+@pytest.mark.parametrize("text", ["", "rank 0 {\n}\n", "num_ranks x", "num_ranks 0", "num_ranks 99999999999999"])
+def test_a_goal_file_that_does_not_say_so_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.goal").write_text(text)
+    with pytest.raises(UserError, match=r"f\.goal: accepted is a GOAL file, which begins with num_ranks and a number"):
+        goal.ranks_of(tmp_path / "f.goal")
+    with pytest.raises(UserError, match=r"none\.goal cannot be read: No such file"):
+        goal.ranks_of(tmp_path / "none.goal")
 
 
 def test_what_is_written_is_what_the_engine_reads(tmp_path: Path) -> None:

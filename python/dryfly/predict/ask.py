@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import closed_hpl, selection, skeleton
+from dryfly.predict import closed_hpl, file, selection, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import CLOSED
@@ -34,7 +34,7 @@ def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
     by = [] if question.model == CLOSED else [motif.digest()]
     by += [_closed_digest()] if question.workload == "hpl" else []
-    files = selection.rules_of(question)
+    files = [selection.rules_of(question), file.digest(question)]
     return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})
 
 

@@ -17,13 +17,15 @@ from dryfly.machine.machine import Machine
 from dryfly.predict import workloads
 from dryfly.predict.workloads import CLOSED, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
+from dryfly.skeleton import goal
 
 LEVELS = ("latency", "links", "packet", "flow")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """By the names of the flags. None: it follows from the machine or the workload. `parameters`: as the user writes
+    """By the names of the flags. `workload`: its name, or a file. None: it follows from the machine or the workload.
+    `parameters`: as the user writes
     them; `values` has all of them in base units."""
 
     workload: str
@@ -51,13 +53,19 @@ class Question:
             raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
         object.__setattr__(self, "values", tuple(row.values(given, str(self.model)).items()))
         machine = self.loaded
-        if self.nodes is None:
-            object.__setattr__(self, "nodes", machine.nodes_max)
         if self.ppn is None:
             object.__setattr__(self, "ppn", _ranks_of_node(row, machine))
+        if self.nodes is None:
+            object.__setattr__(self, "nodes", self._usual_nodes(machine))
         if self.level is None and self.model == SKELETON:
             object.__setattr__(self, "level", "links")
         self._check(machine)
+
+    def _usual_nodes(self, machine: Machine) -> int:
+        """All; of a GOAL file, which says how many ranks it has, as many as these need."""
+        if self.row is not workloads.GOAL:
+            return machine.nodes_max
+        return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
 
     @property
     def row(self) -> Workload:

@@ -10,7 +10,7 @@ from dryfly.base.folder import RunFolder
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import selection, skeleton_hpl
+from dryfly.predict import file, selection, skeleton_hpl
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -18,6 +18,7 @@ from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
+_OF_FILES = ("selection", "calc")  # what these say is passed with the files
 _WITHOUT_FAULTS = ("latency", "links")
 
 
@@ -40,6 +41,7 @@ def check(question: Question) -> None:
         skeleton_hpl.check(question)
     spec_of(question)
     _job(question)
+    file.check(question)
 
 
 def _check_software(question: Question) -> None:
@@ -93,8 +95,9 @@ def answer(question: Question, *, timeout_s: float | None = None) -> Answer:
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
     words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
-        words += selection.arguments(question, folder.path)
-        said = motif.ask(spec_of(question), question.workload, words, timeout_s=timeout_s)
+        words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
+        engine = question.row.engine or question.workload
+        said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
     found = _answer_of(question, said)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
@@ -109,7 +112,7 @@ def _job(question: Question) -> list[str]:
 
 def _arguments(question: Question) -> list[str]:
     values = dict(question.values)
-    known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name != "selection"]
+    known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name not in _OF_FILES]
     return [word for each in known for word in each.arguments(values[each.name])]
 
 

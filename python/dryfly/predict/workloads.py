@@ -24,6 +24,7 @@ class Workload:
     models: tuple[str, ...]  # the first one is the default
     parameters: tuple[Parameter, ...]
     ppn: str = "1"  # ranks of a node where none are given; "gpus": one for each
+    engine: str = ""  # its name there, if that is another
     one_size: bool = True  # all messages have about the size that a parameter says
 
     def of_model(self, model: str) -> tuple[Parameter, ...]:
@@ -176,8 +177,23 @@ ROWS = (
 )  # fmt: skip
 
 
+# Those of a file, whose name is the workload's.
+GOAL = Workload(name="GOAL file", about="the schedule of a file as LogGOPSim and ATLAHS read it, on the first ranks",
+                engine="goal", models=(SKELETON,), one_size=False,
+                parameters=(Parameter(name="calc", field=time("", "of a calc of 1", least=1, most=10**12),
+                                      default="1 ns"), _ON_NODE))  # fmt: skip
+PYTHON = Workload(name="skeleton in Python", about="program(me) of a Python file, on all ranks", engine="schedule",
+                  models=(SKELETON,), one_size=False, parameters=(_ON_NODE,))  # fmt: skip
+BY_ENDING = {".goal": GOAL, ".py": PYTHON}
+
+
 def find(name: str) -> Workload:
+    """By its name, or of a file by the ending of that. Raises UserError."""
     for row in ROWS:
         if row.name == name:
             return row
-    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}')
+    for ending, row in BY_ENDING.items():
+        if name.endswith(ending):
+            return row
+    files = " and ".join(f"files in {ending}" for ending in BY_ENDING)
+    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}, and {files}')
