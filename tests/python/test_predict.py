@@ -294,6 +294,16 @@ def test_ranks_are_where_a_run_would_place_them(place: str, on: str | None) -> N
 
 
 @pytest.mark.usefixtures("stand_in")
+def test_a_file_of_places_says_how_many_nodes_there_are(tmp_path: Path) -> None:
+    file = tmp_path / "places"
+    file.write_text("x4000c0s1b0n0 2\nx4000c0s0b0n0 2\n", encoding="utf-8")
+    question = Question(workload="halo", ppn=2, place=str(file))
+    assert "'nodes': '2', 'ppn': '2', 'level': 'links', 'on': '1,0'" in skeleton.answer(question).warnings[0]
+    with pytest.raises(UserError, match=r"^--ppn 1 contradicts .*places, which gives 2$"):
+        ask.check(Question(workload="halo", place=str(file)))
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_nodes_that_are_down_are_passed_over() -> None:
     question = Question(workload="halo", nodes=3, level="packet", sets=("fabric.down=x4000c0s1b0n0",))
     ask.check(question)

@@ -409,7 +409,7 @@ def test_a_file_places_a_skeleton_if_it_gives_each_node_as_many_ranks(tmp_path: 
     file.write_text(f"{names.name(5)}\n{names.name(2)} 2\n{names.name(5)}\n")
     with pytest.raises(UserError, match="accepted for skeletons is a file with 2 ranks in a row on each node"):
         where.words()
-    with pytest.raises(UserError, match="-n 6 contradicts"):
+    with pytest.raises(UserError, match="-N 3 contradicts"):
         replace(where, nodes=3).words()
 
 

@@ -19,6 +19,7 @@ from dryfly.machine.names import NodeNames
 from dryfly.scenario.faults import down_nodes
 
 RANKS_MAX = 16384  # wire::rank_count_max
+_SKELETON_RANKS_MAX = 1 << 24  # that a file may place
 _POLICIES = ("packed", "spread", "random")
 
 
@@ -71,13 +72,21 @@ def node_blocks(machine: Machine, *, nodes: int, ppn: int, policy: str = "packed
     if policy in _POLICIES:
         order = _up(machine, names, nodes, policy=policy, seed=seed)
     else:
-        chosen = _from_file(machine, names, Path(policy), nodes=nodes, ppn=ppn, ranks=nodes * ppn, most=nodes * ppn)
+        chosen = _from_file(machine, names, Path(policy), nodes=nodes, ppn=ppn, most=_SKELETON_RANKS_MAX)
         order = chosen[::ppn]
         if chosen != [node for node in order for _ in range(ppn)]:
             raise UserError(
                 f"--place {policy}: accepted for skeletons is a file with {ppn} ranks in a row on each node"
             )
     return [names.number(node) for node in order]
+
+
+def nodes_listed(machine: Machine, policy: str) -> int | None:
+    """How many nodes a file gives; None: the policy is no file. Raises UserError."""
+    if policy in _POLICIES:
+        return None
+    names = NodeNames(machine)
+    return len(set(_from_file(machine, names, Path(policy), most=_SKELETON_RANKS_MAX)))
 
 
 def _up(machine: Machine, names: NodeNames, count: int, *, policy: str, seed: int) -> list[int]:
@@ -153,9 +162,9 @@ def _from_file(
     names: NodeNames,
     path: Path,
     *,
-    nodes: int | None,
-    ppn: int | None,
-    ranks: int | None,
+    nodes: int | None = None,
+    ppn: int | None = None,
+    ranks: int | None = None,
     most: int = RANKS_MAX,
 ) -> list[int]:
     try:

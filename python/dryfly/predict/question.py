@@ -12,6 +12,7 @@ from typing import Any
 from dryfly import __version__
 from dryfly.base.errors import UserError
 from dryfly.case.case import SEED_MAX
+from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.predict import workloads
@@ -62,7 +63,10 @@ class Question:
         self._check(machine)
 
     def _usual_nodes(self, machine: Machine) -> int:
-        """All; of a GOAL file, which says how many ranks it has, as many as these need."""
+        """All, unless a file for --place gives some; of a GOAL file as many as its ranks need."""
+        listed = nodes_listed(machine, self.place)
+        if listed is not None:
+            return listed
         if self.row is not workloads.GOAL:
             return machine.nodes_max
         return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
