@@ -1,6 +1,6 @@
 // dryfly-motif: runs a skeleton on a simulated machine. Used by `dryfly predict`.
 //
-//   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links|packet|flow] name=value...
+//   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links|packet|flow] [on=NODE,...] name=value...
 //
 // One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
 #include <chrono>

@@ -21,12 +21,13 @@ from typing import Any, TypedDict, Unpack
 from dryfly.apps import solver
 from dryfly.base.errors import RunFailed, UserError
 from dryfly.base.paths import programs_folder
+from dryfly.base.store import Store
 from dryfly.case import program as programs
 from dryfly.case.case import Case
 from dryfly.result.details import Result
 from dryfly.run.run import execute
 from dryfly.run.runner import Runner
-from dryfly.study.trial import Store, Trial, run_all
+from dryfly.study.trial import Trial, run_all
 
 
 class How(TypedDict, total=False):

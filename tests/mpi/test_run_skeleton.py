@@ -74,6 +74,20 @@ def test_a_replay_elsewhere_says_what_a_run_there_says(dryfly: Dryfly, programs:
         assert abs(there / recording.virtual_time_s - 1) > 0.02  # else there is nothing to predict
 
 
+def test_a_recording_of_flows_and_one_of_chosen_nodes_are_replayed_as_they_were(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    program = programs.check("halo.c")
+    flows = _recorded(dryfly, tmp_path / "flows", ("-N", "8", "--network", "flow"), program, "bytes=100000")
+    assert flows.where.level == "flow"
+    nodes = tmp_path / "nodes"
+    nodes.write_text("".join(f"x4{group}00c0s0b0n0\n" for group in "06142537"))
+    apart = _recorded(dryfly, tmp_path / "apart", ("--place", str(nodes)), program, "bytes=100000")
+    nodes.unlink()
+    for recording in (flows, apart):
+        assert recording.run().virtual_time_s == pytest.approx(recording.virtual_time_s, rel=0.10)
+
+
 def test_a_replay_is_the_same_each_time_and_needs_enough_nodes(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
@@ -148,6 +162,39 @@ def test_a_goal_file_that_cannot_be_run_ends_with_status_2(
     assert sentence in done.stderr
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("level", ["links", "flow"])
+def test_predict_says_of_a_file_what_python_says_of_it(level: str, dryfly: Dryfly, tmp_path: Path) -> None:
+    ring, pair = tmp_path / "ring.py", tmp_path / "pair.goal"
+    ring.write_text(
+        "def program(me):\n"
+        "    print('no answer')\n"
+        "    me.wait(me.irecv((me.rank - 1) % me.size), me.isend((me.rank + 1) % me.size, 100000))\n"
+        "    me.allreduce(8)\n"
+    )
+    pair.write_text("num_ranks 3\nrank 0 {\n calc 1000\n send 8b to 2\n}\nrank 2 {\n recv 8b from 0\n}\n")
+    flags = ("--machine", "aurora", "--ppn", "2", "--level", level, "--place", "spread", "--json", "-")
+    where = skeleton.Where(machine="aurora", nodes=4, ppn=2, level=level, place="spread")
+    said = json.loads(dryfly("predict", ring, "-N", "4", *flags).succeeded().stdout)
+    played = skeleton.run_skeleton(ring, where)
+    assert (said["virtual_time_s"], said["fingerprint"]) == (played.virtual_time_s, played.fingerprint)
+    assert (said["messages"], said["phases_s"], said["figures"]) == (played.messages, played.phases, played.figures)
+    said = json.loads(dryfly("predict", pair, *flags, "calc=2 ns").succeeded().stdout)
+    assert said["nodes"] == 2
+    played = skeleton.run_file(pair, replace(where, nodes=2), workload="goal", calc_ns="2")
+    assert (said["virtual_time_s"], said["fingerprint"]) == (played.virtual_time_s, played.fingerprint)
+
+
+def test_predict_takes_the_algorithm_of_a_tuning_file(dryfly: Dryfly, tmp_path: Path) -> None:
+    """By binomial trees and in a scatter with a ring messages are 15, and 15 + 16 * 15."""
+    file = tmp_path / "tuning.json"
+    messages = []
+    for name in ("binomial", "scatter_ring_allgather"):
+        file.write_text(json.dumps({"collective=bcast": {f"algorithm=MPIR_Bcast_intra_{name}": {}}}))
+        ended = dryfly("predict", "bcast", "-N", "16", "bytes=4096", f"selection={file}", "--json", "-").succeeded()
+        messages.append(json.loads(ended.stdout)["messages"])
+    assert messages == [15, 15 + 16 * 15]
 
 
 def test_a_goal_file_is_run(tmp_path: Path) -> None:

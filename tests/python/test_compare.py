@@ -11,6 +11,7 @@ import pytest
 
 from dryfly.apps import benchmarks
 from dryfly.base.errors import UserError
+from dryfly.base.store import Store
 from dryfly.case.bind import library_of
 from dryfly.case.case import Case
 from dryfly.mpi import libraries as mpi
@@ -19,7 +20,7 @@ from dryfly.study import changes, variant
 from dryfly.study.changes import Change
 from dryfly.study.comparison import Line, Section
 from dryfly.study.plan import Flags, make
-from dryfly.study.trial import Store, Trial, run_all
+from dryfly.study.trial import Trial, run_all
 from dryfly.study.variant import Variant, base_case
 from dryfly.study.verdict import verdict
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
 from dryfly.result import summary
 
 HUGE = 987_654_321_098_765
@@ -107,6 +108,6 @@ def test_what_a_run_prints_is_whole_at_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     result = protocols(HUGE)
-    summary.Printer(quiet=False).show(summary._protocol_table(result))
+    Printer(quiet=False).show(summary._protocol_table(result))
     found = words(capsys.readouterr().err.splitlines())
     assert all(f"{value:,}" in found for row in result["protocols"] for value in row["messages_by_hops"])

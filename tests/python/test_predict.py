@@ -6,7 +6,9 @@ The engine is a stand-in here, since these tests go without the simulator: it pr
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import pytest
 
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
+from dryfly.case import placement
 from dryfly.machine.listing import source_keys
 from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
 from dryfly.predict.predict import pairs
@@ -37,10 +40,13 @@ if words.get("count") == "13":
     sys.exit(2)
 ranks = int(words["nodes"]) * int(words["ppn"])
 spec = dict(line.split(" ", 1) for line in open(sys.argv[1]).read().splitlines())
+said = f"seed {{spec['run.seed']}}, {{words}}, {{spec['run.ranks']}}"
+if "selection" in words:
+    said = f"rules {{open(words['selection']).read()!r}}"
 print(json.dumps({{"workload": sys.argv[2], "ranks": ranks, "virtual_ps": 10**6 * ranks, "messages": ranks * 3,
     "bytes": ranks * 24, "events": ranks * 7, "phases": {{"work": 4 * 10**5}}, "sampled": ranks > 100,
     "error_bound": 0.02 if ranks > 100 else 0, "figures": {{"bytes_per_s": 2e9}}, "wall_s": 0.5,
-    "fingerprint": "ab", "warnings": [f"seed {{spec['run.seed']}}, {{words}}, {{spec['run.ranks']}}"]}}))
+    "fingerprint": "ab", "warnings": [said]}}))
 """
 
 
@@ -178,6 +184,7 @@ def test_nics_that_phases_share_swap_faster_and_carry_both() -> None:
         ({"model": "oracle"}, "--model oracle: hpl has "),
         ({"workload": "hpk"}, '"hpk" is no workload; there are hpl, alltoall, allreduce, barrier, bcast'),
         ({"machine": "nowhere"}, 'unknown machine "nowhere"'),
+        ({"workload": "halo", "model": None, "place": "nowhere"}, '--place "nowhere": neither packed,'),
         ({"machine": "perlmutter-cpu", "nodes": 8, "parameters": (("matrix", "gpu"),)},
          "matrix=gpu: perlmutter-cpu says nothing of GPUs"),
         ({"workload": "halo", "model": None, "faults": "f.toml"}, "--faults f.toml: skeletons at --level links do not"),
@@ -224,6 +231,37 @@ def test_the_key_is_of_all_that_the_answer_depends_on() -> None:
     assert len(keys) == 6
 
 
+def test_the_key_does_not_depend_on_how_values_are_written() -> None:
+    once = hpl(parameters=(("nb", "384"), ("panel_share", "50 %")), sets=("fabric.link.rate=200 Gb/s",))
+    again = hpl(parameters=(("panel_share", "0.5 x"), ("nb", "384")), sets=("fabric.link.rate=25 GB/s",))
+    assert ask.key(once) == ask.key(again)
+    assert ask.key(hpl()) == ask.key(hpl(parameters=(("nb", "384"),)))
+    # With --fit a block that is given stays, and one that is not is chosen.
+    assert ask.key(hpl(fit=True)) != ask.key(hpl(fit=True, parameters=(("nb", "384"),)))
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", ["oracle/hpl", "predict/closed_hpl", "predict/fit", "predict/skeleton_hpl"])
+@pytest.mark.parametrize("model", ["closed", "skeleton"])
+def test_the_key_of_hpl_is_of_the_code_that_computes_it(
+    model: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a copy of the package in which one file differs; other workloads have nothing of it."""
+    package = tmp_path / "dryfly"
+    for folder in ("oracle", "predict"):
+        shutil.copytree(ask._PACKAGE / folder, package / folder)
+    ask._closed_digest.cache_clear()
+    before = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
+    monkeypatch.setattr(ask, "_PACKAGE", package)
+    with (package / f"{name}.py").open("a") as file:
+        file.write("# another formula\n")
+    ask._closed_digest.cache_clear()
+    after = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
+    ask._closed_digest.cache_clear()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
 def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Path) -> None:
     question = Question(
         workload="halo", nodes=64, ppn=2, seed=7, parameters=(("grid", "4x4x8"), ("work", "3 us"), ("bytes", "8 KiB"))
@@ -244,6 +282,35 @@ def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Pat
 
 
 @pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(("place", "on"), [("packed", None), ("spread", "0,64,128"), ("random", "")])
+def test_ranks_are_where_a_run_would_place_them(place: str, on: str | None) -> None:
+    """Aurora's groups have 64 nodes; the drawn ones are those of `dryfly run --place random`."""
+    question = Question(workload="halo", nodes=3, place=place)
+    if place == "random":
+        on = ",".join(map(str, placement.place(question.loaded, nodes=3, ppn=1, policy=place).nodes))
+    said = skeleton.answer(question).warnings[0]
+    assert ("'on': " in said) == (on is not None)
+    assert on is None or f"'on': '{on}'" in said
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_file_of_places_says_how_many_nodes_there_are(tmp_path: Path) -> None:
+    file = tmp_path / "places"
+    file.write_text("x4000c0s1b0n0 2\nx4000c0s0b0n0 2\n", encoding="utf-8")
+    question = Question(workload="halo", ppn=2, place=str(file))
+    assert "'nodes': '2', 'ppn': '2', 'level': 'links', 'on': '1,0'" in skeleton.answer(question).warnings[0]
+    with pytest.raises(UserError, match=r"^--ppn 1 contradicts .*places, which gives 2$"):
+        ask.check(Question(workload="halo", place=str(file)))
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_nodes_that_are_down_are_passed_over() -> None:
+    question = Question(workload="halo", nodes=3, level="packet", sets=("fabric.down=x4000c0s1b0n0",))
+    ask.check(question)
+    assert "'on': '0,2,3'" in skeleton.answer(question).warnings[0]
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() -> None:
     """Of 8 NICs the first of each socket swaps. 257 GB/s of copies over 6 ranks; 0.511 x 8 x 20.83e12 / 2e12 = 42.6."""
     question = Question(workload="hpl", model="skeleton", nodes=9234, parameters=(("n", "28773888"), ("nbmin", "16")))
@@ -259,6 +326,84 @@ def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() ->
     assert answer.values["grid"] == "228x243"
     assert answer.chosen[0].startswith("grid = 228x243: fastest of ")
     assert answer.details["closed_time_s"] == pytest.approx(15_650, rel=0.01)
+
+
+_RING = """
+import sys
+print("written down for", 1)
+
+
+def program(me):
+    me.wait(me.irecv((me.rank - 1) % me.size), me.isend((me.rank + 1) % me.size, 8))
+"""
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_skeleton_in_python_is_written_down_for_all_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it prints is not among the answers, which a process of a sweep writes there."""
+    program = tmp_path / "ring.py"
+    program.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(program), nodes=4, ppn=2, place="spread", parameters=(("on_node", "nic"),))
+    ask.check(question)
+    answer = skeleton.answer(question)
+    said = answer.warnings[0]
+    assert "'nodes': '4', 'ppn': '2', 'level': 'links', 'on': '0,64,128,192', 'on_node': 'nic', 'file': '" in said
+    assert answer.content()["workload"] == str(program)
+    assert capsys.readouterr() == ("", "written down for 1\n")
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
+    file = tmp_path / "f.goal"
+    file.write_text("num_ranks 7\n", encoding="utf-8")
+    question = Question(workload=str(file), ppn=2, parameters=(("calc", "1500 ps"),))
+    ask.check(question)
+    said = skeleton.answer(question).warnings[0]
+    assert (
+        f"'nodes': '4', 'ppn': '2', 'level': 'links', 'on_node': 'memory', 'file': '{file}', 'calc_ns': '1.5'" in said
+    )
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
+    """Of a skeleton as it is written down: a remark changes nothing, another module that it reads would."""
+    for name, text, remark, other in (
+        ("f.goal", "num_ranks 2\n", None, "num_ranks 1\n"),
+        ("ring.py", _RING, _RING + "# a remark\n", _RING.replace("8)", "9)")),
+    ):
+        file = tmp_path / name
+        keys = []
+        for time_s, content in enumerate((text, remark or text, other), 1):
+            file.write_text(content, encoding="utf-8")
+            os.utime(file, (time_s, time_s))
+            keys.append(ask.key(Question(workload=str(file), nodes=2)))
+        assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "given", "sentence"),
+    [
+        ("f.goal", "num_ranks 9\n", {"nodes": 4, "ppn": 2},
+         "f.goal has 9 ranks, and 4 nodes with 2 ranks are 8; accepted are at least as many"),
+        ("f.goal", "rank 0\n", {}, "f.goal: accepted is a GOAL file, which begins with num_ranks"),
+        ("f.goal", "num_ranks 2\n", {"parameters": (("bytes", "8"),)}, "GOAL file has no parameter bytes; there are"),
+        ("s.py", "def program(me):\n    me.send(9, 8)\n", {"nodes": 2}, "s.py, line 2, rank 0: peer = 9: accepted"),
+        ("s.py", "", {"nodes": 2}, "s.py: there is no function program(me) in it"),
+        ("s.py", "", {"nodes": 2, "model": "closed"}, "--model closed: skeleton in Python has skeleton"),
+        ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "software": "measured"},
+         "--software measured: a library's own code was counted for messages of one size, and s.py has several"),
+        ("s.txt", "", {}, "files in .goal and files in .py"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_run_is_refused(
+    name: str, text: str, given: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(Question(workload=name, **given))
+    with pytest.raises(UserError, match=r"none.(py: there is no such file|goal cannot be read|txt. is no workload)"):
+        ask.check(Question(workload=f"none{Path(name).suffix}", nodes=2))
 
 
 def test_more_ranks_than_a_run_may_have_are_one_line_of_the_spec() -> None:
@@ -278,6 +423,72 @@ def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pyt
     machine = question.loaded
     executed = machine.number("host.provider.send") + 200
     assert int(costs["host.send_ps"]) == round(machine.number("host.instruction") * executed)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"workload": "hpl", "model": "skeleton"},
+            "--software measured: a library's own code was counted for messages",
+        ),
+        (
+            {"workload": "allreduce", "parameters": (("bytes", "193"),)},
+            "--software measured: bytes=193: a library's own",
+        ),
+        ({"workload": "allreduce", "parameters": (("algorithm", "ring"),)}, "--software measured: algorithm=ring: a"),
+        ({"workload": "allreduce", "parameters": (("library", "openmpi"),)}, "--software measured: library=openmpi: a"),
+    ],
+)
+def test_software_is_refused_where_it_was_not_counted(given: dict[str, Any], sentence: str) -> None:
+    question = Question(nodes=8, software="measured", **given)
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(question)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("workload", ["bcast", "alltoall"])
+def test_a_tuning_file_becomes_rules_that_the_engine_reads(workload: str, tmp_path: Path) -> None:
+    """As MPICH has it in JSON, and Open MPI in numbers: 3 is alltoall, 7 bcast; of any size on any communicator."""
+    mpich, openmpi = tmp_path / "tuning.json", tmp_path / "rules.conf"
+    leaf = {"bcast": "MPIR_Bcast_intra_binomial", "alltoall": "MPIR_Alltoall_intra_brucks"}[workload]
+    ours = {"bcast": "binomial", "alltoall": "bruck"}[workload]
+    mpich.write_text(json.dumps({f"collective={workload}": {f"algorithm={leaf}": {}}}), encoding="utf-8")
+    openmpi.write_text("1\n{} 1 2 1 0 1 0 0\n".format({"bcast": 7, "alltoall": 3}[workload]), encoding="utf-8")
+    for given, rules in (
+        ((("selection", str(mpich)),), f"{workload} {ours}\n"),
+        ((("selection", str(openmpi)), ("library", "openmpi")),
+         {"bcast": "bcast linear\n", "alltoall": "alltoall scattered\n"}[workload]),
+    ):  # fmt: skip
+        question = Question(workload=workload, nodes=8, parameters=given)
+        ask.check(question)
+        assert skeleton.answer(question).warnings == (f"rules {rules!r}",)
+    before = ask.key(question)
+    openmpi.write_text("1\n7 1 2 1 0 2 0 0\n", encoding="utf-8")
+    assert ask.key(question) != before
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ((("selection", "none.json"),), "none.json cannot be read: No such file or directory"),
+        ((("selection", "tuning.json"),), "tuning.json is no JSON"),
+        (
+            (("selection", "tuning.json"), ("algorithm", "ring")),
+            "selection=tuning.json: with algorithm=ring nothing is",
+        ),
+        ((("library", "mpich"), ("algorithm", "ring")), "library=mpich: with algorithm=ring nothing is chosen"),
+    ],
+)
+def test_a_choice_without_effect_or_sense_is_refused(
+    given: tuple[tuple[str, str], ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tuning.json").write_text("1 2 3", encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        ask.check(Question(workload="allreduce", nodes=8, parameters=given))
+    with pytest.raises(UserError, match=r"^full=1: with library=mpich all of it is run; accepted is one of the two$"):
+        ask.check(Question(workload="alltoall", nodes=8, parameters=(("full", "1"), ("library", "mpich"))))
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -324,6 +535,8 @@ def test_json_on_standard_output_is_alone_there(dryfly: Run) -> None:
         (["hpk"], 'dryfly: "hpk" is no workload'),
         (["halo", "--fit"], "dryfly: --fit: halo has nothing to fit; accepted with hpl"),
         (["hpl", "--jsn", "x"], "dryfly: hpl has no parameter jsn; there are n, nb"),
+        (["hpl", "-N", "8", "--timeout", "5"], "dryfly: --timeout has no effect on --model closed: leave it out"),
+        (["hpl", "-N", "8", "--sweep", "nb=8,9", "--timeout", "5"], "dryfly: --timeout has no effect on --model clo"),
         (["hpl", "-N", "8", "--jobs", "0"], "dryfly: --jobs 0: accepted is 1 or more"),
     ],
 )
@@ -333,6 +546,13 @@ def test_bad_input_is_one_sentence_and_status_two(dryfly: Run, words: list[str],
     assert ended.stdout == ""
     assert ended.stderr.startswith(sentence)
     assert ended.stderr.count("\n") == 1
+
+
+def test_help_names_every_workload(dryfly: Run) -> None:
+    said = " ".join(dryfly("predict", "--help").stdout.split())
+    named = said[said.index("WORKLOAD is ") : said.index("Its parameters are ")]
+    for row in ROWS:
+        assert re.search(rf"\b{row.name}\b", named), row.name
 
 
 def test_parameters_are_listed(dryfly: Run) -> None:

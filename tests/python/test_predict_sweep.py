@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,25 @@ def test_what_is_answered_is_not_asked_again(dryfly: Run, tmp_path: Path, asked:
     assert len(_rows(tmp_path / "out")) == 4
 
 
+def test_a_sweep_of_a_skeleton_in_python(dryfly: Run, tmp_path: Path, asked: Path) -> None:
+    """The stand-in wants a parameter `bytes`, and finds none."""
+    text = "print('hello')\n\n\ndef program(me):\n    print(me.rank)\n    me.allreduce(8)\n"
+    (tmp_path / "sum.py").write_text(text, encoding="utf-8")
+    native = tmp_path / "native" / "dryfly-motif"
+    native.write_text(native.read_text(encoding="utf-8").replace("words['bytes']", "8"), encoding="utf-8")
+    native.write_text(native.read_text(encoding="utf-8").replace('words["bytes"]', '"8"'), encoding="utf-8")
+    words = ("predict", "sum.py", "--sweep", "nodes=2,4", "--sweep", "place=packed,spread", "--out", "out")
+    ended = dryfly(*words, DRYFLY_NATIVE=str(tmp_path / "native"))
+    assert ended.returncode == 0
+    assert "hello" not in ended.stdout
+    rows = _rows(tmp_path / "out")
+    assert [(row["workload"], row["nodes"], row["placement"]) for row in rows] == [
+        ("sum.py", nodes, place) for nodes in (2, 4) for place in ("packed", "spread")
+    ]
+    assert len(list(asked.iterdir())) == 4
+    assert "4 of 4 are answered already" in dryfly(*words, DRYFLY_NATIVE=str(tmp_path / "native")).stdout
+
+
 def test_one_case_that_fails_does_not_end_the_others(dryfly: Run, tmp_path: Path, asked: Path) -> None:
     """Neither does a process that dies under one."""
     ended = dryfly("predict", "allreduce", "-N", "16", "--sweep", "bytes=8,666,64,667,128", "--out", "out",
@@ -228,6 +248,32 @@ def test_dask_gives_the_same_table(dryfly: Run, tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     found = [[{**row, "wall_time_s": 0} for row in _rows(tmp_path / folder)] for folder in ("here", "there")]
     assert found[0] == found[1]
+
+
+def test_an_error_of_dasks_own_is_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what was asked until then is cancelled."""
+    cancelled: list[str] = []
+
+    class Client:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def submit(self, _: Any, question: dict[str, str], *__: Any, **___: Any) -> str:
+            if question["name"] == "second":
+                raise RuntimeError("the scheduler has gone")
+            return question["name"]
+
+        def cancel(self, futures: list[str]) -> None:
+            cancelled.extend(futures)
+
+        def close(self) -> None:
+            pass
+
+    distributed = types.SimpleNamespace(Client=Client, LocalCluster=None, as_completed=None)
+    monkeypatch.setitem(sys.modules, "distributed", distributed)
+    with pytest.raises(RuntimeError, match="the scheduler has gone"):
+        list(pool.by_dask("there:8786", [{"name": "first"}, {"name": "second"}], jobs=1, timeout_s=None))
+    assert cancelled == ["first"]
 
 
 def test_without_dask_its_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

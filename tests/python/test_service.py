@@ -102,6 +102,9 @@ def test_a_range_of_vnis(tmp_path: Path) -> None:
         ("svc_id: 0\n", "svc_id = 0: accepted is 1 to"),
         ("a line\n", 'line 1: "a line": accepted is a file as "cxi_service create" takes it'),
         ("tcs:\n  tc: BULK_DATA\ntcs:\n", "line 3"),
+        ("  svc_id: 3\n", "line 1"),
+        ("restricted_tcs: 0\n  tc: BULK_DATA\n", 'line 2: "tc: BULK_DATA": accepted is a file as'),
+        ("vnis:\n  vni: 5\nsvc_id: 3\n  - vni: 6\n", "line 4"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.skeleton import ANY, Rank, Schedule, program_of, record
+from dryfly.machine.load import load
+from dryfly.machine.names import NodeNames
+from dryfly.skeleton import ANY, Rank, Schedule, Where, goal, program_of, record
 from dryfly.skeleton.replay import replay, without_cpu
 
 _NAMES = [
@@ -168,11 +171,38 @@ def test_a_request_is_waited_for_once() -> None:
 def test_a_file_without_a_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such file"):
         program_of(tmp_path / "none.py")
-    for text, sentence in (("x = 1", "no function program"), ("1 / 0", "cannot be run: ZeroDivisionError")):
+    for text, sentence in (("x = 1", "no function program"), ("1 / 0", "cannot be run: ZeroDivisionError"),
+                           ("import sys\nsys.exit(3)", "cannot be run: SystemExit: 3")):  # fmt: skip
         file = tmp_path / "skeleton.py"
         file.write_text(text)
         with pytest.raises(UserError, match=sentence):
             program_of(file)
+
+
+def test_a_digest_is_of_what_is_run_and_not_of_where_the_program_lies(tmp_path: Path) -> None:
+    digests = {}
+    for name, size in (("a", 8), ("b", 8), ("c", 9)):
+        file = tmp_path / f"{name}.py"
+        file.write_text(f"def program(me):\n    me.allreduce({size})\n")
+        digests[name] = record(program_of(file), ranks=4).digest()
+    assert digests["a"] == digests["b"] != digests["c"]
+    assert record(program_of(tmp_path / "a.py"), ranks=5).digest() != digests["a"]
+
+
+@pytest.mark.parametrize("head", ["", "// of 7\n", "/* num_ranks\n 8 */ ;\n\n"])
+def test_a_goal_file_says_how_many_ranks_it_has(head: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.goal"
+    file.write_text(f"{head}num_ranks 12\nrank 0 {{\n}}\n")
+    assert goal.ranks_of(file) == 12
+
+
+@pytest.mark.parametrize("text", ["", "rank 0 {\n}\n", "num_ranks x", "num_ranks 0", "num_ranks 99999999999999"])
+def test_a_goal_file_that_does_not_say_so_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.goal").write_text(text)
+    with pytest.raises(UserError, match=r"f\.goal: accepted is a GOAL file, which begins with num_ranks and a number"):
+        goal.ranks_of(tmp_path / "f.goal")
+    with pytest.raises(UserError, match=r"none\.goal cannot be read: No such file"):
+        goal.ranks_of(tmp_path / "none.goal")
 
 
 def test_what_is_written_is_what_the_engine_reads(tmp_path: Path) -> None:
@@ -200,8 +230,16 @@ def test_what_is_written_is_what_the_engine_reads(tmp_path: Path) -> None:
 Row = tuple[int, str, int, int, int, str, int]
 
 
-def recorded(folder: Path, rows: list[Row], waits: list[tuple[int, int, int]], ends_ps: list[int]) -> Path:
-    """As `dryfly run --record` would have written it."""
+def recorded(
+    folder: Path,
+    rows: list[Row],
+    waits: list[tuple[int, int, int]],
+    ends_ps: list[int],
+    *,
+    nodes: Sequence[int] | None = None,
+    more: str = "",
+) -> Path:
+    """As `dryfly run --record` would have written it. `nodes`: of each rank, else one for each; `more`: of the spec."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     names = ("rank", "kind", "at_ps", "operation", "bytes", "tag", "peer")
@@ -209,6 +247,8 @@ def recorded(folder: Path, rows: list[Row], waits: list[tuple[int, int, int]], e
     parquet.write_table(pyarrow.table(columns), folder / "operations.parquet")
     columns = {name: [wait[at] for wait in waits] for at, name in enumerate(("rank", "from_ps", "to_ps"))}
     parquet.write_table(pyarrow.table(columns), folder / "rank_waits.parquet")
+    on = range(len(ends_ps)) if nodes is None else nodes
+    places = "".join(f"run.rank.{rank}.node {node}\n" for rank, node in enumerate(on))
     result = {
         "machine": "testbed",
         "ranks": len(ends_ps),
@@ -216,7 +256,7 @@ def recorded(folder: Path, rows: list[Row], waits: list[tuple[int, int, int]], e
         "virtual_time_s": max(ends_ps) * 1e-12,
         "placement": {"policy": "packed"},
         "ranks_detail": [{"node": str(rank), "virtual_time_s": end * 1e-12} for rank, end in enumerate(ends_ps)],
-        "spec": "host.send_ps 385000\nhost.poll_ps 30000\nrun.on_node provider\n",
+        "spec": f"host.send_ps 385000\nhost.poll_ps 30000\n{places}run.on_node provider\n{more}",
     }
     (folder / "result.json").write_text(json.dumps(result))
     return folder
@@ -300,6 +340,77 @@ def test_a_wait_that_nothing_recorded_has_ended_is_left_out_and_told(tmp_path: P
 
 def test_what_calls_cost_is_in_the_recording() -> None:
     assert without_cpu("host.send_ps 5\nhost.poll_ps 6\nnic.x_ps 7\n") == "host.send_ps 0\nhost.poll_ps 6\nnic.x_ps 7\n"
+
+
+_SENT: list[Row] = [(0, "send", 10, 0, 8, "1", 1), (1, "receive", 5, 1, 8, "1", 0), (1, "arrived", 30, 1, 8, "1", 0)]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[list[str], list[str]]]:
+    """A stand-in of the engine; what it was given last: its words, and the lines of its spec."""
+    folder = tmp_path / "native"
+    folder.mkdir()
+    text = f'#!/bin/sh\nprintf \'%s\\n\' "$@" > {folder}/words\ncp "$1" {folder}/spec\n'
+    text += """echo '{"virtual_ps": 7, "messages": 1, "bytes": 8, "events": 3, "phases": {}, "figures": {}, '\n"""
+    text += """echo '"fingerprint": "ab", "wall_s": 0.1}'\n"""
+    (folder / "dryfly-motif").write_text(text)
+    (folder / "dryfly-motif").chmod(0o755)
+    monkeypatch.setenv("DRYFLY_NATIVE", str(folder))
+    return lambda: ((folder / "words").read_text().splitlines()[1:], (folder / "spec").read_text().splitlines())
+
+
+Engine = Callable[[], tuple[list[str], list[str]]]
+
+
+def test_a_replay_is_where_the_recording_was(tmp_path: Path, engine: Engine) -> None:
+    """By the recording's numbers of nodes, whatever the placement would be today."""
+    made = replay(recorded(tmp_path, _SENT, [], [50, 50, 50, 50], nodes=[7, 7, 3, 3]))
+    assert (made.where.nodes, made.where.ppn) == (2, 2)
+    made.run()
+    assert {"schedule", "nodes=2", "ppn=2", "on=7,3", "level=packet", "on_node=nic"} <= set(engine()[0])
+    made.run(replace(made.where, place="spread"))
+    assert "on=7,3" not in engine()[0]
+    assert "on=0,8" in engine()[0]
+
+
+@pytest.mark.parametrize("nodes", [[7, 7, 3], [7, 3, 7, 3], [7, 3, 3, 7]])
+def test_a_recording_whose_nodes_have_ranks_here_and_there_is_refused(nodes: list[int], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="accepted is a run with as many ranks on each node, and those of a node in a"):
+        replay(recorded(tmp_path, _SENT, [], [50] * len(nodes), nodes=nodes))
+
+
+def test_a_recording_of_flows_is_replayed_as_flows(tmp_path: Path, engine: Engine) -> None:
+    """And at the other level that has a network model of its own, by that one."""
+    made = replay(recorded(tmp_path, _SENT, [], [50, 50], more="fabric.model flow\n"))
+    assert made.where.level == "flow"
+    for level, model in ((None, "flow"), ("packet", "packet"), ("links", "flow")):
+        made.run(level=level)
+        words, spec = engine()
+        assert f"level={level or 'flow'}" in words
+        assert [line for line in spec if line.startswith("fabric.model")] == [f"fabric.model {model}"]
+
+
+@pytest.mark.parametrize(("level", "model"), [("flow", "flow"), ("packet", "packet"), ("links", "packet")])
+def test_a_level_brings_the_model_of_the_network_that_it_needs(level: str, model: str) -> None:
+    assert f"fabric.model {model}\n" in Where(machine="testbed", level=level).spec()
+
+
+def test_a_job_is_on_the_nodes_that_are_for_jobs() -> None:
+    """Perlmutter's 1,792 nodes with GPUs come first, and are another partition."""
+    assert "on=1792,1793" in Where(machine="perlmutter-cpu", nodes=2).words()
+
+
+def test_a_file_places_a_skeleton_if_it_gives_each_node_as_many_ranks(tmp_path: Path) -> None:
+    file = tmp_path / "places"
+    names = NodeNames(load("testbed"))
+    file.write_text(f"{names.name(5)} 2\n{names.name(2)}\n{names.name(2)}\n")
+    where = Where(machine="testbed", nodes=2, ppn=2, place=str(file))
+    assert "on=5,2" in where.words()
+    file.write_text(f"{names.name(5)}\n{names.name(2)} 2\n{names.name(5)}\n")
+    with pytest.raises(UserError, match="accepted for skeletons is a file with 2 ranks in a row on each node"):
+        where.words()
+    with pytest.raises(UserError, match="-N 3 contradicts"):
+        replace(where, nodes=3).words()
 
 
 def test_a_folder_without_a_recording_is_refused(tmp_path: Path) -> None:

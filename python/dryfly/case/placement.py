@@ -19,6 +19,8 @@ from dryfly.machine.names import NodeNames
 from dryfly.scenario.faults import down_nodes
 
 RANKS_MAX = 16384  # wire::rank_count_max
+_SKELETON_RANKS_MAX = 1 << 24  # that a file may place
+_POLICIES = ("packed", "spread", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +55,48 @@ def place(
         if value is not None and value < 1:
             raise UserError(f"{flag} {value}: accepted is 1 or more")
     names = NodeNames(machine)
-    if policy not in ("packed", "spread", "random"):
+    if policy not in _POLICIES:
         chosen = _from_file(machine, names, Path(policy), nodes=nodes, ppn=ppn, ranks=ranks)
     else:
         counts = _counts_per_node(machine, nodes=nodes, ppn=ppn, ranks=ranks)
-        down = down_nodes(machine)
-        if len(counts) + len(down) > machine.nodes_max:
-            has = f"{machine.name} has {machine.nodes_max} nodes, of which {len(down)} are down"
-            raise UserError(f"{has}; {len(counts)} are asked for")
-        order = _node_order(machine, names, len(counts) + len(down), policy=policy, seed=seed)
-        order = [node for node in order if node not in down][: len(counts)]
+        order = _up(machine, names, len(counts), policy=policy, seed=seed)
         chosen = [node for node, count in zip(order, counts, strict=True) for _ in range(count)]
     _check_cores(machine, names, chosen)
     return Placement(policy=policy, ranks=_with_nics(names, chosen))
+
+
+def node_blocks(machine: Machine, *, nodes: int, ppn: int, policy: str = "packed", seed: int = 1) -> list[int]:
+    """For skeletons, which may have a million ranks: the machine-wide numbers of the nodes that `place` would choose,
+    each with `ppn` ranks in a row. Raises UserError, also for a file that does not give each node as many in a row."""
+    names = NodeNames(machine)
+    if policy in _POLICIES:
+        order = _up(machine, names, nodes, policy=policy, seed=seed)
+    else:
+        chosen = _from_file(machine, names, Path(policy), nodes=nodes, ppn=ppn, most=_SKELETON_RANKS_MAX)
+        order = chosen[::ppn]
+        if chosen != [node for node in order for _ in range(ppn)]:
+            raise UserError(
+                f"--place {policy}: accepted for skeletons is a file with {ppn} ranks in a row on each node"
+            )
+    return [names.number(node) for node in order]
+
+
+def nodes_listed(machine: Machine, policy: str) -> int | None:
+    """How many nodes a file gives; None: the policy is no file. Raises UserError."""
+    if policy in _POLICIES:
+        return None
+    names = NodeNames(machine)
+    return len(set(_from_file(machine, names, Path(policy), most=_SKELETON_RANKS_MAX)))
+
+
+def _up(machine: Machine, names: NodeNames, count: int, *, policy: str, seed: int) -> list[int]:
+    """So many nodes that are not down, in the policy's order. Raises UserError where there are fewer."""
+    down = down_nodes(machine)
+    if count + len(down) > machine.nodes_max:
+        less = f", of which {len(down)} are down" if down else ""
+        raise UserError(f"{machine.name} has {machine.nodes_max} nodes{less}; {count} are asked for")
+    order = _node_order(machine, names, count + len(down), policy=policy, seed=seed)
+    return [node for node in order if node not in down][:count]
 
 
 def _counts_per_node(machine: Machine, *, nodes: int | None, ppn: int | None, ranks: int | None) -> list[int]:
@@ -127,12 +158,20 @@ def _spread(machine: Machine, names: NodeNames, count: int) -> list[int]:
 
 
 def _from_file(
-    machine: Machine, names: NodeNames, path: Path, *, nodes: int | None, ppn: int | None, ranks: int | None
+    machine: Machine,
+    names: NodeNames,
+    path: Path,
+    *,
+    nodes: int | None = None,
+    ppn: int | None = None,
+    ranks: int | None = None,
+    most: int = RANKS_MAX,
 ) -> list[int]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         raise UserError(f'--place "{path}": neither packed, spread or random, nor a file that can be read') from None
+    down = down_nodes(machine)
     chosen: list[int] = []
     for number, line in enumerate(lines, start=1):
         words = line.partition("#")[0].split()
@@ -142,13 +181,13 @@ def _from_file(
         if node is None:
             has = f"its nodes are {names.name(0)} to {names.name(machine.nodes_max - 1)}"
             raise UserError(f'{path}, line {number}: {machine.name} has no node "{words[0]}"; {has}')
-        if node in down_nodes(machine):
+        if node in down:
             raise UserError(f"{path}, line {number}: node {words[0]} of {machine.name} is down")
-        if len(words) > 2 or (len(words) == 2 and not (words[1].isdecimal() and 0 < int(words[1]) <= RANKS_MAX)):
+        if len(words) > 2 or (len(words) == 2 and not (words[1].isdecimal() and 0 < int(words[1]) <= most)):
             raise UserError(f"{path}, line {number}: accepted is a node name, optionally with a number of ranks")
         chosen += [node] * (int(words[1]) if len(words) == 2 else 1)
-    if not 0 < len(chosen) <= RANKS_MAX:
-        raise UserError(f"{path} places {len(chosen)} ranks; accepted is 1 to {RANKS_MAX}")
+    if not 0 < len(chosen) <= most:
+        raise UserError(f"{path} places {len(chosen)} ranks; accepted is 1 to {most}")
     per_node = Counter(chosen)
     for flag, asked, found in (
         ("-n", ranks, len(chosen)),

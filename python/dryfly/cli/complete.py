@@ -115,15 +115,18 @@ def subjects(_: click.Context, __: click.Parameter, incomplete: str) -> list[Com
 def workloads(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from dryfly.predict.workloads import ROWS
 
-    return _matching((row.name for row in ROWS), incomplete)
+    return _matching((row.name for row in ROWS), incomplete) or _from_shell(incomplete, _FILE)
 
 
 def workload_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Of the workload that is named; behind = the words that one accepts. With --sweep fields of a machine too."""
-    from dryfly.predict.workloads import ROWS
+    from dryfly.base.errors import UserError
+    from dryfly.predict.workloads import find
 
-    row = next((each for each in ROWS if each.name == context.params.get("workload")), None)
-    known = {each.name: each for each in row.parameters} if row is not None else {}
+    try:
+        known = {each.name: each for each in find(context.params.get("workload") or "").parameters}
+    except UserError:
+        known = {}
     name, equals, _value = incomplete.partition("=")
     if equals and name in known:
         return _matching((f"{name}={choice}" for choice in known[name].field.choices), incomplete)

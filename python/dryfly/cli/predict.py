@@ -19,7 +19,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @click.argument("parameters", nargs=-1, type=click.UNPROCESSED, metavar="[NAME=VALUE]...",
                 shell_complete=complete.workload_parameters)  # fmt: skip
 @option("--machine", default="aurora", **CASE["machine"][1])
-@option("-N", "--nodes", type=int, metavar="N", help="Number of nodes, the machine's first ones; default: all.")
+@option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--ppn", type=int, metavar="P", help="Ranks per node; default: the workload's.")
 @option("--model", metavar="MODEL", help="skeleton (its ranks on the network) or closed (a formula).",
         shell_complete=complete.words("skeleton", "closed"))  # fmt: skip
@@ -57,8 +57,10 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Predict what a workload takes on a whole machine. WORKLOAD: hpl, alltoall, allreduce or halo.
+    """Predict what a workload takes on a whole machine.
 
+    WORKLOAD is hpl, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter, allgather
+    or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), or GOAL's text (FILE.goal).
     Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict

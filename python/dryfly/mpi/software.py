@@ -36,7 +36,7 @@ _FORMAT = b"dfsoft02"
 SCHEDULE = " (collective)"  # wire::software_schedule_suffix: a call that waits for a nonblocking collective
 _TYPE_NAME, _OPERATION_NAME, _REDUCTION_UNIT = 32, 16, 1024  # rank::ReductionCost
 SUMS = "MPI_DOUBLE MPI_SUM"  # what is counted within MPI calls
-_INJECTED = 192  # nic.inline
+INJECTED_MAX = 192  # nic.inline
 LOOP_PER_KIB = 64.0  # whoever goes through data takes at least an instruction for 16 bytes of it
 LOOKS = frozenset({"poll", "counter"})
 SENDS = frozenset({"inject", "send_short", "send_eager", "send_long"})
@@ -292,7 +292,7 @@ def encoded(table: SoftwareTable, prices: Prices) -> bytes:
 def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
     """Instructions of the library's own code that go with a send, a receive and their completions, of `size` bytes, in
     a window of MPI_Isend and MPI_Irecv with an MPI_Waitall."""
-    send = "inject" if size <= _INJECTED else "send_eager"
+    send = "inject" if size <= INJECTED_MAX else "send_eager"
     of_send = _sum(table, ("MPI_Isend", ("call", send)), ("MPI_Isend", (send, "call")))
     return {
         "send": of_send,
@@ -304,7 +304,8 @@ def of_messages(table: SoftwareTable, size: int) -> dict[str, float]:
 
 
 def of_doubling(table: SoftwareTable) -> dict[str, float]:
-    """The same for a round of an MPI_Allreduce of few bytes: a completion is followed by the next receive and send."""
+    """The same for a round of an MPI_Allreduce of up to INJECTED_MAX bytes: a completion is followed by the next
+    receive and send."""
     return {
         "send": _sum(table, ("MPI_Allreduce", ("receive", "inject"))),
         "receive": _sum(table, ("MPI_Allreduce", ("arrived", "receive"))),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import closed_hpl, skeleton
+from dryfly.predict import closed_hpl, file, selection, skeleton
 from dryfly.predict.answer import Answer
-from dryfly.predict.question import Question, of_content
+from dryfly.predict.question import Question
 from dryfly.predict.workloads import CLOSED
+from dryfly.skeleton import motif
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -32,8 +32,10 @@ def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
 
 def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
-    by = _closed_digest() if question.model == CLOSED else skeleton.digest()
-    return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "by": by})
+    by = [] if question.model == CLOSED else [motif.digest()]
+    by += [_closed_digest()] if question.workload == "hpl" else []
+    files = [selection.rules_of(question), file.digest(question)]
+    return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})
 
 
 def _facts(question: Question) -> list[tuple[str, str]]:
@@ -42,11 +44,7 @@ def _facts(question: Question) -> list[tuple[str, str]]:
 
 @cache
 def _closed_digest() -> str:
+    """HPL's skeleton has its arguments from the closed form, and its time beside it."""
     files = [data_folder() / "predict" / "hpl.toml", _PACKAGE / "oracle" / "hpl.py"]
-    files += [_PACKAGE / "predict" / f"{name}.py" for name in ("closed_hpl", "fit")]
+    files += [_PACKAGE / "predict" / f"{name}.py" for name in ("closed_hpl", "fit", "facts", "skeleton_hpl")]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-def asked(content: dict[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
-    """For processes elsewhere: question and answer as JSON has them."""
-    return ask(of_content(content), timeout_s=timeout_s).content()

@@ -21,14 +21,12 @@ class PublishedRow:
 @dataclass(frozen=True, kw_only=True)
 class PublishedHpl:
     machine: str
-    source: str
     node_rate: float  # that an efficiency refers to, operations a second
     calibrated: int  # the row that a parameter was set to, by its nodes
     ppn: int
     nb: int
-    n: int  # of that row, as grid and time
+    n: int  # of that row, as the grid
     grid: str
-    time_s: float
     rows: tuple[PublishedRow, ...]
 
 
@@ -40,10 +38,6 @@ def _hpl() -> dict[str, Any]:
 def hpl_text(name: str) -> str:
     """A parameter as a user would write it."""
     return str(_hpl()["parameter"][name]["value"])
-
-
-def hpl_certainty(name: str) -> str:
-    return str(_hpl()["parameter"][name]["certainty"])
 
 
 def hpl_published() -> PublishedHpl:
@@ -58,13 +52,11 @@ def hpl_published() -> PublishedHpl:
     )
     return PublishedHpl(
         machine=raw["machine"],
-        source=raw["source"],
         node_rate=float(units.parse(raw["node_rate"]["value"], units.OPERATIONS)),
         calibrated=raw["calibrated"],
         ppn=raw["ppn"],
         nb=raw["nb"],
         n=raw["n"],
         grid=raw["grid"],
-        time_s=units.parse(raw["time"], units.TIME) / 10**12,
         rows=rows,
     )

@@ -82,8 +82,7 @@ def any_problem(question: Question) -> hpl.Problem:
 def choose(question: Question, process_of: Callable[[hpl.Problem], hpl.Process]) -> Choice:
     machine = question.loaded
     order, grid = question.parameter("n"), question.parameter("grid")
-    open_block = question.fit and "nb" not in dict(question.parameters)
-    blocks = BLOCKS if open_block else (int(question.parameter("nb") or 0),)
+    blocks = BLOCKS if question.open_block else (int(question.parameter("nb") or 0),)
     grids = [_sides(grid)] if grid is not None else list(_grids(question.ranks))
     memory = memory_of(machine, question) if order is None else None
     found = []
@@ -96,7 +95,7 @@ def choose(question: Question, process_of: Callable[[hpl.Problem], hpl.Process])
     candidates = [(each.block, f"{each.rows}x{each.columns}", each.order, rate) for each, rate in ranked]
     return Choice(
         problem=best,
-        reasons=_reasons(best, memory, candidates, open_block=open_block, open_grid=grid is None),
+        reasons=_reasons(best, memory, candidates, open_block=question.open_block, open_grid=grid is None),
         candidates=candidates,
         over_memory=_over(machine, question, best),
     )

@@ -126,10 +126,10 @@ def by_dask(
             client = Client(cluster if cluster is not None else address, timeout=30)
         except (OSError, ValueError) as error:
             raise UserError(f"--dask {address}: no scheduler answers there ({error})") from None
+        futures: dict[Any, int] = {}
         try:
-            futures = {
-                client.submit(outcome, question, timeout_s, pure=False): at for at, question in enumerate(questions)
-            }
+            for at, question in enumerate(questions):
+                futures[client.submit(outcome, question, timeout_s, pure=False)] = at
             for future in as_completed(futures):
                 failed = future.exception()
                 if failed is not None:

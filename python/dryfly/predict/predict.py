@@ -10,10 +10,10 @@ from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
 from dryfly.predict import ask, figure, pool, standing, summary, sweep, workloads
 from dryfly.predict.question import Question
-from dryfly.predict.summary import Printer
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
 from dryfly.result.capture import check_target
@@ -41,13 +41,14 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     row = workloads.find(workload)
     base = {**given, "workload": workload, "parameters": pairs(words, row)}
     _check(how)
-    printer = Printer(quiet=how.quiet, errors=how.json_file == "-")
+    printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     if how.seeds is not None:
         axes.append(_seeds(how.seeds, int(given.get("seed", 1))))
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
     question = Question(**base)
+    _check_closed([question], how)
     ask.check(question)
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
@@ -68,7 +69,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
 
 
 def show_parameters(workload: str) -> int:
-    summary.parameters(Printer(), workloads.find(workload))
+    summary.parameters(Printer(on_stdout=True), workloads.find(workload))
     return 0
 
 
@@ -107,6 +108,15 @@ def _check(how: How) -> None:
         pool.check_dask()
 
 
+def _check_closed(questions: Sequence[Question], how: How) -> None:
+    """A closed form draws nothing, and is there before any time is up. Raises UserError."""
+    if any(question.model != workloads.CLOSED for question in questions):
+        return
+    for flag, given in (("--seeds", how.seeds), ("--timeout", how.timeout_s)):
+        if given is not None:
+            raise UserError(f"{flag} has no effect on --model closed: leave it out")
+
+
 def _seeds(count: int, first: int) -> Axis:
     if not 2 <= count <= 10_000:
         raise UserError(f"--seeds {count}: accepted is 2 to 10000")
@@ -115,8 +125,7 @@ def _seeds(count: int, first: int) -> Axis:
 
 def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
     made = sweep.cases(base, axes)
-    if how.seeds is not None and made[0].question.model == workloads.CLOSED:
-        raise UserError("--seeds has no effect on --model closed: leave it out")
+    _check_closed([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
     if folder is not None:
         folder.check()
@@ -126,7 +135,7 @@ def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Prin
     printer.line(f"  sweep     {len(made):,} cases, of which this is the first: {shown}")
     answers: dict[str, Mapping[str, Any]] = {}
     if folder is not None:
-        answers = {case.key: kept for case in made if (kept := folder.get(case.key)) is not None}
+        answers = {case.key: kept for case in made if (kept := folder.answers.get(case.key)) is not None}
         if answers:
             printer.line(f"dryfly: {len(answers):,} of {len(made):,} are answered already")
     status = _ask_all([case for case in made if case.key not in answers], answers, folder, axes, how, printer)
@@ -168,7 +177,7 @@ def _ask_all(
             continue
         answers[case.key] = told["answer"]
         if folder is not None:
-            folder.put(case.key, told["answer"])
+            folder.answers.put(case.key, told["answer"])
         time = figure.seconds_text(told["answer"]["virtual_time_s"])
         if len(once) <= _ROWS_SHOWN or number % (len(once) // 100) == 0:
             printer.line(f"dryfly: {number} of {len(once)}: {name}: {time}")

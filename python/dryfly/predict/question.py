@@ -12,18 +12,21 @@ from typing import Any
 from dryfly import __version__
 from dryfly.base.errors import UserError
 from dryfly.case.case import SEED_MAX
+from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.predict import workloads
 from dryfly.predict.workloads import CLOSED, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
+from dryfly.skeleton import goal
 
 LEVELS = ("latency", "links", "packet", "flow")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """By the names of the flags. None: it follows from the machine or the workload. `parameters`: as the user writes
+    """By the names of the flags. `workload`: its name, or a file. None: it follows from the machine or the workload.
+    `parameters`: as the user writes
     them; `values` has all of them in base units."""
 
     workload: str
@@ -51,13 +54,22 @@ class Question:
             raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
         object.__setattr__(self, "values", tuple(row.values(given, str(self.model)).items()))
         machine = self.loaded
-        if self.nodes is None:
-            object.__setattr__(self, "nodes", machine.nodes_max)
         if self.ppn is None:
             object.__setattr__(self, "ppn", _ranks_of_node(row, machine))
+        if self.nodes is None:
+            object.__setattr__(self, "nodes", self._usual_nodes(machine))
         if self.level is None and self.model == SKELETON:
             object.__setattr__(self, "level", "links")
         self._check(machine)
+
+    def _usual_nodes(self, machine: Machine) -> int:
+        """All, unless a file for --place gives some; of a GOAL file as many as its ranks need."""
+        listed = nodes_listed(machine, self.place)
+        if listed is not None:
+            return listed
+        if self.row is not workloads.GOAL:
+            return machine.nodes_max
+        return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
 
     @property
     def row(self) -> Workload:
@@ -72,6 +84,11 @@ class Question:
         assert self.nodes is not None
         assert self.ppn is not None
         return self.nodes * self.ppn
+
+    @property
+    def open_block(self) -> bool:
+        """--fit chooses HPL's block too where nobody gives it."""
+        return self.fit and "nb" not in dict(self.parameters)
 
     def parameter(self, name: str) -> str | None:
         """In base units."""
@@ -133,8 +150,9 @@ class Question:
         return {name: value for name, value in asdict(self).items() if name != "values"}
 
     def key(self, more: Mapping[str, Any]) -> str:
-        """`more`: what else an answer depends on, such as the text of its spec."""
-        content = {**self.content(), **more, "values": self.values, "dryfly": __version__}
+        """The same however values are written. `more`: what else an answer depends on, such as the text of its spec."""
+        content = {name: value for name, value in self.content().items() if name not in ("parameters", "sets")}
+        content |= {**more, "values": self.values, "open_block": self.open_block, "dryfly": __version__}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 

@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import subprocess
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from dryfly.base.errors import RunError, UserError
+from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
-from dryfly.base.paths import MOTIF, native
-from dryfly.base.signals import dying_with_parent
+from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import skeleton_hpl
+from dryfly.predict import file, selection, skeleton_hpl
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
 from dryfly.scenario import faults, noise
+from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
-_BAD_INPUT = 2
-
-# By flag, what the engine does not take yet: the levels at which it is refused. A flag that says nothing is taken.
-_NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
-    "faults": ("latency", "links"),
-    "place": ("latency", "links", "packet", "flow"),
-}
-_SILENT = {"faults": None, "place": "packed"}
+_OF_FILES = ("selection", "calc")  # what these say is passed with the files
+_WITHOUT_FAULTS = ("latency", "links")
 
 
 def check(question: Question) -> None:
     """Raises UserError for what the engine would have to ignore."""
-    for name, levels in _NOT_TAKEN.items():
-        value = getattr(question, name)
-        if value != _SILENT[name] and question.level in levels:
-            raise UserError(f"--{name} {value}: skeletons at --level {question.level} do not take it yet; leave it out")
-    if question.level in _NOT_TAKEN["faults"] and faults.absent(question.loaded):
-        raise UserError(
-            f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does not "
-            "know of; accepted is packet or flow"
-        )
-    if any(node < (question.nodes or 0) for node in faults.down_nodes(question.loaded)):
-        raise UserError(
-            f"machine {question.machine}: one of its first {question.nodes} nodes is down, and skeletons take the first"
-        )
+    if question.level in _WITHOUT_FAULTS:
+        if question.faults is not None:
+            raise UserError(
+                f"--faults {question.faults}: skeletons at --level {question.level} do not take it yet; leave it out"
+            )
+        if faults.absent(question.loaded):
+            raise UserError(
+                f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does "
+                "not know of; accepted is packet or flow"
+            )
+    if question.software != "none":
+        _check_software(question)
+    selection.check(question)
     if question.workload == "hpl":
         skeleton_hpl.check(question)
     spec_of(question)
+    _job(question)
+    file.check(question)
+
+
+def _check_software(question: Question) -> None:
+    """Of the library's own code is known what goes with messages of one size, and with an allreduce of few bytes."""
+    flag = f"--software {question.software}"
+    if not question.row.one_size:
+        raise UserError(
+            f"{flag}: a library's own code was counted for messages of one size, and {question.workload} has several; "
+            "leave it out"
+        )
+    if question.workload != "allreduce":
+        return
+    most = software.INJECTED_MAX
+    others = [name for name in ("library", "selection") if question.parameter(name) is not None]
+    if question.parameter("algorithm") not in (None, "recursive_doubling"):
+        others.append("algorithm")
+    if others or int(question.parameter("bytes") or 0) > most:
+        given = f"{others[0]}={question.parameter(others[0])}" if others else f"bytes={question.parameter('bytes')}"
+        raise UserError(
+            f"{flag}: {given}: a library's own code was counted for an allreduce by recursive doubling; accepted "
+            f"are up to {most} bytes, and no other algorithm"
+        )
 
 
 def spec_of(question: Question) -> str:
@@ -62,7 +75,7 @@ def spec_of(question: Question) -> str:
         ranks=question.ranks,
         scenario=scenario,
         noise=noise.load(question.noise, machine),
-        network="flow" if question.level == "flow" else "packet",
+        network=motif.network_of(question.level or ""),
     )
     if question.software == "none":
         return spec
@@ -78,60 +91,29 @@ def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str,
     return software.of_messages(table, int(question.parameter("bytes") or 8))
 
 
-def digest() -> str:
-    """Of the engine: another build may answer otherwise."""
-    path = native(MOTIF)
-    about = path.stat()
-    return _digest(str(path), about.st_size, about.st_mtime_ns)
-
-
-@cache
-def _digest(path: str, _size: int, _modified: int) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
 def answer(question: Question, *, timeout_s: float | None = None) -> Answer:
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
-    arguments = _arguments(question) if prepared is None else prepared.arguments
-    with RunFolder() as made:
-        spec = made.path / "spec"
-        spec.write_text(spec_of(question), encoding="utf-8")
-        found = _answer_of(question, _asked(_command(question, spec, arguments), question, timeout_s))
+    words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
+    with RunFolder() as folder:
+        words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
+        engine = question.row.engine or question.workload
+        said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
+    found = _answer_of(question, said)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
-def _command(question: Question, spec: Path, arguments: list[str]) -> list[str]:
-    words = [f"nodes={question.nodes}", f"ppn={question.ppn}", f"level={question.level}"]
-    return [str(native(MOTIF)), str(spec), question.workload, *words, *arguments]
+def _job(question: Question) -> list[str]:
+    assert question.nodes is not None
+    assert question.ppn is not None
+    assert question.level is not None
+    on = node_blocks(question.loaded, nodes=question.nodes, ppn=question.ppn, policy=question.place, seed=question.seed)
+    return motif.job(on=on, ppn=question.ppn, level=question.level)
 
 
 def _arguments(question: Question) -> list[str]:
     values = dict(question.values)
-    known = [each for each in question.row.of_model(SKELETON) if each.name in values]
+    known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name not in _OF_FILES]
     return [word for each in known for word in each.arguments(values[each.name])]
-
-
-def _asked(command: list[str], question: Question, timeout_s: float | None) -> dict[str, Any]:
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=timeout_s,
-            preexec_fn=dying_with_parent(),
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise RunError(f"{question.workload} has not ended after {timeout_s:g} s", exit_status=1) from None
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        sentence = lines[-1] if lines else f"{MOTIF} ended with status {done.returncode}"
-        sentence = sentence.removeprefix(f"{MOTIF}: ").removeprefix("dryfly: ")
-        if done.returncode == _BAD_INPUT:
-            raise UserError(sentence)
-        raise RunError(sentence, exit_status=1)
-    try:
-        content = json.loads(done.stdout)
-    except ValueError:
-        raise RunError(f"{MOTIF} has printed no result: {done.stdout[:80]!r}", exit_status=1) from None
-    assert isinstance(content, dict)
-    return content
 
 
 def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console, RenderableType
-
-from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
 from dryfly.machine.topology import summarise
 from dryfly.predict import figure
 from dryfly.predict.answer import Answer
@@ -16,26 +14,6 @@ from dryfly.predict.standing import Standing
 from dryfly.predict.workloads import CLOSED, Workload
 
 _MOST_PHASES = 12
-
-
-class Printer:
-    """On standard output, or on standard error where that is for the result."""
-
-    def __init__(self, *, quiet: bool = False, errors: bool = False) -> None:
-        self._console = Console(stderr=errors, highlight=False, soft_wrap=True)
-        self._quiet = quiet
-
-    def line(self, text: str) -> None:
-        if not self._quiet:
-            self._console.print(fitted(text), markup=False)
-
-    def say(self, text: str) -> None:
-        """Shown even when quiet."""
-        self._console.print(f"dryfly: {text}", markup=False)
-
-    def show(self, part: RenderableType) -> None:
-        if not self._quiet:
-            self._console.print(part)
 
 
 def parameters(printer: Printer, workload: Workload) -> None:

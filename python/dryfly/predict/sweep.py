@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dryfly.base.errors import RunError, UserError
-from dryfly.base.files import write_whole
+from dryfly.base.files import write_whole_by
+from dryfly.base.store import Store
 from dryfly.machine.schema import FIELDS
 from dryfly.predict import ask, workloads
 from dryfly.predict.question import Question
@@ -118,6 +119,7 @@ class Folder:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
+        self.answers = Store(self.path / CASES)
 
     def check(self) -> None:
         """Before the start. Raises UserError."""
@@ -143,36 +145,18 @@ class Folder:
             "axes": [{"name": each.name, "kind": each.kind, "values": list(each.values)} for each in axes],
             "cases": [{"key": case.key, "values": list(case.values)} for case in made],
         }
-        self._write(self.path / SWEEP, (json.dumps(content, indent=1) + "\n").encode())
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """None: it has not been answered, or not as a whole."""
-        try:
-            content = json.loads((self.path / CASES / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return content if isinstance(content, dict) else None
-
-    def put(self, key: str, answer: Mapping[str, Any]) -> None:
-        self._write(self.path / CASES / f"{key}.json", (json.dumps(answer, indent=1) + "\n").encode())
+        text = json.dumps(content, indent=1) + "\n"
+        self._write(self.path / SWEEP, lambda file: file.write(text.encode()))
 
     def write_table(self, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]) -> None:
         import pyarrow
         import pyarrow.parquet
 
         columns = table(axes, made, answers)
-        self._write_by(lambda file: pyarrow.parquet.write_table(pyarrow.table(columns), file, compression="zstd"))
+        written = pyarrow.table(columns)
+        self._write(self.path / TABLE, lambda file: pyarrow.parquet.write_table(written, file, compression="zstd"))
 
-    def _write(self, path: Path, content: bytes) -> None:
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            raise RunError(f"{path} cannot be written: {error.strerror or error}", exit_status=1) from None
-
-    def _write_by(self, write: Any) -> None:
-        from dryfly.base.files import write_whole_by
-
-        path = self.path / TABLE
+    def _write(self, path: Path, write: Callable[[BinaryIO], object]) -> None:
         try:
             write_whole_by(path, write)
         except OSError as error:
@@ -221,5 +205,5 @@ def read(path: Path) -> tuple[list[Axis], list[tuple[tuple[str, ...], dict[str, 
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(f"{path / SWEEP} is not what dryfly predict --out writes") from None
     folder = Folder(str(path))
-    found = [(values, answer) for key, values in listed if (answer := folder.get(key)) is not None]
+    found = [(values, answer) for key, values in listed if (answer := folder.answers.get(key)) is not None]
     return axes, found

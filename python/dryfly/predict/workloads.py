@@ -24,6 +24,8 @@ class Workload:
     models: tuple[str, ...]  # the first one is the default
     parameters: tuple[Parameter, ...]
     ppn: str = "1"  # ranks of a node where none are given; "gpus": one for each
+    engine: str = ""  # its name there, if that is another
+    one_size: bool = True  # all messages have about the size that a parameter says
 
     def of_model(self, model: str) -> tuple[Parameter, ...]:
         return tuple(each for each in self.parameters if not each.models or model in each.models)
@@ -66,7 +68,7 @@ def _of_skeleton(name: str, field: Field, default: str | None = None) -> Paramet
 
 # How ranks of a node talk in skeletons.
 _ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
-_FULL = _of_skeleton("full", count("", "1: everything is run, none of it sampled", most=1), "0")
+_FULL = count("", "1: everything is run, none of it sampled", most=1)
 
 # Names and words are those of dryfly-hpl.
 _HPL = (
@@ -94,7 +96,7 @@ _HPL = (
     _of_skeleton("nbmin", count("", "columns of a leaf of the recursion", least=1, most=2**16)),
     _of_skeleton("ndiv", count("", "pieces of each recursion", least=2, most=2**16)),
     _of_skeleton("pivot", _choice("how pivots are found", "p2p", "collective", "hybrid", "hybrid-column")),
-    _FULL,
+    _of_skeleton("full", _FULL, "0"),
     _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
     _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
     _of_skeleton("warm", count("", "panels before those", most=10**5)),
@@ -117,6 +119,13 @@ _BYTES = size("", "of a message", most=2**32)
 _CHOSEN = (
     _of_skeleton("algorithm", _choice("of it; without it as the library chooses")),
     _of_skeleton("library", _choice("whose choice it is; without it MPICH's", "mpich", "openmpi")),
+    _of_skeleton(
+        "selection",
+        Field(
+            meaning="the library's tuning file, asked before it chooses by itself",
+            such_as="a FILE: MPICH's in JSON, or Open MPI's rules",
+        ),
+    ),
 )
 _ROOT = _of_skeleton("root", count("", "rank that it goes from, or to", most=2**32 - 1))
 
@@ -131,14 +140,16 @@ def _collective(name: str, about: str, *more: Parameter, sized: bool = True) -> 
 
 ROWS = (
     Workload(name="hpl", about="High-Performance Linpack: LU with partial pivoting over P x Q", ppn="gpus",
-             models=(CLOSED, SKELETON), parameters=_HPL),
-    Workload(name="alltoall", about="every rank sends so much to every other, by pairwise exchange", models=(SKELETON,),
+             models=(CLOSED, SKELETON), parameters=_HPL, one_size=False),
+    Workload(name="alltoall", about="every rank sends so much to every other: without the last three by pairwise "
+             "exchange, in a sample of its steps", models=(SKELETON,),
              parameters=(
                  Parameter(name="bytes", field=_BYTES, default="64 KiB"),
-                 _FULL,
+                 _of_skeleton("full", _FULL),
                  Parameter(name="stretches", field=count("", "of steps, in a sample", least=2, most=1000)),
                  Parameter(name="stretch", field=count("", "steps that count of each", least=1, most=10**6)),
                  _ON_NODE,
+                 *_CHOSEN,
              )),
     _collective("allreduce", "a sum over all ranks, known to all, in a loop"),
     _collective("barrier", "all ranks wait for all, in a loop", sized=False),
@@ -166,8 +177,23 @@ ROWS = (
 )  # fmt: skip
 
 
+# Those of a file, whose name is the workload's.
+GOAL = Workload(name="GOAL file", about="the schedule of a file as LogGOPSim and ATLAHS read it, on the first ranks",
+                engine="goal", models=(SKELETON,), one_size=False,
+                parameters=(Parameter(name="calc", field=time("", "of a calc of 1", least=1, most=10**12),
+                                      default="1 ns"), _ON_NODE))  # fmt: skip
+PYTHON = Workload(name="skeleton in Python", about="program(me) of a Python file, on all ranks", engine="schedule",
+                  models=(SKELETON,), one_size=False, parameters=(_ON_NODE,))  # fmt: skip
+BY_ENDING = {".goal": GOAL, ".py": PYTHON}
+
+
 def find(name: str) -> Workload:
+    """By its name, or of a file by the ending of that. Raises UserError."""
     for row in ROWS:
         if row.name == name:
             return row
-    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}')
+    for ending, row in BY_ENDING.items():
+        if name.endswith(ending):
+            return row
+    files = " and ".join(f"files in {ending}" for ending in BY_ENDING)
+    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}, and {files}')

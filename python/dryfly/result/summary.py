@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Console
-
-from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
 from dryfly.base.units import size_text, time_text
 from dryfly.binding import table
 from dryfly.case.bind import BoundCase
@@ -27,9 +24,6 @@ from dryfly.result import binding
 from dryfly.result.result import Json
 from dryfly.scenario.storage import summary_line as storage_line
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 _PARTS = ("computing", "communicating", "waiting")
 _PROFILE_ROWS = 12
 _SHARE_SHOWN = 0.0005
@@ -37,31 +31,6 @@ _PS_PER_S = 10**12
 
 
 _MODELS = {"packet": "modelled packet by packet", "flow": "modelled as flows"}
-
-
-class Printer:
-    """Writes to standard error: standard output belongs to the program."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._quiet = quiet
-
-    def say(self, text: str) -> None:
-        """Shown even when quiet: warnings and errors."""
-        self._console.print(f"dryfly: {text}", markup=False)
-
-    def show(self, *parts: RenderableType) -> None:
-        if not self._quiet:
-            for part in parts:
-                self._console.print(part)
-
-    def line_always(self, text: str) -> None:
-        """A further line of what `say` said."""
-        self._console.print(text, markup=False)
-
-    def line(self, text: str) -> None:
-        if not self._quiet:
-            self._console.print(fitted(text, sys.stderr), markup=False)
 
 
 def before(

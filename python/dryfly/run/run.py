@@ -14,6 +14,7 @@ from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
+from dryfly.base.printer import Printer
 from dryfly.case import environment, hwloc, memory, nics, node_files, program, traffic_class
 from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
@@ -85,7 +86,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
         if compute.replay_file is not None:
             recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
-        printer = summary.Printer(quiet=runner.quiet)
+        printer = Printer(quiet=runner.quiet)
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
         if class_warning is not None:
@@ -144,7 +145,7 @@ def _execute(case: Case, runner: Runner) -> Ended:
 
 
 def _report(
-    printer: summary.Printer, bound: BoundCase, library: MpiLibrary, table: software.SoftwareTable | None,
+    printer: Printer, bound: BoundCase, library: MpiLibrary, table: software.SoftwareTable | None,
     outcome: job.Outcome, folder: Path, runner: Runner, counter_options: counters.CounterOptions,
     additions: system.Additions,
 ) -> Ended:  # fmt: skip

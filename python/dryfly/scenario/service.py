@@ -195,7 +195,7 @@ def _read_yaml(text: str, origin: str) -> dict[str, object]:
     """Of YAML what the template of cxi_service uses: keys with a value, and below a key without one either entries that
     begin with a dash, or keys that may come again."""
     content: dict[str, object] = {}
-    block: list[dict[str, object]] = []
+    block: list[dict[str, object]] | None = None  # below a key without a value
     dashed = False
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.split("#")[0].rstrip()
@@ -203,15 +203,16 @@ def _read_yaml(text: str, origin: str) -> dict[str, object]:
             continue
         found = _KEY.fullmatch(line.strip())
         inside = line[0] in " \t-"
-        if found is None or (not inside and found["key"] in content) or (inside and not content):
+        if found is None or (not inside and found["key"] in content) or (inside and block is None):
             raise UserError(
                 f'{origin}: line {number}: "{line.strip()}": accepted is a file as "cxi_service create" takes it, such '
                 "as share/cxi/cxi_service_template.yaml"
             )
         if not inside:
-            block, dashed = [], False
+            block, dashed = ([] if found["value"] is None else None), False
             content[found["key"]] = block if found["value"] is None else _scalar(found["value"])
             continue
+        assert block is not None
         pair = {found["key"]: _scalar(found["value"] or "")}
         dashed = dashed or found["dash"] is not None
         if dashed and found["dash"] is None and found["key"] not in block[-1]:

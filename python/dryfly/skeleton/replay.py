@@ -19,6 +19,7 @@ from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.result import tables
+from dryfly.skeleton import motif
 from dryfly.skeleton.engine import Played, Where, run_schedule
 from dryfly.skeleton.rank import Rank, Recorder, Request
 from dryfly.skeleton.schedule import Lists, Schedule
@@ -26,6 +27,7 @@ from dryfly.skeleton.schedule import Lists, Schedule
 _PS = 1e-12
 _CALLS = ["send", "send_fetched", "receive", "rma", "rma_fetched", "completion", "sent", "received"]
 _CALL_COST = re.compile(rf"^(host\.(?:{'|'.join(_CALLS)})_ps) \d+$", re.MULTILINE)
+_PLACE = re.compile(r"^run\.rank\.(\d+)\.node (\d+)$", re.MULTILINE)
 _COMPLETIONS = ("arrived", "sent", "done")
 
 Row = tuple[str, int, int, int, str, int]  # kind, at_ps, operation, bytes, tag, peer
@@ -34,21 +36,28 @@ Key = tuple[int, int, str]  # source, target, tag
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """`unexplained_s`: the longest time of a rank in which it waited for what is not recorded. `left_out`: messages
-    that had no receive in the recording, or were under way when virtual time began."""
+    """`where`: as it was recorded, and `on` the numbers of the nodes that it was recorded on. `unexplained_s`: the
+    longest time of a rank in which it waited for what is not recorded. `left_out`: messages that had no receive in the
+    recording, or were under way when virtual time began."""
 
     schedule: Schedule
-    where: Where  # as it was recorded
+    where: Where
+    on: tuple[int, ...]
     spec: str
     virtual_time_s: float
     unexplained_s: float
     left_out: int
 
     def run(self, where: Where | None = None, *, level: str | None = None) -> Played:
-        """Without `where` on the machine of the recording, with all that was set there. `level`: another one."""
-        spec = self.spec if where is None else where.spec()
+        """Without `where` on the nodes of the recording, with all that was set there. `level`: another one. Raises
+        UserError."""
         chosen = where or self.where
-        return run_schedule(self.schedule, replace(chosen, level=level or chosen.level), spec=without_cpu(spec))
+        chosen = replace(chosen, level=level or chosen.level)
+        if where is None:
+            spec, on = with_network(self.spec, chosen.level), self.on
+        else:
+            spec, on = chosen.spec(), None
+        return run_schedule(self.schedule, chosen, spec=without_cpu(spec), on=on)
 
     def warnings(self) -> list[str]:
         said = []
@@ -66,6 +75,14 @@ class Recording:
 def without_cpu(spec: str) -> str:
     """What calls cost is in the recorded times already."""
     return _CALL_COST.sub(r"\1 0", spec)
+
+
+def with_network(spec: str, level: str) -> str:
+    """The other levels run with either model of the network."""
+    if level not in ("packet", "flow"):
+        return spec
+    others = (line for line in spec.splitlines(keepends=True) if not line.startswith("fabric.model "))
+    return "".join([*others, f"fabric.model {motif.network_of(level)}\n"])
 
 
 def replay(folder: str | Path) -> Recording:
@@ -89,9 +106,11 @@ def replay(folder: str | Path) -> Recording:
         track.write(ends[rank])
         unexplained = max(unexplained, track.unexplained_ps)
         lists.add(me.words, me.slots)
+    on = _nodes(result["spec"], ranks, folder)
     return Recording(
         schedule=replace(lists.schedule(recorder), program=str(folder)),
-        where=_where(result, folder),
+        where=_where(result, nodes=len(on)),
+        on=on,
         spec=result["spec"],
         virtual_time_s=result["virtual_time_s"],
         unexplained_s=unexplained * _PS,
@@ -264,17 +283,24 @@ def _waits(path: Path, ranks: int) -> list[list[tuple[int, int]]]:
     return waits
 
 
-def _where(result: Mapping[str, Any], folder: str | Path) -> Where:
-    counts = Counter(str(one["node"]) for one in result["ranks_detail"])
-    if len(set(counts.values())) != 1:
-        raise UserError(f"{folder}: its nodes have different numbers of ranks; accepted is a run with as many on each")
-    policy = result["placement"]["policy"]
+def _nodes(spec: str, ranks: int, folder: str | Path) -> tuple[int, ...]:
+    """In the order of their ranks."""
+    places = {int(rank): int(node) for rank, node in _PLACE.findall(spec)}
+    listed = [places[rank] for rank in range(ranks)]
+    ppn = listed.count(listed[0])
+    nodes = tuple(listed[::ppn])
+    if listed != [node for node in nodes for _ in range(ppn)] or len(set(nodes)) != len(nodes):
+        raise UserError(f"{folder}: accepted is a run with as many ranks on each node, and those of a node in a row")
+    return nodes
+
+
+def _where(result: Mapping[str, Any], *, nodes: int) -> Where:
     return Where(
         machine=result["machine"],
-        nodes=len(counts),
-        ppn=next(iter(counts.values())),
-        place=policy,
-        level="packet",
+        nodes=nodes,
+        ppn=result["ranks"] // nodes,
+        place=result["placement"]["policy"],
+        level="flow" if "fabric.model flow\n" in result["spec"] else "packet",
         on_node="nic" if "run.on_node provider\n" in result["spec"] else "memory",
         seed=result["seed"],
     )

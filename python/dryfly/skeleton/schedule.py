@@ -5,12 +5,13 @@ The file is described in core/motif/schedule/schedule.hpp.
 
 from __future__ import annotations
 
+import hashlib
 import runpy
 import sys
 import traceback
 from array import array
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.base.errors import UserError
@@ -41,6 +42,21 @@ class Schedule:
         return sum(lengths[number] for number in self.list_of)
 
     def write(self, path: str | Path) -> None:
+        """Raises UserError."""
+        try:
+            with Path(path).open("wb") as file:
+                file.writelines(self._parts())
+        except OSError as error:
+            raise UserError(f"{path}: the schedule cannot be written: {error.strerror}") from None
+
+    def digest(self) -> str:
+        """Of what is run, wherever the program's file lies."""
+        found = hashlib.sha256()
+        for part in replace(self, program="")._parts():
+            found.update(part)
+        return found.hexdigest()
+
+    def _parts(self) -> Iterator[bytes]:
         text = b"".join(name.encode() + b"\0" for name in (self.program, *self.phases))
         head = array("I", [self.ranks, len(self.lists), len(self.groups), len(self.phases), len(text)])
         tail = array("I")
@@ -50,13 +66,8 @@ class Schedule:
         tail.extend(self.list_of)
         for words, slots in self.lists:
             tail.extend((len(words) // (8 * _WORDS), slots))
-        try:
-            with Path(path).open("wb") as file:
-                file.write(_FORMAT + _little(head) + text + _little(tail))
-                for words, _ in self.lists:
-                    file.write(words)
-        except OSError as error:
-            raise UserError(f"{path}: the schedule cannot be written: {error.strerror}") from None
+        yield _FORMAT + _little(head) + text + _little(tail)
+        yield from (words for words, _ in self.lists)
 
 
 class Lists:
@@ -97,13 +108,13 @@ def record(program: Program, *, ranks: int) -> Schedule:
             program(me)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UserError(_sentence(error, recorder.file, number)) from error
         lists.add(me.words, me.slots)
     return lists.schedule(recorder)
 
 
-def _sentence(error: Exception, file: str, rank: int) -> str:
+def _sentence(error: BaseException, file: str, rank: int) -> str:
     lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == file]
     where = f"{file}, line {lines[-1]}, " if lines else ""
     return f"{where}rank {rank}: {type(error).__name__}: {error}"
@@ -117,7 +128,7 @@ def program_of(path: str | Path) -> Program:
         names = runpy.run_path(str(path), run_name="skeleton")
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{path}: it cannot be run: {type(error).__name__}: {error}") from None
     program = names.get("program")
     if not callable(program):

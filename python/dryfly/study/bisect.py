@@ -23,6 +23,7 @@ from dryfly.base.files import write_whole
 from dryfly.base.fitted import fitted
 from dryfly.base.grid import Grid
 from dryfly.base.paths import PRELOAD, native
+from dryfly.base.store import Store
 from dryfly.case import program
 from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
@@ -35,7 +36,7 @@ from dryfly.study import series, software_costs, variant
 from dryfly.study.changepoint import Ends, Found, ends, search
 from dryfly.study.kept import NOTHING, Kept
 from dryfly.study.series import Releases, Series, UntestableError
-from dryfly.study.trial import Result, Store, Trial, program_hashes, run_all
+from dryfly.study.trial import Result, Trial, program_hashes, run_all
 
 FORMAT = 1
 INSTRUCTIONS = "instructions"  # --figure

@@ -17,6 +17,7 @@ from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
+from dryfly.base.store import Store
 from dryfly.case.bind import bind, library_of
 from dryfly.mpi import software
 from dryfly.result import result
@@ -26,7 +27,7 @@ from dryfly.study.comparison import SPREAD_TITLE, Line, Section, size_text
 from dryfly.study.iterations import Spread
 from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.plan import Plan
-from dryfly.study.trial import Result, Store, Trial, run_all
+from dryfly.study.trial import Result, Trial, run_all
 from dryfly.study.variant import Variant
 
 FORMAT = 1

@@ -16,13 +16,14 @@ from typing import Any
 from dryfly.apps import benchmarks
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
+from dryfly.base.store import Store
 from dryfly.base.units import time_text
 from dryfly.case.case import SEED_MAX, Case
 from dryfly.result import result
 from dryfly.result.capture import check_target
-from dryfly.result.summary import Printer
 from dryfly.run.runner import Runner
-from dryfly.study.trial import Result, Store, Trial, run_all
+from dryfly.study.trial import Result, Trial, run_all
 
 SEEDS_MAX = 10_000
 CONFIDENCE = 0.95

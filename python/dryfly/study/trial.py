@@ -22,11 +22,10 @@ from typing import Any
 
 from dryfly import __version__
 from dryfly.apps import solver
-from dryfly.base.errors import RunError
-from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.signals import dying_with_parent
+from dryfly.base.store import Store
 from dryfly.binding.ranks import RankBinding, node_words
 from dryfly.case import hwloc, program
 from dryfly.case.bind import bind, library_of, settled, starter_of
@@ -130,31 +129,6 @@ def program_hashes() -> list[str]:
         )
     ]
     return [_file_hash(path) for path in (*parts, *decide)]
-
-
-class Store:
-    """Results by key, a file each; None: nothing is kept."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    def get(self, key: str) -> Result | None:
-        if self._folder is None:
-            return None
-        try:
-            content: Result = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return content
-
-    def put(self, key: str, result: Result) -> None:
-        if self._folder is not None:
-            file = self._folder / f"{key}.json"
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                write_whole(file, (json.dumps(result, indent=1) + "\n").encode())
-            except OSError as error:
-                raise RunError(f"{file} cannot be written: {error.strerror or error}", exit_status=1) from None
 
 
 @contextmanager
