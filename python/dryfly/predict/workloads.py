@@ -100,7 +100,7 @@ _HPL = (
     _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
     _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
     _of_skeleton("warm", count("", "panels before those", most=10**5)),
-    _of_skeleton("bound", _share("of the time, that a sample may err by: it takes more panels until it does not"), "5 %"),
+    _of_skeleton("bound", _share("of the time, that a sample may err by, or takes more panels"), "5 %"),
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
     _ON_NODE,
     _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
