@@ -200,6 +200,15 @@ TEST_CASE("a NIC with half of its lanes has half of its rate") {
   CHECK(static_cast<double>(took_ps(rig, 1)) == doctest::Approx(512.0 * frame_ps).epsilon(0.05));
 }
 
+TEST_CASE("however many streams come and go, one event at most waits for the next change of a link") {
+  FaultRig rig{with("faults.0.kind lanes\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\nfaults.0.lanes 2\n", 1)};
+  // A stream of 1 MiB takes less than 50 us, so each has ended before the next begins.
+  for (std::uint64_t n = 0; n < 20; ++n) rig.submit_at(n * 100 * us, transfer_between(5, 20, MiB, false));
+  rig.engine.run(Instant{2'000 * us});
+  CHECK(rig.acknowledged_count == 20);
+  CHECK(rig.engine.events_pending() == 1);
+}
+
 TEST_CASE("what meets a link that is down is sent again after its time-out, in order, and arrives") {
   // Down from 1 s on for 10 us; a long transfer is under way, short ones follow it.
   FaultRig rig{

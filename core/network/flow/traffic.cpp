@@ -17,13 +17,13 @@ constexpr std::uint32_t packets_in_piece = 8;
 // A stream in trouble is looked at in so many slices.
 constexpr std::uint32_t slices = 8;
 
-// What is settled before a full link between switches: what makes a packet take a detour, or without detours a buffer.
 // What a way's load is shifted by in the comparison with a minimal one (docs/model/routing.md#form-of-the-bias).
 double detour_speed(const Spec& spec) {
   if (spec.text(fields::fabric_routing_algorithm) != "adaptive") return 1;
   return 1.0 / static_cast<double>(std::uint64_t{1} << spec.small(fields::fabric_routing_bias_shift));
 }
 
+// What is settled before a full link between switches: what makes a packet take a detour, or without detours a buffer.
 Duration settled_in_fabric(const Spec& spec, const fabric::FabricSpec& fabric) {
   const bool adapts = spec.text(fields::fabric_routing_algorithm) == "adaptive";
   const Bytes queued = adapts ? Bytes{2 * spec.number(fields::fabric_routing_bias_bytes)} : fabric.input_buffer;
@@ -89,15 +89,20 @@ void Traffic::handle(Event event) {
     case EventKind::retry_due:
       return retry(index);
     case EventKind::look:
+      look_at_ps_ = never.ps;
       if (losses_->look(pipes_)) streams_.expect_solving();
-      if (streams_.in_use() > 0 && losses_->next_look_ps() != never.ps) {
-        schedule(losses_->next_look_ps(), EventKind::look, 0);
-      }
+      if (streams_.in_use() > 0) expect_look();
       return;
     case EventKind::shares_due:
       return streams_.solve();
   }
   DRYFLY_CHECK(false && "an event of no kind");
+}
+
+void Traffic::expect_look() {
+  if (losses_->next_look_ps() >= look_at_ps_) return;  // what comes before will look again
+  look_at_ps_ = losses_->next_look_ps();
+  schedule(look_at_ps_, EventKind::look, 0);
 }
 
 // --- to be sent ---------------------------------------------------------------------------------------------------
@@ -169,9 +174,7 @@ void Traffic::start_stream(std::uint32_t index) {
   course.work_ps = transfer.missing == transfer.packets ? transfer.work_ps : transfer.missing * frame_ps;
   const std::uint64_t answers_ps = transfer.missing * transmission_time(fabric_.ack, fabric_.rate).ps;
   course.acknowledgements = static_cast<double>(answers_ps) / static_cast<double>(course.work_ps);
-  if (losses_ != nullptr && streams_.in_use() == 0 && losses_->next_look_ps() != never.ps) {
-    schedule(losses_->next_look_ps(), EventKind::look, 0);
-  }
+  if (losses_ != nullptr) expect_look();
   const std::uint32_t stream = streams_.begin(course, std::min(stop_ps, course.work_ps));
   transfers_[index].stream = stream;
   if (stream >= of_stream_.size()) of_stream_.resize(stream + std::size_t{1});

@@ -65,6 +65,8 @@ class Traffic final : private ShortsOutlet {
 
  private:
   void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t index);
+  // While there are streams, links change for them at the instants that Losses names.
+  void expect_look();
   void start(std::uint32_t index);
   void start_stream(std::uint32_t index);
   // Pieces of the stream are chosen as far as the bus allows it.
@@ -98,7 +100,8 @@ class Traffic final : private ShortsOutlet {
   OpenTransfers transfers_;
   Shorts shorts_;
   Streams streams_;
-  std::unique_ptr<Losses> losses_;  // with faults only
+  std::unique_ptr<Losses> losses_;         // with faults only
+  std::uint64_t look_at_ps_ = never.ps;  // of the event `look` that is pending; never
   TransferSink* sink_ = nullptr;
   HostBus* bus_ = nullptr;
   NetworkObserver* observer_ = nullptr;
