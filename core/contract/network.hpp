@@ -101,7 +101,7 @@ struct FaultTotals {
   std::uint64_t network_timeouts = 0;
   std::uint64_t pieces_lost = 0;     // on a link that was down; acknowledgements included
   std::uint64_t pieces_refused = 0;  // by the target: out of sequence
-  std::uint64_t pieces_sent_again = 0;
+  std::uint64_t pieces_sent_again = 0;  // whatever the reason
   std::uint64_t transfers_failed = 0;
   std::uint64_t link_replays = 0;
 };
@@ -115,7 +115,6 @@ struct NicTrackers {
   std::uint64_t result_refusals = 0;     // or none for what becomes of the piece
   std::uint64_t sequence_refusals = 0;   // or because it came behind one that was refused
   std::uint64_t unmatched_refusals = 0;  // the same, of a flow for which the target had no entry
-  std::uint64_t packets_sent_again = 0;
   std::uint64_t pauses = 0;  // before refused pieces were sent again; those of no length left out
   std::uint64_t sources_max = 0;
   std::uint64_t targets_max = 0;
@@ -133,7 +132,6 @@ struct TrackerTotals : NicTrackers {
     result_refusals += nic.result_refusals;
     sequence_refusals += nic.sequence_refusals;
     unmatched_refusals += nic.unmatched_refusals;
-    packets_sent_again += nic.packets_sent_again;
     pauses += nic.pauses;
     sources_max = std::max(sources_max, nic.sources_max);
     targets_max = std::max(targets_max, nic.targets_max);
@@ -162,8 +160,9 @@ struct NicTimeouts {
 // it had to send.
 struct NicAccount {
   NicTimeouts timeouts;
-  std::uint64_t refusals = 0;    // answers that refused a piece, back at the NIC
-  std::uint64_t sent_again = 0;  // pieces
+  std::uint64_t refusals = 0;         // answers that refused a piece, back at the NIC
+  std::uint64_t sequence_errors = 0;  // of these: for it came out of sequence
+  std::uint64_t sent_again = 0;       // pieces, whatever the reason
   std::uint64_t flows_given_up = 0;
   std::uint64_t ordered_given_up = 0;  // pieces
   std::uint64_t unordered_given_up = 0;

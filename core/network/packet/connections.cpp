@@ -127,8 +127,8 @@ void Connections::closed(NicId nic, std::uint32_t flow_number) {
   outlet_.resume(nic);
 }
 
-bool Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
-  if (tables_.empty()) return true;
+PacketKind Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
+  if (tables_.empty()) return PacketKind::acknowledgement;
   Flow& flow = transfers_.flow(flow_number);
   Tracked& tracked = flow.tracked;
   if (tracked.refusing) [[unlikely]]
@@ -154,13 +154,13 @@ bool Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
     expire();
     target.counted.results_max = std::max<std::uint64_t>(target.counted.results_max, target.results);
   }
-  return true;
+  return PacketKind::acknowledgement;
 }
 
-bool Connections::refuse(Flow& flow, std::uint64_t NicTrackers::* why) {
+PacketKind Connections::refuse(Flow& flow, std::uint64_t NicTrackers::* why) {
   ++(tables_[Transfers::source_of(flow).value].counted.*why);
   flow.tracked.refusing = true;
-  return false;
+  return why == &NicTrackers::sequence_refusals ? PacketKind::sequence_refusal : PacketKind::refusal;
 }
 
 void Connections::refused(std::uint32_t packet) {
@@ -218,11 +218,6 @@ void Connections::try_again(std::uint32_t flow_number) {
   flow.tracked.refusing = false;
   flow.routed = false;
   outlet_.resume(nic);
-}
-
-void Connections::sent_again(Flow& flow, std::uint32_t packet) {
-  note_clear(flow, packet);
-  if (!tables_.empty()) ++tables_[Transfers::source_of(flow).value].counted.packets_sent_again;
 }
 
 std::map<NicId, NicTrackers> Connections::by_nic() const {

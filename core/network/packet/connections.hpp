@@ -51,9 +51,9 @@ class Connections {
     if (flow.unsettled++ == 0 && !tables_.empty()) begin(nic, flow_number, flow);
     note_clear(flow, packet);
   }
-  void sent_again(Flow& flow, std::uint32_t packet);
-  // It has come to its target: whether that takes it.
-  bool takes(std::uint32_t flow_number, std::uint32_t packet);
+  void sent_again(const Flow& flow, std::uint32_t packet) { note_clear(flow, packet); }
+  // It has come to its target: how that answers.
+  PacketKind takes(std::uint32_t flow_number, std::uint32_t packet);
   // Its answer is home and settles it, or it is given up.
   void settled(NicId nic, std::uint32_t flow_number, Flow& flow, bool acknowledged) {
     if (acknowledged) ++flow.tracked.acknowledged;
@@ -109,7 +109,7 @@ class Connections {
   void close(std::uint32_t flow_number);
   void close_ahead(NicId nic);
   void closed(NicId nic, std::uint32_t flow_number);
-  bool refuse(Flow& flow, std::uint64_t NicTrackers::* why);
+  PacketKind refuse(Flow& flow, std::uint64_t NicTrackers::* why);
   void progress(std::uint32_t flow_number, Flow& flow);
   void review(std::uint32_t flow_number, Flow& flow);
   void try_again(std::uint32_t flow_number);
