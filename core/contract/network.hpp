@@ -203,11 +203,10 @@ class Network : public Carrier {
 
   // Since it was built or restarted.
   virtual NetworkTotals totals() const = 0;
-  // Of the NICs that have had any; their sum is network_timeouts of the totals.
-  virtual std::map<NicId, NicTimeouts> timeouts_by_nic() const = 0;
   // Of the NICs that have sent or taken ordered pieces; empty where the spec has no trackers.
   virtual std::map<NicId, NicTrackers> trackers_by_nic() const = 0;
-  // Of the NICs of which there is anything to say, as of `until`; it has their time-outs too.
+  // Of the NICs of which there is anything to say, as of `until`. The sums of their time-outs and of what they sent again
+  // are those of the totals.
   virtual std::map<NicId, NicAccount> nic_accounts(Instant until) const = 0;
   // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
   virtual std::vector<LinkHealth> link_health(Instant until) const = 0;

@@ -234,6 +234,28 @@ TEST_CASE("what meets a link that is down is sent again after its time-out, in o
   }
 }
 
+// Of 16 packets each: two are lost, two come behind them and are refused, and one is on its way when the first has timed
+// out, so that it is refused while the others are being sent again.
+TEST_CASE("what is refused while its line is sent again goes behind what came before it, and once") {
+  FaultRig rig{
+      with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\n"
+           "faults.0.until_ps 1000010000000\n",
+           1)};
+  const std::uint64_t due_ps = s + us + 1'073'741'824'000;
+  for (const std::uint64_t at_ps : {s + us, s + 5 * us, s + 20 * us, s + 25 * us, due_ps - us / 5})
+    rig.submit_at(at_ps, transfer_between(5, 20, std::uint64_t{16} * 2'048));
+  rig.engine.run(never);
+  CHECK(rig.delivery_order == std::vector<std::uint32_t>{0, 1, 2, 3, 4});
+  const FaultTotals faults = rig.network.totals().faults;
+  CHECK(faults.network_timeouts == 1);
+  CHECK(faults.pieces_lost == 2 * 16);
+  CHECK(faults.pieces_refused == 3 * 16);
+  CHECK(faults.pieces_sent_again == 5 * 16);
+  const NicAccount account = rig.network.nic_accounts(rig.engine.now()).at({5});
+  CHECK(account.refusals == 3 * 16);
+  CHECK(account.sent_again == 5 * 16);
+}
+
 TEST_CASE("what is never reached fails after all retries, and the health of links tells why") {
   FaultRig rig{with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 0\n", 1)};
   rig.submit_at(us, transfer_between(5, 20, MiB, false));
