@@ -109,16 +109,16 @@ struct FaultTotals {
 // What the finite trackers of one NIC have done to flows of ordered pieces: to those that it sent, and the most of its
 // entries that were in use at once.
 struct NicTrackers {
+  std::uint64_t sources_max = 0;  // first, for these are read with each piece
+  std::uint64_t targets_max = 0;
+  std::uint64_t results_max = 0;
   std::uint64_t connections_opened = 0;
   std::uint64_t source_waits = 0;        // times a flow had to wait for an entry of this NIC
   std::uint64_t target_refusals = 0;     // pieces refused because the target had no entry for the flow
   std::uint64_t result_refusals = 0;     // or none for what becomes of the piece
   std::uint64_t sequence_refusals = 0;   // or because it came behind one that was refused
   std::uint64_t unmatched_refusals = 0;  // the same, of a flow for which the target had no entry
-  std::uint64_t pauses = 0;  // before refused pieces were sent again; those of no length left out
-  std::uint64_t sources_max = 0;
-  std::uint64_t targets_max = 0;
-  std::uint64_t results_max = 0;
+  std::uint64_t pauses = 0;              // before refused pieces were sent again; those of no length left out
 };
 
 // Of all NICs: sums, and the most of any.

@@ -127,9 +127,7 @@ void Connections::closed(NicId nic, std::uint32_t flow_number) {
   outlet_.resume(nic);
 }
 
-PacketKind Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
-  if (tables_.empty()) return PacketKind::acknowledgement;
-  Flow& flow = transfers_.flow(flow_number);
+PacketKind Connections::answer_to(Flow& flow, std::uint32_t packet) {
   Tracked& tracked = flow.tracked;
   if (tracked.refusing) [[unlikely]]
     return refuse(flow, tracked.at_target ? &NicTrackers::sequence_refusals : &NicTrackers::unmatched_refusals);
