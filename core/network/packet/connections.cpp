@@ -194,11 +194,12 @@ void Connections::review(std::uint32_t flow_number, Flow& flow) {
 // At once for some rounds, then doubled from round to round, and up to twice that at random.
 std::uint64_t Connections::pause_ps(NicId nic, std::uint32_t rounds) {
   if (rounds <= spec_.rounds_at_once) return 0;
-  const std::uint32_t doublings = std::min(rounds - spec_.rounds_at_once - 1, 20U);
-  const std::uint64_t least_ps = std::min(spec_.pause.ps << doublings, spec_.pause_max.ps);
+  const std::uint32_t doublings = std::min(rounds - spec_.rounds_at_once - 1, 63U);
+  const bool is_longest = spec_.pause.ps > spec_.pause_max.ps >> doublings;
+  const std::uint64_t least_ps = is_longest ? spec_.pause_max.ps : spec_.pause.ps << doublings;
   const RandomStream random{seed_, nic.value, Purpose::back_off};
   const std::uint64_t more_ps = random.within(tables_[nic.value].counted.pauses++, least_ps);
-  const std::uint64_t pause_ps = std::min(least_ps + more_ps, spec_.pause_max.ps);
+  const std::uint64_t pause_ps = least_ps + std::min(more_ps, spec_.pause_max.ps - least_ps);
   longest_pause_ps_ = std::max(longest_pause_ps_, pause_ps);
   return pause_ps;
 }

@@ -25,6 +25,9 @@ struct Entries {
   std::uint64_t targets = 8'192;
   std::uint64_t results = 2'048;
   std::uint64_t at_once = 3;
+  std::uint64_t idle_ps = idle;
+  std::uint64_t pause_ps = pause;
+  std::uint64_t pause_max_ps = longest_pause;
 };
 
 SampleMachine with(const Entries& entries) {
@@ -36,12 +39,12 @@ SampleMachine with(const Entries& entries) {
   add("fabric.nic.trackers.source_connections", entries.sources);
   add("fabric.nic.trackers.target_connections", entries.targets);
   add("fabric.nic.trackers.results", entries.results);
-  add("fabric.nic.trackers.idle_ps", idle);
+  add("fabric.nic.trackers.idle_ps", entries.idle_ps);
   add("fabric.nic.trackers.close_ps", close);
   add("nic.retry.refused.handling_ps", handling);
   add("nic.retry.refused.at_once", entries.at_once);
-  add("nic.retry.refused.pause_ps", pause);
-  add("nic.retry.refused.pause_max_ps", longest_pause);
+  add("nic.retry.refused.pause_ps", entries.pause_ps);
+  add("nic.retry.refused.pause_max_ps", entries.pause_max_ps);
   add("nic.retry.refused.batch", 4);
   return machine;
 }
@@ -172,6 +175,18 @@ TEST_CASE("a source that is refused again and again pauses for twice as long eac
   CHECK(trackers.longest_pause_ps >= pause << (trackers.pauses - 1));
   CHECK(trackers.longest_pause_ps <= pause << trackers.pauses);
   CHECK(rig.outcomes[0].delivered_ps > 300 * ms);
+}
+
+// 2^44 ps, 17.6 s, doubled twenty times is more than 64 bits hold. One source keeps the only entry for good.
+TEST_CASE("pauses grow to the longest and stay there, however often they are doubled") {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 44;
+  TrackerRig rig{with({.targets = 1, .at_once = 0, .idle_ps = 50 * longest, .pause_ps = longest, .pause_max_ps = longest})};
+  rig.submit_at(0, of_flow(1, 0, 0));
+  rig.submit_at(us, of_flow(2, 0, 0));
+  rig.engine.run(Instant{24 * longest});
+  // Each round takes a pause, the handling and less than 2 us on the links, and the first one begins within 2 us.
+  CHECK(rig.trackers().pauses == 24);
+  CHECK(rig.trackers().longest_pause_ps == longest);
 }
 
 // 24 packets in one message are on their way, in 2.03 us, before the first answer is home, and there is room for 16
