@@ -48,9 +48,8 @@ void CounterSources::add(NicCounters& counters, const NicAccount& account) {
   for (const Counter counter : {Counter::pct_spt_timeouts, Counter::rh_spt_timeouts, Counter::rh_spt_timeouts_u}) {
     counters.add(counter, account.timeouts.unordered);
   }
-  for (const Counter counter : {Counter::rh_nacks, Counter::rh_nack_sequence_error}) {
-    counters.add(counter, account.refusals);
-  }
+  counters.add(Counter::rh_nacks, account.refusals);
+  counters.add(Counter::rh_nack_sequence_error, account.sequence_errors);
   counters.add(Counter::pct_retry_srb_requests, account.sent_again);
   counters.add(Counter::rh_connections_cancelled, account.flows_given_up);
   counters.add(Counter::rh_pkts_cancelled_o, account.ordered_given_up);

@@ -197,6 +197,25 @@ TEST_CASE("a packet refused for its place in a flow is a NACK at the NIC that se
   CHECK(stand.of(Counter::rh_nack_sequence_error) == stand.of(Counter::rh_nacks));
 }
 
+TEST_CASE("what a target has no room to keep track of is a NACK, and sent again, at the NIC that sent it") {
+  fabric::SampleMachine machine;
+  machine.more +=
+      "fabric.nic.trackers.source_connections 4096\nfabric.nic.trackers.target_connections 8192\n"
+      "fabric.nic.trackers.results 4\nfabric.nic.trackers.idle_ps 30000000\nfabric.nic.trackers.close_ps 2000000\n"
+      "nic.retry.refused.handling_ps 20000000\nnic.retry.refused.at_once 3\nnic.retry.refused.pause_ps 70000000000\n"
+      "nic.retry.refused.pause_max_ps 1000000000000\nnic.retry.refused.batch 4\n";
+  Stand stand(machine);
+  for (int n = 0; n < 5; ++n) stand.message(0, 2, 10'000);
+  stand.engine.run(never);
+  CHECK(stand.messages_received == 5);
+  CHECK(stand.of(Counter::pct_no_trs_nacks, 0, 0) > 0);
+  CHECK(stand.of(Counter::rh_nacks, 0, 0) ==
+        stand.of(Counter::pct_no_trs_nacks, 0, 0) + stand.of(Counter::rh_nack_sequence_error, 0, 0));
+  CHECK(stand.of(Counter::rh_nack_sequence_error) == stand.network.totals().trackers.sequence_refusals);
+  CHECK(stand.of(Counter::pct_retry_srb_requests, 0, 0) == stand.of(Counter::rh_nacks, 0, 0));
+  CHECK(stand.of(Counter::rh_sct_timeouts) == 0);
+}
+
 TEST_CASE("without faults what all have sent is what all have received, class by class and size by size") {
   Stand stand;
   talk(stand);

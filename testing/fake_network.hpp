@@ -1,6 +1,6 @@
 // A network that keeps the contract and has no links: every transfer takes the same time, but as a test says otherwise.
 // Flight 1,000 ns, acknowledgement 700 ns after delivery, three hops, or none from a NIC to itself. A NIC that is cut
-// off takes and gives nothing any more.
+// off takes and gives nothing any more: what it concerns is sent twice, in the time of once, and has failed.
 #pragma once
 
 #include <cstdint>
@@ -38,17 +38,12 @@ class FakeNetwork final : public Network, public Handler {
     DRYFLY_CHECK(at_rest() && start >= engine_.now());
     submitted.clear();
     totals_ = {};
-    timeouts_.clear();
+    accounts_.clear();
   }
   void end_faults() override { cut_.clear(); }
   NetworkTotals totals() const override { return totals_; }
-  std::map<NicId, NicTimeouts> timeouts_by_nic() const override { return timeouts_; }
   std::map<NicId, NicTrackers> trackers_by_nic() const override { return {}; }
-  std::map<NicId, NicAccount> nic_accounts(Instant) const override {
-    std::map<NicId, NicAccount> accounts;
-    for (const auto& [nic, timeouts] : timeouts_) accounts[nic].timeouts = timeouts;
-    return accounts;
-  }
+  std::map<NicId, NicAccount> nic_accounts(Instant) const override { return accounts_; }
   std::vector<LinkHealth> link_health(Instant) const override { return {}; }
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>&) const override { return std::nullopt; }
   std::optional<std::pair<NicId, std::string>> drained(const std::vector<NicId>&) const override {
@@ -104,9 +99,13 @@ class FakeNetwork final : public Network, public Handler {
       return sink_->delivered(transfer.handle, hops_of(transfer));
     }
     if (submission.fate == Fate::arrives) return sink_->acknowledged(transfer.handle);
-    NicTimeouts& timeouts = timeouts_[transfer.source];
-    ++(transfer.ordered ? timeouts.ordered : timeouts.unordered);
-    ++totals_.faults.network_timeouts;
+    NicAccount& account = accounts_[transfer.source];
+    (transfer.ordered ? account.timeouts.ordered : account.timeouts.unordered) += 2;
+    totals_.faults.network_timeouts += 2;
+    ++account.sent_again;
+    ++totals_.faults.pieces_sent_again;
+    ++(transfer.ordered ? account.ordered_given_up : account.unordered_given_up);
+    if (transfer.ordered) ++account.flows_given_up;
     ++totals_.faults.transfers_failed;
     sink_->failed(transfer.handle, submission.fate == Fate::unanswered);
   }
@@ -127,7 +126,7 @@ class FakeNetwork final : public Network, public Handler {
   HostBus* bus_ = nullptr;
   std::set<NicId> cut_;
   NetworkTotals totals_;
-  std::map<NicId, NicTimeouts> timeouts_;
+  std::map<NicId, NicAccount> accounts_;
 };
 
 }  // namespace dryfly

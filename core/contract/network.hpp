@@ -101,7 +101,7 @@ struct FaultTotals {
   std::uint64_t network_timeouts = 0;
   std::uint64_t pieces_lost = 0;     // on a link that was down; acknowledgements included
   std::uint64_t pieces_refused = 0;  // by the target: out of sequence
-  std::uint64_t pieces_sent_again = 0;
+  std::uint64_t pieces_sent_again = 0;  // whatever the reason
   std::uint64_t transfers_failed = 0;
   std::uint64_t link_replays = 0;
 };
@@ -109,17 +109,16 @@ struct FaultTotals {
 // What the finite trackers of one NIC have done to flows of ordered pieces: to those that it sent, and the most of its
 // entries that were in use at once.
 struct NicTrackers {
+  std::uint64_t sources_max = 0;  // first, for these are read with each piece
+  std::uint64_t targets_max = 0;
+  std::uint64_t results_max = 0;
   std::uint64_t connections_opened = 0;
   std::uint64_t source_waits = 0;        // times a flow had to wait for an entry of this NIC
   std::uint64_t target_refusals = 0;     // pieces refused because the target had no entry for the flow
   std::uint64_t result_refusals = 0;     // or none for what becomes of the piece
   std::uint64_t sequence_refusals = 0;   // or because it came behind one that was refused
   std::uint64_t unmatched_refusals = 0;  // the same, of a flow for which the target had no entry
-  std::uint64_t packets_sent_again = 0;
-  std::uint64_t pauses = 0;  // before refused pieces were sent again; those of no length left out
-  std::uint64_t sources_max = 0;
-  std::uint64_t targets_max = 0;
-  std::uint64_t results_max = 0;
+  std::uint64_t pauses = 0;              // before refused pieces were sent again; those of no length left out
 };
 
 // Of all NICs: sums, and the most of any.
@@ -133,7 +132,6 @@ struct TrackerTotals : NicTrackers {
     result_refusals += nic.result_refusals;
     sequence_refusals += nic.sequence_refusals;
     unmatched_refusals += nic.unmatched_refusals;
-    packets_sent_again += nic.packets_sent_again;
     pauses += nic.pauses;
     sources_max = std::max(sources_max, nic.sources_max);
     targets_max = std::max(targets_max, nic.targets_max);
@@ -162,8 +160,9 @@ struct NicTimeouts {
 // it had to send.
 struct NicAccount {
   NicTimeouts timeouts;
-  std::uint64_t refusals = 0;    // answers that refused a piece, back at the NIC
-  std::uint64_t sent_again = 0;  // pieces
+  std::uint64_t refusals = 0;         // answers that refused a piece, back at the NIC
+  std::uint64_t sequence_errors = 0;  // of these: for it came out of sequence
+  std::uint64_t sent_again = 0;       // pieces, whatever the reason
   std::uint64_t flows_given_up = 0;
   std::uint64_t ordered_given_up = 0;  // pieces
   std::uint64_t unordered_given_up = 0;
@@ -204,11 +203,10 @@ class Network : public Carrier {
 
   // Since it was built or restarted.
   virtual NetworkTotals totals() const = 0;
-  // Of the NICs that have had any; their sum is network_timeouts of the totals.
-  virtual std::map<NicId, NicTimeouts> timeouts_by_nic() const = 0;
   // Of the NICs that have sent or taken ordered pieces; empty where the spec has no trackers.
   virtual std::map<NicId, NicTrackers> trackers_by_nic() const = 0;
-  // Of the NICs of which there is anything to say, as of `until`; it has their time-outs too.
+  // Of the NICs of which there is anything to say, as of `until`. The sums of their time-outs and of what they sent again
+  // are those of the totals.
   virtual std::map<NicId, NicAccount> nic_accounts(Instant until) const = 0;
   // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
   virtual std::vector<LinkHealth> link_health(Instant until) const = 0;

@@ -46,7 +46,7 @@ fabric::SampleMachine machine_with_fault() {
   machine.more +=
       "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
       "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 0\nfaults.seed 1\nfaults.count 1\n"
+      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 1\nnic.retry.delay.0.ps 0\nfaults.seed 1\nfaults.count 1\n"
       "faults.0.kind down\nfaults.0.where n1\nfaults.0.from_ps 1000000000000\n";
   return machine;
 }
@@ -550,7 +550,10 @@ TEST_CASE_TEMPLATE_DEFINE("without faults nothing is lost, late, cut off or drai
   submit_crowd(submitter, 5, 50);
   submitter.run();
   const Network& network = submitter.under_test.network();
-  CHECK(network.timeouts_by_nic().empty());
+  for (const auto& [nic, account] : network.nic_accounts(Instant{1 * s})) {
+    CHECK(account.timeouts.ordered + account.timeouts.unordered == 0);
+    CHECK(account.flows_given_up + account.ordered_given_up + account.unordered_given_up == 0);
+  }
   CHECK(network.link_health(Instant{1 * s}).empty());
   CHECK(!network.cut_off({NicId{0}, NicId{1}, NicId{31}}));
   CHECK(!network.drained({NicId{0}, NicId{1}, NicId{31}}));
@@ -580,23 +583,28 @@ TEST_CASE_TEMPLATE_DEFINE("what cannot be reached fails once, is never acknowled
   const Network& network = submitter.under_test.network();
   CHECK(network.at_rest());
   CHECK(network.totals().faults.transfers_failed == failed);
+  // Of both NICs one ordered and one unordered transfer fail, sent once and once again.
   std::uint64_t timeouts = 0;
-  for (const auto& [nic, of_nic] : network.timeouts_by_nic()) {
-    CHECK((nic == NicId{0} || nic == NicId{1}));
-    CHECK(of_nic.ordered > 0);
-    CHECK(of_nic.unordered > 0);
-    timeouts += of_nic.ordered + of_nic.unordered;
-  }
-  CHECK(timeouts == network.totals().faults.network_timeouts);
-  CHECK(timeouts >= failed);
-  std::uint64_t in_accounts = 0;
   std::uint64_t sent_again = 0;
+  std::uint64_t with_trouble = 0;
   for (const auto& [nic, account] : network.nic_accounts(never)) {
-    in_accounts += account.timeouts.ordered + account.timeouts.unordered;
+    const std::uint64_t of_nic = account.timeouts.ordered + account.timeouts.unordered;
+    timeouts += of_nic;
     sent_again += account.sent_again;
     for (const std::uint64_t waited_ps : account.without_room_ps) CHECK(waited_ps < 1'000'000'000'000'000);
+    if (of_nic == 0) continue;
+    ++with_trouble;
+    CHECK((nic == NicId{0} || nic == NicId{1}));
+    CHECK(account.timeouts.ordered >= 2);
+    CHECK(account.timeouts.unordered >= 2);
+    CHECK(account.sent_again >= 2);
+    CHECK(account.flows_given_up == 1);
+    CHECK(account.ordered_given_up > 0);
+    CHECK(account.ordered_given_up == account.unordered_given_up);
   }
-  CHECK(in_accounts == timeouts);
+  CHECK(with_trouble == 2);
+  CHECK(timeouts == network.totals().faults.network_timeouts);
+  CHECK(timeouts >= failed);
   CHECK(sent_again == network.totals().faults.pieces_sent_again);
 }
 TEST_CASE_TEMPLATE_APPLY(failures, Networks);

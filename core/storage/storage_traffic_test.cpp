@@ -175,10 +175,9 @@ TEST_CASE("what a NIC that is down gives up is counted, and the others go on") {
   CHECK(stand.traffic.totals()[0].failed == 10);
   CHECK(stand.traffic.totals()[0].exchanges == 10);
   CHECK(stand.network.at_rest());
-  const auto timeouts = stand.network.timeouts_by_nic();
-  CHECK(timeouts.size() == 1);
-  CHECK(timeouts.at(NicId{0}).ordered == stand.network.totals().faults.network_timeouts);
-  CHECK(timeouts.at(NicId{0}).unordered == 0);
+  const auto accounts = stand.network.nic_accounts(stand.engine.now());
+  CHECK(accounts.at(NicId{0}).timeouts.ordered == stand.network.totals().faults.network_timeouts);
+  CHECK(accounts.at(NicId{0}).timeouts.unordered == 0);
 }
 
 TEST_CASE("nodes and directions that cannot be read are refused") {

@@ -41,13 +41,7 @@ void FlowNetwork::end_faults() { traffic_->end_faults(); }
 
 NetworkTotals FlowNetwork::totals() const { return traffic_->totals(); }
 
-std::map<NicId, NicTimeouts> FlowNetwork::timeouts_by_nic() const { return traffic_->timeouts_by_nic(); }
-
-std::map<NicId, NicAccount> FlowNetwork::nic_accounts(Instant) const {
-  std::map<NicId, NicAccount> accounts;
-  for (const auto& [nic, timeouts] : timeouts_by_nic()) accounts[nic].timeouts = timeouts;
-  return accounts;
-}
+std::map<NicId, NicAccount> FlowNetwork::nic_accounts(Instant) const { return traffic_->accounts(); }
 
 std::vector<LinkHealth> FlowNetwork::link_health(Instant until) const {
   flow::Losses* losses = traffic_->losses();

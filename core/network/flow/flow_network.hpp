@@ -40,10 +40,9 @@ class FlowNetwork final : public Network, private Handler {
   void restart(Instant start) override;
   void end_faults() override;
   NetworkTotals totals() const override;
-  std::map<NicId, NicTimeouts> timeouts_by_nic() const override;
   // Flows have no trackers.
   std::map<NicId, NicTrackers> trackers_by_nic() const override { return {}; }
-  // Its time-outs; nothing else is known of a NIC.
+  // Without waits for room at the switch: flows know no credit.
   std::map<NicId, NicAccount> nic_accounts(Instant until) const override;
   std::vector<LinkHealth> link_health(Instant until) const override;
   std::optional<std::pair<NicId, NicId>> cut_off(const std::vector<NicId>& nics) const override;

@@ -200,6 +200,15 @@ TEST_CASE("a NIC with half of its lanes has half of its rate") {
   CHECK(static_cast<double>(took_ps(rig, 1)) == doctest::Approx(512.0 * frame_ps).epsilon(0.05));
 }
 
+TEST_CASE("however many streams come and go, one event at most waits for the next change of a link") {
+  FaultRig rig{with("faults.0.kind lanes\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\nfaults.0.lanes 2\n", 1)};
+  // A stream of 1 MiB takes less than 50 us, so each has ended before the next begins.
+  for (std::uint64_t n = 0; n < 20; ++n) rig.submit_at(n * 100 * us, transfer_between(5, 20, MiB, false));
+  rig.engine.run(Instant{2'000 * us});
+  CHECK(rig.acknowledged_count == 20);
+  CHECK(rig.engine.events_pending() == 1);
+}
+
 TEST_CASE("what meets a link that is down is sent again after its time-out, in order, and arrives") {
   // Down from 1 s on for 10 us; a long transfer is under way, short ones follow it.
   FaultRig rig{
@@ -223,6 +232,28 @@ TEST_CASE("what meets a link that is down is sent again after its time-out, in o
     CHECK(rig.submitted_ps[handle] >= last);
     last = rig.submitted_ps[handle];
   }
+}
+
+// Of 16 packets each: two are lost, two come behind them and are refused, and one is on its way when the first has timed
+// out, so that it is refused while the others are being sent again.
+TEST_CASE("what is refused while its line is sent again goes behind what came before it, and once") {
+  FaultRig rig{
+      with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\n"
+           "faults.0.until_ps 1000010000000\n",
+           1)};
+  const std::uint64_t due_ps = s + us + 1'073'741'824'000;
+  for (const std::uint64_t at_ps : {s + us, s + 5 * us, s + 20 * us, s + 25 * us, due_ps - us / 5})
+    rig.submit_at(at_ps, transfer_between(5, 20, std::uint64_t{16} * 2'048));
+  rig.engine.run(never);
+  CHECK(rig.delivery_order == std::vector<std::uint32_t>{0, 1, 2, 3, 4});
+  const FaultTotals faults = rig.network.totals().faults;
+  CHECK(faults.network_timeouts == 1);
+  CHECK(faults.pieces_lost == 2 * 16);
+  CHECK(faults.pieces_refused == 3 * 16);
+  CHECK(faults.pieces_sent_again == 5 * 16);
+  const NicAccount account = rig.network.nic_accounts(rig.engine.now()).at({5});
+  CHECK(account.refusals == 3 * 16);
+  CHECK(account.sent_again == 5 * 16);
 }
 
 TEST_CASE("what is never reached fails after all retries, and the health of links tells why") {

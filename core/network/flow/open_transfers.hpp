@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "core/contract/network.hpp"
 #include "core/network/fabric/pool.hpp"
@@ -46,7 +47,10 @@ struct Line {
   std::uint64_t name = 0;
   Journey journey;                   // of the last that was sent
   std::uint32_t transfers = 0;       // not yet acknowledged
-  std::uint32_t last_unsent = none;  // the next one is sent behind it
+  // Those to be sent, in the order of their sequence; the first of them is, if it is not for what waits below.
+  std::uint32_t first_unsent = none;
+  std::uint32_t last_unsent = none;
+  bool sending = false;
   std::uint32_t under_way = 0;       // sent and not acknowledged
   std::uint32_t begun = 0;           // ever
   std::uint32_t expected = 0;        // by the target
@@ -54,8 +58,7 @@ struct Line {
   // With faults only, by sequence: what has to be sent again, and whether a time-out is awaited for all of it.
   std::map<std::uint32_t, std::uint32_t> waiting;
   bool armed = false;
-  std::uint32_t sent = 0;       // ever, by sequence
-  std::uint32_t parked = none;  // transfer that begins when nothing waits any more
+  std::uint32_t sent = 0;  // ever, by sequence
 };
 
 class OpenTransfers {
@@ -80,22 +83,29 @@ class OpenTransfers {
     transfer.sequence = line.begun++;
     return index;
   }
-  // Whether it may be sent now; otherwise next_in_line() names it in its turn.
-  bool is_first_in_line(std::uint32_t index) {
-    if (transfers_[index].line == none) return true;
+  // Behind all of its line.
+  void append_to_line(std::uint32_t index) {
     Line& line = lines_[transfers_[index].line];
-    const std::uint32_t before = line.last_unsent;
-    line.last_unsent = index;
-    if (before != none) transfers_[before].next_in_line = index;
-    return before == none;
+    link_in_line(line, line.last_unsent, index);
   }
-  // This one has been sent.
-  std::uint32_t next_in_line(std::uint32_t index) {
-    OpenTransfer& transfer = transfers_[index];
-    const std::uint32_t next = transfer.next_in_line;
-    transfer.next_in_line = none;
-    if (transfer.line != none && lines_[transfer.line].last_unsent == index) lines_[transfer.line].last_unsent = none;
-    return next;
+  // Where its sequence has it, but behind what is being sent.
+  void put_back_in_line(std::uint32_t index) {
+    Line& line = lines_[transfers_[index].line];
+    std::uint32_t before = none;
+    std::uint32_t behind = line.first_unsent;
+    while (behind != none && ((before == none && line.sending) || transfers_[behind].sequence < transfers_[index].sequence)) {
+      before = behind;
+      behind = transfers_[behind].next_in_line;
+    }
+    link_in_line(line, before, index);
+  }
+  // If it is the one of its line that was to be sent: it has been.
+  void leave_line(std::uint32_t index) {
+    Line& line = lines_[transfers_[index].line];
+    if (!line.sending || line.first_unsent != index) return;
+    line.first_unsent = std::exchange(transfers_[index].next_in_line, none);
+    if (line.first_unsent == none) line.last_unsent = none;
+    line.sending = false;
   }
   void close(std::uint32_t index) {
     const std::uint32_t number = transfers_[index].line;
@@ -111,6 +121,11 @@ class OpenTransfers {
   struct Number {
     std::uint32_t value = none;
   };
+  void link_in_line(Line& line, std::uint32_t before, std::uint32_t index) {
+    std::uint32_t& place = before == none ? line.first_unsent : transfers_[before].next_in_line;
+    transfers_[index].next_in_line = std::exchange(place, index);
+    if (line.last_unsent == before) line.last_unsent = index;
+  }
   // NICs are fewer than 2^24, as the packet model has it.
   static std::uint64_t name_of(const Transfer& asked, std::uint32_t traffic_class) {
     static_assert(fabric::most_classes <= 16);

@@ -17,13 +17,13 @@ constexpr std::uint32_t packets_in_piece = 8;
 // A stream in trouble is looked at in so many slices.
 constexpr std::uint32_t slices = 8;
 
-// What is settled before a full link between switches: what makes a packet take a detour, or without detours a buffer.
 // What a way's load is shifted by in the comparison with a minimal one (docs/model/routing.md#form-of-the-bias).
 double detour_speed(const Spec& spec) {
   if (spec.text(fields::fabric_routing_algorithm) != "adaptive") return 1;
   return 1.0 / static_cast<double>(std::uint64_t{1} << spec.small(fields::fabric_routing_bias_shift));
 }
 
+// What is settled before a full link between switches: what makes a packet take a detour, or without detours a buffer.
 Duration settled_in_fabric(const Spec& spec, const fabric::FabricSpec& fabric) {
   const bool adapts = spec.text(fields::fabric_routing_algorithm) == "adaptive";
   const Bytes queued = adapts ? Bytes{2 * spec.number(fields::fabric_routing_bias_bytes)} : fabric.input_buffer;
@@ -89,15 +89,20 @@ void Traffic::handle(Event event) {
     case EventKind::retry_due:
       return retry(index);
     case EventKind::look:
+      look_at_ps_ = never.ps;
       if (losses_->look(pipes_)) streams_.expect_solving();
-      if (streams_.in_use() > 0 && losses_->next_look_ps() != never.ps) {
-        schedule(losses_->next_look_ps(), EventKind::look, 0);
-      }
+      if (streams_.in_use() > 0) expect_look();
       return;
     case EventKind::shares_due:
       return streams_.solve();
   }
   DRYFLY_CHECK(false && "an event of no kind");
+}
+
+void Traffic::expect_look() {
+  if (losses_->next_look_ps() >= look_at_ps_) return;  // what comes before will look again
+  look_at_ps_ = losses_->next_look_ps();
+  schedule(look_at_ps_, EventKind::look, 0);
 }
 
 // --- to be sent ---------------------------------------------------------------------------------------------------
@@ -117,7 +122,17 @@ void Traffic::submit(const Transfer& asked) {
   const std::uint64_t stream = RandomStream{fabric_.seed, asked.source.value, Purpose::packet}.draw(0);
   transfer.journey.draw = static_cast<std::uint32_t>(mix(stream + begun_[asked.source.value]++) >> 32);
   if (losses_ != nullptr && losses_->look(pipes_)) streams_.expect_solving();
-  if (transfers_.is_first_in_line(index)) start(index);
+  if (transfer.line == none) return start(index);
+  transfers_.append_to_line(index);
+  if (transfers_.line(transfer.line).first_unsent == index) send_first_of(transfer.line);
+}
+
+// Of a line one is being sent at a time.
+void Traffic::send_first_of(std::uint32_t number) {
+  Line& line = transfers_.line(number);
+  if (line.sending || line.first_unsent == none) return;
+  line.sending = true;
+  start(line.first_unsent);
 }
 
 void Traffic::start(std::uint32_t index) {
@@ -169,9 +184,7 @@ void Traffic::start_stream(std::uint32_t index) {
   course.work_ps = transfer.missing == transfer.packets ? transfer.work_ps : transfer.missing * frame_ps;
   const std::uint64_t answers_ps = transfer.missing * transmission_time(fabric_.ack, fabric_.rate).ps;
   course.acknowledgements = static_cast<double>(answers_ps) / static_cast<double>(course.work_ps);
-  if (losses_ != nullptr && streams_.in_use() == 0 && losses_->next_look_ps() != never.ps) {
-    schedule(losses_->next_look_ps(), EventKind::look, 0);
-  }
+  if (losses_ != nullptr) expect_look();
   const std::uint32_t stream = streams_.begin(course, std::min(stop_ps, course.work_ps));
   transfers_[index].stream = stream;
   if (stream >= of_stream_.size()) of_stream_.resize(stream + std::size_t{1});
@@ -264,12 +277,9 @@ void Traffic::sent(std::uint32_t index, std::uint64_t from_ps, std::uint64_t del
 // What has to be sent again goes first.
 void Traffic::next_of_line(std::uint32_t index) {
   const std::uint32_t number = transfers_[index].line;
-  const std::uint32_t next = transfers_.next_in_line(index);
   if (number == none) return;
-  Line& line = transfers_.line(number);
-  if (next != none) line.parked = next;
-  if (!line.waiting.empty() || line.parked == none) return;
-  start(std::exchange(line.parked, none));
+  transfers_.leave_line(index);
+  if (transfers_.line(number).waiting.empty()) send_first_of(number);
 }
 
 // --- at the target ------------------------------------------------------------------------------------------------
@@ -280,7 +290,7 @@ void Traffic::deliver(std::uint32_t index) {
     Line& line = transfers_.line(transfer.line);
     if (transfer.sequence < line.expected) return give_up(index);  // its line was given up while it was on its way
     if (transfer.sequence != line.expected) {
-      totals_.faults.pieces_refused += transfer.missing;
+      count_refused(transfer, transfer.missing);
       line.waiting[transfer.sequence] = index;
       if (!line.armed) send_again(index);
       return;
@@ -391,7 +401,7 @@ std::uint32_t Traffic::lost_of(std::uint32_t index, std::uint64_t from_ps, std::
         losses_->delay_ps(ports_, at_ps, packets * frames_.transmission_ps(frames_.payload_max(), false), packets));
     if (transfer.line != none && lost > 0) {
       lost += packets;
-      totals_.faults.pieces_refused += packets;
+      count_refused(transfer, packets);
     } else if (losses_->lose(ports_, at_ps, slice_ps, packets)) {
       lost += packets;
       totals_.faults.pieces_lost += packets;
@@ -428,7 +438,7 @@ void Traffic::retry(std::uint32_t index) {
     const bool ordered = transfer.line != none;
     const std::uint32_t counted = ordered ? 1 : transfer.missing;
     totals_.faults.network_timeouts += counted;
-    NicTimeouts& of_nic = timeouts_by_nic_[transfer.journey.source];
+    NicTimeouts& of_nic = accounts_[transfer.journey.source].timeouts;
     (ordered ? of_nic.ordered : of_nic.unordered) += counted;
     leave_window(transfer);
     if (transfer.timeouts == retry_.delays_ps.size()) return give_up(index);
@@ -446,34 +456,44 @@ void Traffic::leave_window(OpenTransfer& transfer) {
   if (packets > 0) shorts_.leave_window(transfer.journey.source, transfer.traffic_class, packets);
 }
 
-// Of a line all that waits, in order: each begins when the one before has left, as anything in a line does.
+void Traffic::count_sent_again(const OpenTransfer& transfer) {
+  totals_.faults.pieces_sent_again += transfer.missing;
+  accounts_[transfer.journey.source].sent_again += transfer.missing;
+}
+
+void Traffic::count_refused(const OpenTransfer& transfer, std::uint32_t packets) {
+  totals_.faults.pieces_refused += packets;
+  NicAccount& account = accounts_[transfer.journey.source];
+  account.refusals += packets;
+  account.sequence_errors += packets;
+}
+
+// Of a line all that waits, in order: each begins when the one before has left, as anything in a line does. The window
+// is left only then, or what leaves the NIC for it would be before them.
 void Traffic::send_again(std::uint32_t index) {
   OpenTransfer& first = transfers_[index];
   if (first.line == none || first.answer_lost) {
-    totals_.faults.pieces_sent_again += first.missing;
+    count_sent_again(first);
     first.answer_lost = false;
     first.journey.draw = static_cast<std::uint32_t>(mix(first.journey.draw) >> 32);
     if (first.line != none) --transfers_.line(first.line).under_way;
     return start(index);
   }
-  Line& line = transfers_.line(first.line);
+  const std::uint32_t number = first.line;
+  Line& line = transfers_.line(number);
   line.armed = false;
   line.journey.laid = false;
-  const auto waiting = std::exchange(line.waiting, {});
-  std::uint32_t before = none;
-  for (const auto& [sequence, other] : waiting) {
+  std::uint32_t in_window = 0;
+  for (const auto& [sequence, other] : std::exchange(line.waiting, {})) {
     OpenTransfer& transfer = transfers_[other];
-    totals_.faults.pieces_sent_again += transfer.missing;
-    leave_window(transfer);
+    count_sent_again(transfer);
+    in_window += std::exchange(transfer.in_window, 0);
     transfer.journey.draw = static_cast<std::uint32_t>(mix(transfer.journey.draw) >> 32);
     --line.under_way;
-    if (before != none) transfers_[before].next_in_line = other;
-    before = other;
+    transfers_.put_back_in_line(other);
   }
-  const std::uint32_t after = std::exchange(line.parked, none);
-  if (after != none) transfers_[before].next_in_line = after;
-  if (line.last_unsent == none) line.last_unsent = before;
-  start(waiting.begin()->second);
+  if (in_window > 0) shorts_.leave_window(first.journey.source, first.traffic_class, in_window);
+  send_first_of(number);
 }
 
 // With it go all of its line that wait; the submitters are told last: they may submit anew.
@@ -484,29 +504,32 @@ void Traffic::give_up(std::uint32_t index) {
   };
   std::vector<std::uint32_t> gone;
   const OpenTransfer& first = transfers_[index];
-  std::uint32_t after = none;
+  NicAccount& account = accounts_[first.journey.source];
+  const std::uint32_t number = first.line;
   const bool alone = first.line == none || first.answer_lost || first.sequence < transfers_.line(first.line).expected;
   if (alone) {
     gone.push_back(index);
-    if (first.line != none) --transfers_.line(first.line).under_way;
+    if (number != none) --transfers_.line(number).under_way;
   } else {
-    Line& line = transfers_.line(first.line);
+    Line& line = transfers_.line(number);
     for (const auto& [sequence, other] : line.waiting) gone.push_back(other);
     line.waiting.clear();
     line.armed = false;
     line.journey.laid = false;
     line.expected = line.sent;
     line.under_way -= static_cast<std::uint32_t>(gone.size());
-    after = std::exchange(line.parked, none);
   }
+  if (number != none && (!alone || first.answer_lost)) ++account.flows_given_up;
+  const bool goes_on = !alone && transfers_.line(number).first_unsent != none;
   std::vector<Notice> notices;
   for (const std::uint32_t other : gone) {
     leave_window(transfers_[other]);
+    (number != none ? account.ordered_given_up : account.unordered_given_up) += transfers_[other].missing;
     notices.push_back({transfers_[other].handle, transfers_[other].delivered});
     transfers_.close(other);
   }
   totals_.faults.transfers_failed += notices.size();
-  if (after != none) start(after);
+  if (goes_on) send_first_of(number);
   for (const Notice& notice : notices) sink_->failed(notice.handle, notice.delivered);
 }
 

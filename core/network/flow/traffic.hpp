@@ -59,12 +59,15 @@ class Traffic final : private ShortsOutlet {
 
   bool at_rest() const { return transfers_.in_use() == 0; }
   NetworkTotals totals() const;
-  const std::map<NicId, NicTimeouts>& timeouts_by_nic() const { return timeouts_by_nic_; }
+  // Of the NICs that have had any trouble.
+  const std::map<NicId, NicAccount>& accounts() const { return accounts_; }
   Losses* losses() const { return losses_.get(); }
   const Pipes& pipes() const { return pipes_; }
 
  private:
   void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t index);
+  // While there are streams, links change for them at the instants that Losses names.
+  void expect_look();
   void start(std::uint32_t index);
   void start_stream(std::uint32_t index);
   // Pieces of the stream are chosen as far as the bus allows it.
@@ -75,6 +78,7 @@ class Traffic final : private ShortsOutlet {
   // All of it has left its NIC, from the first to the last byte in these times, and comes to its target then.
   void sent(std::uint32_t index, std::uint64_t from_ps, std::uint64_t deliver_ps);
   void next_of_line(std::uint32_t index);
+  void send_first_of(std::uint32_t line);
   void deliver(std::uint32_t index);
   void acknowledge(std::uint32_t index);
   void show(const OpenTransfer& transfer);
@@ -87,6 +91,8 @@ class Traffic final : private ShortsOutlet {
   void send_again(std::uint32_t index);
   void give_up(std::uint32_t index);
   void leave_window(OpenTransfer& transfer);
+  void count_sent_again(const OpenTransfer& transfer);
+  void count_refused(const OpenTransfer& transfer, std::uint32_t packets);
 
   Engine& engine_;
   const fabric::FabricSpec fabric_;
@@ -98,7 +104,8 @@ class Traffic final : private ShortsOutlet {
   OpenTransfers transfers_;
   Shorts shorts_;
   Streams streams_;
-  std::unique_ptr<Losses> losses_;  // with faults only
+  std::unique_ptr<Losses> losses_;         // with faults only
+  std::uint64_t look_at_ps_ = never.ps;  // of the event `look` that is pending; never
   TransferSink* sink_ = nullptr;
   HostBus* bus_ = nullptr;
   NetworkObserver* observer_ = nullptr;
@@ -106,7 +113,7 @@ class Traffic final : private ShortsOutlet {
   std::vector<std::uint32_t> of_stream_;
   std::vector<std::uint32_t> ports_;
   NetworkTotals totals_;
-  std::map<NicId, NicTimeouts> timeouts_by_nic_;
+  std::map<NicId, NicAccount> accounts_;
   std::uint32_t life_;
 };
 

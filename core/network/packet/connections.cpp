@@ -127,9 +127,7 @@ void Connections::closed(NicId nic, std::uint32_t flow_number) {
   outlet_.resume(nic);
 }
 
-bool Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
-  if (tables_.empty()) return true;
-  Flow& flow = transfers_.flow(flow_number);
+PacketKind Connections::answer_to(Flow& flow, std::uint32_t packet) {
   Tracked& tracked = flow.tracked;
   if (tracked.refusing) [[unlikely]]
     return refuse(flow, tracked.at_target ? &NicTrackers::sequence_refusals : &NicTrackers::unmatched_refusals);
@@ -154,13 +152,13 @@ bool Connections::takes(std::uint32_t flow_number, std::uint32_t packet) {
     expire();
     target.counted.results_max = std::max<std::uint64_t>(target.counted.results_max, target.results);
   }
-  return true;
+  return PacketKind::acknowledgement;
 }
 
-bool Connections::refuse(Flow& flow, std::uint64_t NicTrackers::* why) {
+PacketKind Connections::refuse(Flow& flow, std::uint64_t NicTrackers::* why) {
   ++(tables_[Transfers::source_of(flow).value].counted.*why);
   flow.tracked.refusing = true;
-  return false;
+  return why == &NicTrackers::sequence_refusals ? PacketKind::sequence_refusal : PacketKind::refusal;
 }
 
 void Connections::refused(std::uint32_t packet) {
@@ -196,11 +194,12 @@ void Connections::review(std::uint32_t flow_number, Flow& flow) {
 // At once for some rounds, then doubled from round to round, and up to twice that at random.
 std::uint64_t Connections::pause_ps(NicId nic, std::uint32_t rounds) {
   if (rounds <= spec_.rounds_at_once) return 0;
-  const std::uint32_t doublings = std::min(rounds - spec_.rounds_at_once - 1, 20U);
-  const std::uint64_t least_ps = std::min(spec_.pause.ps << doublings, spec_.pause_max.ps);
+  const std::uint32_t doublings = std::min(rounds - spec_.rounds_at_once - 1, 63U);
+  const bool is_longest = spec_.pause.ps > spec_.pause_max.ps >> doublings;
+  const std::uint64_t least_ps = is_longest ? spec_.pause_max.ps : spec_.pause.ps << doublings;
   const RandomStream random{seed_, nic.value, Purpose::back_off};
   const std::uint64_t more_ps = random.within(tables_[nic.value].counted.pauses++, least_ps);
-  const std::uint64_t pause_ps = std::min(least_ps + more_ps, spec_.pause_max.ps);
+  const std::uint64_t pause_ps = least_ps + std::min(more_ps, spec_.pause_max.ps - least_ps);
   longest_pause_ps_ = std::max(longest_pause_ps_, pause_ps);
   return pause_ps;
 }
@@ -218,11 +217,6 @@ void Connections::try_again(std::uint32_t flow_number) {
   flow.tracked.refusing = false;
   flow.routed = false;
   outlet_.resume(nic);
-}
-
-void Connections::sent_again(Flow& flow, std::uint32_t packet) {
-  note_clear(flow, packet);
-  if (!tables_.empty()) ++tables_[Transfers::source_of(flow).value].counted.packets_sent_again;
 }
 
 std::map<NicId, NicTrackers> Connections::by_nic() const {

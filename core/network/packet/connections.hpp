@@ -48,18 +48,25 @@ class Connections {
   }
   // A packet of the flow leaves its NIC, for the first time.
   void sent(NicId nic, std::uint32_t flow_number, Flow& flow, std::uint32_t packet) {
-    if (flow.unsettled++ == 0 && !tables_.empty()) begin(nic, flow_number, flow);
+    const bool first = flow.unsettled++ == 0;
+    if (tables_.empty()) return;
+    if (first) begin(nic, flow_number, flow);
     note_clear(flow, packet);
   }
-  void sent_again(Flow& flow, std::uint32_t packet);
-  // It has come to its target: whether that takes it.
-  bool takes(std::uint32_t flow_number, std::uint32_t packet);
+  void sent_again(const Flow& flow, std::uint32_t packet) {
+    if (!tables_.empty()) note_clear(flow, packet);
+  }
+  // It has come to its target: how that answers.
+  PacketKind takes(std::uint32_t flow_number, std::uint32_t packet) {
+    return tables_.empty() ? PacketKind::acknowledgement : answer_to(transfers_.flow(flow_number), packet);
+  }
   // Its answer is home and settles it, or it is given up.
   void settled(NicId nic, std::uint32_t flow_number, Flow& flow, bool acknowledged) {
+    if (tables_.empty()) return;
     if (acknowledged) ++flow.tracked.acknowledged;
     if (flow.retrying) [[unlikely]]
       progress(flow_number, flow);
-    if (flow.unsettled == 0 && !tables_.empty()) turn_idle(nic, flow_number, flow);
+    if (flow.unsettled == 0) turn_idle(nic, flow_number, flow);
   }
   // Its answer is home, and it was refused for lack of an entry or because another before it was.
   void refused(std::uint32_t packet);
@@ -109,7 +116,8 @@ class Connections {
   void close(std::uint32_t flow_number);
   void close_ahead(NicId nic);
   void closed(NicId nic, std::uint32_t flow_number);
-  bool refuse(Flow& flow, std::uint64_t NicTrackers::* why);
+  PacketKind answer_to(Flow& flow, std::uint32_t packet);
+  PacketKind refuse(Flow& flow, std::uint64_t NicTrackers::* why);
   void progress(std::uint32_t flow_number, Flow& flow);
   void review(std::uint32_t flow_number, Flow& flow);
   void try_again(std::uint32_t flow_number);

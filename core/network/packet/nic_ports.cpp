@@ -277,11 +277,14 @@ void NicPorts::prefetch_for_wake(std::uint32_t port, unsigned stage) const {
 
 void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   Packet& packet = packets_[index];
-  if (retry_ != nullptr && !retry_->takes(index)) return answer(port, index, packet);
+  if (PacketKind kind; retry_ != nullptr && !retry_->takes(index, kind)) return answer(port, index, packet, kind);
   const std::uint32_t switch_hops = packet.path.switch_hops;
   OpenTransfer& transfer = transfers_[packet.transfer];
-  if (transfer.flow != none && retry_ == nullptr && !connections_.takes(transfer.flow, index)) [[unlikely]]
-    return answer(port, index, packet, PacketKind::refusal);
+  if (transfer.flow != none && retry_ == nullptr) {
+    const PacketKind kind = connections_.takes(transfer.flow, index);
+    if (refuses(kind)) [[unlikely]]
+      return answer(port, index, packet, kind);
+  }
   const Bytes payload = frames_.payload_of(packet.frame_bytes);
   totals_.pieces += 1;
   if (!packet.looped) totals_.piece_hops += switch_hops + 2;
@@ -298,8 +301,12 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
 void NicPorts::acknowledge(std::uint32_t port, std::uint32_t index) {
   const NicId nic = links_.nic_of(port);
   const Packet packet = packets_[index];
+  if (refuses(packet.kind)) [[unlikely]] {
+    ++resends_.account(nic).refusals;
+    if (packet.kind == PacketKind::sequence_refusal) ++resends_.account(nic).sequence_errors;
+    if (retry_ == nullptr) return connections_.refused(index);
+  }
   if (retry_ != nullptr && packet.kind != PacketKind::notice && !retry_->settles(index)) return;
-  if (packet.kind == PacketKind::refusal) return connections_.refused(index);
   packets_.give_back(index);
   OpenTransfer& transfer = transfers_[packet.transfer];
   const Pair pair{nic, transfer.target, packet.traffic_class};
@@ -386,6 +393,7 @@ bool NicPorts::send_again(NicId nic) {
       return false;
     }
     resends_.pop(nic);
+    ++resends_.account(nic).sent_again;
     packet.draw = static_cast<std::uint32_t>(mix(egress(nic).stream + egress(nic).sequence++) >> 32);
     packet.path.switch_hops = 0;
     packet.path.decide_at = 0;
@@ -440,18 +448,17 @@ void NicPorts::release(std::uint32_t index) {
 NetworkTotals NicPorts::totals() const {
   NetworkTotals totals = totals_;
   totals.trackers = connections_.totals();
+  for (const auto& [nic, account] : resends_.accounts()) totals.faults.pieces_sent_again += account.sent_again;
   if (retry_ == nullptr) return totals;
   totals.faults.network_timeouts = retry_->timeouts();
   totals.faults.pieces_lost = retry_->packets_lost();
   totals.faults.pieces_refused = retry_->packets_refused();
-  totals.faults.pieces_sent_again = retry_->packets_sent_again();
   totals.faults.transfers_failed = retry_->transfers_failed();
   return totals;
 }
 
 std::map<NicId, NicAccount> NicPorts::accounts(Instant until) const {
-  std::map<NicId, NicAccount> accounts;
-  if (retry_ != nullptr) accounts = retry_->accounts();
+  std::map<NicId, NicAccount> accounts = resends_.accounts();
   room_waits_.add_to(accounts, NicId{first_nic_}, qos_, until);
   return accounts;
 }

@@ -12,8 +12,9 @@
 
 namespace dryfly::fabric {
 
-// A refusal (NACK) goes home as an acknowledgement does.
-enum class PacketKind : std::uint8_t { data, acknowledgement, notice, refusal };
+// A refusal (NACK) goes home as an acknowledgement does: for lack of room, or because the packet is out of sequence.
+enum class PacketKind : std::uint8_t { data, acknowledgement, notice, refusal, sequence_refusal };
+constexpr bool refuses(PacketKind kind) { return kind >= PacketKind::refusal; }
 
 struct Packet {
   std::uint32_t transfer = 0;

@@ -232,14 +232,6 @@ NetworkTotals PacketNetwork::totals() const {
   return totals;
 }
 
-std::map<NicId, NicTimeouts> PacketNetwork::timeouts_by_nic() const {
-  std::map<NicId, NicTimeouts> timeouts;
-  for (const auto& [nic, account] : parts_->nics.accounts(engine_.now())) {
-    if (account.timeouts.ordered + account.timeouts.unordered > 0) timeouts[nic] = account.timeouts;
-  }
-  return timeouts;
-}
-
 std::map<NicId, NicAccount> PacketNetwork::nic_accounts(Instant until) const { return parts_->nics.accounts(until); }
 
 std::map<NicId, NicTrackers> PacketNetwork::trackers_by_nic() const { return parts_->nics.connections().by_nic(); }

@@ -46,7 +46,6 @@ class PacketNetwork final : public Network, private Handler {
   void restart(Instant start) override;
   void end_faults() override;
   NetworkTotals totals() const override;
-  std::map<NicId, NicTimeouts> timeouts_by_nic() const override;
   std::map<NicId, NicTrackers> trackers_by_nic() const override;
   std::map<NicId, NicAccount> nic_accounts(Instant until) const override;
   std::vector<LinkHealth> link_health(Instant until) const override;

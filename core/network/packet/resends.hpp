@@ -1,11 +1,12 @@
 // What a NIC is to send once more, by whoever finds that out: Retry for what was lost, Connections for what its target
-// had no room to track. And what these two need of the NICs that send.
+// had no room to track. And what these two need of the NICs that send, and what NICs count of it, whatever the reason.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 
+#include "core/contract/network.hpp"
 #include "core/network/fabric/pool.hpp"
 #include "core/unit/unit.hpp"
 
@@ -20,14 +21,20 @@ class Resends {
     const auto queue = queues_.find(nic);
     return queue == queues_.end() ? none : queue->second.front();
   }
+  // It has left the NIC, or has no place any more.
   void pop(NicId nic) {
     const auto queue = queues_.find(nic);
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
   }
 
+  NicAccount& account(NicId nic) { return accounts_[nic]; }
+  // Of the NICs that have had any trouble.
+  const std::map<NicId, NicAccount>& accounts() const { return accounts_; }
+
  private:
   std::map<NicId, std::deque<std::uint32_t>> queues_;
+  std::map<NicId, NicAccount> accounts_;
 };
 
 class ResendOutlet {

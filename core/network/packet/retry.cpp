@@ -17,34 +17,30 @@ void Retry::sent_again(std::uint32_t packet, std::uint64_t start_ps) {
   Record& record = records_[packet];
   record.sent_ps = start_ps;
   record.in_window = true;
-  ++packets_sent_again_;
-  ++accounts_[source_of(packet)].sent_again;
 }
 
-bool Retry::takes(std::uint32_t packet) {
+bool Retry::takes(std::uint32_t packet, PacketKind& answer) {
   Record& record = records_[packet];
+  answer = PacketKind::acknowledgement;
   if (record.taken) return false;
   if (const std::uint32_t number = flow_of(packet); number != none) {
     Flow& flow = transfers_.flow(number);
-    if (record.flow_sequence != flow.expected) {
-      record.refused = true;
+    // What comes behind a packet without a tracker is out of sequence too, and the business of Connections.
+    if (record.flow_sequence != flow.expected && !flow.tracked.refusing) {
       ++packets_refused_;
+      answer = PacketKind::sequence_refusal;
       return false;
     }
-    if (!connections_.takes(number, packet)) {
-      record.refused = true;
-      return false;
-    }
+    answer = connections_.takes(number, packet);
+    if (refuses(answer)) return false;
     ++flow.expected;
   }
   return record.taken = true;
 }
 
 bool Retry::settles(std::uint32_t packet) {
-  if (!records_[packet].refused) return true;
-  records_[packet].refused = false;
+  if (!refuses(packets_[packet].kind)) return true;
   const NicId nic = source_of(packet);
-  ++accounts_[nic].refusals;
   const std::uint32_t flow = flow_of(packet);
   if (!cancelled(packet) && (transfers_.flow(flow).retrying || transfers_.flow(flow).tracked.refusing)) {
     records_[packet].in_window = false;
@@ -65,7 +61,6 @@ bool Retry::settles(std::uint32_t packet) {
 
 void Retry::lost(std::uint32_t packet) {
   ++packets_lost_;
-  records_[packet].refused = false;
   const NicId nic = source_of(packet);
   if (cancelled(packet)) {
     leave_window(packet);
@@ -108,7 +103,7 @@ void Retry::due(std::uint32_t packet) {
   const std::uint32_t flow = flow_of(packet);
   if (!records_[packet].delayed) {
     ++timeouts_;
-    NicTimeouts& of_nic = accounts_[nic].timeouts;
+    NicTimeouts& of_nic = resends_.account(nic).timeouts;
     ++(flow != none ? of_nic.ordered : of_nic.unordered);
     // A flow times out as a whole, by its oldest packet.
     std::uint32_t oldest = packet;
@@ -163,7 +158,7 @@ void Retry::send_flow_again(std::uint32_t flow) {
 void Retry::cancel_flow(std::uint32_t flow) {
   std::vector<std::uint32_t> packets;
   for (const auto& [sequence, packet] : recoveries_.at(flow).waiting) packets.push_back(packet);
-  if (!packets.empty()) ++accounts_[source_of(packets.front())].flows_given_up;
+  if (!packets.empty()) ++resends_.account(source_of(packets.front())).flows_given_up;
   recoveries_.erase(flow);
   transfers_.flow(flow).expected = transfers_.flow(flow).sent;
   transfers_.flow(flow).routed = false;
@@ -177,7 +172,7 @@ void Retry::give_up(const std::vector<std::uint32_t>& packets) {
     OpenTransfer& transfer = transfers_[packets_[packet].transfer];
     if (!transfer.failed) notices.push_back({transfer.handle, transfer.undelivered_packets == 0});
     transfer.failed = true;
-    NicAccount& account = accounts_[transfer.source];
+    NicAccount& account = resends_.account(transfer.source);
     ++(transfer.flow != none ? account.ordered_given_up : account.unordered_given_up);
     outlet_.release(packet);
   }

@@ -46,8 +46,8 @@ class Retry {
   // A packet leaves its NIC, for the first time or again.
   void sent(std::uint32_t packet, std::uint64_t start_ps);
   void sent_again(std::uint32_t packet, std::uint64_t start_ps);
-  // It has come to its target: whether the target takes it. Whatever it is, it is answered.
-  bool takes(std::uint32_t packet);
+  // It has come to its target: whether the target takes it. Whatever it is, it is answered, and by what is said here.
+  bool takes(std::uint32_t packet, PacketKind& answer);
   // Its answer is home: true if that settles it.
   bool settles(std::uint32_t packet);
   // It, or its answer, is lost.
@@ -55,11 +55,8 @@ class Retry {
   void due(std::uint32_t packet);
 
   std::uint64_t timeouts() const { return timeouts_; }
-  // Of the NICs that have had any.
-  const std::map<NicId, NicAccount>& accounts() const { return accounts_; }
   std::uint64_t packets_lost() const { return packets_lost_; }
   std::uint64_t packets_refused() const { return packets_refused_; }
-  std::uint64_t packets_sent_again() const { return packets_sent_again_; }
   std::uint64_t transfers_failed() const { return transfers_failed_; }
 
  private:
@@ -67,8 +64,7 @@ class Retry {
     std::uint64_t sent_ps = 0;
     std::uint32_t flow_sequence = 0;
     std::uint8_t timeouts = 0;
-    bool taken = false;    // by the target
-    bool refused = false;  // the answer under way says so
+    bool taken = false;  // by the target
     bool in_window = false;
     bool delayed = false;  // has timed out and waits for its delay
   };
@@ -106,10 +102,8 @@ class Retry {
   std::vector<Record> records_;                   // by packet
   std::map<std::uint32_t, Recovery> recoveries_;  // by flow
   std::uint64_t timeouts_ = 0;
-  std::map<NicId, NicAccount> accounts_;
   std::uint64_t packets_lost_ = 0;
   std::uint64_t packets_refused_ = 0;
-  std::uint64_t packets_sent_again_ = 0;
   std::uint64_t transfers_failed_ = 0;
 };
 
