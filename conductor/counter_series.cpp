@@ -24,7 +24,12 @@ CounterSeries::CounterSeries(const CounterSources& sources, Instant start)
   sources_.start(start);
 }
 
-void CounterSeries::close_step(Instant next) { record_.close_step(grown(record_.step_end()), next); }
+// Some counters grow while nothing happens, so each idle step is looked at too.
+void CounterSeries::close_step(Instant next) {
+  record_.make_room(next);
+  while (record_.step_end() <= next) record_.close_step(grown(record_.step_end()));
+}
+
 void CounterSeries::finish(Instant end) { record_.add(grown(end)); }
 
 std::vector<StepRecord::Growth> CounterSeries::grown(Instant now) {

@@ -114,6 +114,16 @@ void talk(Stand& stand) {
   }
 }
 
+std::vector<CounterStep> rows_of(const CounterSeries& series) {
+  const std::string file = (std::filesystem::temp_directory_path() / "dryfly-counter-series-test").string();
+  REQUIRE(series.write(file));
+  std::ifstream written(file, std::ios::binary);
+  std::vector<CounterStep> rows;
+  for (CounterStep row; written.read(reinterpret_cast<char*>(&row), sizeof row);) rows.push_back(row);
+  std::filesystem::remove(file);
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("each frame over a link that always replays is replayed once, and costs its receiver a code word") {
@@ -258,6 +268,29 @@ TEST_CASE("a NIC for whose packets the switch has no room counts the time, one t
   CHECK(alone.of(Counter::hni_tx_paused) == 0);
 }
 
+// Two messages with a tenth of a second between them: there are 512 steps at most, so each lasts 128 us by then
+// (100,000 us in 512 steps), of which each but the first and last has 128 us / 25.6 ns = 5,000 code words.
+TEST_CASE("what grows with time alone grows in idle steps too") {
+  Stand stand;
+  CounterSeries series(stand.sources, Instant{0});
+  stand.message(0, 2, 8);
+  stand.engine.run(never);
+  series.close_step(Instant{100'000 * us});
+  series.finish(Instant{100'000 * us});
+  std::vector<std::uint64_t> steps;
+  for (const CounterStep& row : rows_of(series)) {
+    if (row.of != 0 || row.what != static_cast<std::uint32_t>(Counter::hni_pcs_good_cw)) continue;
+    steps.resize(row.step + std::size_t{1});
+    steps[row.step] = row.grown;
+  }
+  REQUIRE(steps.size() > 256);
+  const std::uint64_t in_step = series.step_end().ps / (steps.size() * 25'600);
+  for (std::size_t step = 0; step + 1 < steps.size(); ++step) {
+    CHECK(steps[step] + 1 >= in_step);
+    CHECK(steps[step] <= in_step + 1);
+  }
+}
+
 TEST_CASE("the series of a run adds up to what its NICs counted, and steps do not overlap") {
   fabric::SampleMachine machine;
   machine.management = "off";  // what switches tell sources of hot end-points are frames that no NIC has sent
@@ -274,18 +307,14 @@ TEST_CASE("the series of a run adds up to what its NICs counted, and steps do no
     }
   }
   series.finish(stand.engine.now());
-  const std::string file = (std::filesystem::temp_directory_path() / "dryfly-counter-series-test").string();
-  REQUIRE(series.write(file));
+  const std::vector<CounterStep> rows = rows_of(series);
   std::vector<std::uint64_t> sums(counter_count + 2);
-  std::ifstream written(file, std::ios::binary);
-  CounterStep row;
   std::uint32_t last_step = 0;
-  while (written.read(reinterpret_cast<char*>(&row), sizeof row)) {
+  for (const CounterStep& row : rows) {
     CHECK(row.step >= last_step);
     last_step = row.step;
     sums[row.what] += row.grown;
   }
-  std::filesystem::remove(file);
   CHECK(last_step > 5);
   // Frames and bytes here were seen on the links, those of the totals follow from the sizes of transfers.
   for (std::size_t counter = 0; counter < counter_count; ++counter) {

@@ -130,7 +130,6 @@ void write_link_health(JsonWriter& json, const std::vector<LinkHealth>& links, c
   json.end_array();
 }
 
-// What each class of the machine's profile has carried, whatever class was asked for.
 void write_trackers(JsonWriter& json, const TrackerTotals& trackers) {
   json.key("trackers");
   json.begin_object();
@@ -147,6 +146,7 @@ void write_trackers(JsonWriter& json, const TrackerTotals& trackers) {
   json.end_object();
 }
 
+// What each class of the machine's profile has carried, whatever class was asked for.
 void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const Spec& spec) {
   json.key("traffic_classes");
   json.begin_array();

@@ -163,6 +163,7 @@ void Roster::prepare_seat(Rank& rank) {
   rank.gate.at_ps = rank.gate.rejoin_ps = 0;
   rank.gate.outside = false;
   rank.process.cut_off = false;
+  rank.seat.nics = 0;
 }
 
 void Roster::cut_off(Rank& rank, const char* reason) {

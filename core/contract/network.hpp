@@ -99,8 +99,8 @@ class Carrier {
 // What faults have done.
 struct FaultTotals {
   std::uint64_t network_timeouts = 0;
-  std::uint64_t pieces_lost = 0;     // on a link that was down; acknowledgements included
-  std::uint64_t pieces_refused = 0;  // by the target: out of sequence
+  std::uint64_t pieces_lost = 0;        // on a link that was down; acknowledgements included
+  std::uint64_t pieces_refused = 0;     // by the target: out of sequence
   std::uint64_t pieces_sent_again = 0;  // whatever the reason
   std::uint64_t transfers_failed = 0;
   std::uint64_t link_replays = 0;
@@ -205,8 +205,8 @@ class Network : public Carrier {
   virtual NetworkTotals totals() const = 0;
   // Of the NICs that have sent or taken ordered pieces; empty where the spec has no trackers.
   virtual std::map<NicId, NicTrackers> trackers_by_nic() const = 0;
-  // Of the NICs of which there is anything to say, as of `until`. The sums of their time-outs and of what they sent again
-  // are those of the totals.
+  // Of the NICs of which there is anything to say, as of `until`. The sums of their time-outs and of what they sent
+  // again are those of the totals.
   virtual std::map<NicId, NicAccount> nic_accounts(Instant until) const = 0;
   // Of every link that faults of the spec concern, by port, from `start` to `until`; empty without faults.
   virtual std::vector<LinkHealth> link_health(Instant until) const = 0;

@@ -6,11 +6,14 @@ namespace dryfly {
 
 void StepRecord::add(const std::vector<Growth>& grown) { steps_.back() = sum(steps_.back(), grown); }
 
-void StepRecord::close_step(const std::vector<Growth>& grown, Instant now) {
+void StepRecord::close_step(const std::vector<Growth>& grown) {
+  DRYFLY_CHECK(steps_.size() < most_steps);
   add(grown);
-  if (now < step_end()) return;
+  steps_.emplace_back();
+}
+
+void StepRecord::make_room(Instant now) {
   while ((now - start_).ps / step_ps_ >= most_steps) double_steps();
-  steps_.resize((now - start_).ps / step_ps_ + 1);
 }
 
 void StepRecord::double_steps() {

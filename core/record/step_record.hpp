@@ -22,10 +22,12 @@ class StepRecord {
 
   // When the open step ends: what has grown until then belongs to it.
   Instant step_end() const { return start_ + Duration{(steps_.size()) * step_ps_}; }
-  // All of these, in the order of their keys, belong to the open step; it ends, and that of `now` is the open one.
-  void close_step(const std::vector<Growth>& grown, Instant now);
-  // The same, but the open step stays open.
+  // Makes steps longer until that of `now` is one of those that there may be.
+  void make_room(Instant now);
+  // All of these, in the order of their keys, belong to the open step.
   void add(const std::vector<Growth>& grown);
+  // The same, and it ends. There has to be room for the next one.
+  void close_step(const std::vector<Growth>& grown);
 
   std::uint64_t step_ps() const { return step_ps_; }
   const std::vector<std::vector<Growth>>& steps() const { return steps_; }

@@ -10,6 +10,20 @@ namespace {
 // Of an algorithm that takes detours only.
 constexpr std::uint32_t spread = 32;
 
+// Ways that have a link in common cross it as one.
+void merge(std::vector<Crossing>& crossings) {
+  std::ranges::sort(crossings, {}, &Crossing::pipe);
+  std::size_t kept = 0;
+  for (std::size_t next = 1; next < crossings.size(); ++next) {
+    if (crossings[next].pipe == crossings[kept].pipe) {
+      crossings[kept].times += crossings[next].times;
+    } else {
+      crossings[++kept] = crossings[next];
+    }
+  }
+  if (!crossings.empty()) crossings.resize(kept + 1);
+}
+
 }  // namespace
 
 Fan::Fan(const Dragonfly& dragonfly, const Ways& ways, const Pipes& pipes)
@@ -53,7 +67,7 @@ void Fan::lay(SwitchId from, SwitchId to, std::uint32_t stream, std::uint32_t wa
     for (std::uint32_t n = 0; n < spread; ++n) {
       lay_detour(from, to, std::uint64_t{stream} * spread + n, 1.0 / spread, crossings);
     }
-    return;
+    return merge(crossings);
   }
   const GroupId here = dragonfly_.group_of(from);
   const GroupId there = dragonfly_.group_of(to);

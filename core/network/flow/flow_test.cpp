@@ -58,6 +58,18 @@ TEST_CASE("a transfer that is alone takes what the closed form says, to the pico
   }
 }
 
+TEST_CASE("a transfer that is alone is alone on every detour it is spread over") {
+  const oracle::Fabric fabric{25'000'000'000, 10'000, 10'000, 100'000, 350'000, 2'048, 64, 32, 64};
+  SampleMachine detours = machine(32);
+  detours.groups = 1;
+  detours.routing = "valiant";
+  Rig rig{detours};
+  rig.submit_at(0, transfer_between(0, 9, 5'000'000, false));
+  rig.engine.run(never);
+  CHECK(rig.outcomes[0].switch_hops == 2);
+  CHECK(rig.outcomes[0].delivered_ps == oracle::unloaded_open_window(fabric, {2, 0}, 5'000'000).delivered_ps);
+}
+
 TEST_CASE("of a crowd everything arrives once, no link ever has more than it can carry, and each run is the same") {
   std::vector<std::uint64_t> fingerprints;
   for (int run = 0; run < 2; ++run) {
@@ -234,8 +246,8 @@ TEST_CASE("what meets a link that is down is sent again after its time-out, in o
   }
 }
 
-// Of 16 packets each: two are lost, two come behind them and are refused, and one is on its way when the first has timed
-// out, so that it is refused while the others are being sent again.
+// Of 16 packets each: two are lost, two come behind them and are refused, and one is on its way when the first has
+// timed out, so that it is refused while the others are being sent again.
 TEST_CASE("what is refused while its line is sent again goes behind what came before it, and once") {
   FaultRig rig{
       with("faults.0.kind down\nfaults.0.where n5\nfaults.0.from_ps 1000000000000\n"

@@ -31,6 +31,13 @@ class Losses {
   bool look(Pipes& pipes);
   // When it will be the next time; never.
   std::uint64_t next_look_ps() const { return next_ < changes_.size() ? changes_[next_] : never.ps; }
+  // Whether an event has to be scheduled for that; there is one at a time, until look_is_over().
+  bool asks_for_look() {
+    if (next_look_ps() >= look_at_ps_) return false;  // what comes before will ask again
+    look_at_ps_ = next_look_ps();
+    return true;
+  }
+  void look_is_over() { look_at_ps_ = never.ps; }
   void end(Pipes& pipes);
 
   // Packets that are on each of these links, one after the other, for that long from that instant on: whether they are
@@ -51,6 +58,7 @@ class Losses {
   std::vector<std::uint32_t> ports_;
   std::vector<std::uint64_t> changes_;
   std::size_t next_ = 0;
+  std::uint64_t look_at_ps_ = never.ps;  // of the event that is expected
   std::uint64_t frame_ps_;
 };
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/contract/network.hpp"
+#include "core/network/fabric/flow_name.hpp"
 #include "core/network/fabric/pool.hpp"
-#include "core/network/fabric/qos.hpp"
 #include "core/network/flow/ways.hpp"
 #include "core/unit/key_table.hpp"
 
@@ -45,15 +45,15 @@ struct OpenTransfer {
 
 struct Line {
   std::uint64_t name = 0;
-  Journey journey;                   // of the last that was sent
-  std::uint32_t transfers = 0;       // not yet acknowledged
+  Journey journey;              // of the last that was sent
+  std::uint32_t transfers = 0;  // not yet acknowledged
   // Those to be sent, in the order of their sequence; the first of them is, if it is not for what waits below.
   std::uint32_t first_unsent = none;
   std::uint32_t last_unsent = none;
   bool sending = false;
-  std::uint32_t under_way = 0;       // sent and not acknowledged
-  std::uint32_t begun = 0;           // ever
-  std::uint32_t expected = 0;        // by the target
+  std::uint32_t under_way = 0;  // sent and not acknowledged
+  std::uint32_t begun = 0;      // ever
+  std::uint32_t expected = 0;   // by the target
   std::uint64_t last_delivered_ps = 0;
   // With faults only, by sequence: what has to be sent again, and whether a time-out is awaited for all of it.
   std::map<std::uint32_t, std::uint32_t> waiting;
@@ -77,7 +77,7 @@ class OpenTransfers {
     transfer.handle = asked.handle;
     transfer.traffic_class = traffic_class;
     if (!asked.ordered) return index;
-    transfer.line = line_of(name_of(asked, traffic_class));
+    transfer.line = line_of(fabric::flow_name(asked, traffic_class));
     Line& line = lines_[transfer.line];
     ++line.transfers;
     transfer.sequence = line.begun++;
@@ -93,11 +93,19 @@ class OpenTransfers {
     Line& line = lines_[transfers_[index].line];
     std::uint32_t before = none;
     std::uint32_t behind = line.first_unsent;
-    while (behind != none && ((before == none && line.sending) || transfers_[behind].sequence < transfers_[index].sequence)) {
+    while (behind != none &&
+           ((before == none && line.sending) || transfers_[behind].sequence < transfers_[index].sequence)) {
       before = behind;
       behind = transfers_[behind].next_in_line;
     }
     link_in_line(line, before, index);
+  }
+  // The transfer of the line that is to be sent now; none, where one is being sent, or all have been.
+  std::uint32_t take_first_of(std::uint32_t number) {
+    Line& line = lines_[number];
+    if (line.sending || line.first_unsent == none) return none;
+    line.sending = true;
+    return line.first_unsent;
   }
   // If it is the one of its line that was to be sent: it has been.
   void leave_line(std::uint32_t index) {
@@ -125,13 +133,6 @@ class OpenTransfers {
     std::uint32_t& place = before == none ? line.first_unsent : transfers_[before].next_in_line;
     transfers_[index].next_in_line = std::exchange(place, index);
     if (line.last_unsent == before) line.last_unsent = index;
-  }
-  // NICs are fewer than 2^24, as the packet model has it.
-  static std::uint64_t name_of(const Transfer& asked, std::uint32_t traffic_class) {
-    static_assert(fabric::most_classes <= 16);
-    DRYFLY_CHECK(asked.flow < flow_limit);
-    return static_cast<std::uint64_t>(asked.flow) << 52 | static_cast<std::uint64_t>(traffic_class) << 48 |
-           static_cast<std::uint64_t>(asked.source.value) << 24 | asked.target.value;
   }
   std::uint32_t line_of(std::uint64_t name) {
     std::uint32_t& line = numbers_[name].value;

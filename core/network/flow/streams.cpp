@@ -49,7 +49,7 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   stream = Stream{};
   stream.course = course;
   const fabric::ClassShares& shares = profile_.classes[course.traffic_class];
-  stream.course.limit = std::min(course.limit, shares.ceiling_ppm / static_cast<double>(fabric::whole_ppm));
+  stream.limit = shares.ceiling_ppm / static_cast<double>(fabric::whole_ppm);
   stream.left_ps = static_cast<double>(course.work_ps);
   stream.base_ps = engine_.now().ps;
   stream.stop_ps = stop_ps;
@@ -61,7 +61,7 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   active_.push_back(number);
   for (const Crossing& crossing : at_nics(stream)) {
     ++pipes_[crossing.pipe].streams;
-    pipes_[crossing.pipe].wanted += crossing.times * stream.course.limit;
+    pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
   give_what_is_left(number);
   return number;
@@ -74,7 +74,7 @@ void Streams::end(std::uint32_t number) {
   for (const Crossing& crossing : at_nics(stream)) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
-    pipe.wanted -= crossing.times * stream.course.limit;
+    pipe.wanted -= crossing.times * stream.limit;
     if (--pipe.streams == 0) pipe.wanted = pipe.share = 0;
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
@@ -205,7 +205,7 @@ void Streams::give_what_is_left(std::uint32_t number) {
     }
     return std::max(0.0, most);
   };
-  double share = left_of(at_nics(stream), stream.course.limit);
+  double share = left_of(at_nics(stream), stream.limit);
   std::uint32_t best = 0;
   double most = -1;
   for (std::uint32_t way = 0; way < stream.ways && most < share; ++way) {
@@ -218,7 +218,7 @@ void Streams::give_what_is_left(std::uint32_t number) {
   if (share < slack) share = 0;
   OnWay on_way{};
   if (stream.ways > 0) on_way[best] = static_cast<float>(share);
-  const bool wants_more = share < stream.course.limit * (1 - slack);
+  const bool wants_more = share < stream.limit * (1 - slack);
   give(number, share, on_way);
   if (wants_more || profile_.classes[stream.course.traffic_class].capped()) expect_solving();
 }
@@ -248,7 +248,7 @@ std::uint32_t Streams::place_of(std::uint32_t number) {
 
 void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
-  division_.add_stream(stream.course.traffic_class, stream.course.limit);
+  division_.add_stream(stream.course.traffic_class, stream.limit);
   for (const Crossing& crossing : at_nics(stream)) {
     const Pipe& pipe = pipes_[crossing.pipe];
     // What can never be full is no part of the problem.

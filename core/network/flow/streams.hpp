@@ -31,7 +31,6 @@ struct Course {
   std::uint32_t traffic_class = 0;  // of the profile
   std::uint64_t work_ps = 0;        // what its frames take on a link
   double acknowledgements = 0;      // what those take, as a part of it
-  double limit = 1;                 // of its share
 };
 
 class Streams {
@@ -50,7 +49,6 @@ class Streams {
   void end(std::uint32_t stream);
   // Moves nothing until it goes on, and keeps its share.
   void pause(std::uint32_t stream);
-  double share(std::uint32_t stream) const { return streams_[stream].share; }
 
   // At an event with key_of_solving.
   void solve();
@@ -62,6 +60,7 @@ class Streams {
   using OnWay = std::array<float, Fan::most_ways>;  // of a share
   struct Stream {
     Course course;
+    double limit = 1;  // of its share
     double share = 0;
     double left_ps = 0;  // at base_ps
     std::uint64_t base_ps = 0;

@@ -30,6 +30,17 @@ Duration settled_in_fabric(const Spec& spec, const fabric::FabricSpec& fabric) {
   return transmission_time(queued, fabric.rate);
 }
 
+void count_refused(std::uint32_t packets, FaultTotals& faults, NicAccount& account) {
+  faults.pieces_refused += packets;
+  account.refusals += packets;
+  account.sequence_errors += packets;
+}
+
+void count_sent_again(std::uint32_t packets, FaultTotals& faults, NicAccount& account) {
+  faults.pieces_sent_again += packets;
+  account.sent_again += packets;
+}
+
 }  // namespace
 
 Traffic::Traffic(Engine& engine, const Dragonfly& dragonfly, const Spec& text, std::optional<Instant> start,
@@ -89,20 +100,14 @@ void Traffic::handle(Event event) {
     case EventKind::retry_due:
       return retry(index);
     case EventKind::look:
-      look_at_ps_ = never.ps;
+      losses_->look_is_over();
       if (losses_->look(pipes_)) streams_.expect_solving();
-      if (streams_.in_use() > 0) expect_look();
+      if (streams_.in_use() > 0 && losses_->asks_for_look()) schedule(losses_->next_look_ps(), EventKind::look, 0);
       return;
     case EventKind::shares_due:
       return streams_.solve();
   }
   DRYFLY_CHECK(false && "an event of no kind");
-}
-
-void Traffic::expect_look() {
-  if (losses_->next_look_ps() >= look_at_ps_) return;  // what comes before will look again
-  look_at_ps_ = losses_->next_look_ps();
-  schedule(look_at_ps_, EventKind::look, 0);
 }
 
 // --- to be sent ---------------------------------------------------------------------------------------------------
@@ -124,18 +129,11 @@ void Traffic::submit(const Transfer& asked) {
   if (losses_ != nullptr && losses_->look(pipes_)) streams_.expect_solving();
   if (transfer.line == none) return start(index);
   transfers_.append_to_line(index);
-  if (transfers_.line(transfer.line).first_unsent == index) send_first_of(transfer.line);
-}
-
-// Of a line one is being sent at a time.
-void Traffic::send_first_of(std::uint32_t number) {
-  Line& line = transfers_.line(number);
-  if (line.sending || line.first_unsent == none) return;
-  line.sending = true;
-  start(line.first_unsent);
+  if (transfers_.line(transfer.line).first_unsent == index) start(transfers_.take_first_of(transfer.line));
 }
 
 void Traffic::start(std::uint32_t index) {
+  if (index == none) return;
   if (transfers_[index].missing <= most_short) return shorts_.add(index);
   start_stream(index);
 }
@@ -184,7 +182,7 @@ void Traffic::start_stream(std::uint32_t index) {
   course.work_ps = transfer.missing == transfer.packets ? transfer.work_ps : transfer.missing * frame_ps;
   const std::uint64_t answers_ps = transfer.missing * transmission_time(fabric_.ack, fabric_.rate).ps;
   course.acknowledgements = static_cast<double>(answers_ps) / static_cast<double>(course.work_ps);
-  if (losses_ != nullptr) expect_look();
+  if (losses_ != nullptr && losses_->asks_for_look()) schedule(losses_->next_look_ps(), EventKind::look, 0);
   const std::uint32_t stream = streams_.begin(course, std::min(stop_ps, course.work_ps));
   transfers_[index].stream = stream;
   if (stream >= of_stream_.size()) of_stream_.resize(stream + std::size_t{1});
@@ -279,7 +277,7 @@ void Traffic::next_of_line(std::uint32_t index) {
   const std::uint32_t number = transfers_[index].line;
   if (number == none) return;
   transfers_.leave_line(index);
-  if (transfers_.line(number).waiting.empty()) send_first_of(number);
+  if (transfers_.line(number).waiting.empty()) start(transfers_.take_first_of(number));
 }
 
 // --- at the target ------------------------------------------------------------------------------------------------
@@ -290,7 +288,7 @@ void Traffic::deliver(std::uint32_t index) {
     Line& line = transfers_.line(transfer.line);
     if (transfer.sequence < line.expected) return give_up(index);  // its line was given up while it was on its way
     if (transfer.sequence != line.expected) {
-      count_refused(transfer, transfer.missing);
+      count_refused(transfer.missing, totals_.faults, accounts_[transfer.journey.source]);
       line.waiting[transfer.sequence] = index;
       if (!line.armed) send_again(index);
       return;
@@ -326,7 +324,6 @@ void Traffic::deliver(std::uint32_t index) {
 void Traffic::show(const OpenTransfer& transfer) {
   if (transfer.journey.loops()) return;
   ways_.ports_of(transfer.journey, ports_);
-  const std::uint64_t full_ps = frames_.transmission_ps(frames_.payload_max(), false);
   const std::uint64_t way_ps = ways_.out_ps(transfer.journey);
   const std::uint64_t end_ps = engine_.now().ps - std::min(engine_.now().ps, way_ps);
   const std::uint64_t from_ps = std::min(transfer.began_ps, end_ps);
@@ -341,7 +338,7 @@ void Traffic::show(const OpenTransfer& transfer) {
       piece.port = port;
       piece.to_nic = port == ports_.back();
       piece.start_ps = at_ps;
-      piece.end_ps = at_ps + std::min<std::uint64_t>(frames_.transmission_ps(payload, false), full_ps);
+      piece.end_ps = at_ps + frames_.transmission_ps(payload, false);
       at_ps += wiring_.flight_ps(port) + fabric_.switch_latency.ps;
       piece.now_ps = engine_.now().ps;
       observer_->carried(piece);
@@ -401,7 +398,7 @@ std::uint32_t Traffic::lost_of(std::uint32_t index, std::uint64_t from_ps, std::
         losses_->delay_ps(ports_, at_ps, packets * frames_.transmission_ps(frames_.payload_max(), false), packets));
     if (transfer.line != none && lost > 0) {
       lost += packets;
-      count_refused(transfer, packets);
+      count_refused(packets, totals_.faults, accounts_[transfer.journey.source]);
     } else if (losses_->lose(ports_, at_ps, slice_ps, packets)) {
       lost += packets;
       totals_.faults.pieces_lost += packets;
@@ -456,24 +453,12 @@ void Traffic::leave_window(OpenTransfer& transfer) {
   if (packets > 0) shorts_.leave_window(transfer.journey.source, transfer.traffic_class, packets);
 }
 
-void Traffic::count_sent_again(const OpenTransfer& transfer) {
-  totals_.faults.pieces_sent_again += transfer.missing;
-  accounts_[transfer.journey.source].sent_again += transfer.missing;
-}
-
-void Traffic::count_refused(const OpenTransfer& transfer, std::uint32_t packets) {
-  totals_.faults.pieces_refused += packets;
-  NicAccount& account = accounts_[transfer.journey.source];
-  account.refusals += packets;
-  account.sequence_errors += packets;
-}
-
 // Of a line all that waits, in order: each begins when the one before has left, as anything in a line does. The window
 // is left only then, or what leaves the NIC for it would be before them.
 void Traffic::send_again(std::uint32_t index) {
   OpenTransfer& first = transfers_[index];
   if (first.line == none || first.answer_lost) {
-    count_sent_again(first);
+    count_sent_again(first.missing, totals_.faults, accounts_[first.journey.source]);
     first.answer_lost = false;
     first.journey.draw = static_cast<std::uint32_t>(mix(first.journey.draw) >> 32);
     if (first.line != none) --transfers_.line(first.line).under_way;
@@ -486,14 +471,14 @@ void Traffic::send_again(std::uint32_t index) {
   std::uint32_t in_window = 0;
   for (const auto& [sequence, other] : std::exchange(line.waiting, {})) {
     OpenTransfer& transfer = transfers_[other];
-    count_sent_again(transfer);
+    count_sent_again(transfer.missing, totals_.faults, accounts_[transfer.journey.source]);
     in_window += std::exchange(transfer.in_window, 0);
     transfer.journey.draw = static_cast<std::uint32_t>(mix(transfer.journey.draw) >> 32);
     --line.under_way;
     transfers_.put_back_in_line(other);
   }
   if (in_window > 0) shorts_.leave_window(first.journey.source, first.traffic_class, in_window);
-  send_first_of(number);
+  start(transfers_.take_first_of(number));
 }
 
 // With it go all of its line that wait; the submitters are told last: they may submit anew.
@@ -529,7 +514,7 @@ void Traffic::give_up(std::uint32_t index) {
     transfers_.close(other);
   }
   totals_.faults.transfers_failed += notices.size();
-  if (goes_on) send_first_of(number);
+  if (goes_on) start(transfers_.take_first_of(number));
   for (const Notice& notice : notices) sink_->failed(notice.handle, notice.delivered);
 }
 

@@ -66,8 +66,7 @@ class Traffic final : private ShortsOutlet {
 
  private:
   void schedule(std::uint64_t at_ps, EventKind kind, std::uint32_t index);
-  // While there are streams, links change for them at the instants that Losses names.
-  void expect_look();
+  // Of `none` nothing.
   void start(std::uint32_t index);
   void start_stream(std::uint32_t index);
   // Pieces of the stream are chosen as far as the bus allows it.
@@ -78,7 +77,6 @@ class Traffic final : private ShortsOutlet {
   // All of it has left its NIC, from the first to the last byte in these times, and comes to its target then.
   void sent(std::uint32_t index, std::uint64_t from_ps, std::uint64_t deliver_ps);
   void next_of_line(std::uint32_t index);
-  void send_first_of(std::uint32_t line);
   void deliver(std::uint32_t index);
   void acknowledge(std::uint32_t index);
   void show(const OpenTransfer& transfer);
@@ -91,8 +89,6 @@ class Traffic final : private ShortsOutlet {
   void send_again(std::uint32_t index);
   void give_up(std::uint32_t index);
   void leave_window(OpenTransfer& transfer);
-  void count_sent_again(const OpenTransfer& transfer);
-  void count_refused(const OpenTransfer& transfer, std::uint32_t packets);
 
   Engine& engine_;
   const fabric::FabricSpec fabric_;
@@ -104,8 +100,7 @@ class Traffic final : private ShortsOutlet {
   OpenTransfers transfers_;
   Shorts shorts_;
   Streams streams_;
-  std::unique_ptr<Losses> losses_;         // with faults only
-  std::uint64_t look_at_ps_ = never.ps;  // of the event `look` that is pending; never
+  std::unique_ptr<Losses> losses_;  // with faults only
   TransferSink* sink_ = nullptr;
   HostBus* bus_ = nullptr;
   NetworkObserver* observer_ = nullptr;

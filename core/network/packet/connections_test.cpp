@@ -180,7 +180,8 @@ TEST_CASE("a source that is refused again and again pauses for twice as long eac
 // 2^44 ps, 17.6 s, doubled twenty times is more than 64 bits hold. One source keeps the only entry for good.
 TEST_CASE("pauses grow to the longest and stay there, however often they are doubled") {
   constexpr std::uint64_t longest = std::uint64_t{1} << 44;
-  TrackerRig rig{with({.targets = 1, .at_once = 0, .idle_ps = 50 * longest, .pause_ps = longest, .pause_max_ps = longest})};
+  TrackerRig rig{
+      with({.targets = 1, .at_once = 0, .idle_ps = 50 * longest, .pause_ps = longest, .pause_max_ps = longest})};
   rig.submit_at(0, of_flow(1, 0, 0));
   rig.submit_at(us, of_flow(2, 0, 0));
   rig.engine.run(Instant{24 * longest});

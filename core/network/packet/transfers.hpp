@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "core/contract/network.hpp"
+#include "core/network/fabric/flow_name.hpp"
 #include "core/network/fabric/pool.hpp"
-#include "core/network/fabric/qos.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/shared_pool.hpp"
 #include "core/unit/key_table.hpp"
@@ -126,7 +126,7 @@ class Transfers {
     transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
         static_cast<std::uint32_t>(packets);
     if (asked.ordered) {
-      transfer.flow = flow_of(name_of_flow(asked, traffic_class));
+      transfer.flow = flow_of(flow_name(asked, traffic_class));
       ++flows_[transfer.flow].transfers;
     }
     return index;
@@ -144,18 +144,10 @@ class Transfers {
     flow_numbers_.erase(*flow_numbers_.find(flows_[flow].name));
     flows_.give_back(flow);
   }
-  static NicId source_of(const Flow& flow) { return {static_cast<std::uint32_t>(flow.name >> 24) & 0xffffffU}; }
-  static NicId target_of(const Flow& flow) { return {static_cast<std::uint32_t>(flow.name) & 0xffffffU}; }
+  static NicId source_of(const Flow& flow) { return source_of_flow(flow.name); }
+  static NicId target_of(const Flow& flow) { return target_of_flow(flow.name); }
 
  private:
-  // NICs are fewer than 2^24, see Links.
-  static std::uint64_t name_of_flow(const Transfer& asked, std::uint32_t traffic_class) {
-    static_assert(most_classes <= 16);
-    DRYFLY_CHECK(asked.flow < flow_limit);
-    return static_cast<std::uint64_t>(asked.flow) << 52 | static_cast<std::uint64_t>(traffic_class) << 48 |
-           static_cast<std::uint64_t>(asked.source.value) << 24 | asked.target.value;
-  }
-
   std::uint32_t flow_of(std::uint64_t name) {
     std::uint32_t& flow = flow_numbers_[name].value;
     if (flow == none) {
