@@ -1,0 +1,194 @@
+"""A structure and its fits become a skeleton in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dryfly.extrapolation.fits import Fit, fit
+from dryfly.extrapolation.recording import PS, Item, Recording
+from dryfly.extrapolation.relations import Slice, Step
+from dryfly.extrapolation.structure import Leaf, Node, Repeat, Structure, leaves
+
+_US = 1e-6
+_SMALL_S = 1e-9  # work that is not worth a word
+
+
+@dataclass(kw_only=True)
+class Phase:
+    """What stands between two others: a loop that is in no loop, or the calls between such loops. `fits`: by what they
+    are of."""
+
+    name: str
+    nodes: list[Node]
+    fits: list[tuple[str, Fit]] = field(default_factory=list)
+
+    def worst(self, kind: str) -> float:
+        return max((one.error for what, one in self.fits if what == kind), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    text: str
+    phases: Sequence[Phase]
+
+
+def phases_of(structure: Structure) -> list[Phase]:
+    phases: list[Phase] = []
+    loose: list[Node] = []
+    for node in structure.nodes:
+        if isinstance(node, Repeat):
+            _close(phases, loose)
+            phases.append(_phase(len(phases) + 1, [node]))
+            loose = []
+        else:
+            loose.append(node)
+    _close(phases, loose)
+    return phases
+
+
+def _close(phases: list[Phase], loose: list[Node]) -> None:
+    if loose:
+        phases.append(_phase(len(phases) + 1, loose))
+
+
+def _phase(number: int, nodes: list[Node]) -> Phase:
+    calls = list(dict.fromkeys(leaf.call.removeprefix("MPI_") for leaf in leaves(nodes)))
+    shown = ", ".join(calls[:4]) + (" ..." if len(calls) > 4 else "")
+    loop = "loop: " if isinstance(nodes[0], Repeat) else ""
+    return Phase(name=f"{number} {loop}{shown}", nodes=nodes)
+
+
+def write(structure: Structure, recordings: Sequence[Recording]) -> Written:
+    writer = _Writer(recordings)
+    phases = phases_of(structure)
+    for phase in phases:
+        writer.phase(phase)
+    return Written(text=writer.text(), phases=phases)
+
+
+class _Writer:
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        self._recordings = recordings
+        self._steps: dict[Step, str] = {}
+        self._slices: dict[Slice, str] = {}
+        self._lines: list[str] = []
+        self._phase: Phase | None = None
+
+    def phase(self, phase: Phase) -> None:
+        self._phase = phase
+        self._lines += ["", f"    me.phase({phase.name!r})"]
+        self._nodes(phase.nodes, 1)
+
+    def text(self) -> str:
+        first = self._recordings[0]
+        sizes = ", ".join(str(one.ranks) for one in self._recordings)
+        shapes = list(dict.fromkeys(one.shape for one in (*self._steps, *self._slices)))
+        names = {shape: f"GRID_{number}" for number, shape in enumerate(shapes, 1)}
+        body = "\n".join(self._lines)
+        head = [
+            f'"""Skeleton of {first.program}, extrapolated from recordings at {sizes} ranks.',
+            "",
+            f"Recorded on {first.machine} with {first.library}, --compute {first.compute}. `p` is the number of ranks. Behind a number that",
+            "was fitted stands what was recorded, by ranks, and the error of the fit at a size that it is not given.",
+            '"""',
+            "",
+            *(["from math import log2", ""] if "log2(" in body else []),
+            f"from dryfly.extrapolation.verbs import {', '.join(self._imports(body))}",
+            "",
+            *(f"{names[one]} = Shape(dimensions={one.dimensions}, ascending={one.ascending})" for one in shapes),
+            *(
+                f"{name} = Step(shape={names[step.shape]}, offset={step.offset}, closed={step.closed})"
+                for step, name in self._steps.items()
+            ),
+            *(f"{name} = Slice(shape={names[one.shape]}, axes={one.axes})" for one, name in self._slices.items()),
+            "",
+            "",
+            "def program(me):",
+            *(["    p = me.size"] if _uses_ranks(body) else []),
+            "    rank = Verbs(me)",
+        ]
+        return "\n".join(head) + "\n" + body.lstrip("\n") + "\n"
+
+    def _imports(self, body: str) -> list[str]:
+        wanted = {"Shape": bool(self._steps or self._slices), "Slice": bool(self._slices), "Step": bool(self._steps)}
+        return [*(name for name, is_wanted in wanted.items() if is_wanted), "Verbs", *(["whole"] if "whole(" in body else [])]
+
+    def _nodes(self, nodes: Sequence[Node], depth: int) -> None:
+        for node in nodes:
+            if isinstance(node, Leaf):
+                self._leaf(node, depth)
+            else:
+                self._repeat(node, depth)
+
+    def _repeat(self, repeat: Repeat, depth: int) -> None:
+        means = {ranks: sum(its) / len(its) for ranks, its in repeat.counts.items() if its}
+        found = self._fit("counts", means)
+        bound = found.text() if not found.grows and found.constant == round(found.constant) else f"whole({found.text()})"
+        self._put(depth, f"for _ in range({bound}):", found, means)
+        self._nodes(repeat.body, depth + 1)
+
+    def _leaf(self, leaf: Leaf, depth: int) -> None:
+        words = []
+        fits: list[tuple[Fit, dict[int, float]]] = []
+        if leaf.kind in ("send", "receive"):
+            assert leaf.step is not None
+            words.append(self._steps.setdefault(leaf.step, f"STEP_{len(self._steps) + 1}"))
+        if leaf.kind == "collective":
+            words.append(repr(leaf.verb))
+        if leaf.kind == "send" or (leaf.kind == "collective" and leaf.verb not in ("barrier", "made")):
+            means = {ranks: _mean([one.bytes for _, one in its]) for ranks, its in leaf.seen.items()}
+            found = self._fit("sizes", means)
+            fits.append((found, means))
+            words.append(found.text())
+        if leaf.root:
+            words.append(f"root={leaf.root}")
+        if leaf.slice is not None:
+            words.append(f"of={self._slices.setdefault(leaf.slice, f'SLICE_{len(self._slices) + 1}')}")
+        if leaf.kind in ("send", "receive"):
+            if leaf.tag:
+                words.append(f"tag={leaf.tag}")
+            waits = max((-1 if one.waits is None else one.waits for its in leaf.seen.values() for _, one in its), default=0)
+            if waits != 0:
+                words.append(f"waits={waits if waits >= 0 else None}")
+        work = {ranks: _work_s(leaf, its) for ranks, its in leaf.seen.items()}
+        if max(abs(one) for one in work.values()) >= _SMALL_S:
+            found = self._fit("work", work)
+            fits.append((found, {ranks: one / _US for ranks, one in work.items()}))
+            words.append(f"work=({found.text(_US)}) * 1e-6" if found.grows else f"work={found.text(_US)}e-6")
+        said = "; ".join(text for text in (_said(found, means) for found, means in fits) if text)
+        self._lines.append("    " * depth + f"rank.{leaf.kind}({', '.join(words)})" + (f"  # {said}" if said else ""))
+
+    def _fit(self, what: str, means: dict[int, float]) -> Fit:
+        found = fit(means)
+        assert self._phase is not None
+        self._phase.fits.append((what, found))
+        return found
+
+    def _put(self, depth: int, line: str, found: Fit, means: dict[int, float]) -> None:
+        said = _said(found, means)
+        self._lines.append("    " * depth + line + (f"  # {said}" if said else ""))
+
+
+def _said(found: Fit, means: dict[int, float]) -> str:
+    """Nothing where it is the same at every size."""
+    if not found.grows and found.error == 0.0:
+        return ""
+    return ", ".join(f"{ranks}: {value:.4g}" for ranks, value in sorted(means.items())) + f", {100 * found.error:.2g} %"
+
+
+def _uses_ranks(body: str) -> bool:
+    return any(mark in body for mark in ("* p", "log2(p)", "p **"))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _work_s(leaf: Leaf, seen: Sequence[tuple[int, Item]]) -> float:
+    """Means over the ranks; at a collective of the rank that has most, because the others wait for it."""
+    by_rank: dict[int, list[int]] = {}
+    for rank, one in seen:
+        by_rank.setdefault(rank, []).append(one.before_ps + one.after_ps)
+    means = [_mean(its) for its in by_rank.values()]
+    return (max(means) if leaf.kind == "collective" else _mean(means)) * PS
