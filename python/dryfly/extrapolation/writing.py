@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,17 +15,31 @@ _US = 1e-6
 _SMALL_S = 1e-9  # work that is not worth a word
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A fit, and how often a rank does what it is of: the counts of the loops around it."""
+
+    what: str  # counts, sizes, work
+    of: str
+    fit: Fit
+    around: tuple[Fit, ...]
+
+    def doubt(self, ranks: int) -> float:
+        """What the error of the fit comes to in a rank at that size: seconds of work, bytes, or iterations."""
+        return abs(self.fit.at(ranks)) * self.fit.error * math.prod(one.at(ranks) for one in self.around)
+
+
 @dataclass(kw_only=True)
 class Phase:
-    """What stands between two others: a loop that is in no loop, or the calls between such loops. `fits`: by what they
-    are of."""
+    """What stands between two others: a loop that is in no loop, or the calls between such loops."""
 
     name: str
     nodes: list[Node]
-    fits: list[tuple[str, Fit]] = field(default_factory=list)
+    fits: list[Fitted] = field(default_factory=list)
 
-    def worst(self, kind: str) -> float:
-        return max((one.error for what, one in self.fits if what == kind), default=0.0)
+    def worst(self, what: str) -> Fitted | None:
+        """The largest error. None: there is nothing of that kind."""
+        return max((one for one in self.fits if one.what == what), key=lambda one: one.fit.error, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +89,7 @@ class _Writer:
         self._slices: dict[Slice, str] = {}
         self._lines: list[str] = []
         self._phase: Phase | None = None
+        self._around: list[Fit] = []
 
     def phase(self, phase: Phase) -> None:
         self._phase = phase
@@ -123,10 +139,12 @@ class _Writer:
 
     def _repeat(self, repeat: Repeat, depth: int) -> None:
         means = {ranks: sum(its) / len(its) for ranks, its in repeat.counts.items() if its}
-        found = self._fit("counts", means)
+        found = self._fit("counts", f"the loop of {next(leaves(repeat.body)).call}", means)
         bound = found.text() if not found.grows and found.constant == round(found.constant) else f"whole({found.text()})"
         self._put(depth, f"for _ in range({bound}):", found, means)
+        self._around.append(found)
         self._nodes(repeat.body, depth + 1)
+        self._around.pop()
 
     def _leaf(self, leaf: Leaf, depth: int) -> None:
         words = []
@@ -138,7 +156,7 @@ class _Writer:
             words.append(repr(leaf.verb))
         if leaf.kind == "send" or (leaf.kind == "collective" and leaf.verb not in ("barrier", "made")):
             means = {ranks: _mean([one.bytes for _, one in its]) for ranks, its in leaf.seen.items()}
-            found = self._fit("sizes", means)
+            found = self._fit("sizes", f"the size of {leaf.call}", means)
             fits.append((found, means))
             words.append(found.text())
         if leaf.root:
@@ -153,16 +171,16 @@ class _Writer:
                 words.append(f"waits={waits if waits >= 0 else None}")
         work = {ranks: _work_s(leaf, its) for ranks, its in leaf.seen.items()}
         if max(abs(one) for one in work.values()) >= _SMALL_S:
-            found = self._fit("work", work)
+            found = self._fit("work", f"the work before {leaf.call}", work)
             fits.append((found, {ranks: one / _US for ranks, one in work.items()}))
             words.append(f"work=({found.text(_US)}) * 1e-6" if found.grows else f"work={found.text(_US)}e-6")
         said = "; ".join(text for text in (_said(found, means) for found, means in fits) if text)
         self._lines.append("    " * depth + f"rank.{leaf.kind}({', '.join(words)})" + (f"  # {said}" if said else ""))
 
-    def _fit(self, what: str, means: dict[int, float]) -> Fit:
+    def _fit(self, what: str, of: str, means: dict[int, float]) -> Fit:
         found = fit(means)
         assert self._phase is not None
-        self._phase.fits.append((what, found))
+        self._phase.fits.append(Fitted(what=what, of=of, fit=found, around=tuple(self._around)))
         return found
 
     def _put(self, depth: int, line: str, found: Fit, means: dict[int, float]) -> None:

@@ -1,0 +1,151 @@
+"""`dryfly extrapolate`: recordings at several sizes, a skeleton, and what it says of another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dryfly.base.errors import RunError, UserError
+from dryfly.base.files import write_whole
+from dryfly.base.folder import RunFolder
+from dryfly.extrapolation import summary
+from dryfly.extrapolation.playing import play, play_recorded, where_of
+from dryfly.extrapolation.recording import Misfit, Recording, read
+from dryfly.extrapolation.structure import structure_of
+from dryfly.extrapolation.writing import Written, write
+from dryfly.machine.load import load
+from dryfly.result import result
+from dryfly.result.capture import check_target
+from dryfly.skeleton import Played, Where
+
+LEVELS = ("latency", "links", "packet", "flow")
+_LEAST = 3
+_MOST_RANKS = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is not given is as in the largest recording."""
+
+    folders: tuple[str, ...]
+    ranks: int
+    machine: str | None = None
+    nodes: int | None = None
+    ppn: int | None = None
+    place: str = "packed"
+    level: str = "links"
+    seed: int = 1
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extrapolated:
+    """`again`: what the skeleton gives at the sizes of the recordings."""
+
+    recordings: Sequence[Recording]
+    written: Written
+    again: Sequence[Played]
+    where: Where
+    ranks: int
+    played: Played
+
+    def content(self) -> dict[str, Any]:
+        return summary.content(self.recordings, self.written, self.again, self.where, self.ranks, self.played)
+
+
+def extrapolate(asked: Asked) -> Extrapolated:
+    """Raises UserError: recordings or sizes that cannot be used. RunError: the program is none that can be
+    extrapolated, and where it is not."""
+    _check(asked)
+    try:
+        recordings = sorted((read(folder) for folder in asked.folders), key=lambda one: one.ranks)
+        _check_together(recordings)
+        where = _where(asked, recordings[-1])
+        written = write(structure_of(recordings), recordings)
+    except Misfit as misfit:
+        raise RunError(str(misfit), exit_status=1) from None
+    with RunFolder() as folder:
+        file = str(folder.path / "extrapolated.py")
+        Path(file).write_text(written.text, encoding="utf-8")
+        again = [play_recorded(file, one, level=asked.level) for one in recordings]
+        played = play(file, asked.ranks, where, recordings[-1])
+    return Extrapolated(
+        recordings=recordings, written=written, again=again, where=where, ranks=asked.ranks, played=played
+    )
+
+
+def command(asked: Asked, *, out: str | None, json_file: str | None, quiet: bool) -> int:
+    for flag, target in (("--out", out), ("--json", json_file)):
+        if target not in (None, "-"):
+            check_target(flag, str(target), folder=False)
+    found = extrapolate(asked)
+    if out is not None:
+        if out == "-":
+            print(found.written.text, end="")
+        else:
+            write_whole(Path(out), found.written.text.encode())
+    summary.show(
+        found.recordings, found.written, found.again, found.where, found.ranks, found.played,
+        quiet=quiet, errors="-" in (out, json_file),
+    )  # fmt: skip
+    if json_file is not None:
+        result.write(found.content(), json_file)
+    return 0
+
+
+def _check(asked: Asked) -> None:
+    if len(asked.folders) < _LEAST:
+        raise UserError(f"recordings = {len(asked.folders)}: accepted are three and more, of as many sizes")
+    if not 1 <= asked.ranks <= _MOST_RANKS:
+        raise UserError(f"--ranks {asked.ranks}: accepted is 1 to {_MOST_RANKS}")
+    if asked.level not in LEVELS:
+        raise UserError(f"--level {asked.level}: accepted is one of {', '.join(LEVELS)}")
+    for flag, value in (("--nodes", asked.nodes), ("--ppn", asked.ppn)):
+        if value is not None and value < 1:
+            raise UserError(f"{flag} {value}: accepted is 1 or more")
+
+
+def _check_together(recordings: Sequence[Recording]) -> None:
+    first = recordings[0]
+    for before, one in zip(recordings, recordings[1:], strict=False):
+        if before.ranks == one.ranks:
+            raise UserError(
+                f"{before.folder} and {one.folder}: both have {one.ranks} ranks; accepted are different sizes"
+            )
+        for what, mine, its in (
+            ("programs", first.program, one.program),
+            ("machines", first.machine, one.machine),
+            ("MPI libraries", first.library, one.library),
+            ("ways of --compute", first.compute, one.compute),
+        ):
+            if mine != its:
+                raise UserError(
+                    f"{first.folder} and {one.folder}: different {what}, {mine} and {its}; accepted is one for all "
+                    "recordings"
+                )
+
+
+def _where(asked: Asked, largest: Recording) -> Where:
+    recorded = where_of(largest, largest.ranks)
+    ppn = asked.ppn or recorded.ppn
+    nodes = asked.nodes or -(-asked.ranks // ppn)
+    if nodes * ppn < asked.ranks:
+        raise UserError(f"--ranks {asked.ranks}: accepted is at most {nodes * ppn}, {ppn} on each of {nodes} nodes")
+    machine = load(asked.machine or recorded.machine, sets=asked.sets)
+    if nodes > machine.nodes_max:
+        raise UserError(
+            f"--ranks {asked.ranks}: accepted is at most {machine.nodes_max * ppn:,}, {ppn} on each of the "
+            f"{machine.nodes_max:,} nodes of {machine.name}"
+        )
+    return Where(
+        machine=asked.machine or recorded.machine,
+        sets=asked.sets,
+        nodes=nodes,
+        ppn=ppn,
+        place=asked.place,
+        on_node=recorded.on_node,
+        level=asked.level,
+        seed=asked.seed,
+    )
