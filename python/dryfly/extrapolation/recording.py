@@ -39,8 +39,10 @@ COLLECTIVES: Mapping[str, tuple[str, bool]] = {
     "MPI_Scatter": ("scatter", False),
     "MPI_Scatterv": ("scatter", False),
 }
-# What communicators are made by: collectives whose sizes do not depend on the program.
-MADE_BY = frozenset({"MPI_Cart_create", "MPI_Comm_create", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_dup_with_info"})
+# What makes communicators is collectives within the library, which the tags of their messages tell apart. Numbers of
+# MPICH's tags, and what it sends then: agreement on a number for the communicator, colours and keys, a flag.
+_MAKES = re.compile(r"MPI_(Cart_create|Cart_sub|Comm_(create|dup|dup_with_info|split|split_type))$")
+_WITHIN: Mapping[int, tuple[str, int]] = {1: ("barrier", 0), 2: ("bcast", 4), 7: ("allgather", 8), 14: ("allreduce", 260)}
 DOWN, UP = frozenset({"bcast", "scatter"}), frozenset({"reduce", "gather"})
 _POINT_TO_POINT = re.compile(
     r"MPI_(I?[bsr]?send|I?m?recv|Sendrecv(_replace)?|Isendrecv(_replace)?|Start|Startall)(_c)?$", re.IGNORECASE
@@ -239,9 +241,8 @@ class _Reader:
         if plain in COLLECTIVES:
             verb, of_all = COLLECTIVES[plain]
             self._collective(name, verb, size, its, left, of_all=of_all)
-        elif plain in MADE_BY:
-            if sends or any(one[0] == "arrived" for one in its):
-                self._collective(name, "made", 0, its, left, of_all=False)
+        elif _MAKES.match(plain):
+            self._makes(name, its, left)
         elif _POINT_TO_POINT.match(name):
             self._messages(name, its, sources)
             if _BLOCKS.match(name):
@@ -261,8 +262,7 @@ class _Reader:
         for one in its:
             kind, at, operation, size, tag, peer = one
             if kind == "send":
-                fetched = "send_fetched_ps" if size > self._pushed and "send_fetched_ps" in self._costs else "send_ps"
-                self._charged += self._costs.get(fetched, 0)
+                self._sent(operation, size)
                 item = Item(kind="send", call=name, peer=peer, bytes=size, tag=tag)
             elif kind == "receive":
                 self._charged += self._costs.get("receive_ps", 0)
@@ -277,7 +277,7 @@ class _Reader:
                 self._posted_at_wait[operation] = self._waits
 
     def _completed(self, one: Operation) -> None:
-        kind, _, operation, *_ = one
+        kind, _, operation, size, *_ = one
         if kind in ("arrived", "sent", "done"):
             name = {"arrived": "received_ps", "sent": "sent_ps"}.get(kind, "completion_ps")
             self._charged += self._costs.get(name, self._costs.get("completion_ps", 0))
@@ -286,7 +286,13 @@ class _Reader:
         elif kind == "receive":
             self._charged += self._costs.get("receive_ps", 0)
         elif kind == "send":
-            self._charged += self._costs.get("send_ps", 0)
+            self._sent(operation, size)
+
+    def _sent(self, operation: int, size: int) -> None:
+        fetched = "send_fetched_ps" if size > self._pushed and "send_fetched_ps" in self._costs else "send_ps"
+        self._charged += self._costs.get(fetched, 0)
+        if not operation:  # a skeleton sees the end of those too that nobody waits for
+            self._charged += self._costs.get("sent_ps", self._costs.get("completion_ps", 0))
 
     def _wait(self, name: str, left: int) -> None:
         """Nothing where nothing is open: a neighbour that there is not has no wait either."""
@@ -305,6 +311,21 @@ class _Reader:
             return
         self._end(Item(kind="wait", call=name), left)
         self._waits += 1
+
+    def _makes(self, name: str, its: list[Operation], left: int) -> None:
+        """Until the last message of each collective, and of the last one until the call is over."""
+        parts: list[list[Operation]] = []
+        for one in its:
+            if one[0] == "sent" and parts:
+                parts[-1].append(one)
+            elif not parts or parts[-1][0][4] != one[4]:
+                parts.append([one])
+            else:
+                parts[-1].append(one)
+        for part in parts:
+            number = int(part[0][4], 16) & ((1 << _CONTEXT_BITS) - 1)
+            verb, size = _WITHIN.get(number, ("allreduce", part[0][3]))
+            self._collective(name, verb, size, part, left if part is parts[-1] else part[-1][1], of_all=False)
 
     def _collective(
         self, name: str, verb: str, size: int, its: list[Operation], left: int, *, of_all: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ class Slice:
 
     shape: Shape
     axes: tuple[int, ...]
+
+    def count(self, ranks: int) -> int:
+        sides = self.shape.of(ranks).sides
+        return math.prod(sides[axis] for axis in self.axes)
 
     def members(self, rank: int, ranks: int) -> tuple[int, ...]:
         grid = self.shape.of(ranks)

@@ -38,7 +38,7 @@ class Leaf:
         if self.kind == "collective":
             members = None if self.slice is None else self.slice.members(rank, ranks)
             rooted = self.verb in DOWN | UP and self.slice is None
-            return item.call == self.call and item.members == members and (not rooted or item.root == self.root)
+            return (item.call, item.verb) == (self.call, self.verb) and item.members == members and (not rooted or item.root == self.root)
         return item.peer == self.peer(rank, ranks) and tags.tags.get(item.tag, 0) == self.tag
 
 
@@ -98,7 +98,8 @@ def _nodes_of(recording: Recording, naming: Naming, *, is_exact: bool) -> list[N
         leaf = _leaf(item, busiest, recording, naming)
         made.append(leaf)
         size = item.bytes if is_exact else None
-        tokens.append((leaf.kind, leaf.call if leaf.kind != "wait" else "", leaf.step, leaf.tag, leaf.root, leaf.slice, size))
+        call = "" if leaf.kind == "wait" else leaf.call
+        tokens.append((leaf.kind, call, leaf.verb, leaf.step, leaf.tag, leaf.root, leaf.slice, size))
     return [_node(part, made) for part in fold(tokens)]
 
 

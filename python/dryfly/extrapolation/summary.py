@@ -82,7 +82,7 @@ def content(
                 "name": phase.name,
                 "time_s": played.phases.get(phase.name, 0.0),
                 "fits": [
-                    {"what": one.what, "of": one.of, "fit": one.fit.text(), "error": one.fit.error, "at": one.fit.at(ranks)}
+                    {"what": one.what, "of": one.of, "fit": one.fit.text(), "error": one.fit.error, "at": one.at(ranks)}
                     for one in phase.fits
                 ],
             }

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from dryfly.extrapolation.grid import Offset, Shape
+from dryfly.extrapolation.fits import rounds
 from dryfly.extrapolation.relations import Slice, Step
 from dryfly.skeleton import Rank, Request
 
-__all__ = ["Offset", "Shape", "Slice", "Step", "Verbs", "whole"]
-
-_CONTEXTS = 260  # bytes: where MPICH's ranks agree on the number of a communicator
-_FLAG = 4
+__all__ = ["Offset", "Shape", "Slice", "Step", "Verbs", "rounds", "whole"]
 
 
 def whole(number: float) -> int:
@@ -50,19 +48,18 @@ class Verbs:
             self.work(work)
             self._later(self._me.irecv(source, tag), waits)
 
-    def wait(self, *, work: float = 0.0) -> None:
-        self.work(work)
+    def wait(self, *, work: float = 0.0, behind: float = 0.0) -> None:
+        """`behind`: the share of the work that is done when the rank has waited."""
+        self.work(work * (1 - behind))
         self._me.wait(*self._due.pop(self._waits, []))
         self._waits += 1
+        self.work(work * behind)
 
     def collective(self, verb: str, size: float = 0, *, root: int = 0, of: Slice | None = None, work: float = 0.0) -> None:
-        """Of all ranks, or of a slice of the grid. `root`: its place among them. `verb` made: a communicator is."""
+        """Of all ranks, or of a slice of the grid. `root`: its place among them."""
         me = self._me
         self.work(work)
         group = None if of is None else me.group(of.members(me.rank, me.size))
-        if verb == "made":
-            me.allreduce(_CONTEXTS, group=group)
-            return me.bcast(_FLAG, root=0 if group is None else group.ranks[0], group=group)
         if verb == "barrier":
             return me.barrier(group=group)
         if verb in ("bcast", "reduce", "gather", "scatter"):

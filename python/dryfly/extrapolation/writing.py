@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dryfly.extrapolation.fits import Fit, fit
+from dryfly.extrapolation.fits import OF_COLLECTIVE, Fit, fit
 from dryfly.extrapolation.recording import PS, Item, Recording
 from dryfly.extrapolation.relations import Slice, Step
 from dryfly.extrapolation.structure import Leaf, Node, Repeat, Structure, leaves
 
 _US = 1e-6
 _SMALL_S = 1e-9  # work that is not worth a word
+_SMALL_SHARE = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +23,15 @@ class Fitted:
     what: str  # counts, sizes, work
     of: str
     fit: Fit
+    by: Slice | None  # it grows with these ranks' number; None: with that of all
     around: tuple[Fit, ...]
+
+    def at(self, ranks: int) -> float:
+        return self.fit.at(ranks if self.by is None else self.by.count(ranks))
 
     def doubt(self, ranks: int) -> float:
         """What the error of the fit comes to in a rank at that size: seconds of work, bytes, or iterations."""
-        return abs(self.fit.at(ranks)) * self.fit.error * math.prod(one.at(ranks) for one in self.around)
+        return abs(self.at(ranks)) * self.fit.error * math.prod(one.at(ranks) for one in self.around)
 
 
 @dataclass(kw_only=True)
@@ -128,7 +133,7 @@ class _Writer:
 
     def _imports(self, body: str) -> list[str]:
         wanted = {"Shape": bool(self._steps or self._slices), "Slice": bool(self._slices), "Step": bool(self._steps)}
-        return [*(name for name, is_wanted in wanted.items() if is_wanted), "Verbs", *(["whole"] if "whole(" in body else [])]
+        return [*(name for name, is_wanted in wanted.items() if is_wanted), "Verbs", *(name for name in ("rounds", "whole") if f"{name}(" in body)]
 
     def _nodes(self, nodes: Sequence[Node], depth: int) -> None:
         for node in nodes:
@@ -140,7 +145,7 @@ class _Writer:
     def _repeat(self, repeat: Repeat, depth: int) -> None:
         means = {ranks: sum(its) / len(its) for ranks, its in repeat.counts.items() if its}
         found = self._fit("counts", f"the loop of {next(leaves(repeat.body)).call}", means)
-        bound = found.text() if not found.grows and found.constant == round(found.constant) else f"whole({found.text()})"
+        bound = found.text() if found.term is None and found.constant == round(found.constant) else f"whole({found.text()})"
         self._put(depth, f"for _ in range({bound}):", found, means)
         self._around.append(found)
         self._nodes(repeat.body, depth + 1)
@@ -154,7 +159,7 @@ class _Writer:
             words.append(self._steps.setdefault(leaf.step, f"STEP_{len(self._steps) + 1}"))
         if leaf.kind == "collective":
             words.append(repr(leaf.verb))
-        if leaf.kind == "send" or (leaf.kind == "collective" and leaf.verb not in ("barrier", "made")):
+        if leaf.kind == "send" or (leaf.kind == "collective" and leaf.verb != "barrier"):
             means = {ranks: _mean([one.bytes for _, one in its]) for ranks, its in leaf.seen.items()}
             found = self._fit("sizes", f"the size of {leaf.call}", means)
             fits.append((found, means))
@@ -171,16 +176,33 @@ class _Writer:
                 words.append(f"waits={waits if waits >= 0 else None}")
         work = {ranks: _work_s(leaf, its) for ranks, its in leaf.seen.items()}
         if max(abs(one) for one in work.values()) >= _SMALL_S:
-            found = self._fit("work", f"the work before {leaf.call}", work)
+            found = self._work(leaf, work)
             fits.append((found, {ranks: one / _US for ranks, one in work.items()}))
-            words.append(f"work=({found.text(_US)}) * 1e-6" if found.grows else f"work={found.text(_US)}e-6")
+            name = "p" if leaf.slice is None else f"{self._slices[leaf.slice]}.count(p)"
+            text = found.text(unit=_US, name=name)
+            words.append(f"work={text}e-6" if found.term is None else f"work=({text}) * 1e-6")
+            behind = _behind(leaf) if leaf.kind == "wait" else 0.0
+            words += [f"behind={behind:.2g}"] if behind >= _SMALL_SHARE else []
         said = "; ".join(text for text in (_said(found, means) for found, means in fits) if text)
         self._lines.append("    " * depth + f"rank.{leaf.kind}({', '.join(words)})" + (f"  # {said}" if said else ""))
 
+    def _work(self, leaf: Leaf, work: dict[int, float]) -> Fit:
+        """Of a collective by the number of its members."""
+        of = f"the work before {leaf.call}"
+        if leaf.kind != "collective":
+            return self._fit("work", of, work)
+        by_count: dict[int, list[float]] = {}
+        for ranks, one in work.items():
+            by_count.setdefault(ranks if leaf.slice is None else leaf.slice.count(ranks), []).append(one)
+        found = fit({count: _mean(its) for count, its in by_count.items()}, OF_COLLECTIVE)
+        return self._keep("work", of, found, leaf.slice)
+
     def _fit(self, what: str, of: str, means: dict[int, float]) -> Fit:
-        found = fit(means)
+        return self._keep(what, of, fit(means), None)
+
+    def _keep(self, what: str, of: str, found: Fit, by: Slice | None) -> Fit:
         assert self._phase is not None
-        self._phase.fits.append(Fitted(what=what, of=of, fit=found, around=tuple(self._around)))
+        self._phase.fits.append(Fitted(what=what, of=of, fit=found, by=by, around=tuple(self._around)))
         return found
 
     def _put(self, depth: int, line: str, found: Fit, means: dict[int, float]) -> None:
@@ -190,13 +212,13 @@ class _Writer:
 
 def _said(found: Fit, means: dict[int, float]) -> str:
     """Nothing where it is the same at every size."""
-    if not found.grows and found.error == 0.0:
+    if found.term is None and found.error == 0.0:
         return ""
     return ", ".join(f"{ranks}: {value:.4g}" for ranks, value in sorted(means.items())) + f", {100 * found.error:.2g} %"
 
 
 def _uses_ranks(body: str) -> bool:
-    return any(mark in body for mark in ("* p", "log2(p)", "p **"))
+    return any(mark in body for mark in ("* p", "(p)"))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -210,3 +232,11 @@ def _work_s(leaf: Leaf, seen: Sequence[tuple[int, Item]]) -> float:
         by_rank.setdefault(rank, []).append(one.before_ps + one.after_ps)
     means = [_mean(its) for its in by_rank.values()]
     return (max(means) if leaf.kind == "collective" else _mean(means)) * PS
+
+
+def _behind(leaf: Leaf) -> float:
+    """Over all sizes: how much of the work comes when the rank has waited depends on who is late."""
+    items = [one for its in leaf.seen.values() for _, one in its]
+    after = sum(one.after_ps for one in items)
+    whole = after + sum(one.before_ps for one in items)
+    return min(max(after / whole, 0.0), 1.0) if whole > 0 else 0.0
