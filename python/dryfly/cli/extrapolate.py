@@ -26,9 +26,7 @@ from dryfly.cli.options import CASE, CONTEXT, how, option
 @option("-o", "--out", metavar="FILE", shell_complete=complete.files,
         help="Write the skeleton there, in Python; - is standard output.")  # fmt: skip
 @how("json_file", "quiet")
-def command(
-    recordings: tuple[str, ...], out: str | None, json_file: str | None, quiet: bool, **given: Any
-) -> None:
+def command(recordings: tuple[str, ...], out: str | None, json_file: str | None, quiet: bool, **given: Any) -> None:
     """Predict a size that cannot be run from recordings of the program at three or more sizes (dryfly run --record).
 
     Exit status 1: the program does not do the same at all sizes; the message says where.

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from dryfly.base.errors import RunError, UserError
+from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
 from dryfly.extrapolation import summary
+from dryfly.extrapolation.outcome import Outcome
 from dryfly.extrapolation.playing import play, play_recorded, where_of
-from dryfly.extrapolation.recording import Misfit, Recording, read
+from dryfly.extrapolation.recording import Recording, read
 from dryfly.extrapolation.structure import structure_of
-from dryfly.extrapolation.writing import Written, write
+from dryfly.extrapolation.writing import write
 from dryfly.machine.load import load
+from dryfly.predict.summary import Printer
 from dryfly.result import result
 from dryfly.result.capture import check_target
-from dryfly.skeleton import Played, Where
+from dryfly.skeleton import Where
 
 LEVELS = ("latency", "links", "packet", "flow")
 _LEAST = 3
@@ -40,40 +42,20 @@ class Asked:
     sets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Extrapolated:
-    """`again`: what the skeleton gives at the sizes of the recordings."""
-
-    recordings: Sequence[Recording]
-    written: Written
-    again: Sequence[Played]
-    where: Where
-    ranks: int
-    played: Played
-
-    def content(self) -> dict[str, Any]:
-        return summary.content(self.recordings, self.written, self.again, self.where, self.ranks, self.played)
-
-
-def extrapolate(asked: Asked) -> Extrapolated:
-    """Raises UserError: recordings or sizes that cannot be used. RunError: the program is none that can be
+def extrapolate(asked: Asked) -> Outcome:
+    """Raises UserError: recordings or sizes that cannot be used. MisfitError: the program is none that can be
     extrapolated, and where it is not."""
     _check(asked)
-    try:
-        recordings = sorted((read(folder) for folder in asked.folders), key=lambda one: one.ranks)
-        _check_together(recordings)
-        where = _where(asked, recordings[-1])
-        written = write(structure_of(recordings), recordings)
-    except Misfit as misfit:
-        raise RunError(str(misfit), exit_status=1) from None
+    recordings = sorted((read(folder) for folder in asked.folders), key=lambda one: one.ranks)
+    _check_together(recordings)
+    where = _where(asked, recordings[-1])
+    written = write(structure_of(recordings), recordings)
     with RunFolder() as folder:
         file = str(folder.path / "extrapolated.py")
         Path(file).write_text(written.text, encoding="utf-8")
         again = [play_recorded(file, one, level=asked.level) for one in recordings]
         played = play(file, asked.ranks, where, recordings[-1])
-    return Extrapolated(
-        recordings=recordings, written=written, again=again, where=where, ranks=asked.ranks, played=played
-    )
+    return Outcome(recordings=recordings, written=written, again=again, where=where, ranks=asked.ranks, played=played)
 
 
 def command(asked: Asked, *, out: str | None, json_file: str | None, quiet: bool) -> int:
@@ -86,12 +68,9 @@ def command(asked: Asked, *, out: str | None, json_file: str | None, quiet: bool
             print(found.written.text, end="")
         else:
             write_whole(Path(out), found.written.text.encode())
-    summary.show(
-        found.recordings, found.written, found.again, found.where, found.ranks, found.played,
-        quiet=quiet, errors="-" in (out, json_file),
-    )  # fmt: skip
+    summary.show(found, Printer(quiet=quiet, errors="-" in (out, json_file)))
     if json_file is not None:
-        result.write(found.content(), json_file)
+        result.write(summary.content(found), json_file)
     return 0
 
 
@@ -109,7 +88,7 @@ def _check(asked: Asked) -> None:
 
 def _check_together(recordings: Sequence[Recording]) -> None:
     first = recordings[0]
-    for before, one in zip(recordings, recordings[1:], strict=False):
+    for before, one in pairwise(recordings):
         if before.ranks == one.ranks:
             raise UserError(
                 f"{before.folder} and {one.folder}: both have {one.ranks} ranks; accepted are different sizes"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import DryflyError, UserError
 from dryfly.result import tables
 
 PS = 1e-12
@@ -42,7 +42,12 @@ COLLECTIVES: Mapping[str, tuple[str, bool]] = {
 # What makes communicators is collectives within the library, which the tags of their messages tell apart. Numbers of
 # MPICH's tags, and what it sends then: agreement on a number for the communicator, colours and keys, a flag.
 _MAKES = re.compile(r"MPI_(Cart_create|Cart_sub|Comm_(create|dup|dup_with_info|split|split_type))$")
-_WITHIN: Mapping[int, tuple[str, int]] = {1: ("barrier", 0), 2: ("bcast", 4), 7: ("allgather", 8), 14: ("allreduce", 260)}
+_WITHIN: Mapping[int, tuple[str, int]] = {
+    1: ("barrier", 0),
+    2: ("bcast", 4),
+    7: ("allgather", 8),
+    14: ("allreduce", 260),
+}
 DOWN, UP = frozenset({"bcast", "scatter"}), frozenset({"reduce", "gather"})
 _POINT_TO_POINT = re.compile(
     r"MPI_(I?[bsr]?send|I?m?recv|Sendrecv(_replace)?|Isendrecv(_replace)?|Start|Startall)(_c)?$", re.IGNORECASE
@@ -58,9 +63,9 @@ _CONTEXT_BITS = 20  # of a tag: below these bits is the program's tag
 
 @dataclass(kw_only=True, slots=True)
 class Item:
-    """`peer`: whom it is sent to, or who has sent it. `tag`: number of the tag among those of the run. `waits`: how many
-    waits of the rank come before that for this one; None: nobody waits. Bytes of a collective as in the skeleton's
-    verbs. Work in picoseconds: before the rank last waited here, and behind it."""
+    """`peer`: whom it is sent to, or who has sent it. `waits`: how many waits of the rank come before that for this
+    one; None: nobody waits. Bytes of a collective as in the skeleton's verbs. Work in picoseconds: before the rank last
+    waited here, and behind it."""
 
     kind: str  # send, receive, wait, collective
     call: str
@@ -92,12 +97,12 @@ class Recording:
     host_costs: Mapping[str, int] = field(default_factory=dict)
 
 
-class Misfit(Exception):
+class MisfitError(DryflyError):
     """The program is none of those that this can extrapolate; one sentence says where."""
 
 
 def read(folder: str) -> Recording:
-    """Raises UserError: no recorded run. Misfit: a call that no skeleton can have."""
+    """Raises UserError: no recorded run. MisfitError: a call that no skeleton can have."""
     path = Path(folder)
     result = _result(path)
     ranks = int(result["ranks"])
@@ -114,7 +119,12 @@ def read(folder: str) -> Recording:
     ends = [round(one["virtual_time_s"] / PS) for one in result["ranks_detail"]]
     readers = [
         _Reader(
-            folder=folder, rank=rank, ranks=ranks, costs=costs, pushed=int(pushed.group(1)) if pushed else 0, waits=waits[rank]
+            folder=folder,
+            rank=rank,
+            ranks=ranks,
+            costs=costs,
+            pushed=int(pushed.group(1)) if pushed else 0,
+            waits=waits[rank],
         )
         for rank in range(ranks)
     ]
@@ -143,7 +153,7 @@ def read(folder: str) -> Recording:
 
 
 Operation = tuple[str, int, int, int, str, int]  # kind, at_ps, operation, bytes, tag, peer
-Call = tuple[str, int, int, int]  # name, entered_ps, left_ps, bytes
+Call = tuple[str, int, int]  # name, left_ps, bytes
 
 
 def _result(path: Path) -> dict[str, Any]:
@@ -162,10 +172,8 @@ def _by_rank(path: Path, ranks: int) -> tuple[list[list[Call]], list[list[Operat
     operations: list[list[Operation]] = [[] for _ in range(ranks)]
     waits: list[list[tuple[int, int]]] = [[] for _ in range(ranks)]
     columns = tables.read(path, "calls")
-    for rank, name, entered, left, size in zip(
-        *(columns[name] for name in ("rank", "call", "entered_s", "left_s", "bytes")), strict=True
-    ):
-        calls[rank].append((name, round(entered / PS), round(left / PS), size))
+    for rank, name, left, size in zip(*(columns[name] for name in ("rank", "call", "left_s", "bytes")), strict=True):
+        calls[rank].append((name, round(left / PS), size))
     columns = tables.read(path, "operations")
     names = ("kind", "at_ps", "operation", "bytes", "tag", "peer")
     for rank, *row in zip(columns["rank"], *(columns[name] for name in names), strict=True):
@@ -213,12 +221,12 @@ class _Reader:
         at = 0
         while at < len(operations) and operations[at][1] < 0:
             at += 1
-        for name, entered, left, size in calls:
+        for name, left, size in calls:
             its = []
             while at < len(operations) and operations[at][1] <= left:
                 its.append(operations[at])
                 at += 1
-            self._call(name, entered, left, size, its, sources)
+            self._call(name, left, size, its, sources)
         for item in self._items:
             if item.kind == "receive" and item.peer < 0:
                 item.kind = "none"
@@ -227,7 +235,6 @@ class _Reader:
     def _call(
         self,
         name: str,
-        entered: int,
         left: int,
         size: int,
         its: list[Operation],
@@ -236,7 +243,9 @@ class _Reader:
         plain = name.removesuffix("_c")
         for kind, *_ in its:
             if kind in ("write", "read", "atomic"):
-                raise Misfit(f"{self._where()}: {name} is one-sided (it asks for a {kind}), which is not extrapolated")
+                raise MisfitError(
+                    f"{self._where()}: {name} is one-sided (it asks for a {kind}), which is not extrapolated"
+                )
         sends = [one for one in its if one[0] == "send"]
         if plain in COLLECTIVES:
             verb, of_all = COLLECTIVES[plain]
@@ -249,7 +258,7 @@ class _Reader:
                 self._wait(name, left)
         else:
             if sends and plain not in ("MPI_Finalize", "MPI_Comm_free", "MPI_Comm_disconnect"):
-                raise Misfit(f"{self._where()}: {name} sends messages; a skeleton has no verb for it")
+                raise MisfitError(f"{self._where()}: {name} sends messages; a skeleton has no verb for it")
             for one in its:
                 self._completed(one)
             if _COMPLETES.match(name) and (self._seen or name.startswith("MPI_Wait")):
@@ -327,9 +336,7 @@ class _Reader:
             verb, size = _WITHIN.get(number, ("allreduce", part[0][3]))
             self._collective(name, verb, size, part, left if part is parts[-1] else part[-1][1], of_all=False)
 
-    def _collective(
-        self, name: str, verb: str, size: int, its: list[Operation], left: int, *, of_all: bool
-    ) -> None:
+    def _collective(self, name: str, verb: str, size: int, its: list[Operation], left: int, *, of_all: bool) -> None:
         order = [one[0] for one in its if one[0] in ("send", "arrived") and one[2] not in self._open]
         own = [one for one in its if one[0] == "send" or (one[0] == "arrived" and one[2] not in self._open)]
         for one in its:

@@ -81,7 +81,7 @@ def namings(recording: Recording) -> list[Naming]:
             if item.kind == "send":
                 sends[item.tag].append((rank, item.peer))
             elif item.kind == "receive":
-                sends[item.tag]  # noqa: B018  a tag whose sends are all without a tag of their own
+                sends.setdefault(item.tag, [])
     pairs = {tag: sorted(set(its)) for tag, its in sends.items()}
     if len(pairs) > _KEPT_TAGS:
         together = sorted({pair for its in pairs.values() for pair in its})
@@ -89,15 +89,13 @@ def namings(recording: Recording) -> list[Naming]:
         tags = dict.fromkeys(pairs, 0)
     else:
         tags = {tag: number for number, tag in enumerate(sorted(pairs))}
-    scores = {
-        tag: {shape: _score(shape, its, recording.ranks) for shape in SHAPES} for tag, its in pairs.items()
-    }
+    scores = {tag: {shape: _score(shape, its, recording.ranks) for shape in SHAPES} for tag, its in pairs.items()}
     best = {tag: min(its.values()) for tag, its in scores.items()}
     popular = Counter(shape for tag, its in scores.items() for shape, score in its.items() if score == best[tag])
     order = sorted(SHAPES, key=lambda shape: (-popular[shape], SHAPES.index(shape)))
     found = [
         {tag: next(shape for shape in order if its[shape] == best[tag]) for tag, its in scores.items()},
-        *({tag: shape for tag in pairs} for shape in SHAPES),
+        *(dict.fromkeys(pairs, shape) for shape in SHAPES),
     ]
     made = []
     for shapes in found:

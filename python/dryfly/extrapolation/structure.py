@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dryfly.extrapolation.fold import Loop, Part, fold
-from dryfly.extrapolation.recording import DOWN, UP, Item, Misfit, Recording
+from dryfly.extrapolation.recording import DOWN, UP, Item, MisfitError, Recording
 from dryfly.extrapolation.relations import Naming, Slice, Step, namings, slice_of
 
 
@@ -24,7 +24,9 @@ class Leaf:
     tag: int = 0
     root: int = 0
     slice: Slice | None = None
-    seen: dict[int, list[tuple[int, Item]]] = field(default_factory=lambda: defaultdict(list))  # by ranks: of which, what
+    seen: dict[int, list[tuple[int, Item]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # by ranks: of which, what
 
     def peer(self, rank: int, ranks: int) -> int | None:
         assert self.step is not None
@@ -38,7 +40,11 @@ class Leaf:
         if self.kind == "collective":
             members = None if self.slice is None else self.slice.members(rank, ranks)
             rooted = self.verb in DOWN | UP and self.slice is None
-            return (item.call, item.verb) == (self.call, self.verb) and item.members == members and (not rooted or item.root == self.root)
+            return (
+                (item.call, item.verb) == (self.call, self.verb)
+                and item.members == members
+                and (not rooted or item.root == self.root)
+            )
         return item.peer == self.peer(rank, ranks) and tags.tags.get(item.tag, 0) == self.tag
 
 
@@ -66,9 +72,9 @@ class Structure:
 
 
 def structure_of(recordings: Sequence[Recording]) -> Structure:
-    """Raises Misfit: the first thing that does not fit, of the structure that goes farthest."""
+    """Raises MisfitError: the first thing that does not fit, of the structure that goes farthest."""
     largest = max(recordings, key=lambda one: one.ranks)
-    farthest: tuple[float, Misfit] | None = None
+    farthest: tuple[float, MisfitError] | None = None
     for is_exact in (True, False):
         for naming in namings(largest):
             try:
@@ -76,14 +82,14 @@ def structure_of(recordings: Sequence[Recording]) -> Structure:
                 for recording in sorted(recordings, key=lambda one: -one.ranks):
                     _match_all(nodes, recording, naming, is_exact=is_exact)
                 return Structure(nodes=nodes, is_exact=is_exact)
-            except _Stops as stop:
+            except _StopsError as stop:
                 if farthest is None or stop.share > farthest[0]:
-                    farthest = stop.share, Misfit(str(stop))
+                    farthest = stop.share, MisfitError(str(stop))
     assert farthest is not None
     raise farthest[1]
 
 
-class _Stops(Exception):
+class _StopsError(Exception):
     def __init__(self, sentence: str, share: float) -> None:
         super().__init__(sentence)
         self.share = share
@@ -120,7 +126,7 @@ def _leaf(item: Item, rank: int, recording: Recording, naming: Naming) -> Leaf:
         if item.members is not None:
             slice_ = slice_of(item.members, rank, recording.ranks)
             if slice_ is None:
-                raise Misfit(
+                raise MisfitError(
                     f"{recording.folder}, rank {rank}: {item.call} is over {len(item.members)} of {recording.ranks} "
                     "ranks that are no row, column or plane of a grid"
                 )
@@ -153,7 +159,7 @@ class _Match:
     def all(self, nodes: list[Node]) -> None:
         end = self._nodes(nodes, 0)
         if end != len(self._sequence):
-            raise _Stops(self._sentence(), self._farthest / max(len(self._sequence), 1))
+            raise _StopsError(self._sentence(), self._farthest / max(len(self._sequence), 1))
         ranks = self._recording.ranks
         for leaf, item in self._found:
             leaf.seen[ranks].append((self._rank, item))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from dryfly.extrapolation.grid import Offset, Shape
 from dryfly.extrapolation.fits import rounds
+from dryfly.extrapolation.grid import Offset, Shape
 from dryfly.extrapolation.relations import Slice, Step
 from dryfly.skeleton import Rank, Request
 
@@ -55,17 +55,20 @@ class Verbs:
         self._waits += 1
         self.work(work * behind)
 
-    def collective(self, verb: str, size: float = 0, *, root: int = 0, of: Slice | None = None, work: float = 0.0) -> None:
+    def collective(
+        self, verb: str, size: float = 0, *, root: int = 0, of: Slice | None = None, work: float = 0.0
+    ) -> None:
         """Of all ranks, or of a slice of the grid. `root`: its place among them."""
         me = self._me
         self.work(work)
         group = None if of is None else me.group(of.members(me.rank, me.size))
         if verb == "barrier":
-            return me.barrier(group=group)
-        if verb in ("bcast", "reduce", "gather", "scatter"):
+            me.barrier(group=group)
+        elif verb in ("bcast", "reduce", "gather", "scatter"):
             place = root % me.size if group is None else group.ranks[root % len(group.ranks)]
-            return getattr(me, verb)(whole(size), root=place, group=group)
-        return getattr(me, verb)(whole(size), group=group)
+            getattr(me, verb)(whole(size), root=place, group=group)
+        else:
+            getattr(me, verb)(whole(size), group=group)
 
     def _peer(self, step: Step, *, sends: bool) -> int | None:
         if (step, sends) not in self._peers:

@@ -104,14 +104,15 @@ class _Writer:
     def text(self) -> str:
         first = self._recordings[0]
         sizes = ", ".join(str(one.ranks) for one in self._recordings)
-        shapes = list(dict.fromkeys(one.shape for one in (*self._steps, *self._slices)))
+        used = [one.shape for one in self._steps] + [one.shape for one in self._slices]
+        shapes = list(dict.fromkeys(used))
         names = {shape: f"GRID_{number}" for number, shape in enumerate(shapes, 1)}
         body = "\n".join(self._lines)
         head = [
             f'"""Skeleton of {first.program}, extrapolated from recordings at {sizes} ranks.',
             "",
-            f"Recorded on {first.machine} with {first.library}, --compute {first.compute}. `p` is the number of ranks. Behind a number that",
-            "was fitted stands what was recorded, by ranks, and the error of the fit at a size that it is not given.",
+            f"Recorded on {first.machine} with {first.library}, --compute {first.compute}. `p` is the number of ranks.",
+            "Behind a number that was fitted stands what was recorded, by ranks, and the fit's error at a size left out.",
             '"""',
             "",
             *(["from math import log2", ""] if "log2(" in body else []),
@@ -133,7 +134,11 @@ class _Writer:
 
     def _imports(self, body: str) -> list[str]:
         wanted = {"Shape": bool(self._steps or self._slices), "Slice": bool(self._slices), "Step": bool(self._steps)}
-        return [*(name for name, is_wanted in wanted.items() if is_wanted), "Verbs", *(name for name in ("rounds", "whole") if f"{name}(" in body)]
+        return [
+            *(name for name, is_wanted in wanted.items() if is_wanted),
+            "Verbs",
+            *(name for name in ("rounds", "whole") if f"{name}(" in body),
+        ]
 
     def _nodes(self, nodes: Sequence[Node], depth: int) -> None:
         for node in nodes:
@@ -145,7 +150,9 @@ class _Writer:
     def _repeat(self, repeat: Repeat, depth: int) -> None:
         means = {ranks: sum(its) / len(its) for ranks, its in repeat.counts.items() if its}
         found = self._fit("counts", f"the loop of {next(leaves(repeat.body)).call}", means)
-        bound = found.text() if found.term is None and found.constant == round(found.constant) else f"whole({found.text()})"
+        bound = (
+            found.text() if found.term is None and found.constant == round(found.constant) else f"whole({found.text()})"
+        )
         self._put(depth, f"for _ in range({bound}):", found, means)
         self._around.append(found)
         self._nodes(repeat.body, depth + 1)
@@ -171,7 +178,9 @@ class _Writer:
         if leaf.kind in ("send", "receive"):
             if leaf.tag:
                 words.append(f"tag={leaf.tag}")
-            waits = max((-1 if one.waits is None else one.waits for its in leaf.seen.values() for _, one in its), default=0)
+            waits = max(
+                (-1 if one.waits is None else one.waits for its in leaf.seen.values() for _, one in its), default=0
+            )
             if waits != 0:
                 words.append(f"waits={waits if waits >= 0 else None}")
         work = {ranks: _work_s(leaf, its) for ranks, its in leaf.seen.items()}
