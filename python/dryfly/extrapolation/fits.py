@@ -46,11 +46,10 @@ class Term:
         return " * ".join(words)
 
 
-OF_PROGRAM = tuple(
-    Term(exponent=Fraction(*pair), logs=logs)
-    for pair in ((-1, 1), (-2, 3), (-1, 2), (-1, 3), (0, 1), (1, 3), (1, 2), (2, 3), (1, 1))
-    for logs in (0, 1, 2)
-    if pair[0] or logs
+_POWERS = tuple(Fraction(*pair) for pair in ((0, 1), (1, 3), (1, 2), (2, 3), (1, 1)))
+OF_PROGRAM = (
+    *(Term(exponent=power, logs=logs) for power in _POWERS for logs in (0, 1, 2) if power or logs),
+    *(Term(exponent=-power) for power in _POWERS[1:]),
 )
 OF_COLLECTIVE = (Term(in_rounds=True), Term(exponent=Fraction(1)))
 

@@ -112,7 +112,7 @@ class _Writer:
             f'"""Skeleton of {first.program}, extrapolated from recordings at {sizes} ranks.',
             "",
             f"Recorded on {first.machine} with {first.library}, --compute {first.compute}. `p` is the number of ranks.",
-            "Behind a number that was fitted stands what was recorded, by ranks, and the fit's error at a size left out.",
+            "Behind a number that was fitted stands what was recorded, by ranks, and its error at a size left out.",
             '"""',
             "",
             *(["from math import log2", ""] if "log2(" in body else []),
