@@ -14,11 +14,10 @@ _HOST = "host.{}"
 
 def where_of(recording: Recording, ranks: int) -> Where:
     """As the recording was made, for so many ranks."""
-    ppn = recording.ranks // recording.nodes
     return Where(
         machine=recording.machine,
-        nodes=-(-ranks // ppn),
-        ppn=ppn,
+        nodes=-(-ranks // recording.ppn),
+        ppn=recording.ppn,
         on_node="nic" if "run.on_node provider\n" in recording.spec else "memory",
     )
 

@@ -84,7 +84,7 @@ class Item:
 class Recording:
     folder: str
     ranks: int
-    nodes: int
+    ppn: int  # the most on a node
     program: str
     machine: str
     library: str  # of MPI, with its release
@@ -107,8 +107,8 @@ def read(folder: str) -> Recording:
     result = _result(path)
     ranks = int(result["ranks"])
     on_node = "provider" if "run.on_node provider\n" in result["spec"] else "shared"
-    nodes = len({one["node"] for one in result["ranks_detail"]})
-    if on_node == "shared" and nodes < ranks:
+    ppn = max(Counter(one["node"] for one in result["ranks_detail"]).values())
+    if on_node == "shared" and ppn > 1:
         raise UserError(
             f"{folder}: recorded with --on-node shared, where messages of a node are not seen; accepted is a run with "
             "--on-node provider"
@@ -138,7 +138,7 @@ def read(folder: str) -> Recording:
     return Recording(
         folder=folder,
         ranks=ranks,
-        nodes=nodes,
+        ppn=ppn,
         program=Path(result["program"][0]).name,
         machine=result["machine"],
         library=str(result["mpi"].get("name") or ""),

@@ -1,7 +1,7 @@
 """What a program does, as one list of leaves and loops for all ranks at all sizes, and what each leaf was measured at.
 
-It is that of the rank that does most in the largest recording. Every other rank, and every rank of the other
-recordings, has to do the same without what it has no neighbour for; what does not is named.
+It is that of the rank that does most in one recording, the largest with which all others agree: every other rank, and
+every rank of the other recordings, has to do the same without what it has no neighbour for. What does not is named.
 """
 
 from __future__ import annotations
@@ -73,20 +73,31 @@ class Structure:
 
 def structure_of(recordings: Sequence[Recording]) -> Structure:
     """Raises MisfitError: the first thing that does not fit, of the structure that goes farthest."""
-    largest = max(recordings, key=lambda one: one.ranks)
+    falling = sorted(recordings, key=lambda one: -one.ranks)
     farthest: tuple[float, MisfitError] | None = None
     for is_exact in (True, False):
-        for naming in namings(largest):
-            try:
-                nodes = _nodes_of(largest, naming, is_exact=is_exact)
-                for recording in sorted(recordings, key=lambda one: -one.ranks):
-                    _match_all(nodes, recording, naming, is_exact=is_exact)
-                return Structure(nodes=nodes, is_exact=is_exact)
-            except _StopsError as stop:
-                if farthest is None or stop.share > farthest[0]:
-                    farthest = stop.share, MisfitError(str(stop))
+        for model in falling:
+            for naming in namings(model):
+                try:
+                    nodes = _nodes_of(model, naming, is_exact=is_exact)
+                    for recording in falling:
+                        _match_all(nodes, recording, naming, is_exact=is_exact)
+                    return Structure(nodes=nodes, is_exact=is_exact)
+                except _StopsError as stop:
+                    if farthest is None or stop.share > farthest[0]:
+                        farthest = stop.share, MisfitError(f"{stop}{_hint(naming, model)}")
     assert farthest is not None
     raise farthest[1]
+
+
+def _hint(naming: Naming, model: Recording) -> str:
+    """Where a side has two ranks, both neighbours are one, and nothing tells which a message is for."""
+    grids = {shape.of(model.ranks) for shape in naming.shapes.values()}
+    short = sorted(grid.sides for grid in grids if 2 in grid.sides)
+    if not short:
+        return ""
+    sides = " x ".join(map(str, short[0]))
+    return f"; a grid of {sides} does not tell neighbours apart: record a size with three ranks or more on each side"
 
 
 class _StopsError(Exception):

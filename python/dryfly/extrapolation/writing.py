@@ -98,7 +98,7 @@ class _Writer:
 
     def phase(self, phase: Phase) -> None:
         self._phase = phase
-        self._lines += ["", f"    me.phase({phase.name!r})"]
+        self._lines += ["", f'    me.phase("{phase.name}")']
         self._nodes(phase.nodes, 1)
 
     def text(self) -> str:
@@ -165,7 +165,7 @@ class _Writer:
             assert leaf.step is not None
             words.append(self._steps.setdefault(leaf.step, f"STEP_{len(self._steps) + 1}"))
         if leaf.kind == "collective":
-            words.append(repr(leaf.verb))
+            words.append(f'"{leaf.verb}"')
         if leaf.kind == "send" or (leaf.kind == "collective" and leaf.verb != "barrier"):
             means = {ranks: _mean([one.bytes for _, one in its]) for ranks, its in leaf.seen.items()}
             found = self._fit("sizes", f"the size of {leaf.call}", means)
