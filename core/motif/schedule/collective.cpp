@@ -98,7 +98,8 @@ CollectiveCall call_of(Verb verb, std::uint32_t root, Bytes size) {
       {Verb::gather, Collective::gather},
       {Verb::scatter, Collective::scatter},
   }};
-  const auto* const found = std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == verb; });
+  const auto* const found =
+      std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == verb; });
   DRYFLY_CHECK(found != names.end());
   const bool reduces = verb == Verb::reduce || verb == Verb::allreduce || verb == Verb::reduce_scatter;
   std::uint64_t element = reduces ? 8 : 1;

@@ -74,8 +74,9 @@ class Item:
     tag: str = ""
     bytes: int = 0
     root: int = 0
-    members: tuple[int, ...] | None = None  # None: all ranks
+    members: tuple[int, ...] | None = None  # None: all ranks; empty: no message tells
     waits: int | None = None
+    messages: int = 0  # of a collective, that this rank has sent and received in it
     before_ps: int = 0
     after_ps: int = 0
 
@@ -341,7 +342,7 @@ class _Reader:
         own = [one for one in its if one[0] == "send" or (one[0] == "arrived" and one[2] not in self._open)]
         for one in its:
             self._completed(one)
-        item = Item(kind="collective", call=name, verb=verb, bytes=size)
+        item = Item(kind="collective", call=name, verb=verb, bytes=size, messages=len(order))
         self._end(item, left)
         item.before_ps, item.after_ps = item.before_ps + item.after_ps, 0
         is_root = bool(order) and (order[0] == "send" if verb in DOWN else order[-1] == "arrived")
@@ -382,6 +383,10 @@ def _find_members(readers: list[_Reader], ranks: int) -> None:
             by_call[one.context, counts[one.context]].append((rank, one))
             counts[one.context] += 1
     for together in by_call.values():
+        if not any(one.peers for _, one in together):
+            for _, one in together:
+                one.item.members, one.item.waits = (), None
+            continue
         leader = {rank: rank for rank, _ in together}
 
         def first(rank: int, leader: dict[int, int] = leader) -> int:

@@ -32,6 +32,10 @@ class Leaf:
         assert self.step is not None
         return self.step.target(rank, ranks) if self.kind == "send" else self.step.source(rank, ranks)
 
+    def members(self, ranks: int) -> int:
+        """How many take part in a collective."""
+        return ranks if self.slice is None else self.slice.count(ranks)
+
     def fits(self, item: Item, rank: int, ranks: int, tags: Naming) -> bool:
         if item.kind != self.kind:
             return False
@@ -42,7 +46,7 @@ class Leaf:
             rooted = self.verb in DOWN | UP and self.slice is None
             return (
                 (item.call, item.verb) == (self.call, self.verb)
-                and item.members == members
+                and item.members in (members, ())
                 and (not rooted or item.root == self.root)
             )
         return item.peer == self.peer(rank, ranks) and tags.tags.get(item.tag, 0) == self.tag
@@ -134,7 +138,7 @@ def _leaf(item: Item, rank: int, recording: Recording, naming: Naming) -> Leaf:
         return Leaf(kind="wait", call=item.call)
     if item.kind == "collective":
         slice_ = None
-        if item.members is not None:
+        if item.members:
             slice_ = slice_of(item.members, rank, recording.ranks)
             if slice_ is None:
                 raise MisfitError(

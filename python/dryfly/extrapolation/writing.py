@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dryfly.extrapolation.fits import OF_COLLECTIVE, Fit, fit
-from dryfly.extrapolation.recording import PS, Item, Recording
+from dryfly.extrapolation.fits import OF_COLLECTIVE, Fit, fit, rounds
+from dryfly.extrapolation.recording import DOWN, PS, Item, Recording
 from dryfly.extrapolation.relations import Slice, Step
 from dryfly.extrapolation.structure import Leaf, Node, Repeat, Structure, leaves
 
@@ -183,7 +183,7 @@ class _Writer:
             )
             if waits != 0:
                 words.append(f"waits={waits if waits >= 0 else None}")
-        work = {ranks: _work_s(leaf, its) for ranks, its in leaf.seen.items()}
+        work = {ranks: _work_s(leaf, ranks, its) for ranks, its in leaf.seen.items()}
         if max(abs(one) for one in work.values()) >= _SMALL_S:
             found = self._work(leaf, work)
             fits.append((found, {ranks: one / _US for ranks, one in work.items()}))
@@ -202,7 +202,7 @@ class _Writer:
             return self._fit("work", of, work)
         by_count: dict[int, list[float]] = {}
         for ranks, one in work.items():
-            by_count.setdefault(ranks if leaf.slice is None else leaf.slice.count(ranks), []).append(one)
+            by_count.setdefault(leaf.members(ranks), []).append(one)
         found = fit({count: _mean(its) for count, its in by_count.items()}, OF_COLLECTIVE)
         return self._keep("work", of, found, leaf.slice)
 
@@ -234,13 +234,19 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _work_s(leaf: Leaf, seen: Sequence[tuple[int, Item]]) -> float:
-    """Means over the ranks; at a collective of the rank that has most, because the others wait for it."""
+def _work_s(leaf: Leaf, ranks: int, seen: Sequence[tuple[int, Item]]) -> float:
+    """Means over the ranks; at a collective of the rank that has most, because the others wait for it. Down a tree
+    ranks wait for each other in a row, each as long as one takes that only receives."""
     by_rank: dict[int, list[int]] = {}
     for rank, one in seen:
         by_rank.setdefault(rank, []).append(one.before_ps + one.after_ps)
     means = [_mean(its) for its in by_rank.values()]
-    return (max(means) if leaf.kind == "collective" else _mean(means)) * PS
+    if leaf.kind != "collective":
+        return _mean(means) * PS
+    ends = [one.before_ps + one.after_ps for _, one in seen if one.messages == 1]
+    if leaf.verb in DOWN and ends:
+        return max(rounds(leaf.members(ranks)) * _mean(ends), max(means)) * PS
+    return max(means) * PS
 
 
 def _behind(leaf: Leaf) -> float:
