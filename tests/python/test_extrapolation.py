@@ -216,6 +216,12 @@ def test_a_program_that_does_something_else_at_a_size_is_refused_by_call_and_ran
     assert it.value.exit_status == 1
 
 
+def test_grids_in_which_both_neighbours_are_one_rank_are_named(tmp_path: Path) -> None:
+    """In closed grids of 2 x 2, 3 x 2 and 4 x 2 nothing tells which way round the short side a message goes."""
+    with pytest.raises(MisfitError, match=r"or a grid of .*2.* is too narrow to tell neighbours apart"):
+        structure_of(_all(tmp_path, (4, 6, 8), closed=True))
+
+
 def test_a_call_that_no_skeleton_has_is_refused_by_name(tmp_path: Path) -> None:
     made = _Made(tmp_path / "made", 2)
     made.call(0, "MPI_Put", ("write", 1, 8, 1), size=8)
@@ -238,6 +244,7 @@ def test_recordings_that_do_not_belong_together_are_refused(tmp_path: Path) -> N
         ((nine, sixteen, other), "both have 16 ranks; accepted are different sizes"),
         ((nine, sixteen, strange), "different programs, made and strange"),
         ((nine, sixteen, frontier), "different machines, testbed and frontier"),
+        ((nine, sixteen, _Made(tmp_path / "one", 1).write()), "one: it has 1 rank, which sends nothing"),
         ((nine, sixteen, str(tmp_path)), "there is no recording; accepted is a folder that dryfly run --record"),
     ):
         with pytest.raises(UserError, match=sentence):

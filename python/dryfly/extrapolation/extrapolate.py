@@ -88,6 +88,8 @@ def _check(asked: Asked) -> None:
 
 def _check_together(recordings: Sequence[Recording]) -> None:
     first = recordings[0]
+    if first.ranks == 1:
+        raise UserError(f"{first.folder}: it has 1 rank, which sends nothing; accepted are recordings of two or more")
     for before, one in pairwise(recordings):
         if before.ranks == one.ranks:
             raise UserError(

@@ -76,20 +76,24 @@ class Structure:
 
 
 def structure_of(recordings: Sequence[Recording]) -> Structure:
-    """Raises MisfitError: the first thing that does not fit, of the structure that goes farthest."""
+    """Raises MisfitError: the first thing that does not fit the largest recording, where most of the others does."""
     falling = sorted(recordings, key=lambda one: -one.ranks)
     farthest: tuple[float, MisfitError] | None = None
     for is_exact in (True, False):
         for model in falling:
-            for naming in namings(model):
+            named = namings(model)
+            for naming in named:
                 try:
                     nodes = _nodes_of(model, naming, is_exact=is_exact)
                     for recording in falling:
                         _match_all(nodes, recording, naming, is_exact=is_exact)
                     return Structure(nodes=nodes, is_exact=is_exact)
                 except _StopsError as stop:
-                    if farthest is None or stop.share > farthest[0]:
-                        farthest = stop.share, MisfitError(f"{stop}{_hint(naming, model)}")
+                    if model is falling[0] and (farthest is None or stop.share > farthest[0]):
+                        farthest = (
+                            stop.share,
+                            MisfitError(f"{stop}{_hint(naming, model) if naming is named[0] else ''}"),
+                        )
     assert farthest is not None
     raise farthest[1]
 
@@ -101,7 +105,10 @@ def _hint(naming: Naming, model: Recording) -> str:
     if not short:
         return ""
     sides = " x ".join(map(str, short[0]))
-    return f"; a grid of {sides} does not tell neighbours apart: record a size with three ranks or more on each side"
+    return (
+        f", or a grid of {sides} is too narrow to tell neighbours apart: record one with three ranks or more on each "
+        "side"
+    )
 
 
 class _StopsError(Exception):
