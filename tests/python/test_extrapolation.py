@@ -197,6 +197,13 @@ def test_a_count_that_grows_with_the_ranks_is_carried_on(tmp_path: Path) -> None
     assert "for _ in range(whole(1 * p)):" in written.text
 
 
+def test_work_is_the_time_that_was_not_waited_without_what_calls_cost(tmp_path: Path) -> None:
+    """A send comes 2 us behind the receive, the rest of that call and its own, of which 0.1 is the machine's."""
+    recording = read(_halo(tmp_path, 9))
+    sends = [one for sequence in recording.sequences for one in sequence if one.kind == "send"]
+    assert {(one.before_ps, one.after_ps, one.waits) for one in sends} == {(1_900_000, 0, 0)}
+
+
 def test_the_same_recordings_give_the_same_skeleton(tmp_path: Path) -> None:
     recordings = _all(tmp_path)
     assert write(structure_of(recordings), recordings).text == write(structure_of(recordings), recordings).text

@@ -117,7 +117,7 @@ class _Writer:
             "",
             *(["from math import log2", ""] if "log2(" in body else []),
             f"from dryfly.extrapolation.verbs import {', '.join(self._imports(body))}",
-            "",
+            *([""] if shapes else []),
             *(f"{names[one]} = Shape(dimensions={one.dimensions}, ascending={one.ascending})" for one in shapes),
             *(
                 f"{name} = Step(shape={names[step.shape]}, offset={step.offset}, closed={step.closed})"
