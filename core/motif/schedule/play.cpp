@@ -17,7 +17,7 @@ Communicator group_of(const Schedule& schedule, std::uint32_t group) {
 
 // `phases`: their numbers in the job. `places`: the instruction that each rank is at; no_place when it has ended.
 Task play(Rank& me, const Schedule& schedule, const std::vector<std::uint16_t>& phases,
-          LargeVector<std::uint64_t>& places) {
+          LargeVector<std::uint64_t>& places, const Selection* library) {
   const Listing list = schedule.lists[schedule.list_of[me.id()]];
   std::vector<Pending> slots(list.slots);
   for (std::uint64_t index = list.first; index < list.last; ++index) {
@@ -59,7 +59,7 @@ Task play(Rank& me, const Schedule& schedule, const std::vector<std::uint16_t>& 
         me.enter(phases[one.peer]);
         break;
       default:
-        co_await run_verb(me, one.verb(), group_of(schedule, one.slot), one.peer, size);
+        co_await run_verb(me, one.verb(), group_of(schedule, one.slot), one.peer, size, library);
     }
   }
   co_await me.wait_all();
@@ -70,12 +70,14 @@ Task nothing(Rank&) { co_return; }
 
 }  // namespace
 
-void play_all(Job& job, const Schedule& schedule) {
+void play_all(Job& job, const Schedule& schedule, const Selection* library) {
   std::vector<std::uint16_t> phases;
   for (const std::string& name : schedule.phases) phases.push_back(name.empty() ? 0 : job.phases().named(name));
   LargeVector<std::uint64_t> places(schedule.ranks(), no_place);
   try {
-    job.run([&](Rank& me) { return me.id() < schedule.ranks() ? play(me, schedule, phases, places) : nothing(me); });
+    job.run([&](Rank& me) {
+      return me.id() < schedule.ranks() ? play(me, schedule, phases, places, library) : nothing(me);
+    });
   } catch (const Standstill&) {
     const auto waits =
         std::find_if(places.begin(), places.end(), [](std::uint64_t place) { return place != no_place; });

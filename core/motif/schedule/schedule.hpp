@@ -21,6 +21,7 @@
 namespace dryfly::motif {
 
 class Job;
+class Selection;
 
 enum class Verb : std::uint8_t {
   compute,  // size: picoseconds
@@ -92,8 +93,9 @@ Schedule read_schedule(const std::string& path);
 void check_schedule(const Schedule& schedule);
 [[noreturn]] void fail_at(const Schedule& schedule, std::uint32_t rank, std::uint64_t index, const std::string& what);
 
-// Runs it on the first ranks of the job, each until all is complete that it has begun. Throws SpecError where they wait
-// for each other, by rank and line.
-void play_all(Job& job, const Schedule& schedule);
+// Runs it on the first ranks of the job, each until all is complete that it has begun. `library` chooses the algorithms
+// of collectives; without one each has always the same. Throws SpecError where ranks wait for each other, by rank and
+// line.
+void play_all(Job& job, const Schedule& schedule, const Selection* library = nullptr);
 
 }  // namespace dryfly::motif

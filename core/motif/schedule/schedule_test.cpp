@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/motif/collective/collectives.hpp"
+#include "core/motif/collective/selection.hpp"
 #include "core/unit/random.hpp"
 #include "testing/motif_stage.hpp"
 
@@ -61,12 +62,12 @@ struct Run {
   std::vector<std::pair<std::string, Duration>> phases;
 };
 
-Run run(const std::string& bytes, std::uint32_t ranks) {
+Run run(const std::string& bytes, std::uint32_t ranks, const Selection* library = nullptr) {
   const Schedule schedule = parse_schedule("s", bytes);
   check_schedule(schedule);
   MotifStage stage(Way::endpoints, ranks);
   Job& job = stage.job();
-  play_all(job, schedule);
+  play_all(job, schedule, library);
   return {job.end().ps, job.totals(), job.phases().means(job.count())};
 }
 
@@ -150,6 +151,17 @@ TEST_CASE("Every collective sends as many messages and bytes as its algorithm ha
     CHECK(played.totals.messages == expected.messages);
     CHECK(played.totals.bytes == expected.bytes);
   }
+}
+
+TEST_CASE("A library chooses the algorithms of the collectives, and not those of what is none of its own") {
+  const Selection mpich = Selection::of_library("mpich");
+  const std::string gather = file_of({0, 0, 0, 0, 0, 0, 0, 0}, {{call(Verb::allgather, 1, 0, 8)}});
+  // Around a ring each of 8 ranks sends 7 messages; doubling what it has, 3 of 8, 16 and 32 bytes.
+  CHECK(run(gather, 8).totals.messages == 8 * 7);
+  CHECK(run(gather, 8, &mpich).totals.messages == 8 * 3);
+  CHECK(run(gather, 8, &mpich).totals.bytes == 8 * (8 + 16 + 32));
+  const std::string fence = file_of({0, 0, 0, 0, 0, 0}, {{call(Verb::fence, 1)}});
+  CHECK(run(fence, 6, &mpich).totals.messages == run(fence, 6).totals.messages);
 }
 
 TEST_CASE("A collective of a group is the group's only") {

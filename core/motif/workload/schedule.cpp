@@ -1,6 +1,12 @@
 // A recorded schedule from a file (core/motif/schedule/schedule.hpp), run on the first ranks of the job.
+//
+//   file=PATH
+//   library=mpich|openmpi   who chooses the algorithms of its collectives; without it each has always the same
 #include "core/motif/schedule/schedule.hpp"
 
+#include <optional>
+
+#include "core/motif/collective/selection.hpp"
 #include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
@@ -18,6 +24,8 @@ double instructions_of(const Schedule& schedule) {
 
 Answer predict_schedule(Stage& stage, Parameters& parameters) {
   const std::string file = parameters.text("file");
+  std::optional<Selection> library;
+  if (parameters.has("library")) library = Selection::of_library(parameters.text("library"));
   parameters.check_all_used();
   const Schedule schedule = read_schedule(file);
   check_schedule(schedule);
@@ -28,7 +36,7 @@ Answer predict_schedule(Stage& stage, Parameters& parameters) {
   Answer answer;
   stage.run(
       [&](Job& job) {
-        play_all(job, schedule);
+        play_all(job, schedule, library ? &*library : nullptr);
         answer.time = Duration{job.end().ps};
         answer.phases = job.phases().means(job.count());
       },

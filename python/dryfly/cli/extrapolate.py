@@ -1,0 +1,37 @@
+"""`dryfly extrapolate`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from dryfly.cli import complete
+from dryfly.cli.options import CASE, CONTEXT, how, option
+
+
+@click.command("extrapolate", context_settings=CONTEXT)
+@click.argument("recordings", nargs=-1, metavar="RECORDING...", shell_complete=complete.folders)
+@option("-n", "--ranks", type=int, required=True, metavar="R", help="Number of ranks to predict.")
+@option("--machine", metavar=CASE["machine"][1]["metavar"], shell_complete=complete.machines,
+        help="Which machine to simulate; default: the recordings'.")  # fmt: skip
+@option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: as many as the ranks need.")
+@option("--ppn", type=int, metavar="P", help="Ranks per node; default: as in the largest recording.")
+@option("--place", default="packed", **CASE["place"][1])
+@option("--level", default="links", metavar="LEVEL", help="What the network is: latency, links, packet or flow.",
+        shell_complete=complete.words("latency", "links", "packet", "flow"))  # fmt: skip
+@option("--seed", default=1, **CASE["seed"][1])
+@option("--set", "sets", **CASE["sets"][1])
+@option("-o", "--out", metavar="FILE", shell_complete=complete.files,
+        help="Write the skeleton there, in Python; - is standard output.")  # fmt: skip
+@how("json_file", "quiet")
+def command(recordings: tuple[str, ...], out: str | None, json_file: str | None, quiet: bool, **given: Any) -> None:
+    """Predict a size that cannot be run from recordings of the program at three or more sizes (dryfly run --record).
+
+    Exit status 1: the program does not do the same at all sizes; the message says where.
+    """
+    from dryfly.extrapolation import extrapolate
+
+    asked = extrapolate.Asked(folders=recordings, **given)
+    sys.exit(extrapolate.command(asked, out=out, json_file=json_file, quiet=quiet))
