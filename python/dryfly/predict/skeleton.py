@@ -27,10 +27,9 @@ _BAD_INPUT = 2
 
 # By flag, what the engine does not take yet: the levels at which it is refused. A flag that says nothing is taken.
 _NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
-    "faults": ("latency", "links"),
     "place": ("latency", "links", "packet", "flow"),
 }
-_SILENT = {"faults": None, "place": "packed"}
+_SILENT = {"place": "packed"}
 
 
 def check(question: Question) -> None:
@@ -39,11 +38,6 @@ def check(question: Question) -> None:
         value = getattr(question, name)
         if value != _SILENT[name] and question.level in levels:
             raise UserError(f"--{name} {value}: skeletons at --level {question.level} do not take it yet; leave it out")
-    if question.level in _NOT_TAKEN["faults"] and faults.absent(question.loaded):
-        raise UserError(
-            f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does not "
-            "know of; accepted is packet or flow"
-        )
     if any(node < (question.nodes or 0) for node in faults.down_nodes(question.loaded)):
         raise UserError(
             f"machine {question.machine}: one of its first {question.nodes} nodes is down, and skeletons take the first"
