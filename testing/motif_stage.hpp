@@ -14,6 +14,7 @@
 #include "core/motif/job/job.hpp"
 #include "core/motif/job/links_carriage.hpp"
 #include "core/motif/job/network_carriage.hpp"
+#include "core/network/fabric/fault_plan.hpp"
 #include "testing/sample_machine.hpp"
 
 namespace dryfly::motif {
@@ -41,6 +42,7 @@ class MotifStage {
         machine_(spec_),
         placement_(machine_.topology, nodes, ranks_per_node),
         noises_(spec_, placement_) {
+    if (fabric::FaultPlan::any_in(spec_)) machine_.network->restart(Instant{});
     if (way == Way::endpoints) carriage_ = std::make_unique<EndpointsCarriage>(spec_, machine_.topology);
     if (way == Way::links) carriage_ = std::make_unique<LinksCarriage>(spec_, machine_.topology);
     if (way == Way::network) {

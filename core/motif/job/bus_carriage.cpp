@@ -33,6 +33,7 @@ std::optional<Carried> BusCarriage::carry(const Load& load) {
   later.ready = load.ready + Duration{out.left_ps(load.ready.ps)};
   out.add(load.ready.ps, takes_ps);
   std::optional<Carried> times = inner_->carry(later);
+  if (times->sent_again) return times;
   Backlog& in = bus_of(load.to).in;
   const std::uint64_t waits_ps = in.left_ps(times->arrived.ps);
   in.add(times->arrived.ps, takes_ps);

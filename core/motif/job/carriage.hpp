@@ -24,9 +24,10 @@ struct Load {
 };
 
 struct Carried {
-  Instant left;      // the source's NIC may begin the next load
-  Instant arrived;   // the last byte is at the target's NIC
-  Instant answered;  // the acknowledgement is back
+  Instant left;             // the source's NIC may begin the next load
+  Instant arrived;          // the last byte is at the target's NIC
+  Instant answered;         // the acknowledgement is back
+  bool sent_again = false;  // after a time-out, so that it comes alone
 };
 
 class CarriageListener {

@@ -2,11 +2,15 @@
 // which nobody else uses. Loads wait for the link of their target's NIC.
 //
 // Models docs/model/links.md and docs/model/switch.md without load: flights, the latency of each switch on a minimal
-// way, serialisation at the rate of one link. Leaves out everything that switches share.
+// way, serialisation at the rate of one link. Leaves out everything that switches share. Of faults it takes those of
+// links of NICs.
 #pragma once
+
+#include <memory>
 
 #include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
+#include "core/motif/job/trouble.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/unit/large_pages.hpp"
 
@@ -20,6 +24,9 @@ class EndpointsCarriage final : public Carriage {
   std::optional<Carried> carry(const Load& load) override;
 
  private:
+  template <class Toll>
+  Carried pass(const Load& load, Toll&& toll);
+
   Wires wires_;
   const Bytes part_;
   const Dragonfly& topology_;
@@ -27,7 +34,8 @@ class EndpointsCarriage final : public Carriage {
     Backlog all;
     Backlog packets;  // loads of a single packet, which do not wait for longer ones
   };
-  LargeVector<Queue> queues_;  // of the link to each NIC
+  LargeVector<Queue> queues_;         // of the link to each NIC
+  std::unique_ptr<Trouble> trouble_;  // with faults only
 };
 
 }  // namespace dryfly::motif

@@ -12,7 +12,8 @@ LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes 
       draws_(spec.number(fields::run_seed), 0, Purpose::packet),
       part_ps_(wires_.serialisation_ps(part_)),
       packet_ps_(wires_.serialisation_ps(Bytes{wires_.payload_bytes})),
-      queues_(topology.port_count()) {}
+      queues_(topology.port_count()),
+      trouble_(Trouble::planted_in(spec, topology)) {}
 
 std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const { return queues_[port].all.left_ps(now_ps_); }
 
@@ -23,21 +24,29 @@ fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) 
     return path;
   }
   const auto draw = static_cast<std::uint32_t>(draws_.draw(loads_++));
-  fabric::PacketDraws draws(draw, 0);
-  fabric::lay(path, topology_, from, to, port,
-              routing_->choose({.source = from, .target = to, .target_port = port}, draws, *this));
+  decide(path, {.source = from, .target = to, .target_port = port}, draw);
   if (path.decide_at == fabric::decided) return path;
   SwitchId at = from;
   for (std::uint32_t hop = 0; hop < path.switch_hops; ++hop) at = {topology_.peer(at, path.ports[hop]).id};
-  fabric::PacketDraws further(draw, path.switch_hops);
   if (at == to) {
     path.decide_at = fabric::decided;
     path.ports[path.switch_hops] = port;
     return path;
   }
-  fabric::lay(path, topology_, at, to, port,
-              routing_->go_on({.source = at, .target = to, .target_port = port}, further, *this));
+  decide(path, {.source = at, .target = to, .target_port = port}, draw);
   return path;
+}
+
+void LinksCarriage::decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) {
+  if (trouble_ == nullptr) return lay_drawn(path, query, draw);
+  trouble_->manager().lay_in_use(path, query, draw, [&](std::uint32_t drawn) { lay_drawn(path, query, drawn); });
+}
+
+void LinksCarriage::lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const {
+  fabric::PacketDraws draws(draw, path.decide_at);
+  const fabric::Way way =
+      path.decide_at == 0 ? routing_->choose(query, draws, *this) : routing_->go_on(query, draws, *this);
+  fabric::lay(path, topology_, query.source, query.target, query.target_port, way);
 }
 
 std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const {
@@ -52,14 +61,21 @@ std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint6
 }
 
 std::optional<Carried> LinksCarriage::carry(const Load& load) {
+  if (trouble_ == nullptr) return pass(load, NoToll{});
+  return trouble_->carry(load, [this](const Load& sent, Trouble::Toll& toll) { return pass(sent, toll); });
+}
+
+template <class Toll>
+Carried LinksCarriage::pass(const Load& load, Toll&& toll) {
   const std::uint64_t serial_ps = wires_.serialisation_ps(load.size);
   const bool packet = load.size.count <= wires_.payload_bytes;
   now_ps_ = load.ready.ps;
   const Instant left = load.ready + Duration{serial_ps};
-  if (load.from == load.to) return Carried{.left = left, .arrived = left, .answered = left + Duration{wires_.ack_ps}};
+  if (load.from == load.to) return {.left = left, .arrived = left, .answered = left + Duration{wires_.ack_ps}};
   SwitchId at = topology_.switch_of(load.from);
   const fabric::Path way = path(at, topology_.switch_of(load.to), topology_.port_of(load.to));
-  std::uint64_t head_ps = load.ready.ps + wires_.edge_ps;
+  const Lag at_nic = toll.on(wires_.nic_port(topology_, load.from), load.ready.ps);
+  std::uint64_t head_ps = load.ready.ps + at_nic.later_ps + wires_.edge_ps;
   std::uint64_t unloaded_ps = wires_.edge_ps;
   for (std::uint32_t hop = 0; hop <= way.switch_hops; ++hop) {
     const std::uint32_t port = topology_.first_port(at) + way.ports[hop];
@@ -67,12 +83,21 @@ std::optional<Carried> LinksCarriage::carry(const Load& load) {
     const std::uint64_t flight_ps = peer.kind == Peer::Kind::nic            ? wires_.edge_ps
                                     : peer.kind == Peer::Kind::local_switch ? wires_.local_ps
                                                                             : wires_.global_ps;
-    head_ps = cross(queues_[port], head_ps + wires_.switch_ps, serial_ps, packet) + flight_ps;
+    head_ps += wires_.switch_ps;
+    const bool alone = toll.alone();
+    if (!alone) head_ps = cross(queues_[port], head_ps, serial_ps, packet);
+    const Lag lag = toll.on(port, head_ps);
+    if (lag.longer_ps > 0 && !alone) {
+      queues_[port].all.add(now_ps_, lag.longer_ps);
+      if (packet) queues_[port].packets.add(now_ps_, lag.longer_ps);
+    }
+    head_ps += lag.later_ps + flight_ps;
     unloaded_ps += wires_.switch_ps + flight_ps;
     if (peer.kind != Peer::Kind::nic) at = {peer.id};
   }
   const Instant arrived{head_ps + serial_ps};
-  return Carried{.left = left, .arrived = arrived, .answered = arrived + Duration{unloaded_ps + wires_.ack_ps}};
+  const Duration home{unloaded_ps + wires_.ack_ps + toll.answer_ps(arrived.ps)};
+  return {.left = left + Duration{at_nic.longer_ps}, .arrived = arrived, .answered = arrived + home};
 }
 
 }  // namespace dryfly::motif

@@ -7,13 +7,14 @@
 // longer load that waits: switches take inputs in turn.
 //
 // Leaves out: buffers and credits, so that a hot end-point holds nobody up but those who send to it; classes; the age
-// of what a switch knows of another's load; acknowledgements on links; faults.
+// of what a switch knows of another's load; acknowledgements on links. What faults do is in trouble.hpp.
 #pragma once
 
 #include <memory>
 
 #include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
+#include "core/motif/job/trouble.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/route/routing.hpp"
 #include "core/unit/large_pages.hpp"
@@ -31,7 +32,11 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
  private:
   std::uint64_t own_ps(std::uint32_t port) const override;
   std::uint64_t other_ps(std::uint32_t port) const override { return own_ps(port); }
+  template <class Toll>
+  Carried pass(const Load& load, Toll&& toll);
   fabric::Path path(SwitchId from, SwitchId to, std::uint8_t port);
+  void decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw);
+  void lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const;
   // Of a port.
   struct Queue {
     Backlog all;
@@ -49,7 +54,8 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t now_ps_ = 0;
   std::uint64_t part_ps_;
   std::uint64_t packet_ps_;
-  LargeVector<Queue> queues_;  // of each port
+  LargeVector<Queue> queues_;         // of each port
+  std::unique_ptr<Trouble> trouble_;  // with faults only
 };
 
 }  // namespace dryfly::motif

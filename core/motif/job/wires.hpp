@@ -37,9 +37,13 @@ struct Wires {
 
   // All packets of a load, one behind the other.
   std::uint64_t serialisation_ps(Bytes size) const {
-    const std::uint64_t packets = size.count <= payload_bytes ? 1 : (size.count + payload_bytes - 1) / payload_bytes;
-    return transmission_time(Bytes{size.count + packets * header_bytes}, rate).ps;
+    return transmission_time(Bytes{size.count + packets(size) * header_bytes}, rate).ps;
   }
+  std::uint64_t packets(Bytes size) const {
+    return size.count <= payload_bytes ? 1 : (size.count + payload_bytes - 1) / payload_bytes;
+  }
+  // The number of the port by which a NIC sends; those of switches come before.
+  static std::uint32_t nic_port(const Dragonfly& topology, NicId nic) { return topology.port_count() + nic.value; }
   // From the head at the first link to the head at the NIC.
   std::uint64_t way_ps(std::uint64_t local_links, std::uint64_t global_links) const {
     return 2 * edge_ps + local_links * local_ps + global_links * global_ps +

@@ -7,6 +7,7 @@
 #include "core/motif/job/endpoints_carriage.hpp"
 #include "core/motif/job/links_carriage.hpp"
 #include "core/motif/job/network_carriage.hpp"
+#include "core/motif/job/trouble.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/spec/fields.hpp"
 
@@ -71,7 +72,9 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links", spec)),
-      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {}
+      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {
+  refuse_drained(spec, topology_, placement_);
+}
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,
                 const std::function<void(Job&)>& seen) {
@@ -87,6 +90,8 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
 void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
   if (level_ == Level::network) {
     Machine machine(spec_);
+    // Before virtual time starts the network has none of what is planted.
+    if (fabric::FaultPlan::any_in(spec_)) machine.network->restart(Instant{});
     NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
     Job job(machine.engine, placement_, carriage, costs_, noises_);
     carriage.tell(job.carriage_listener());

@@ -8,7 +8,7 @@ namespace dryfly::fabric {
 bool Manager::avoids_port(std::uint32_t port, bool own) const {
   if (!faults_.concerns(port)) return false;
   if (faults_.absent(port)) return true;
-  const std::uint64_t now_ps = engine_.now().ps;
+  const std::uint64_t now_ps = now_().ps;
   if (own && faults_.down_at(port, now_ps)) return true;
   return faults_.down_at(port, faults_.seen_ps(now_ps)) || faults_.ordered_out(port, faults_.orders_seen_ps(now_ps));
 }

@@ -9,7 +9,7 @@ Losses::Losses(const fabric::FaultPlan& plan, const Dragonfly& dragonfly, const 
     : engine_(engine),
       wiring_(wiring),
       faults_(plan, wiring, start),
-      manager_(dragonfly, engine, faults_),
+      manager_(dragonfly, faults_, [&engine] { return engine.now(); }),
       ports_(faults_.ports()),
       changes_(faults_.changes()),
       frame_ps_(frame_ps) {

@@ -79,14 +79,8 @@ void Ways::lay(Journey& journey) const {
   }
   journey.laid = true;
   if (manager_ == nullptr) return choose(journey, query, journey.draw);
-  constexpr std::uint32_t other_draws = 0x9e3779b9;
-  for (std::uint32_t again = 0; again < fabric::Manager::tries; ++again) {
-    choose(journey, query, journey.draw + again * other_draws);
-    if (!manager_->avoids(journey.path, source, 0)) return;
-  }
-  const fabric::Path drawn = journey.path;
   journey.path = {};
-  if (!manager_->lay_what_is_left(journey.path, source, query.target, query.target_port)) journey.path = drawn;
+  manager_->lay_in_use(journey.path, query, journey.draw, [&](std::uint32_t draw) { choose(journey, query, draw); });
 }
 
 void Ways::choose(Journey& journey, const fabric::RouteQuery& query, std::uint32_t draw) const {

@@ -26,7 +26,7 @@ struct PacketNetwork::Parts {
     plan = fabric::plan_from(text, dragonfly, wiring, start.has_value());
     faults.emplace(plan, wiring, start.value_or(Instant{}));
     links.hand_to(*faults);
-    manager.emplace(dragonfly, engine, *faults);
+    manager.emplace(dragonfly, *faults, [&engine] { return engine.now(); });
     switches.managed_by(*manager);
     nics.retry_by(plan.retry);
   }

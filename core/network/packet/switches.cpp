@@ -137,19 +137,10 @@ bool Switches::is_left_behind(Packet& packet, Flow& flow) const {
 }
 
 Way Switches::decide_in_use(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {
-  constexpr std::uint32_t other_draws = 0x9e3779b9;
-  const Path before = path;
-  Way drawn_way;
-  for (std::uint32_t again = 0; again < Manager::tries; ++again) {
-    path = before;
-    drawn_way = lay_drawn(path, transfer, draw + again * other_draws, here);
-    if (!manager_->avoids(path, here, before.decide_at)) return drawn_way;
-  }
-  const Path drawn = path;
-  path = before;
-  const SwitchId target = dragonfly_.switch_of(transfer.target);
-  if (!manager_->lay_what_is_left(path, here, target, dragonfly_.port_of(transfer.target))) path = drawn;
-  return drawn_way;
+  const RouteQuery query{here, dragonfly_.switch_of(transfer.target), dragonfly_.port_of(transfer.target)};
+  Way way;
+  manager_->lay_in_use(path, query, draw, [&](std::uint32_t drawn) { way = lay_drawn(path, transfer, drawn, here); });
+  return way;
 }
 
 Way Switches::lay_drawn(Path& path, const OpenTransfer& transfer, std::uint32_t draw, SwitchId here) const {

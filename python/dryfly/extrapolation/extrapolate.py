@@ -10,6 +10,7 @@ from pathlib import Path
 from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
+from dryfly.base.printer import Printer
 from dryfly.extrapolation import summary
 from dryfly.extrapolation.outcome import Outcome
 from dryfly.extrapolation.playing import play, play_recorded, where_of
@@ -17,7 +18,6 @@ from dryfly.extrapolation.recording import Recording, read
 from dryfly.extrapolation.structure import structure_of
 from dryfly.extrapolation.writing import write
 from dryfly.machine.load import load
-from dryfly.predict.summary import Printer
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.skeleton import Where
@@ -68,7 +68,7 @@ def command(asked: Asked, *, out: str | None, json_file: str | None, quiet: bool
             print(found.written.text, end="")
         else:
             write_whole(Path(out), found.written.text.encode())
-    summary.show(found, Printer(quiet=quiet, errors="-" in (out, json_file)))
+    summary.show(found, Printer(quiet=quiet, on_stdout="-" not in (out, json_file)))
     if json_file is not None:
         result.write(summary.content(found), json_file)
     return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dryfly.base.grid import Grid
+from dryfly.base.printer import Printer
 from dryfly.extrapolation.outcome import Outcome
 from dryfly.extrapolation.writing import Fitted
 from dryfly.predict import figure
-from dryfly.predict.summary import Printer
 
 _KINDS = ("counts", "sizes", "work")
 _SHOWN = 10.0  # as a share in per cent; above it as a factor

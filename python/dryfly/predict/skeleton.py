@@ -19,21 +19,10 @@ from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
 _OF_FILES = ("selection", "calc")  # what these say is passed with the files
-_WITHOUT_FAULTS = ("latency", "links")
 
 
 def check(question: Question) -> None:
     """Raises UserError for what the engine would have to ignore."""
-    if question.level in _WITHOUT_FAULTS:
-        if question.faults is not None:
-            raise UserError(
-                f"--faults {question.faults}: skeletons at --level {question.level} do not take it yet; leave it out"
-            )
-        if faults.absent(question.loaded):
-            raise UserError(
-                f"machine {question.machine} has cables or nodes that are down, which --level {question.level} does "
-                "not know of; accepted is packet or flow"
-            )
     if question.software != "none":
         _check_software(question)
     selection.check(question)
