@@ -17,6 +17,13 @@ LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes 
 
 std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const { return queues_[port].all.left_ps(now_ps_); }
 
+void LinksCarriage::lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const {
+  fabric::PacketDraws draws(draw, path.decide_at);
+  const fabric::Way way =
+      path.decide_at == 0 ? routing_->choose(query, draws, *this) : routing_->go_on(query, draws, *this);
+  fabric::lay(path, topology_, query.source, query.target, query.target_port, way);
+}
+
 fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) {
   fabric::Path path;
   if (from == to) {
@@ -38,15 +45,13 @@ fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) 
 }
 
 void LinksCarriage::decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) {
-  if (trouble_ == nullptr) return lay_drawn(path, query, draw);
-  trouble_->manager().lay_in_use(path, query, draw, [&](std::uint32_t drawn) { lay_drawn(path, query, drawn); });
+  if (trouble_ != nullptr) [[unlikely]]
+    return decide_in_trouble(path, query, draw);
+  lay_drawn(path, query, draw);
 }
 
-void LinksCarriage::lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const {
-  fabric::PacketDraws draws(draw, path.decide_at);
-  const fabric::Way way =
-      path.decide_at == 0 ? routing_->choose(query, draws, *this) : routing_->go_on(query, draws, *this);
-  fabric::lay(path, topology_, query.source, query.target, query.target_port, way);
+void LinksCarriage::decide_in_trouble(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) {
+  trouble_->manager().lay_in_use(path, query, draw, [&](std::uint32_t drawn) { lay_drawn(path, query, drawn); });
 }
 
 std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const {
@@ -61,7 +66,12 @@ std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint6
 }
 
 std::optional<Carried> LinksCarriage::carry(const Load& load) {
-  if (trouble_ == nullptr) return pass(load, NoToll{});
+  if (trouble_ != nullptr) [[unlikely]]
+    return carry_in_trouble(load);
+  return pass(load, NoToll{});
+}
+
+Carried LinksCarriage::carry_in_trouble(const Load& load) {
   return trouble_->carry(load, [this](const Load& sent, Trouble::Toll& toll) { return pass(sent, toll); });
 }
 

@@ -34,16 +34,22 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t other_ps(std::uint32_t port) const override { return own_ps(port); }
   template <class Toll>
   Carried pass(const Load& load, Toll&& toll);
+  // Apart, so that a machine without faults does not pay for it.
+  [[gnu::cold, gnu::noinline]] Carried carry_in_trouble(const Load& load);
+  [[gnu::cold, gnu::noinline]] void decide_in_trouble(fabric::Path& path, const fabric::RouteQuery& query,
+                                                      std::uint32_t draw);
   fabric::Path path(SwitchId from, SwitchId to, std::uint8_t port);
-  void decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw);
-  void lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const;
+  [[gnu::always_inline]] inline void decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw);
+  [[gnu::always_inline]] inline void lay_drawn(fabric::Path& path, const fabric::RouteQuery& query,
+                                               std::uint32_t draw) const;
   // Of a port.
   struct Queue {
     Backlog all;
     Backlog packets;  // loads of a single packet
   };
   // The load's head is ready to leave by the port at `at_ps`; when it does.
-  std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const;
+  [[gnu::always_inline]] inline std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps,
+                                                    bool packet) const;
 
   Wires wires_;
   const Bytes part_;
