@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/topology/switch_tree.hpp"
+
 namespace dryfly {
 
 namespace {
@@ -27,22 +29,7 @@ bool make_tree(const Dragonfly& topology, const std::vector<NicId>& nics, const 
                                  [&](EndpointId member) { return !roots.contains(member); });
   if (root == tree.members.end()) return false;
   tree.root = static_cast<std::uint32_t>(root - tree.members.begin());
-  const auto switch_of = [&](std::uint32_t place) { return topology.switch_of(nics[place]); };
-  const auto group_of = [&](std::uint32_t place) { return topology.group_of(switch_of(place)); };
-  std::map<SwitchId, std::uint32_t> first_on_switch{{switch_of(tree.root), tree.root}};
-  std::map<GroupId, std::uint32_t> first_in_group{{group_of(tree.root), tree.root}};
-  const auto size = static_cast<std::uint32_t>(tree.members.size());
-  for (std::uint32_t place = 0; place < size; ++place) {
-    first_on_switch.try_emplace(switch_of(place), place);
-    first_in_group.try_emplace(group_of(place), place);
-  }
-  tree.parents.resize(size);
-  for (std::uint32_t place = 0; place < size; ++place) {
-    std::uint32_t parent = first_on_switch.at(switch_of(place));
-    if (parent == place) parent = first_in_group.at(group_of(place));
-    if (parent == place) parent = tree.root;
-    tree.parents[place] = parent;
-  }
+  tree.parents = switch_tree(topology, nics, tree.root);
   return true;
 }
 

@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, collective_count> names{
 
 using Run = Task (*)(Rank&, Communicator, const CollectiveCall&, const Choice&, const Selection&);
 
-template <Task (*barrier)(Rank&, Communicator)>
+template <Task (*any_size)(Rank&, Communicator)>
 Task plain(Rank& me, Communicator ranks, const CollectiveCall&, const Choice&, const Selection&) {
-  return barrier(me, ranks);
+  return any_size(me, ranks);
 }
 
 template <Shape shape>
@@ -110,6 +110,7 @@ constexpr Algorithm all[] = {
     {barrier, "tree", plain<tree_barrier>},
     {barrier, "double_ring", plain<double_ring_barrier>},
     {barrier, "hierarchical", of_others<hierarchical_collective>, 2, true},
+    {barrier, "switches", plain<in_switches>},
     {bcast, "linear", down<Shape::linear>},
     {bcast, "chain", down<Shape::chain>, 1},
     {bcast, "binary", down<Shape::bushy>},
@@ -120,6 +121,7 @@ constexpr Algorithm all[] = {
     {bcast, "scatter_recursive_doubling", parted<scatter_doubling_bcast>},
     {bcast, "scatter_ring", parted<scatter_ring_bcast>},
     {bcast, "hierarchical", of_others<hierarchical_collective>, 2, true},
+    {bcast, "switches", plain<in_switches>, 2, false, 1, switch_bytes_max},
     {reduce, "linear", up<Shape::linear>},
     {reduce, "chain", up<Shape::chain>, 4},
     {reduce, "pipeline", up<Shape::chain>, 1},
@@ -129,6 +131,7 @@ constexpr Algorithm all[] = {
     {reduce, "rabenseifner", by_halves<Halves::of_blocks>},
     {reduce, "rabenseifner_halves", by_halves<Halves::of_elements>},
     {reduce, "hierarchical", of_others<hierarchical_collective>, 2, true},
+    {reduce, "switches", plain<in_switches>, 2, false, 1, switch_bytes_max},
     {allreduce, "recursive_doubling", double_vectors},
     {allreduce, "rabenseifner", by_halves<Halves::of_blocks>},
     {allreduce, "rabenseifner_halves", by_halves<Halves::of_elements>},
@@ -136,6 +139,7 @@ constexpr Algorithm all[] = {
     {allreduce, "reduce_bcast", of_others<reduce_then_bcast>},
     {allreduce, "hierarchical", of_others<hierarchical_collective>, 2, true},
     {allreduce, "multi_nic", of_others<multi_nic_allreduce>, 2, true},
+    {allreduce, "switches", plain<in_switches>, 2, false, 1, switch_bytes_max},
     {allgather, "ring", around},
     {allgather, "recursive_doubling", doubled},
     {allgather, "bruck", rotated},

@@ -62,6 +62,7 @@ struct Algorithm {
   std::uint32_t usual_fan = 2;
   bool two_levels = false;  // chosen only where several nodes have several ranks each
   std::uint32_t least_fan = 1;
+  std::uint64_t bytes_most = UINT64_MAX;  // of a vector; for a longer one it is not chosen
 };
 
 std::span<const Algorithm> algorithms();

@@ -30,6 +30,11 @@ Task tree_barrier(Rank& me, Communicator ranks);
 // Twice around, from rank to rank.
 Task double_ring_barrier(Rank& me, Communicator ranks);
 
+// In the switches: barriers, and broadcasts, reductions and all-reductions of at most so many bytes, which all cost the
+// same (core/motif/job/reductions.hpp).
+inline constexpr std::uint64_t switch_bytes_max = 32;
+Task in_switches(Rank& me, Communicator ranks);
+
 // Broadcasts.
 
 // Down a tree, in segments (0: in one): each is sent on while the next one comes.

@@ -188,7 +188,8 @@ TEST_CASE("each rank receives as much as its part of the result takes, whatever 
   for (std::uint32_t ranks = 1; ranks <= 40; ++ranks) {
     for (const Algorithm& algorithm : algorithms()) {
       const std::string name(algorithm.name);
-      if (name == "hierarchical" || name == "multi_nic") continue;
+      // In the switches there are no messages, and 400 bytes are too many.
+      if (name == "hierarchical" || name == "multi_nic" || name == "switches") continue;
       for (const std::uint32_t root : {0U, ranks - 1}) {
         if (root > 0 && !rooted(algorithm.what)) continue;
         const CollectiveCall call{.what = algorithm.what, .size = Bytes{400}, .element = Bytes{4}, .root = root};
@@ -234,6 +235,52 @@ TEST_CASE("each rank receives as much as its part of the result takes, whatever 
   }
 }
 
+// On one switch the root is the parent of all. A part, and then a result, for each other rank takes a turn on its link.
+TEST_CASE("in the switches an all-reduction goes to the root and back, through the root's CPU only") {
+  constexpr std::uint64_t up_ps = 40'000 + 100'000 + 200'000 + way_ps + 50'000;
+  constexpr std::uint64_t through_root_ps = 50'000 + 100'000 + 200'000;
+  for (const std::uint32_t ranks : {2U, 3U, 8U, 40U}) {
+    const std::uint64_t once = up_ps + through_root_ps + way_ps + 2 * (ranks - 1) * frame_ps(49) + seen_ps;
+    for (const Collective what : {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce}) {
+      const CollectiveCall call{.what = what, .size = Bytes{8}, .element = Bytes{8}, .root = ranks - 1};
+      const Ran ran = run(ranks, call, "switches");
+      CHECK(ran.end.ps == once);
+      CHECK(ran.sent.empty());
+      CHECK(run(ranks, call, "switches").fingerprint == ran.fingerprint);
+    }
+  }
+}
+
+TEST_CASE("one that comes late to a reduction in the switches delays all by as much, on every level") {
+  for (const Way way : {Way::endpoints, Way::links, Way::network}) {
+    const auto time_of = [&](std::uint64_t late_ps) {
+      MotifStage stage(way);
+      return stage
+          .run([&](Rank& me) -> Task {
+            for (std::uint32_t turn = 0; turn < 3; ++turn) {
+              if (me.id() == 5) co_await me.compute(Duration{late_ps});
+              co_await in_switches(me, world(me));
+            }
+          })
+          .end()
+          .ps;
+    };
+    // So late that it is the last of all to give its part.
+    CHECK(time_of(9'000'000) - time_of(8'000'000) == 3 * 1'000'000);
+    CHECK(time_of(0) < time_of(8'000'000));
+  }
+}
+
+TEST_CASE("each communicator has a root of its own in the switches, and there are no more of them than ranks") {
+  const auto reduce_with = [](std::uint32_t groups) {
+    return run(3, [=](Rank& me) -> Task {
+      for (std::uint32_t group = 0; group < groups; ++group) co_await in_switches(me, {0, 1, 3, group});
+    });
+  };
+  CHECK(reduce_with(3).end > reduce_with(2).end);
+  CHECK_THROWS_WITH_AS(reduce_with(4), doctest::Contains("is the root of another"), SpecError);
+}
+
 TEST_CASE("on two levels only leaders send between nodes, and each rank of a node takes part in it") {
   const Selection selection = Selection::of_library("mpich");
   for (const char* name : {"allreduce", "bcast", "reduce", "barrier"}) {
@@ -274,6 +321,17 @@ TEST_CASE("the first rule that fits decides, and rules of the user's come before
   CHECK(sends(5, 400) == 2 * 4 * 5);  // ring
   CHECK(sends(4, 100) == 2 * 4);      // recursive doubling
   CHECK(sends(8, 8) == 3 * 8);        // the library's
+}
+
+TEST_CASE("a rule for the switches is passed over where the vector is too long for them") {
+  Selection selection = Selection::of_library("mpich");
+  selection.put_before("allreduce switches\nallreduce ring\n", "mine");
+  const auto sends = [&](std::uint64_t bytes) {
+    const CollectiveCall call{.what = Collective::allreduce, .size = Bytes{bytes}, .element = Bytes{4}};
+    return run(4, [&](Rank& me) { return run_collective(me, world(me), call, selection); }).sent.size();
+  };
+  CHECK(sends(32) == 0);
+  CHECK(sends(36) == 2 * 3 * 4);
 }
 
 TEST_CASE("what is no rule is refused with its line") {

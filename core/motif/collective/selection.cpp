@@ -129,7 +129,9 @@ Choice Selection::choose(Rank& me, const Communicator& ranks, const CollectiveCa
                     .hierarchy = on_a_node > 1 && on_a_node < size,
                     .one_node = on_a_node == size};
   for (const Rule& rule : rules_[static_cast<std::size_t>(call.what)]) {
-    if (rule.fits(facts) && (facts.hierarchy || !rule.choice.algorithm->two_levels)) return rule.choice;
+    const Algorithm& algorithm = *rule.choice.algorithm;
+    const bool can = (facts.hierarchy || !algorithm.two_levels) && facts.bytes <= algorithm.bytes_most;
+    if (can && rule.fits(facts)) return rule.choice;
   }
   throw SpecError("no rule says how " + std::string(name_of(call.what)) + " of " + std::to_string(call.size.count) +
                   " bytes runs on " + std::to_string(size) + " ranks");

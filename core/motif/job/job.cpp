@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/motif/job/lists.hpp"
+#include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
@@ -38,6 +39,8 @@ JobCosts JobCosts::read(const Spec& spec) {
           .egress = nic.egress_latency,
           .dma_read = nic.dma_read_latency,
           .ingress = nic.ingress_latency,
+          .reduction = nic.reduction_latency,
+          .reduction_frame = Duration{Wires::read(spec).serialisation_ps(Reductions::packet_bytes)},
           .command_interval = nic.command_interval,
           .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
           .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)}};
@@ -51,7 +54,9 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
       costs_(costs),
       noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
-               costs.lead() * 2) {
+               costs.lead() * 2),
+      reductions_(engine, placement, records_, outlets_, *this,
+                  {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}) {
   engine_.attach(ComponentClass::workload, *this);
   ranks_.resize(placement.ranks());
   for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
@@ -236,8 +241,10 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
 
 void Job::settled(std::uint32_t message, Instant arrived, Instant answered) {
   const Leg leg = records_[message].leg;
-  // The Get of a rendezvous ends in the source's NIC, all else in memory.
-  schedule(leg == Leg::get ? arrived : arrived + costs_.ingress, Kind::arrival, message);
+  // The Get of a rendezvous ends in the source's NIC and a part in its engine, and a result is sent on from there.
+  const bool in_nic = leg == Leg::get || leg == Leg::result;
+  const Duration taken = in_nic ? Duration{} : leg == Leg::part ? costs_.reduction : costs_.ingress;
+  schedule(arrived + taken, Kind::arrival, message);
   if (leg == Leg::eager || leg == Leg::put || leg == Leg::data) {
     // It is answered when the target has matched or placed it (docs/model/nic-protocols.md#acknowledged-when-matched).
     finish_own(message, answered + costs_.ingress + costs_.latencies.completion);
@@ -268,8 +275,13 @@ void Job::arrive(std::uint32_t message) {
       return forget(message);
     case Leg::put:
       return forget(message);
+    case Leg::part:
+    case Leg::result:
+      return reductions_.arrived(message);
     case Leg::receive:
-      DRYFLY_UNREACHABLE("a receive arrives nowhere");
+    case Leg::awaited_parts:
+    case Leg::awaited_result:
+      DRYFLY_UNREACHABLE("what is waited for arrives nowhere");
   }
 }
 
@@ -298,10 +310,13 @@ void Job::finish_receive(std::uint32_t receive, Instant at) {
     return driver_->completed(rank, receive, at + costs_.latencies.completion);
   }
   const bool watched = record.watched;
+  const Duration cost = record.leg == Leg::receive         ? costs_.cpu.received
+                        : record.leg == Leg::awaited_parts ? costs_.cpu.match
+                                                           : costs_.cpu.completion;
   records_.end(receive);
   const Instant visible = at + costs_.latencies.completion;
   rank.see(visible);
-  finish(rank, by_name, costs_.cpu.received);
+  finish(rank, by_name, cost);
   if (watched) tell(rank, receive, visible);
 }
 
@@ -348,6 +363,7 @@ Instant Job::end() const {
 
 JobTotals Job::totals() const {
   JobTotals totals = totals_;
+  totals.messages += reductions_.packets();
   totals.records_max = records_.most();
   totals.frame_bytes = frames_.bytes();
   return totals;

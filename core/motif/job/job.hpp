@@ -26,6 +26,7 @@
 #include "core/motif/job/placement.hpp"
 #include "core/motif/job/rank.hpp"
 #include "core/motif/job/records.hpp"
+#include "core/motif/job/reductions.hpp"
 #include "core/motif/job/task.hpp"
 #include "core/unit/large_pages.hpp"
 
@@ -42,6 +43,8 @@ struct JobCosts {
   Duration egress;
   Duration dma_read;
   Duration ingress;
+  Duration reduction;        // an engine takes for a packet
+  Duration reduction_frame;  // a link does
   Duration command_interval;
   Duration local_latency;      // between cores of a node
   Rate copy_rate;              // of one core
@@ -62,7 +65,7 @@ struct JobCosts {
 };
 
 struct JobTotals {
-  std::uint64_t messages = 0;  // one-sided accesses included
+  std::uint64_t messages = 0;  // one-sided accesses and packets of reductions included
   std::uint64_t bytes = 0;
   std::uint64_t events = 0;       // of ranks and messages
   std::uint64_t records_max = 0;  // under way at once
@@ -82,7 +85,7 @@ class Standstill : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Job final : private Handler, private Outlets::Listener {
+class Job final : private Handler, private Outlets::Listener, private Reductions::Listener {
  public:
   using Program = std::function<Task(Rank&)>;
 
@@ -138,7 +141,7 @@ class Job final : private Handler, private Outlets::Listener {
   void copy_on_node(std::uint32_t message, Instant from);
   void arrive(std::uint32_t message);
   void match(std::uint32_t message, std::uint32_t receive, Instant at);
-  void finish_receive(std::uint32_t receive, Instant at);
+  void finish_receive(std::uint32_t receive, Instant at) override;
   void finish_own(std::uint32_t message, Instant at);
   void finish(Rank& rank, bool by_name, Duration cost);
   void forget(std::uint32_t message);
@@ -150,6 +153,7 @@ class Job final : private Handler, private Outlets::Listener {
   Frames frames_;
   Records records_;
   Outlets outlets_;
+  Reductions reductions_;
   LargeVector<Rank> ranks_;
   std::vector<Task> tasks_;
   Phases phases_;

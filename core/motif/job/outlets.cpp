@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::size_t lanes_most = 16;  // Record::lane
 
+// A NIC sends results by itself, without commands.
+Duration interval_of(const Record& record, Duration of_commands) {
+  return record.leg == Leg::result ? Duration{} : of_commands;
+}
+
 bool leads_back(Leg leg) { return leg == Leg::get || leg == Leg::read_data; }
 
 }  // namespace
@@ -124,14 +129,14 @@ void Outlets::depart(std::uint32_t message, Instant start) {
   }
   if (const std::optional<Carried> times = carriage_.carry(load)) return carried(load, *times);
   Outlet& outlet = outlets_[load.from.value];
-  outlet.all.add(start.ps, command_interval_.ps);
+  outlet.all.add(start.ps, interval_of(record, command_interval_).ps);
 }
 
 void Outlets::carried(const Load& load, const Carried& times) {
   Record& record = records_[load.message];
   Outlet& outlet = outlets_[load.from.value];
   if (!carriage_.answers_later()) {
-    const Duration taken = std::max(times.left - load.ready, command_interval_);
+    const Duration taken = std::max(times.left - load.ready, interval_of(record, command_interval_));
     if (load.size <= packet_) outlet.packets.add(load.ready.ps, taken.ps);
     outlet.all.add(load.ready.ps, taken.ps);
   }

@@ -17,6 +17,7 @@ class Placement {
   Placement(const Dragonfly& topology, std::uint32_t nodes, std::uint32_t ranks_per_node);
   Placement(const Dragonfly& topology, std::vector<NodeId> nodes, std::uint32_t ranks_per_node);
 
+  const Dragonfly& topology() const { return *topology_; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(nodes_.size()) * per_node_; }
   std::uint32_t per_node() const { return per_node_; }
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }

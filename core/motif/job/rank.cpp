@@ -22,6 +22,8 @@ Pending Rank::irecv(std::uint32_t from, std::uint32_t tag) { return job_->receiv
 Pending Rank::put(std::uint32_t to, Bytes size) { return job_->access(*this, Leg::put, to, size); }
 Pending Rank::get(std::uint32_t from, Bytes size) { return job_->access(*this, Leg::read_request, from, size); }
 
+Reductions& Rank::reductions() { return job_->reductions_; }
+
 Rank::Waiting Rank::wait_all() {
   want_ = Want::all;
   return {*this};

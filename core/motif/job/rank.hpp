@@ -17,6 +17,7 @@
 namespace dryfly::motif {
 
 class Job;
+class Reductions;
 
 inline constexpr std::uint32_t any_rank = ~std::uint32_t{0};
 inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
@@ -74,6 +75,8 @@ class Rank {
 
   Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane = 0);
   Pending irecv(std::uint32_t from, std::uint32_t tag);  // may be any_rank, any_tag
+  // In the switches.
+  Reductions& reductions();
   // One-sided. Complete: the bytes are in the target's memory, or here.
   Pending put(std::uint32_t to, Bytes size);
   Pending get(std::uint32_t from, Bytes size);
@@ -123,6 +126,7 @@ class Rank {
 
  private:
   friend class Job;
+  friend class Reductions;
   enum class Want : std::uint8_t { nothing, all, some, any, time };
 
   bool waits() const { return want_ == Want::all || want_ == Want::some; }

@@ -20,6 +20,10 @@ enum class Leg : std::uint8_t {
   read_request,  // to whose memory is read
   read_data,     // and back
   receive,
+  part,            // of a reduction in the switches, to the parent
+  result,          // and of it, down
+  awaited_parts,   // at its root: all parts
+  awaited_result,  // at anybody's NIC
 };
 
 struct Record {

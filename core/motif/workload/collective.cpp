@@ -48,10 +48,14 @@ CollectiveCall call_of(Collective what, Stage& stage, Parameters& parameters) {
   return call;
 }
 
-Choice named_choice(Collective what, Parameters& parameters) {
+Choice named_choice(const CollectiveCall& call, Parameters& parameters) {
   if (!parameters.has("algorithm") || parameters.text("algorithm") == "auto") return {};
   Choice how;
-  how.algorithm = &algorithm_named(what, parameters.text("algorithm"));
+  how.algorithm = &algorithm_named(call.what, parameters.text("algorithm"));
+  if (call.size.count > how.algorithm->bytes_most) {
+    throw SpecError("bytes = " + std::to_string(call.size.count) + " of algorithm " + std::string(how.algorithm->name) +
+                    ": accepted is at most " + std::to_string(how.algorithm->bytes_most));
+  }
   how.fan = static_cast<std::uint32_t>(parameters.number_or("fan", 0, 1, 1U << 20));
   how.segment = Bytes{parameters.number_or("segment", 0, 0, std::uint64_t{1} << 40)};
   how.window = static_cast<std::uint32_t>(parameters.number_or("window", 0, 0, 1U << 20));
@@ -82,7 +86,7 @@ void write_messages(const std::string& path, const std::vector<SentMessage>& sen
 
 Answer predict_collective(Collective what, Stage& stage, Parameters& parameters) {
   const CollectiveCall call = call_of(what, stage, parameters);
-  const Choice how = named_choice(what, parameters);
+  const Choice how = named_choice(call, parameters);
   const Selection selection = selection_of(parameters);
   const std::uint64_t count = parameters.number_or("count", 1, 1, 1'000'000);
   const std::string listing = parameters.has("messages") ? parameters.text("messages") : "";
