@@ -25,7 +25,8 @@ inline Spec motif_spec(fabric::SampleMachine machine = {}) {
   machine.more +=
       "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 16384\nnic.rendezvous_head_bytes 2048\n"
       "nic.egress_latency_ps 200000\nnic.dma_read_latency_ps 400000\nnic.ingress_latency_ps 300000\n"
-      "nic.command_interval_ps 10000\nnic.reduction_latency_ps 50000\nnic.list_entries 16384\nnic.list_entries_share_ppm 1000000\n"
+      "nic.command_interval_ps 10000\nnic.reduction_latency_ps 50000\nnic.list_entries "
+      "16384\nnic.list_entries_share_ppm 1000000\n"
       "nic.command_latency_ps 100000\nnic.completion_latency_ps 50000\nnode.local_latency_ps 70000\n"
       "node.local_rate_bytes_per_s 10000000000\nnode.copy_ps 1000\nhost.send_ps 20000\nhost.receive_ps 30000\n"
       "host.rma_ps 40000\nhost.completion_ps 5000\nhost.poll_ps 1000\nhost.clock_read_ps 1000\nhost.match_ps 0\n";
