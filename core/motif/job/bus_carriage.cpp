@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
 
@@ -14,6 +15,9 @@ BusCarriage::BusCarriage(const Spec& spec, const Dragonfly& topology, std::uniqu
     : inner_(std::move(inner)),
       topology_(topology),
       rate_{spec.number(fields::node_pcie_rate_bytes_per_s)},
+      packet_{Wires::read(spec).payload_bytes},
+      part_ps_(transmission_time(inner_->part(), rate_).ps),
+      packet_ps_(transmission_time(packet_, rate_).ps),
       nic_sockets_(nic_sockets(spec)) {
   for (const std::uint32_t socket : nic_sockets_) sockets_ = std::max(sockets_, socket + 1);
   buses_.resize(std::size_t{topology.node_count()} * sockets_);
@@ -26,19 +30,26 @@ BusCarriage::Bus& BusCarriage::bus_of(NicId nic) {
   return buses_[std::size_t{node.value} * sockets_ + socket];
 }
 
+Duration BusCarriage::cross(Lane& lane, Instant at, Bytes size) const {
+  const std::uint64_t takes_ps = transmission_time(size, rate_).ps;
+  std::uint64_t wait_ps = lane.all.left_ps(at.ps);
+  lane.all.add(at.ps, takes_ps);
+  if (size <= packet_) {
+    const std::uint64_t loads = (wait_ps + part_ps_ - 1) / part_ps_;
+    wait_ps = std::min(wait_ps, lane.packets.left_ps(at.ps) + loads * packet_ps_);
+    lane.packets.add(at.ps, takes_ps);
+  }
+  return Duration{wait_ps};
+}
+
 std::optional<Carried> BusCarriage::carry(const Load& load) {
-  const std::uint64_t takes_ps = transmission_time(load.size, rate_).ps;
-  Backlog& out = bus_of(load.from).out;
   Load later = load;
-  later.ready = load.ready + Duration{out.left_ps(load.ready.ps)};
-  out.add(load.ready.ps, takes_ps);
+  later.ready = load.ready + cross(bus_of(load.from).out, load.ready, load.size);
   std::optional<Carried> times = inner_->carry(later);
   if (times->sent_again) return times;
-  Backlog& in = bus_of(load.to).in;
-  const std::uint64_t waits_ps = in.left_ps(times->arrived.ps);
-  in.add(times->arrived.ps, takes_ps);
-  times->arrived = times->arrived + Duration{waits_ps};
-  times->answered = times->answered + Duration{waits_ps};
+  const Duration waits = cross(bus_of(load.to).in, times->arrived, load.size);
+  times->arrived = times->arrived + waits;
+  times->answered = times->answered + waits;
   return times;
 }
 

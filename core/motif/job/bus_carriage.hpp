@@ -1,5 +1,6 @@
 // Another carriage behind the PCIe of the nodes: what the NICs of a socket share each way, where the spec has such a
-// rate (docs/model/nodes.md). A load that the bus holds up leaves its NIC later, and is in memory later.
+// rate (docs/model/nodes.md). A load that the bus holds up leaves its NIC later, and is in memory later. A single
+// packet waits for other such, and for one packet of each longer load: NICs take turns packet by packet.
 //
 // Left out: the level `packet`, and the link between sockets: a rank is taken to be on its NIC's.
 #pragma once
@@ -27,15 +28,25 @@ class BusCarriage final : public Carriage {
   std::optional<Carried> carry(const Load& load) override;
 
  private:
-  struct Bus {
-    Backlog out;
-    Backlog in;
+  // One way.
+  struct Lane {
+    Backlog all;
+    Backlog packets;  // loads of a single packet
   };
+  struct Bus {
+    Lane out;
+    Lane in;
+  };
+  // How long the load waits that comes then.
+  Duration cross(Lane& lane, Instant at, Bytes size) const;
   Bus& bus_of(NicId nic);
 
   std::unique_ptr<Carriage> inner_;
   const Dragonfly& topology_;
   Rate rate_;
+  Bytes packet_;
+  std::uint64_t part_ps_;
+  std::uint64_t packet_ps_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
   std::uint32_t sockets_ = 1;
   LargeVector<Bus> buses_;  // of each node's sockets

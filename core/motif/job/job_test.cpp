@@ -141,13 +141,18 @@ TEST_CASE("a core with detours computes and wakes later") {
   }
 }
 
-TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two links and a half") {
+// Two links and a half for four NICs.
+fabric::SampleMachine with_bus() {
   fabric::SampleMachine machine;
   machine.nics_per_node = 4;
   machine.more += "node.nics 4\nnode.pcie_rate_bytes_per_s 62500000000\n";
   for (std::uint64_t nic = 0; nic < 4; ++nic) machine.more += "node.nic." + std::to_string(nic) + ".socket 0\n";
+  return machine;
+}
+
+TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two links and a half") {
   for (const Way way : {Way::endpoints, Way::links}) {
-    MotifStage stage(way, 2, 4, machine);
+    MotifStage stage(way, 2, 4, with_bus());
     Job& job = stage.run([&](Rank& me) -> Task {
       if (me.id() < 4) me.isend(me.id() + 4, 0, Bytes{10'000'000});
       if (me.id() >= 4) me.irecv(me.id() - 4, 0);
@@ -157,6 +162,48 @@ TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two link
     CHECK(job.end().ps > 640'000'000);
     CHECK(job.end().ps < 650'000'000);
   }
+}
+
+// The same with 8 bytes on their way when the bus has been full for 100 us: they wait for one packet of each stream.
+TEST_CASE("a single packet passes the long loads of its socket's PCIe") {
+  for (const Way way : {Way::endpoints, Way::links}) {
+    std::uint64_t took_ps[2]{};
+    for (const bool loaded : {false, true}) {
+      MotifStage stage(way, 2, 4, with_bus());
+      stage.run([&](Rank& me) -> Task {
+        if (loaded && me.id() < 4) me.isend(me.id() + 4, 0, Bytes{10'000'000});
+        if (loaded && me.id() >= 4) me.irecv(me.id() - 4, 0);
+        co_await me.compute(Duration{100'000'000});
+        if (me.id() == 3) me.isend(7, 1, Bytes{8});
+        if (me.id() == 7) {
+          const Instant begun = me.now();
+          co_await me.recv(3, 1);
+          took_ps[loaded ? 1 : 0] = (me.now() - begun).ps;
+        }
+        co_await me.wait_all();
+      });
+    }
+    CHECK(took_ps[1] > took_ps[0]);
+    CHECK(took_ps[1] < took_ps[0] + 500'000);
+  }
+}
+
+TEST_CASE("requests of many long messages pass the payloads that lie in their NICs") {
+  MotifStage stage(Way::endpoints, 8, 4, with_bus());
+  Job& job = stage.run([&](Rank& me) -> Task {
+    for (std::uint32_t other = 0; other < me.count(); ++other) {
+      if (other / 4 != me.id() / 4) me.irecv(other, 0);
+    }
+    for (std::uint32_t step = 1; step < me.count(); ++step) {
+      const std::uint32_t other = (me.id() + step) % me.count();
+      if (other / 4 != me.id() / 4) me.isend(other, 0, Bytes{65'536});
+    }
+    co_await me.wait_all();
+  });
+  // 4 * 28 payloads leave each node. Behind payloads the requests come so late that it takes more than twice as long.
+  const std::uint64_t least_ps = 4 * 28 * std::uint64_t{65'536} * 16;
+  CHECK(job.end().ps > least_ps);
+  CHECK(job.end().ps < least_ps * 3 / 2);
 }
 
 TEST_CASE("nor does the link of a NIC whose rank is far ahead: 60 receives posted, then 60 messages to all others") {

@@ -91,7 +91,7 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
   const Instant start = ready + Duration{(overtakes ? outlet.packets : outlet.all).left_ps(ready.ps)};
   if (outlet.waiting.first == no_record || overtakes) {
     if (start <= now + lead_) return depart(message, start);
-    if (start == ready) return listener_.schedule_leaving(ready, message);
+    if (start == ready || overtakes) return listener_.schedule_leaving(start, message);
   }
   append(records_, outlet.waiting, message);
   if (outlet.scheduled) return;
