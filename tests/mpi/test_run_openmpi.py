@@ -15,6 +15,10 @@ from harness import CHECK, ROOT
 
 from dryfly.mpi import libraries as mpi
 
+sys.path.insert(0, str(ROOT / "tool"))
+
+from atlas import debian
+
 _NONE = ("--compute", "none")
 
 # What is missing goes wrong natively too (5.0.11, ob1 over sm): with an odd number of ranks partitioned communication
@@ -222,7 +226,7 @@ def hpcc(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_debians_hpcc_runs_as_it_is_and_every_residual_passes(dryfly: Dryfly, hpcc: Path, tmp_path: Path) -> None:
     command = ("run", "--mpi", "openmpi", "--machine", "testbed", "-N", "2", "--ppn", "2", *_NONE, "--", hpcc)
-    dryfly(*command, cwd=tmp_path, limit_s=180).succeeded()
+    dryfly(*command, cwd=tmp_path, limit_s=180, environment=debian.environment()).succeeded()
     text = (tmp_path / "hpccoutf.txt").read_text()
     assert "Success=1\n" in text
     assert text.count("PASSED") >= 1
