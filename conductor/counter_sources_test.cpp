@@ -25,12 +25,8 @@ constexpr std::uint32_t nics = 8;
 // A fault of the link of NIC 0, both directions, from the beginning.
 fabric::SampleMachine with_fault(const std::string& kind, const std::string& more, std::uint64_t until_ps = 0) {
   fabric::SampleMachine machine;
-  machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 1\nnic.retry.delay.0.ps 0\n"
-      "faults.seed 1\nfaults.count 1\nfaults.0.kind " +
-      kind + "\nfaults.0.where n0\nfaults.0.from_ps 0\n" + more;
+  machine.more += fabric::fault_times(1) + "faults.seed 1\nfaults.count 1\nfaults.0.kind " + kind +
+                  "\nfaults.0.where n0\nfaults.0.from_ps 0\n" + more;
   if (until_ps != 0) machine.more += "faults.0.until_ps " + std::to_string(until_ps) + "\n";
   return machine;
 }

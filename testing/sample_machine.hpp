@@ -28,6 +28,19 @@ inline std::string standard_profile() {
          profile_class(3, "ethernet", 10, 100, 20);
 }
 
+// What a machine with faults has besides: its manager's sweeps, how old packets get, and when the NIC sends again.
+inline std::string fault_times(int retries) {
+  std::string text =
+      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
+      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
+      "nic.retry.timeout_ps 1073741824000\nnic.retry.count " +
+      std::to_string(retries) + "\n";
+  for (int retry = 0; retry < retries; ++retry) {
+    text += "nic.retry.delay." + std::to_string(retry) + ".ps " + std::to_string(retry * 4'000'000'000'000) + "\n";
+  }
+  return text;
+}
+
 struct SampleMachine {
   std::uint64_t groups = 4;
   std::uint64_t switches = 4;

@@ -43,11 +43,9 @@ struct Machine {
 // The link of NIC 1 is down from 1 s on, for ever.
 fabric::SampleMachine machine_with_fault() {
   fabric::SampleMachine machine;
-  machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 1\nnic.retry.delay.0.ps 0\nfaults.seed 1\nfaults.count 1\n"
-      "faults.0.kind down\nfaults.0.where n1\nfaults.0.from_ps 1000000000000\n";
+  machine.more += fabric::fault_times(1) +
+                  "faults.seed 1\nfaults.count 1\n"
+                  "faults.0.kind down\nfaults.0.where n1\nfaults.0.from_ps 1000000000000\n";
   return machine;
 }
 

@@ -162,11 +162,9 @@ TEST_CASE("a job's transfer takes longer beside reads into its NIC, and the same
 }
 
 TEST_CASE("what a NIC that is down gives up is counted, and the others go on") {
-  const std::string faults =
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 0\nfaults.seed 1\nfaults.count 1\n"
-      "faults.0.kind down\nfaults.0.where n0\nfaults.0.from_ps 0\n";
+  const std::string faults = fabric::fault_times(0) +
+                             "faults.seed 1\nfaults.count 1\n"
+                             "faults.0.kind down\nfaults.0.where n0\nfaults.0.from_ps 0\n";
   Stand stand("storage.streams 1\n" + stream(0, "read", "0-1", "storage.stream.0.nic_amount_bytes 655360\n") + faults);
   stand.network.restart(Instant{0});
   stand.traffic.start(Instant{0});

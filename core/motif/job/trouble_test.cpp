@@ -21,13 +21,7 @@ constexpr std::uint64_t frame_ps(std::uint64_t bytes) { return (bytes + 64) * 40
 fabric::SampleMachine with(const std::vector<std::vector<std::string>>& faults, std::uint64_t nics = 1) {
   fabric::SampleMachine machine;
   machine.nics_per_node = nics;
-  machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 4\nnic.retry.delay.0.ps 0\n"
-      "nic.retry.delay.1.ps 4000000000000\nnic.retry.delay.2.ps 8000000000000\n"
-      "nic.retry.delay.3.ps 12000000000000\nfaults.seed 1\nfaults.count " +
-      std::to_string(faults.size()) + "\n";
+  machine.more += fabric::fault_times(4) + "faults.seed 1\nfaults.count " + std::to_string(faults.size()) + "\n";
   for (std::size_t n = 0; n < faults.size(); ++n) {
     const std::string name = "faults." + std::to_string(n) + ".";
     machine.more += name + "kind " + faults[n][0] + "\n" + name + "where " + faults[n][1] + "\n";

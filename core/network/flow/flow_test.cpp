@@ -186,12 +186,7 @@ TEST_CASE("short transfers leave a NIC one behind the other, and no more than it
 SampleMachine with(const std::string& faults, int count, const std::string& routing = "adaptive") {
   SampleMachine faulty = machine();
   faulty.routing = routing;
-  faulty.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 2\nnic.retry.delay.0.ps 0\n"
-      "nic.retry.delay.1.ps 4000000000000\nfaults.seed 1\nfaults.count " +
-      std::to_string(count) + "\n" + faults;
+  faulty.more += fabric::fault_times(2) + "faults.seed 1\nfaults.count " + std::to_string(count) + "\n" + faults;
   return faulty;
 }
 

@@ -207,11 +207,9 @@ TEST_CASE("a target without room for results refuses, and takes the rest in batc
   CHECK(rig.outcomes[0].delivered_ps < 2 * (handling + 5 * us));
 }
 
-constexpr const char* fault_elsewhere =
-    "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-    "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-    "nic.retry.timeout_ps 1073741824000\nnic.retry.count 1\nnic.retry.delay.0.ps 0\nfaults.seed 1\nfaults.count 1\n"
-    "faults.0.kind down\nfaults.0.where n20\nfaults.0.from_ps 0\n";
+const std::string fault_elsewhere = fault_times(1) +
+                                    "faults.seed 1\nfaults.count 1\n"
+                                    "faults.0.kind down\nfaults.0.where n20\nfaults.0.from_ps 0\n";
 
 // The same 24 packets as above: one finds no room, seven come behind it, and all eight are sent again.
 TEST_CASE("a refused packet counts once, by its reason, with faults and without") {
@@ -283,13 +281,9 @@ TEST_CASE("the same again gives the same, and tables that are never full change 
 // Link faults and full tables at a time: what was lost is sent again by its time-out, what was refused by its turn.
 TEST_CASE("full tables and a flap lose nothing and end") {
   SampleMachine machine = with({.sources = 3, .targets = 3, .results = 12});
-  machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 4\nnic.retry.delay.0.ps 0\n"
-      "nic.retry.delay.1.ps 4000000000000\nnic.retry.delay.2.ps 8000000000000\n"
-      "nic.retry.delay.3.ps 12000000000000\nfaults.seed 1\nfaults.count 1\nfaults.0.kind down\nfaults.0.where n5\n"
-      "faults.0.from_ps 20000000\nfaults.0.until_ps 90000000\n";
+  machine.more += fault_times(4) +
+                  "faults.seed 1\nfaults.count 1\nfaults.0.kind down\nfaults.0.where n5\n"
+                  "faults.0.from_ps 20000000\nfaults.0.until_ps 90000000\n";
   TrackerRig rig{machine};
   rig.network.restart(Instant{0});
   const RandomStream random{11, 0, Purpose::test};

@@ -27,13 +27,7 @@ struct Line {
 SampleMachine with(const std::vector<Line>& lines, const std::string& routing = "minimal") {
   SampleMachine machine;
   machine.routing = routing;
-  machine.more +=
-      "fabric.manager.topology_sweep_ps 10000000000000\nfabric.manager.routing_sweep_ps 5000000000000\n"
-      "fabric.manager.deployment_sweep_ps 10000000000000\nfabric.packet.age_ps 1001000000000\n"
-      "nic.retry.timeout_ps 1073741824000\nnic.retry.count 4\nnic.retry.delay.0.ps 0\n"
-      "nic.retry.delay.1.ps 4000000000000\nnic.retry.delay.2.ps 8000000000000\n"
-      "nic.retry.delay.3.ps 12000000000000\nfaults.seed 1\nfaults.count " +
-      std::to_string(lines.size()) + "\n";
+  machine.more += fault_times(4) + "faults.seed 1\nfaults.count " + std::to_string(lines.size()) + "\n";
   for (std::size_t n = 0; n < lines.size(); ++n) {
     const std::string name = "faults." + std::to_string(n) + ".";
     machine.more += name + "kind " + lines[n].kind + "\n" + name + "where " + lines[n].where + "\n" + name +
