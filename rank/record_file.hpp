@@ -12,6 +12,8 @@
 
 #include <cstddef>
 
+#include "rank/write_all.hpp"
+
 namespace dryfly::rank {
 
 template <class Record>
@@ -29,7 +31,7 @@ class RecordFile {
     const int length = snprintf(path_, sizeof path_, "%s/%s-%s.bin", directory, name_, rank);
     if (length >= static_cast<int>(sizeof path_)) return false;
     file_ = ::open(path_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file_ < 0 || !write_all(format_, 8)) give_up();
+    if (file_ < 0 || !write_all(file_, format_, 8)) give_up();
     return is_open();
   }
   void add(const Record& record) {
@@ -38,7 +40,7 @@ class RecordFile {
   }
   // Writes what has been collected.
   void flush() {
-    if (is_open() && !write_all(records_, count_ * sizeof(Record))) give_up();
+    if (is_open() && !write_all(file_, records_, count_ * sizeof(Record))) give_up();
     count_ = 0;
   }
   void close() {
@@ -50,17 +52,6 @@ class RecordFile {
  private:
   static constexpr std::size_t capacity = 512;
 
-  bool write_all(const void* bytes, std::size_t length) const {
-    const char* at = static_cast<const char*>(bytes);
-    while (length > 0) {
-      const ssize_t written = write(file_, at, length);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      at += written;
-      length -= static_cast<std::size_t>(written);
-    }
-    return true;
-  }
   void give_up() {
     fprintf(stderr, "dryfly: %s are not recorded: %s: %s\n", what_, path_, strerror(errno));
     if (is_open()) {

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rank/write_all.hpp"
+
 namespace dryfly::preload {
 
 namespace {
@@ -19,18 +21,6 @@ constexpr std::uint64_t end_mark = ~std::uint64_t{0};
 bool file_path(char (&path)[1024], const char* directory) {
   if (directory == nullptr || *directory == 0) return false;
   return snprintf(path, sizeof path, "%s/rank-%s.bin", directory, rank_name()) < static_cast<int>(sizeof path);
-}
-
-bool write_all(int file, const void* bytes, std::size_t length) {
-  const char* at = static_cast<const char*>(bytes);
-  while (length > 0) {
-    const ssize_t written = write(file, at, length);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += written;
-    length -= static_cast<std::size_t>(written);
-  }
-  return true;
 }
 
 }  // namespace
@@ -45,7 +35,7 @@ void GapWriter::open(const char* directory) {
   char path[1024];
   if (!file_path(path, directory)) return;
   file_ = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0 || !write_all(file_, format_name, sizeof format_name)) {
+  if (file_ < 0 || !rank::write_all(file_, format_name, sizeof format_name)) {
     fprintf(stderr, "dryfly: computing is not recorded: %s: %s\n", path, strerror(errno));
     if (file_ >= 0) ::close(file_);
     file_ = -1;
@@ -53,7 +43,7 @@ void GapWriter::open(const char* directory) {
 }
 
 void GapWriter::flush() {
-  if (file_ >= 0 && !write_all(file_, records_, count_ * sizeof(GapRecord))) {
+  if (file_ >= 0 && !rank::write_all(file_, records_, count_ * sizeof(GapRecord))) {
     fprintf(stderr, "dryfly: the recording of rank %s is incomplete: %s\n", rank_name(), strerror(errno));
     ::close(file_);
     file_ = -1;

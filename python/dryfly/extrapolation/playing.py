@@ -9,8 +9,6 @@ from dryfly.base.folder import RunFolder
 from dryfly.extrapolation.recording import Recording
 from dryfly.skeleton import Played, Where, program_of, record, run_file
 
-_HOST = "host.{}"
-
 
 def where_of(recording: Recording, ranks: int) -> Where:
     """As the recording was made, for so many ranks."""
