@@ -23,7 +23,7 @@ RmaKind kind_of(CommandKind kind) {
 }  // namespace
 
 CommandIssuer::CommandIssuer(Engine& engine, Nics& nics, const IssuerParts& parts) : nics_(nics), parts_(parts) {
-  engine.attach(ComponentClass::host, *this);
+  engine.attach(ComponentClass::host, *this, 3);
 }
 
 void CommandIssuer::handle(dryfly::Event event) {

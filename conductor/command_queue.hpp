@@ -15,6 +15,7 @@
 #include "conductor/fences.hpp"
 #include "conductor/open_command.hpp"
 #include "core/engine/engine.hpp"
+#include "core/unit/fetch.hpp"
 
 namespace dryfly {
 
@@ -80,7 +81,7 @@ class CommandQueue {
   // Of commands to NICs: nearly all are.
   void prefetch(RankId rank, unsigned stage) const {
     const Queue& queue = queues_[rank.value][0];
-    if (stage == 0) __builtin_prefetch(&queue);
+    if (stage == 0) fetch_line(&queue);
     if (stage == 2 && !queue.empty()) commands_.prefetch(queue.front());
   }
   // Engine events for commands that there have been, and those that are still to come.

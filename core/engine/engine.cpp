@@ -22,7 +22,7 @@ constexpr std::uint64_t slot_mask = slot_count - 1;
 constexpr unsigned pile_count_bits = 8;  // a slot is dealt into
 constexpr std::size_t few = 64;          // to be sorted by insertion
 // How many events before an event is handled it is announced, stage by stage.
-constexpr std::array<std::size_t, Handler::fetch_stages> ahead = {24, 14, 6};
+constexpr std::array<std::size_t, Handler::most_fetch_stages> ahead = {24, 14, 6, 3};
 constexpr std::uint32_t no_chunk = 0xffffffffU;
 
 bool operator<(const Event& a, const Event& b) { return a.at_ps != b.at_ps ? a.at_ps < b.at_ps : a.key < b.key; }
@@ -290,19 +290,21 @@ Engine::Engine(unsigned slot_width_bits) : queue_(std::make_unique<Queue>(slot_w
 
 Engine::~Engine() = default;
 
-void Engine::attach(ComponentClass component_class, Handler& handler) {
-  Handler*& place = handlers_[static_cast<std::size_t>(component_class)];
-  DRYFLY_CHECK(place == nullptr);
-  place = &handler;
+void Engine::attach(ComponentClass component_class, Handler& handler, unsigned fetch_stages) {
+  const auto at = static_cast<std::size_t>(component_class);
+  DRYFLY_CHECK(handlers_[at] == nullptr);
+  handlers_[at] = &handler;
+  fetch_stages_[at] = static_cast<std::uint8_t>(fetch_stages);
+  most_fetch_stages_ = std::max(most_fetch_stages_, fetch_stages);
 }
 
 ComponentClass Engine::attach_host(Handler& handler) {
   constexpr auto first = static_cast<std::size_t>(ComponentClass::host);
-  auto place = handlers_[first] == nullptr ? first : static_cast<std::size_t>(ComponentClass::further_hosts);
-  while (place < handlers_.size() && handlers_[place] != nullptr) ++place;
-  DRYFLY_CHECK(place < handlers_.size());
-  handlers_[place] = &handler;
-  return static_cast<ComponentClass>(place);
+  auto at = handlers_[first] == nullptr ? first : static_cast<std::size_t>(ComponentClass::further_hosts);
+  while (at < handlers_.size() && handlers_[at] != nullptr) ++at;
+  DRYFLY_CHECK(at < handlers_.size());
+  handlers_[at] = &handler;
+  return static_cast<ComponentClass>(at);
 }
 
 void Engine::schedule(Instant at, std::uint64_t key) {
@@ -336,9 +338,10 @@ void Engine::fetch_ahead() const {
   const std::size_t next = queue_->cursor;
   const auto prefetch = [&](std::size_t place, unsigned stage) {
     const Event& event = events[place];
-    handlers_[event.key >> component_class_shift]->prefetch(event, stage);
+    const std::uint64_t component_class = event.key >> component_class_shift;
+    if (stage < fetch_stages_[component_class]) handlers_[component_class]->prefetch(event, stage);
   };
-  for (unsigned stage = 0; stage < Handler::fetch_stages; ++stage) {
+  for (unsigned stage = 0; stage < most_fetch_stages_; ++stage) {
     const std::size_t place = next + ahead[stage] - 1;
     if (next == 1) {
       for (std::size_t first = 1; first < std::min(events.size(), place); ++first) prefetch(first, stage);

@@ -36,8 +36,8 @@ class Handler {
   virtual void handle(Event event) = 0;
   // The event will be handled soon, and sooner with each stage: what it needs may be prefetched into the cache. Changes
   // nothing. A large machine's state is far larger than any cache, and waiting for it is most of the time it takes.
-  static constexpr unsigned fetch_stages = 3;
   virtual void prefetch(Event, unsigned /*stage*/) const {}
+  static constexpr unsigned most_fetch_stages = 4;
 };
 
 class Engine {
@@ -50,8 +50,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // One handler for each class.
-  void attach(ComponentClass component_class, Handler& handler);
+  // One handler for each class, which prefetches in so many stages.
+  void attach(ComponentClass component_class, Handler& handler, unsigned fetch_stages = 0);
   // The class of this host: `host` for the first, another for each further one.
   ComponentClass attach_host(Handler& handler);
 
@@ -79,6 +79,8 @@ class Engine {
   struct Queue;
   std::unique_ptr<Queue> queue_;
   std::array<Handler*, 16> handlers_{};
+  std::array<std::uint8_t, 16> fetch_stages_{};
+  unsigned most_fetch_stages_ = 0;  // of all handlers
   Instant now_{};
   Instant limit_{};
   std::uint64_t events_run_ = 0;

@@ -1,6 +1,7 @@
 #include "core/nic/keyed_fifos.hpp"
 
 #include "core/unit/check.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::nic {
@@ -21,7 +22,7 @@ std::uint32_t KeyedFifos::front(const Key& key) const {
 void KeyedFifos::soon(const Key& key) const {
   if (key_count_ == 0) return;
   const std::uint32_t first = buckets_[hash(key) & (buckets_.size() - 1)];
-  if (first != none) __builtin_prefetch(&nodes_[first]);
+  if (first != none) fetch_line(&nodes_[first]);
 }
 
 void KeyedFifos::push(std::uint32_t slot, const Key& key) {

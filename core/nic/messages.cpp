@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/unit/fetch.hpp"
+
 namespace dryfly::nic {
 
 namespace {
@@ -326,8 +328,8 @@ void Messages::soon(Parcel parcel, unsigned stage) const {
   if (found == nullptr) return;
   const Inbox& at = *found;
   if (stage == 1) {
-    __builtin_prefetch(&at);
-    __builtin_prefetch(&at.posted);
+    fetch_line(&at);
+    fetch_line(&at.posted);
   } else {
     const SendCommand& command = message.command;
     at.posted.soon({command.envelope.tagged, command.source, command.envelope.tag});

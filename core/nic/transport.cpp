@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/unit/fetch.hpp"
+
 namespace dryfly::nic {
 
 namespace {
@@ -44,7 +46,7 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
       counters_(engine),
       paths_(spec_, counters_),
       memory_(spec_.memory) {
-  engine_.attach(ComponentClass::nic, *this);
+  engine_.attach(ComponentClass::nic, *this, 3);
   network_.connect(*this);
   if (paths_.shares_bus()) network_.attach(paths_);
 }
@@ -256,7 +258,7 @@ void Transport::prefetch(Event event, unsigned stage) const {
   if (stage_of(event) != Stage::own_ingress) return;
   const Port& target = port(EndpointId{static_cast<std::uint32_t>(event.key)});
   if (stage == 0) {
-    __builtin_prefetch(&target.own_ingress);
+    fetch_line(&target.own_ingress);
   } else if (const Arrival* head = target.own_ingress.ahead(0)) {
     recipient_.soon(head->parcel, stage - 1);
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly {
@@ -22,9 +23,7 @@ class StableVector {
   std::size_t size() const { return size_; }
   // Into the cache, all of it.
   void prefetch(std::size_t index) const {
-    if (index >= size_) return;
-    const auto* const bytes = reinterpret_cast<const char*>(&(*this)[index]);
-    for (std::size_t line = 0; line < sizeof(Item); line += 64) __builtin_prefetch(bytes + line);
+    if (index < size_) fetch_lines(&(*this)[index], sizeof(Item));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/unit/check.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
@@ -33,7 +34,7 @@ class Pool {
   const Record& operator[](std::uint32_t index) const { return records_[index]; }
   bool has(std::uint32_t index) const { return index < records_.size(); }
   void prefetch(std::uint32_t index) const {
-    if (has(index)) __builtin_prefetch(&records_[index]);
+    if (has(index)) fetch_line(&records_[index]);
   }
   std::uint32_t in_use() const { return in_use_; }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/network/fabric/pool.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/unit.hpp"
 
@@ -40,7 +41,7 @@ class Credits {
 
   bool empty() const { return lines_.empty(); }
 
-  void prefetch(std::size_t index) const { __builtin_prefetch(lines_.data() + index); }
+  void prefetch(std::size_t index) const { fetch_line(lines_.data() + index); }
 
   bool ready(std::size_t index, std::uint64_t now_ps) {
     Line& line = lines_[index];

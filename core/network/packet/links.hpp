@@ -27,6 +27,7 @@
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/region.hpp"
 #include "core/topology/dragonfly.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/random.hpp"
 
@@ -149,7 +150,7 @@ class Links {
   bool lost(EventKind kind, std::uint32_t port, const Packet& packet, std::uint32_t transmission_ps);
   // The packet missed at this port had taken credit of the port at the other end; nothing was ever stored.
   void return_lost_credit(std::uint32_t port, const Packet& packet);
-  void prefetch(std::uint32_t port) const { __builtin_prefetch(&ports_[port]); }
+  void prefetch(std::uint32_t port) const { fetch_line(&ports_[port]); }
   void prefetch_credit(std::uint32_t port, std::uint32_t traffic_class, std::uint32_t channel) const {
     credits_[traffic_class].prefetch(line(port, channel));
   }

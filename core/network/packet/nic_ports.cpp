@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "core/unit/fetch.hpp"
+
 namespace dryfly::fabric {
 
 namespace {
@@ -259,19 +261,19 @@ void NicPorts::prefetch_for_arrival(std::uint32_t port, std::uint32_t index, uns
     return;
   }
   transfers_.prefetch(packet.transfer);
-  __builtin_prefetch(&turns_[packet.traffic_class][nic]);
-  __builtin_prefetch(&nics_[nic]);
+  fetch_line(&turns_[packet.traffic_class][nic]);
+  fetch_line(&nics_[nic]);
 }
 
 void NicPorts::prefetch_for_wake(std::uint32_t port, unsigned stage) const {
   const std::uint32_t nic = links_.nic_of(port).value - first_nic_;
   if (stage == 1) {
-    __builtin_prefetch(&nics_[nic]);
+    fetch_line(&nics_[nic]);
     return;
   }
   if (nics_[nic].classes == 0) return;
   const auto traffic_class = static_cast<std::uint32_t>(std::countr_zero(nics_[nic].classes));
-  __builtin_prefetch(&turns_[traffic_class][nic]);
+  fetch_line(&turns_[traffic_class][nic]);
   links_.prefetch_credit(port, traffic_class, 0);
 }
 

@@ -12,6 +12,7 @@
 #include "core/network/packet/links.hpp"
 #include "core/network/packet/packet.hpp"
 #include "core/network/packet/shared_pool.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly::fabric {
@@ -53,9 +54,9 @@ class OutputQueues {
   void prefetch(const Port& port) const {
     if (port.queues == none) return;
     const Output& output = outputs_[port.queues];
-    __builtin_prefetch(&output.first);
-    __builtin_prefetch(&output.arbiter);
-    __builtin_prefetch(&output.place);
+    fetch_line(&output.first);
+    fetch_line(&output.arbiter);
+    fetch_line(&output.place);
   }
   void prefetch_first_in_line(const Port& port) const {
     if (port.queues == none) return;
@@ -64,7 +65,7 @@ class OutputQueues {
       const std::uint64_t inputs = waiting.inputs[channel];
       if (inputs == 0) continue;
       const auto ahead = static_cast<std::uint32_t>(std::countr_zero(std::rotr(inputs, waiting.next_input)));
-      __builtin_prefetch(&tails_[waiting.tails[channel]][(waiting.next_input + ahead) % 64]);
+      fetch_line(&tails_[waiting.tails[channel]][(waiting.next_input + ahead) % 64]);
     }
   }
 

@@ -121,7 +121,7 @@ PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const S
       dragonfly_(dragonfly),
       spec_(spec),
       parts_(std::make_unique<Parts>(engine, dragonfly, spec, std::nullopt)) {
-  engine.attach(ComponentClass::fabric, *this);
+  engine.attach(ComponentClass::fabric, *this, 3);
 }
 
 // Every class is opened at once: later, regions would do it at the same time. The one that nearly all traffic is of
@@ -131,7 +131,7 @@ PacketNetwork::PacketNetwork(Engine& engine, const Dragonfly& dragonfly, const S
       dragonfly_(dragonfly),
       spec_(spec),
       parts_(std::make_unique<Parts>(engine, dragonfly, spec, fabric::FabricSpec::read(spec), region)) {
-  engine.attach(ComponentClass::fabric, *this);
+  engine.attach(ComponentClass::fabric, *this, 3);
   const fabric::QosProfile& profile = parts_->nics.profile();
   parts_->nics.open_class(profile.of(TrafficClass::best_effort));
   for (std::uint32_t index = 0; index < profile.classes.size(); ++index) parts_->nics.open_class(index);

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "core/network/fabric/pool.hpp"
+#include "core/unit/fetch.hpp"
 
 namespace dryfly::fabric {
 
@@ -69,7 +70,7 @@ class SharedPool {
   }
   Record& operator[](std::uint32_t index) { return records_[index]; }
   const Record& operator[](std::uint32_t index) const { return records_[index]; }
-  void prefetch(std::uint32_t index) const { __builtin_prefetch(&records_[index]); }
+  void prefetch(std::uint32_t index) const { fetch_line(&records_[index]); }
   // Taken less given back by this handle, modulo 2^32: only the sum over all handles counts records.
   std::uint32_t in_use() const { return in_use_; }
 

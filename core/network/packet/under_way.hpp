@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/network/fabric/pool.hpp"
+#include "core/unit/fetch.hpp"
 
 namespace dryfly::fabric {
 
@@ -58,7 +59,7 @@ class UnderWay {
   }
 
   void prefetch(const List& list) const {
-    if (list.head != none) __builtin_prefetch(&lines_[list.head]);
+    if (list.head != none) fetch_line(&lines_[list.head]);
   }
 
  private:
