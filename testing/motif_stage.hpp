@@ -40,14 +40,14 @@ class MotifStage {
   explicit MotifStage(Way way, std::uint32_t nodes = 8, std::uint32_t ranks_per_node = 1,
                       const fabric::SampleMachine& machine = {})
       : spec_(motif_spec(machine)),
-        machine_(spec_),
+        machine_(spec_, job_slot_width_bits),
         placement_(machine_.topology, nodes, ranks_per_node),
         noises_(spec_, placement_) {
     if (fabric::FaultPlan::any_in(spec_)) machine_.network->restart(Instant{});
     if (way == Way::endpoints) carriage_ = std::make_unique<EndpointsCarriage>(spec_, machine_.topology);
     if (way == Way::links) carriage_ = std::make_unique<LinksCarriage>(spec_, machine_.topology);
     if (way == Way::network) {
-      auto network = std::make_unique<NetworkCarriage>(spec_, machine_.engine, machine_.carrier());
+      auto network = std::make_unique<NetworkCarriage>(spec_, machine_.topology, machine_.engine, machine_.carrier());
       network_ = network.get();
       carriage_ = std::move(network);
     }

@@ -2,7 +2,8 @@
 // rate (docs/model/nodes.md). A load that the bus holds up leaves its NIC later, and is in memory later. A single
 // packet waits for other such, and for one packet of each longer load: NICs take turns packet by packet.
 //
-// Left out: the level `packet`, and the link between sockets: a rank is taken to be on its NIC's.
+// Left out: the link between sockets, as a rank is taken to be on its NIC's. The networks of the levels `packet` and
+// `flow` have a bus of their own (network_carriage.hpp).
 #pragma once
 
 #include <cstdint>

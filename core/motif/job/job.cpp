@@ -6,12 +6,14 @@
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::motif {
 namespace {
 
 constexpr std::uint64_t index_bits = 32;
+constexpr std::size_t frame_fetched = 192;  // bytes of a task's frame, where its promise and most of its variables are
 
 [[noreturn]] void stand_still(const LargeVector<Rank>& ranks, std::uint32_t ended) {
   const std::string sentence = "the job stands still: " + std::to_string(ranks.size() - ended) + " of " +
@@ -57,7 +59,7 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
                costs.lead() * 2),
       reductions_(engine, placement, records_, outlets_, *this,
                   {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}) {
-  engine_.attach(ComponentClass::workload, *this);
+  engine_.attach(ComponentClass::workload, *this, 4);
   ranks_.resize(placement.ranks());
   for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
     ranks_[id].job_ = this;
@@ -75,6 +77,9 @@ void Job::run(const Program& program, std::vector<SentMessage>* sent) {
     wake_at(rank, rank.clock_);
   }
   engine_.run(never);
+  for (const Task& task : tasks_) {
+    if (task.done()) task.check();
+  }
   if (ended_ != count()) stand_still(ranks_, ended_);
 }
 
@@ -102,15 +107,24 @@ void Job::handle(Event event) {
 void Job::prefetch(Event event, unsigned stage) const {
   const auto index = static_cast<std::uint32_t>(event.key);
   const auto kind = static_cast<Kind>(event.key >> index_bits & 3);
+  if (kind == Kind::leaving || kind == Kind::nic) return;
+  std::uint32_t id = index;  // of the rank that this is about
   if (kind == Kind::arrival) {
     if (stage == 0) return records_.prefetch(index);
     const Record& record = records_[index];
-    const Rank& target = ranks_[record.peer == any_rank ? record.rank : record.peer];
-    if (stage == 1) return __builtin_prefetch(&target), __builtin_prefetch(reinterpret_cast<const char*>(&target) + 64);
-    if (!target.posted_.empty()) __builtin_prefetch(target.posted_.data());
-    if (target.resumed_) __builtin_prefetch(target.resumed_.address());
-  } else if (kind == Kind::rank && stage == 0) {
-    __builtin_prefetch(&ranks_[index]);
+    id = record.peer == any_rank ? record.rank : record.peer;
+  }
+  const Rank& rank = ranks_[id];
+  if (stage == 1) {
+    fetch_lines(&rank, sizeof rank);
+    outlets_.prefetch_lane(id);
+  } else if (stage == 2) {
+    rank.posted_.prefetch();
+    fetch_lines(rank.resumed_.address(), frame_fetched);
+    outlets_.prefetch_outlet(id);
+  } else if (stage == 3 && kind == Kind::arrival) {
+    const std::uint32_t receive = rank.posted_.find(records_[index].rank, records_[index].tag);
+    if (receive != no_record) records_.prefetch(receive);
   }
 }
 
@@ -123,9 +137,10 @@ void Job::resume(Rank& rank) {
   } else {
     task.begin();
   }
-  if (!task.done()) return;
+  // One that waits wants something. To ask the task itself would cost a look at one more place in memory.
+  if (rank.want_ != Rank::Want::nothing || !task.done()) return;
   task.check();
-  rank.settle_phase();
+  phases_.end(rank.id_, rank.clock_);
   rank.ended_ = true;
   ++ended_;
 }
@@ -228,7 +243,7 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
   const Pending pending{receive, records_[receive].serial};
   const std::uint32_t message = take_message(records_, rank.unexpected_, from, tag);
   if (message == no_record) {
-    rank.posted_.push_back({from, tag, receive});
+    rank.posted_.append(frames_, {from, tag, receive});
   } else {
     // An unexpected eager message lies in an overflow buffer; what an expected one needs on arrival is done now.
     const Record& waiting = records_[message];
@@ -258,7 +273,7 @@ void Job::arrive(std::uint32_t message) {
     case Leg::eager:
     case Leg::request: {
       Rank& target = ranks_[record.peer];
-      const std::uint32_t receive = take_receive(target.posted_, record.rank, record.tag);
+      const std::uint32_t receive = target.posted_.take(record.rank, record.tag);
       if (receive == no_record) return append(records_, target.unexpected_, message);
       return match(message, receive, now);
     }

@@ -64,6 +64,10 @@ struct JobCosts {
   }
 };
 
+// Of an engine for jobs: ranks are in step, or nearly so, and far fewer events than that hardly leave time to fetch
+// what the next ones need.
+inline constexpr unsigned job_slot_width_bits = 15;
+
 struct JobTotals {
   std::uint64_t messages = 0;  // one-sided accesses and packets of reductions included
   std::uint64_t bytes = 0;

@@ -151,7 +151,7 @@ fabric::SampleMachine with_bus() {
 }
 
 TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two links and a half") {
-  for (const Way way : {Way::endpoints, Way::links}) {
+  for (const Way way : all_ways()) {
     MotifStage stage(way, 2, 4, with_bus());
     Job& job = stage.run([&](Rank& me) -> Task {
       if (me.id() < 4) me.isend(me.id() + 4, 0, Bytes{10'000'000});
@@ -166,7 +166,7 @@ TEST_CASE("NICs of a socket share its PCIe: four streams at the rate of two link
 
 // The same with 8 bytes on their way when the bus has been full for 100 us: they wait for one packet of each stream.
 TEST_CASE("a single packet passes the long loads of its socket's PCIe") {
-  for (const Way way : {Way::endpoints, Way::links}) {
+  for (const Way way : all_ways()) {
     std::uint64_t took_ps[2]{};
     for (const bool loaded : {false, true}) {
       MotifStage stage(way, 2, 4, with_bus());

@@ -1,11 +1,7 @@
-// The two lists of a rank: receives that wait for a message, and messages that wait for a receive, oldest first.
-//
-// Each message looks through the receives of its target, and these are nowhere in the cache, so that what it compares
-// lies in one place.
+// Lists of records, such as the messages of a rank that wait for a receive, oldest first.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/motif/job/records.hpp"
 
@@ -29,17 +25,6 @@ inline std::uint32_t take_message(Records& records, RecordList& list, std::uint3
     (before == no_record ? list.first : records[before].next) = records[at].next;
     if (list.last == at) list.last = before;
     return at;
-  }
-  return no_record;
-}
-
-// And the first receive that wants a message of that source and tag.
-inline std::uint32_t take_receive(std::vector<Posted>& posted, std::uint32_t source, std::uint32_t tag) {
-  for (auto at = posted.begin(); at != posted.end(); ++at) {
-    if ((at->tag != tag && at->tag != any_tag) || (at->source != source && at->source != any_rank)) continue;
-    const std::uint32_t record = at->record;
-    posted.erase(at);
-    return record;
   }
   return no_record;
 }

@@ -14,6 +14,7 @@
 #include "core/motif/job/lists.hpp"
 #include "core/motif/job/placement.hpp"
 #include "core/motif/job/records.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/pool.hpp"
 
@@ -46,6 +47,9 @@ class Outlets final : private CarriageListener {
   void offer(std::uint32_t message, Instant ready, Instant now);
   void leave_nic(std::uint32_t nic, Instant now);
   void leave(std::uint32_t message, Instant now) { offer(message, now, now); }
+  // Into the cache: which NIC the rank has, and when that is there, the NIC.
+  void prefetch_lane(std::uint32_t rank) const { fetch_line(&lanes_[0][rank]); }
+  void prefetch_outlet(std::uint32_t rank) const { fetch_line(&outlets_[lanes_[0][rank]]); }
   Bytes payload(const Record& record) const { return {record.in_parts ? parts(record).bytes : record.bytes}; }
   // The message is over.
   void forget(const Record& record) {
@@ -53,7 +57,7 @@ class Outlets final : private CarriageListener {
   }
 
  private:
-  struct Outlet {
+  struct alignas(64) Outlet {
     Backlog all;
     Backlog packets;  // loads of a single packet, which do not wait for longer ones
     RecordList waiting;

@@ -21,7 +21,16 @@ class Phases {
     spent_ps_.push_back(0);
     return static_cast<std::uint16_t>(names_.size() - 1);
   }
-  void spend(std::uint16_t phase, std::uint64_t ps) { spent_ps_[phase] += ps; }
+  // The rank's time from now on counts for that phase.
+  void enter(std::uint32_t rank, std::uint16_t phase, Instant now) {
+    if (rank >= entered_.size()) entered_.resize(rank + std::size_t{1});
+    Entered& entered = entered_[rank];
+    if (now > entered.at) spent_ps_[entered.phase] += (now - entered.at).ps;
+    entered = {now, phase};
+  }
+  void end(std::uint32_t rank, Instant now) {
+    if (rank < entered_.size()) enter(rank, 0, now);
+  }
   // Of each, what `ranks` of them have spent in it on average.
   std::vector<std::pair<std::string, Duration>> means(std::uint32_t ranks) const {
     std::vector<std::pair<std::string, Duration>> means;
@@ -32,9 +41,15 @@ class Phases {
   }
 
  private:
+  struct Entered {
+    Instant at{};
+    std::uint16_t phase = 0;
+  };
+
   std::vector<std::string> names_{""};  // number 0 is none
   __extension__ using Wide = unsigned __int128;
   std::vector<Wide> spent_ps_{0};  // of all ranks: of a long job that is more than 64 bits hold
+  std::vector<Entered> entered_;   // of each rank, once one has entered a phase
 };
 
 }  // namespace dryfly::motif

@@ -42,6 +42,7 @@ Rank::Waiting Rank::wait(Pending first, Pending second) {
 void Rank::work(Duration cost) {
   clock_ = job_->noises_.after(id_, clock_, cost);
   if (clock_ > last_instant) {
+    want_ = Want::nothing;
     throw SpecError("rank " + std::to_string(id_) + " is still at work after 100 days: virtual time ends there");
   }
 }
@@ -106,14 +107,6 @@ void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const {
   rank.job_->resume_at(rank, rank.clock_);
 }
 
-void Rank::enter(std::uint16_t phase) {
-  settle_phase();
-  phase_ = phase;
-}
-
-void Rank::settle_phase() {
-  job_->phases_.spend(phase_, clock_.ps - std::min(clock_.ps, entered_.ps));
-  entered_ = clock_;
-}
+void Rank::enter(std::uint16_t phase) { job_->phases_.enter(id_, phase, clock_); }
 
 }  // namespace dryfly::motif

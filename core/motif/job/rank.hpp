@@ -9,8 +9,8 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <vector>
 
+#include "core/motif/job/posted.hpp"
 #include "core/motif/job/task.hpp"
 #include "core/unit/unit.hpp"
 
@@ -19,21 +19,10 @@ namespace dryfly::motif {
 class Job;
 class Reductions;
 
-inline constexpr std::uint32_t any_rank = ~std::uint32_t{0};
-inline constexpr std::uint32_t any_tag = ~std::uint32_t{0};
-inline constexpr std::uint32_t no_record = ~std::uint32_t{0};
-
 // Of records, by their numbers.
 struct RecordList {
   std::uint32_t first = no_record;
   std::uint32_t last = no_record;
-};
-
-// A receive that waits for a message.
-struct Posted {
-  std::uint32_t source = any_rank;
-  std::uint32_t tag = 0;
-  std::uint32_t record = no_record;
 };
 
 // What a verb has begun. May be forgotten: wait_all() waits for it as well.
@@ -58,7 +47,8 @@ class Watcher {
 // Which of its NICs a rank sends by: lane 0 is the placement's, others are the job's (Job::lane).
 using Lane = std::uint8_t;
 
-class Rank {
+// Two cache lines: what a message touches of its target is most of what it costs.
+class alignas(64) Rank {
  public:
   std::uint32_t id() const { return id_; }
   std::uint32_t count() const;  // of the job's ranks
@@ -70,8 +60,7 @@ class Rank {
   void work(Duration cost);  // on its core, which may have detours
 
   bool ended() const { return ended_; }
-  // Receives that wait for a message, oldest first.
-  const std::vector<Posted>& posted() const { return posted_; }
+  const PostedList& posted() const { return posted_; }
 
   Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane = 0);
   Pending irecv(std::uint32_t from, std::uint32_t tag);  // may be any_rank, any_tag
@@ -137,7 +126,6 @@ class Rank {
   void see(Instant visible);
   // What is over of its own and visible by now has cost something too.
   void pay_for_own();
-  void settle_phase();
 
   Job* job_ = nullptr;
   Watcher* watcher_ = nullptr;
@@ -147,17 +135,16 @@ class Rank {
   Instant received_seen_{};  // and of receives that were not waited for
   Instant until_{};          // what is waited for by name can be seen
   Instant wake_ = never;     // goes on then, if nothing comes before
-  Instant entered_{};        // this phase
   Duration owed_{};          // CPU time for completions that nobody has waited for yet
   Duration own_cost_{};      // and for that which own_seen_ is about
   std::uint32_t id_ = 0;
   std::uint32_t open_ = 0;     // begun and not complete
   std::uint32_t awaited_ = 0;  // of these, what is waited for by name
-  std::vector<Posted> posted_;
+  PostedList posted_;
   RecordList unexpected_;
-  std::uint16_t phase_ = 0;
   Want want_ = Want::nothing;
   bool ended_ = false;
 };
+static_assert(sizeof(Rank) == 128);
 
 }  // namespace dryfly::motif

@@ -92,12 +92,12 @@ void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
     Machine machine(spec_);
     // Before virtual time starts the network has none of what is planted.
     if (fabric::FaultPlan::any_in(spec_)) machine.network->restart(Instant{});
-    NetworkCarriage carriage(spec_, machine.engine, machine.carrier());
+    NetworkCarriage carriage(spec_, topology_, machine.engine, machine.carrier());
     Job job(machine.engine, placement_, carriage, costs_, noises_);
     carriage.tell(job.carriage_listener());
     return run(job, play, answer);
   }
-  Engine engine;
+  Engine engine(job_slot_width_bits);
   std::unique_ptr<Carriage> carriage;
   if (level_ == Level::latency) {
     carriage = std::make_unique<EndpointsCarriage>(spec_, topology_, part_);
