@@ -58,7 +58,7 @@ test: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
 	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure -j $(JOBS)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-whole: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"

@@ -12,6 +12,7 @@ from conftest import Dryfly
 HPL = ("hpl", "--model", "skeleton", "--ppn", "6", "--level", "latency", "n=200000", "nb=384", "grid=48x64")
 SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB")
+NOISY_HALO = ("halo", "--ppn", "4", "--noise", "machine", "bytes=32KiB", "steps=200", "work=100 us")
 
 
 def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
@@ -22,7 +23,9 @@ def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL], ids=["hpl", "alltoall-4", "alltoall-64"])
+@pytest.mark.parametrize(
+    "workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL, NOISY_HALO], ids=["hpl", "alltoall-4", "alltoall-64", "halo"]
+)
 def test_the_true_time_lies_within_the_bound_of_a_sample(
     dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...]
 ) -> None:

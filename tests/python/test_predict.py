@@ -24,9 +24,10 @@ from dryfly.base.paths import data_folder
 from dryfly.case import placement
 from dryfly.machine.listing import source_keys
 from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
+from dryfly.predict.find import find
 from dryfly.predict.predict import pairs
 from dryfly.predict.question import Question, of_content
-from dryfly.predict.workloads import ROWS, find
+from dryfly.predict.workloads import ROWS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -271,7 +272,7 @@ def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Pat
     assert said.startswith("seed 7, ")
     assert said.endswith(", 128")
     words = {"nodes": "64", "ppn": "2", "level": "links", "x": "4", "y": "4", "z": "8", "bytes": "8192",
-             "neighbours": "26", "steps": "10", "work_ps": "3000000", "on_node": "memory"}  # fmt: skip
+             "neighbours": "26", "steps": "10", "work_ps": "3000000", "full": "0", "on_node": "memory"}  # fmt: skip
     assert str(words) in said
     assert (answer.messages, answer.bytes, answer.events) == (384, 3072, 896)
     assert (answer.sampled, answer.error_bound) == (True, 0.02)
@@ -352,6 +353,24 @@ def test_a_skeleton_in_python_is_written_down_for_all_ranks(tmp_path: Path, caps
 
 
 @pytest.mark.usefixtures("stand_in")
+def test_what_a_program_takes_is_a_parameter(tmp_path: Path) -> None:
+    """Whole numbers may be sizes; what is not given is as the file has it. The engine learns nothing of them."""
+    program = tmp_path / "some.py"
+    program.write_text(
+        "import sys\ndef program(me, size=1, share=0.5, how='ring', steps=3):\n"
+        "    print(size, share, how, steps, file=sys.stderr)\n    me.compute(size * 1e-9)\n",
+        encoding="utf-8",
+    )
+    given = (("size", "8 KiB"), ("share", "1e-2"), ("how", "tree"))
+    question = Question(workload=str(program), nodes=1, parameters=given)
+    assert dict(question.values) == {
+        "size": "8192", "share": "0.01", "how": "tree", "steps": "3", "on_node": "memory"
+    }  # fmt: skip
+    assert "size" not in skeleton.answer(question).warnings[0]
+    assert ask.key(question) != ask.key(Question(workload=str(program), nodes=1))
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
     file = tmp_path / "f.goal"
     file.write_text("num_ranks 7\n", encoding="utf-8")
@@ -388,7 +407,20 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
         ("f.goal", "num_ranks 2\n", {"parameters": (("bytes", "8"),)}, "GOAL file has no parameter bytes; there are"),
         ("s.py", "def program(me):\n    me.send(9, 8)\n", {"nodes": 2}, "s.py, line 2, rank 0: peer = 9: accepted"),
         ("s.py", "", {"nodes": 2}, "s.py: there is no function program(me) in it"),
-        ("s.py", "", {"nodes": 2, "model": "closed"}, "--model closed: skeleton in Python has skeleton"),
+        ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "model": "closed"},
+         "--model closed: skeleton in Python has skeleton"),
+        ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("sizes", "8"),)},
+         "skeleton in Python has no parameter sizes; there are size, on_node"),
+        ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("size", "8.5"),)},
+         "size=8.5: accepted is a whole number, or a size such as 8 KiB"),
+        ("s.py", "def program(me, size=8):\n    me.send(1 - me.rank, size)\n",
+         {"nodes": 2, "parameters": (("size", "-1"),)}, "s.py, line 2, rank 0: size = -1: accepted is"),
+        ("s.py", "def program(me, size):\n    pass\n", {"nodes": 2},
+         "s.py: parameter size of program has the default none; accepted is a whole number, a number or text"),
+        ("s.py", "def program(me, *sizes):\n    pass\n", {"nodes": 2},
+         "s.py: parameter sizes of program has no default; accepted are parameters by name with a default"),
+        ("s.py", "def program(me, on_node=1):\n    pass\n", {"nodes": 2},
+         "s.py: parameter on_node of program: the name"),
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "software": "measured"},
          "--software measured: a library's own code was counted for messages of one size, and s.py has several"),
         ("s.txt", "", {}, "files in .goal and files in .py"),

@@ -121,7 +121,7 @@ def workloads(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 def workload_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Of the workload that is named; behind = the words that one accepts. With --sweep fields of a machine too."""
     from dryfly.base.errors import UserError
-    from dryfly.predict.workloads import find
+    from dryfly.predict.find import find
 
     try:
         known = {each.name: each for each in find(context.params.get("workload") or "").parameters}

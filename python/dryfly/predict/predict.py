@@ -13,6 +13,7 @@ from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
 from dryfly.predict import ask, figure, pool, standing, summary, sweep, workloads
+from dryfly.predict.find import find
 from dryfly.predict.question import Question
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
@@ -38,7 +39,7 @@ class How:
 
 
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
-    row = workloads.find(workload)
+    row = find(workload)
     base = {**given, "workload": workload, "parameters": pairs(words, row)}
     _check(how)
     printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
@@ -69,7 +70,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
 
 
 def show_parameters(workload: str) -> int:
-    summary.parameters(Printer(on_stdout=True), workloads.find(workload))
+    summary.parameters(Printer(on_stdout=True), find(workload))
     return 0
 
 

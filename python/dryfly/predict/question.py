@@ -15,8 +15,8 @@ from dryfly.case.case import SEED_MAX
 from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
-from dryfly.predict import workloads
-from dryfly.predict.workloads import CLOSED, SKELETON, Workload
+from dryfly.predict.find import find
+from dryfly.predict.workloads import CLOSED, GOAL, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
 from dryfly.skeleton import goal
 
@@ -67,13 +67,13 @@ class Question:
         listed = nodes_listed(machine, self.place)
         if listed is not None:
             return listed
-        if self.row is not workloads.GOAL:
+        if self.row.engine != GOAL.engine:
             return machine.nodes_max
         return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
 
     @property
     def row(self) -> Workload:
-        return workloads.find(self.workload)
+        return find(self.workload)
 
     @property
     def loaded(self) -> Machine:

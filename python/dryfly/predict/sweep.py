@@ -17,7 +17,8 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole_by
 from dryfly.base.store import Store
 from dryfly.machine.schema import FIELDS
-from dryfly.predict import ask, workloads
+from dryfly.predict import ask
+from dryfly.predict.find import find
 from dryfly.predict.question import Question
 
 CASES_MAX = 100_000
@@ -55,7 +56,7 @@ def axis(text: str, workload: str) -> Axis:
 
 
 def _kind(name: str, workload: str) -> str:
-    row = workloads.find(workload)
+    row = find(workload)
     if any(each.name == name for each in row.parameters):
         return "parameter"
     if name in _OPTIONS:

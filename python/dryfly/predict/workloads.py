@@ -173,6 +173,7 @@ ROWS = (
                  Parameter(name="steps", field=count("", "how often", least=1, most=10**6), default="10"),
                  Parameter(name="work", field=time("", "of computing in a step", most=10**15), default="0 s",
                            argument="work_ps"),
+                 Parameter(name="full", field=_FULL, default="0"),
                  _ON_NODE,
              )),
 )  # fmt: skip
@@ -183,18 +184,5 @@ GOAL = Workload(name="GOAL file", about="the schedule of a file as LogGOPSim and
                 engine="goal", models=(SKELETON,), one_size=False,
                 parameters=(Parameter(name="calc", field=time("", "of a calc of 1", least=1, most=10**12),
                                       default="1 ns"), _ON_NODE))  # fmt: skip
-PYTHON = Workload(name="skeleton in Python", about="program(me) of a Python file, on all ranks", engine="schedule",
+PYTHON = Workload(name="skeleton in Python", about="program(me, ...) of a Python file, on all ranks", engine="schedule",
                   models=(SKELETON,), one_size=False, parameters=(_ON_NODE,))  # fmt: skip
-BY_ENDING = {".goal": GOAL, ".py": PYTHON}
-
-
-def find(name: str) -> Workload:
-    """By its name, or of a file by the ending of that. Raises UserError."""
-    for row in ROWS:
-        if row.name == name:
-            return row
-    for ending, row in BY_ENDING.items():
-        if name.endswith(ending):
-            return row
-    files = " and ".join(f"files in {ending}" for ending in BY_ENDING)
-    raise UserError(f'"{name}" is no workload; there are {", ".join(row.name for row in ROWS)}, and {files}')

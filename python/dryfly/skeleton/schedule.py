@@ -10,9 +10,10 @@ import runpy
 import sys
 import traceback
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.skeleton.rank import Rank, Recorder
@@ -21,7 +22,7 @@ _FORMAT = b"dfsched1"
 _WORDS = 3  # of an instruction
 _MOST_RANKS = 1 << 24
 
-Program = Callable[[Rank], None]
+Program = Callable[..., None]  # of a Rank, and of what else it takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class Lists:
         )
 
 
-def record(program: Program, *, ranks: int) -> Schedule:
+def record(program: Program, *, ranks: int, parameters: Mapping[str, Any] | None = None) -> Schedule:
     """Calls `program` for each rank, one after the other, and writes down what each does.
 
     It may look at `me.rank` and `me.size`, and must do the same each time it is called.
@@ -105,7 +106,7 @@ def record(program: Program, *, ranks: int) -> Schedule:
     for number in range(ranks):
         me = Rank(rank=number, recorder=recorder)
         try:
-            program(me)
+            program(me, **(parameters or {}))
         except UserError:
             raise
         except (Exception, SystemExit) as error:
