@@ -123,7 +123,7 @@ void Job::prefetch(Event event, unsigned stage) const {
     fetch_lines(rank.resumed_.address(), frame_fetched);
     outlets_.prefetch_outlet(id);
   } else if (stage == 3 && kind == Kind::arrival) {
-    const std::uint32_t receive = rank.posted_.find(records_[index].rank, records_[index].tag);
+    const std::uint32_t receive = rank.posted_.find_near(records_[index].rank, records_[index].tag);
     if (receive != no_record) records_.prefetch(receive);
   }
 }

@@ -64,8 +64,8 @@ struct JobCosts {
   }
 };
 
-// Of an engine for jobs: ranks are in step, or nearly so, and far fewer events than that hardly leave time to fetch
-// what the next ones need.
+// Of an engine for jobs: what the next events need is fetched while those before them in the slot are handled, so a
+// slot should hold many.
 inline constexpr unsigned job_slot_width_bits = 15;
 
 struct JobTotals {

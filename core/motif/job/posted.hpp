@@ -43,14 +43,9 @@ class PostedList {
     if (count_ == room_) grow(frames);
     items_[count_++] = posted;
   }
-  // The first that wants a message of that source and tag; no_record: there is none.
-  std::uint32_t find(std::uint32_t source, std::uint32_t tag) const {
-    const std::uint32_t at = place(source, tag);
-    return at == count_ ? no_record : items_[at].record;
-  }
-  // And takes it out.
+  // Takes the first that wants a message of that source and tag; no_record: there is none.
   std::uint32_t take(std::uint32_t source, std::uint32_t tag) {
-    const std::uint32_t at = place(source, tag);
+    const std::uint32_t at = place(source, tag, count_);
     if (at == count_) return no_record;
     const std::uint32_t record = items_[at].record;
     std::move(items_ + at + 1, items_ + count_, items_ + at);
@@ -58,14 +53,20 @@ class PostedList {
     return record;
   }
   // Into the cache: as many as most ranks have.
-  void prefetch() const { fetch_lines(items_, std::min(count_, most_fetched) * sizeof(Posted)); }
+  void prefetch() const { fetch_lines(items_, near() * sizeof(Posted)); }
+  // What take() would, if it is among those.
+  std::uint32_t find_near(std::uint32_t source, std::uint32_t tag) const {
+    const std::uint32_t at = place(source, tag, near());
+    return at == near() ? no_record : items_[at].record;
+  }
 
  private:
   static constexpr std::uint32_t room_at_first = 4;
-  static constexpr std::uint32_t most_fetched = 27;
 
-  std::uint32_t place(std::uint32_t source, std::uint32_t tag) const {
-    const Posted* const found = std::find_if(items_, items_ + count_, [&](const Posted& posted) {
+  std::uint32_t near() const { return std::min(count_, std::uint32_t{27}); }
+  // Among the first so many, which else is the answer.
+  std::uint32_t place(std::uint32_t source, std::uint32_t tag, std::uint32_t among) const {
+    const Posted* const found = std::find_if(items_, items_ + among, [&](const Posted& posted) {
       return (posted.tag == tag || posted.tag == any_tag) && (posted.source == source || posted.source == any_rank);
     });
     return static_cast<std::uint32_t>(found - items_);
