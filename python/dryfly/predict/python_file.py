@@ -21,6 +21,7 @@ from dryfly.predict.workloads import PYTHON, Workload
 from dryfly.skeleton.schedule import Program, Schedule, program_of, record
 
 Value = int | float | str
+_Version = tuple[int, ...]
 _ACCEPTED = {int: "a whole number, or a size such as 8 KiB", float: "a number", str: "text"}
 
 
@@ -45,19 +46,19 @@ class ProgramParameter(Parameter):
 
 def row_of(path: str) -> Workload:
     """Raises UserError for a file that cannot be run, or whose program takes what nobody can give."""
-    return _row_of(path, _modified(path))
+    return _row_of(path, _version(path))
 
 
 def recorded(path: str, ranks: int, values: Mapping[str, str]) -> Schedule:
     """What the ranks of the program do. Raises UserError."""
     known = {each.name: each.kind for each in row_of(path).parameters if isinstance(each, ProgramParameter)}
     given = tuple((name, kind(values[name])) for name, kind in known.items())
-    return _recorded(path, _modified(path), ranks, given)
+    return _recorded(path, _version(path), ranks, given)
 
 
 def digest(path: str, ranks: int, values: Mapping[str, str]) -> str:
     """Of that. Raises UserError."""
-    return _digest(path, _modified(path), ranks, tuple(values.items()))
+    return _digest(path, _version(path), ranks, tuple(values.items()))
 
 
 def _whole(text: str) -> int:
@@ -67,23 +68,24 @@ def _whole(text: str) -> int:
         return units.parse(text, units.SIZE)
 
 
-def _modified(path: str) -> int:
-    """0: it is not there, as whoever reads it says."""
+def _version(path: str) -> _Version:
+    """Which file it is, and of when; empty: it is not there, as whoever reads it says."""
     try:
-        return Path(path).stat().st_mtime_ns
+        about = Path(path).stat()
     except OSError:
-        return 0
+        return ()
+    return about.st_dev, about.st_ino, about.st_mtime_ns, about.st_size
 
 
 @lru_cache(maxsize=1)
-def _program(path: str, _modified: int) -> Program:
+def _program(path: str, _version: _Version) -> Program:
     with redirect_stdout(sys.stderr):
         return program_of(path)
 
 
 @cache
-def _row_of(path: str, modified: int) -> Workload:
-    taken = list(inspect.signature(_program(path, modified)).parameters.values())[1:]
+def _row_of(path: str, version: _Version) -> Workload:
+    taken = list(inspect.signature(_program(path, version)).parameters.values())[1:]
     return replace(PYTHON, parameters=(*(_parameter(path, each) for each in taken), *PYTHON.parameters))
 
 
@@ -102,11 +104,11 @@ def _parameter(path: str, taken: inspect.Parameter) -> ProgramParameter:
 
 
 @lru_cache(maxsize=1)  # it may be large
-def _recorded(path: str, modified: int, ranks: int, given: tuple[tuple[str, Value], ...]) -> Schedule:
+def _recorded(path: str, version: _Version, ranks: int, given: tuple[tuple[str, Value], ...]) -> Schedule:
     with redirect_stdout(sys.stderr):
-        return record(_program(path, modified), ranks=ranks, parameters=dict(given))
+        return record(_program(path, version), ranks=ranks, parameters=dict(given))
 
 
 @cache
-def _digest(path: str, _modified: int, ranks: int, values: tuple[tuple[str, str], ...]) -> str:
+def _digest(path: str, _version: _Version, ranks: int, values: tuple[tuple[str, str], ...]) -> str:
     return recorded(path, ranks, dict(values)).digest()
