@@ -22,6 +22,21 @@ def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
     return content
 
 
+def test_a_sample_of_a_noisy_halo_is_within_its_bound(dryfly: Dryfly, tmp_path: Path) -> None:
+    """The first steps take longer than the others: what is sampled has that in its bound."""
+    answers = []
+    for words in ((), ("full=1",)):
+        file = tmp_path / "answer.json"
+        halo = ("halo", "--nodes", "64", "--ppn", "8", "--noise", "machine", "bytes=32KiB", "steps=200")
+        dryfly("predict", *halo, *words, "--json", str(file)).succeeded()
+        answers.append(json.loads(file.read_text(encoding="utf-8")))
+    sample, whole = answers
+    assert (sample["sampled"], whole["sampled"]) == (True, False)
+    assert sample["messages"] * 4 < whole["messages"]
+    error = sample["virtual_time_s"] / whole["virtual_time_s"] - 1
+    assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
     "workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL, NOISY_HALO], ids=["hpl", "alltoall-4", "alltoall-64", "halo"]

@@ -5,10 +5,10 @@
 // drawn in its part, so that each distance between partners stands for its like. The first steps of a stretch begin in
 // step and are not counted: how far ranks have drifted apart builds up in them. The bound of the error is twice the
 // standard error of the mean of the stretches' times.
-#include <algorithm>
 #include <cmath>
 
 #include "core/motif/collective/collectives.hpp"
+#include "core/motif/workload/sample_mean.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
@@ -51,23 +51,18 @@ void sample(Stage& stage, Bytes size, Parameters& parameters, Answer& answer) {
   const auto counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 12, 1, 1'000'000));
   const std::uint32_t before = counted / 2;
   const RandomStream draws(stage.spec().number(fields::run_seed), 0, Purpose::workload);
-  double sum = 0;
-  double squares = 0;
+  SampleMean times;
   for (std::uint32_t number = 0; number < stretches; ++number) {
     const std::uint64_t from = 1 + std::uint64_t{steps} * number / stretches;
     const std::uint64_t until = 1 + std::uint64_t{steps} * (number + 1) / stretches;
     const std::uint64_t room = until - from - before - counted;
     const auto first = static_cast<std::uint32_t>(from + draws.within(number, room + 1));
     const Stretch stretch{.first = first, .counted = first + before, .last = first + before + counted - 1};
-    const double time = step_ps(stage, size, stretch, answer);
-    sum += time;
-    squares += time * time;
+    times.add(step_ps(stage, size, stretch, answer));
   }
-  const double mean = sum / stretches;
-  const double variance = std::max(0.0, squares / stretches - mean * mean) * stretches / (stretches - 1);
-  answer.time = Duration{static_cast<std::uint64_t>(std::llround(mean * steps))};
+  answer.time = Duration{static_cast<std::uint64_t>(std::llround(times.mean() * steps))};
   answer.sampled = true;
-  answer.error_bound = 2 * std::sqrt(variance / stretches) / mean;
+  answer.error_bound = 2 * times.standard_error() / times.mean();
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 // differ, for ranks go on falling into step for long. More steps are run until it is small enough.
 #include "core/motif/workload/halo.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 
+#include "core/motif/workload/sample_mean.hpp"
 #include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
@@ -66,25 +66,20 @@ void run_batches(Stage& stage, Halo halo, std::uint64_t batch, Answer& answer) {
   stage.run([&](Rank& me) { return exchange_halo(me, halo, &ends); }, answer,
             [&](Job& job) { last_ps = static_cast<double>(job.end().ps); });
   const auto mean_end_ps = [&](std::uint64_t steps) { return static_cast<double>(ends[steps - 1]) / stage.ranks(); };
-  double sum = 0;
-  double later = 0;
-  double squares = 0;
+  SampleMean all;
+  SampleMean later;
   for (std::uint64_t number = 0; number < batches; ++number) {
     const std::uint64_t begin = first_steps + number * batch;
     const double step_ps = (mean_end_ps(begin + batch) - mean_end_ps(begin)) / static_cast<double>(batch);
-    sum += step_ps;
-    if (number >= batches / 2) later += step_ps;
-    squares += step_ps * step_ps;
+    all.add(step_ps);
+    if (number >= batches / 2) later.add(step_ps);
   }
-  const double mean_ps = sum / batches;
-  const double variance = std::max(0.0, squares / batches - mean_ps * mean_ps) * batches / (batches - 1);
-  const double later_ps = later * 2 / batches;
-  const double halves_ps = std::abs(later_ps - mean_ps) * 2;  // apart
-  const double others_ps = later_ps * static_cast<double>(whole - halo.steps);
+  const double halves_ps = std::abs(later.mean() - all.mean()) * 2;  // apart
+  const double others_ps = later.mean() * static_cast<double>(whole - halo.steps);
   const double all_ps = last_ps + others_ps;
   answer.time = Duration{static_cast<std::uint64_t>(std::llround(all_ps / static_cast<double>(whole)))};
   answer.sampled = true;
-  answer.error_bound = 2 * (std::sqrt(variance / batches) + halves_ps) / later_ps * others_ps / all_ps;
+  answer.error_bound = 2 * (all.standard_error() + halves_ps) / later.mean() * others_ps / all_ps;
 }
 
 void run_all(Stage& stage, const Halo& halo, Answer& answer) {
