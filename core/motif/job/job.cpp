@@ -77,10 +77,11 @@ void Job::run(const Program& program, std::vector<SentMessage>* sent) {
     wake_at(rank, rank.clock_);
   }
   engine_.run(never);
+  if (ended_ == count()) return;
   for (const Task& task : tasks_) {
     if (task.done()) task.check();
   }
-  if (ended_ != count()) stand_still(ranks_, ended_);
+  stand_still(ranks_, ended_);
 }
 
 void Job::schedule(Instant at, Kind kind, std::uint32_t index) {
