@@ -12,7 +12,7 @@ from conftest import Dryfly
 HPL = ("hpl", "--model", "skeleton", "--ppn", "6", "--level", "latency", "n=200000", "nb=384", "grid=48x64")
 SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB")
-NOISY_HALO = ("halo", "--ppn", "4", "--noise", "machine", "bytes=32KiB", "steps=200", "work=100 us")
+LOOP = ("allreduce", "--ppn", "4", "bytes=2KiB", "count=1000")
 
 
 def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
@@ -22,13 +22,13 @@ def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
     return content
 
 
-def test_a_sample_of_a_noisy_halo_is_within_its_bound(dryfly: Dryfly, tmp_path: Path) -> None:
-    """The first steps take longer than the others: what is sampled has that in its bound."""
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_a_sample_of_a_long_loop_of_collectives_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, seed: str) -> None:
     answers = []
     for words in ((), ("full=1",)):
         file = tmp_path / "answer.json"
-        halo = ("halo", "--nodes", "64", "--ppn", "8", "--noise", "machine", "bytes=32KiB", "steps=200")
-        dryfly("predict", *halo, *words, "--json", str(file)).succeeded()
+        loop = ("allreduce", "--nodes", "64", "--ppn", "8", "--seed", seed, "bytes=2KiB", "count=400")
+        dryfly("predict", *loop, *words, "--json", str(file)).succeeded()
         answers.append(json.loads(file.read_text(encoding="utf-8")))
     sample, whole = answers
     assert (sample["sampled"], whole["sampled"]) == (True, False)
@@ -37,9 +37,41 @@ def test_a_sample_of_a_noisy_halo_is_within_its_bound(dryfly: Dryfly, tmp_path: 
     assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
+FLAP = '[[flap]]\nlink = "n3"\nat = "5 s"\nfor = "1 ms"\n'
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("allreduce", "--noise", "machine", "count=200"),
+        ("allreduce", "--faults", "flap.toml", "count=200"),
+        ("halo", "steps=200"),  # its step may take another time behind any sample
+        ("bcast", "count=200"),  # no rank waits for all others
+    ],
+    ids=["noise", "faults", "halo", "bcast"],
+)
+def test_what_a_sample_says_little_of_is_run_whole(dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...]) -> None:
+    faults = tmp_path / "flap.toml"
+    faults.write_text(FLAP, encoding="utf-8")
+    words = tuple(str(faults) if word == faults.name else word for word in words)
+    file = tmp_path / "answer.json"
+    dryfly("predict", *words, "--nodes", "8", "--json", str(file)).succeeded()
+    assert not json.loads(file.read_text(encoding="utf-8"))["sampled"]
+
+
+def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly: Dryfly, tmp_path: Path) -> None:
+    faults = tmp_path / "flap.toml"
+    faults.write_text(FLAP, encoding="utf-8")
+    asked = ("predict", "alltoall", "--nodes", "64", "--ppn", "8", "--faults", str(faults), "bytes=64")
+    refused = dryfly(*asked)
+    assert refused.exit_status == 2
+    assert "accepted are full=1, or faults that last" in refused.stderr
+    dryfly(*asked, "full=1").succeeded()
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
-    "workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL, NOISY_HALO], ids=["hpl", "alltoall-4", "alltoall-64", "halo"]
+    "workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL, LOOP], ids=["hpl", "alltoall-4", "alltoall-64", "loop"]
 )
 def test_the_true_time_lies_within_the_bound_of_a_sample(
     dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...]

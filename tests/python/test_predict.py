@@ -272,7 +272,7 @@ def test_the_engine_is_given_the_spec_and_parameters_in_base_units(stand_in: Pat
     assert said.startswith("seed 7, ")
     assert said.endswith(", 128")
     words = {"nodes": "64", "ppn": "2", "level": "links", "x": "4", "y": "4", "z": "8", "bytes": "8192",
-             "neighbours": "26", "steps": "10", "work_ps": "3000000", "full": "0", "on_node": "memory"}  # fmt: skip
+             "neighbours": "26", "steps": "10", "work_ps": "3000000", "on_node": "memory"}  # fmt: skip
     assert str(words) in said
     assert (answer.messages, answer.bytes, answer.events) == (384, 3072, 896)
     assert (answer.sampled, answer.error_bound) == (True, 0.02)
@@ -416,11 +416,15 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
         ("s.py", "def program(me, size=8):\n    me.send(1 - me.rank, size)\n",
          {"nodes": 2, "parameters": (("size", "-1"),)}, "s.py, line 2, rank 0: size = -1: accepted is"),
         ("s.py", "def program(me, size):\n    pass\n", {"nodes": 2},
-         "s.py: parameter size of program has the default none; accepted is a whole number, a number or text"),
+         "s.py: parameter size of program has no default; accepted is one that is a whole number, a number or text"),
         ("s.py", "def program(me, *sizes):\n    pass\n", {"nodes": 2},
          "s.py: parameter sizes of program has no default; accepted are parameters by name with a default"),
         ("s.py", "def program(me, on_node=1):\n    pass\n", {"nodes": 2},
          "s.py: parameter on_node of program: the name"),
+        ("s.py", "def program(me, nodes=3):\n    pass\n", {"nodes": 2},
+         "s.py: parameter nodes of program: the name is taken"),
+        ("s.py", "def program(me, share=0.5):\n    pass\n", {"nodes": 2, "parameters": (("share", "nan"),)},
+         "share=nan: accepted is a number"),
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "software": "measured"},
          "--software measured: a library's own code was counted for messages of one size, and s.py has several"),
         ("s.txt", "", {}, "files in .goal and files in .py"),

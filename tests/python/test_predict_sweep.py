@@ -98,6 +98,11 @@ def test_a_mistake_in_any_case_is_told_before_the_first(text: str, sentence: str
         cases(_BASE, [axis(text, "hpl")])
 
 
+def test_what_is_given_and_swept_is_refused() -> None:
+    with pytest.raises(UserError, match="nb=384 and --sweep nb: accepted is one of the two"):
+        cases({"workload": "hpl", "parameters": (("nb", "384"),)}, [axis("nb=192,768", "hpl")])
+
+
 def test_an_unknown_field_starts_nothing(dryfly: Run, tmp_path: Path) -> None:
     ended = dryfly(*_HPL, "--sweep", "nb=192,384", "--sweep", "speed=1,2", "--out", "out")
     assert ended.returncode == 2

@@ -79,6 +79,7 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
     answer.time = Duration{static_cast<std::uint64_t>(
         std::llround(step_ps(stage, size, {1, 1, stage.ranks() - 1}, answer) * (stage.ranks() - 1)))};
   } else {
+    stage.refuse_passing_faults();
     sample(stage, size, parameters, answer);
     parameters.check_all_used();
   }

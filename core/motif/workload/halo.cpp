@@ -1,17 +1,13 @@
 // Parameters, in base units: x, y, z, the grid; bytes, edge, corner, of a message; neighbours, 6 or 26; steps; work_ps,
-// of a step; full, 1: all steps are run.
+// of a step.
 //
-// Many steps are sampled. The first ones are run and what they take is taken as it is, for how far ranks have drifted
-// apart builds up in them; the next ones are run in batches, of which the later half stands for all others. The bound
-// of the error is twice the standard error of the mean of the batches' times, and twice by how much their halves
-// differ, for ranks go on falling into step for long. More steps are run until it is small enough.
+// All steps are run, however many: which waves of waiting ranks stay in is often settled after dozens of steps only,
+// and a step then takes up to a tenth more or less than one of the first, which no sample of those shows.
 #include "core/motif/workload/halo.hpp"
 
 #include <array>
-#include <cmath>
 #include <string>
 
-#include "core/motif/workload/sample_mean.hpp"
 #include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
@@ -50,48 +46,9 @@ std::array<std::uint32_t, 3> grid_of(Stage& stage, Parameters& parameters) {
   return grid;
 }
 
-constexpr std::uint64_t first_steps = 4;
-constexpr std::uint64_t batches = 8;
-constexpr std::uint64_t batch_at_first = 4;
-constexpr double largest_bound = 0.05;
-
-std::uint64_t sampled_steps(std::uint64_t batch) { return first_steps + batches * batch; }
-
-// The first steps, and batches of so many.
-void run_batches(Stage& stage, Halo halo, std::uint64_t batch, Answer& answer) {
-  const std::uint64_t whole = halo.steps;
-  halo.steps = sampled_steps(batch);
-  StepEnds ends(halo.steps);
-  double last_ps = 0;
-  stage.run([&](Rank& me) { return exchange_halo(me, halo, &ends); }, answer,
-            [&](Job& job) { last_ps = static_cast<double>(job.end().ps); });
-  const auto mean_end_ps = [&](std::uint64_t steps) { return static_cast<double>(ends[steps - 1]) / stage.ranks(); };
-  SampleMean all;
-  SampleMean later;
-  for (std::uint64_t number = 0; number < batches; ++number) {
-    const std::uint64_t begin = first_steps + number * batch;
-    const double step_ps = (mean_end_ps(begin + batch) - mean_end_ps(begin)) / static_cast<double>(batch);
-    all.add(step_ps);
-    if (number >= batches / 2) later.add(step_ps);
-  }
-  const double halves_ps = std::abs(later.mean() - all.mean()) * 2;  // apart
-  const double others_ps = later.mean() * static_cast<double>(whole - halo.steps);
-  const double all_ps = last_ps + others_ps;
-  answer.time = Duration{static_cast<std::uint64_t>(std::llround(all_ps / static_cast<double>(whole)))};
-  answer.sampled = true;
-  answer.error_bound = 2 * (all.standard_error() + halves_ps) / later.mean() * others_ps / all_ps;
-}
-
-void run_all(Stage& stage, const Halo& halo, Answer& answer) {
-  stage.run([&](Rank& me) { return exchange_halo(me, halo); }, answer,
-            [&](Job& job) { answer.time = Duration{job.end().ps / halo.steps}; });
-  answer.sampled = false;
-  answer.error_bound = 0;
-}
-
 }  // namespace
 
-Task exchange_halo(Rank& me, const Halo& halo, StepEnds* ends) {
+Task exchange_halo(Rank& me, const Halo& halo) {
   const auto [nx, ny, nz] = halo.grid;
   const std::uint32_t x = me.id() % nx;
   const std::uint32_t y = me.id() / nx % ny;
@@ -112,7 +69,6 @@ Task exchange_halo(Rank& me, const Halo& halo, StepEnds* ends) {
     }
     co_await me.wait_all();
     co_await me.compute(halo.work);
-    if (ends != nullptr) (*ends)[step] += me.now().ps;
   }
 }
 
@@ -126,14 +82,10 @@ Answer predict_halo(Stage& stage, Parameters& parameters) {
                   .corners = parameters.number_or("neighbours", 26, 6, 26) == 26,
                   .steps = parameters.number_or("steps", 10, 1, 1'000'000),
                   .work = Duration{parameters.number_or("work_ps", 0, 0, 1'000'000'000'000'000)}};
-  std::uint64_t batch = parameters.flag("full") ? halo.steps : batch_at_first;
   parameters.check_all_used();
   Answer answer;
-  for (; 2 * sampled_steps(batch) <= halo.steps; batch *= 2) {
-    run_batches(stage, halo, batch, answer);
-    if (answer.error_bound <= largest_bound) break;
-  }
-  if (!answer.sampled || answer.error_bound > largest_bound) run_all(stage, halo, answer);
+  stage.run([&](Rank& me) { return exchange_halo(me, halo); }, answer,
+            [&](Job& job) { answer.time = Duration{job.end().ps / halo.steps}; });
   for (std::size_t axis = 0; axis < 3; ++axis) {
     answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], halo.grid[axis]);
   }

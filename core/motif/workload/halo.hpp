@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "core/motif/job/task.hpp"
 #include "core/unit/unit.hpp"
@@ -21,10 +20,7 @@ struct Halo {
   Duration work{};  // of a step
 };
 
-// When steps ended: of each, the sum over ranks.
-using StepEnds = std::vector<std::uint64_t>;
-
-// `halo` has to outlive it, and `ends`, if there are any, which have room for all steps.
-Task exchange_halo(Rank& me, const Halo& halo, StepEnds* ends = nullptr);
+// `halo` has to outlive it.
+Task exchange_halo(Rank& me, const Halo& halo);
 
 }  // namespace dryfly::motif

@@ -98,6 +98,7 @@ Answer predict_hpl(Stage& stage, Parameters& parameters) {
                      {rates, panel_rates, machinery, nics(parameters, "swap_nics"), nics(parameters, "bcast_nics")});
   const hpl::Sampling sampling = hpl::Sampling::read(parameters, problem);
   parameters.check_all_used();
+  if (!sampling.is_full) stage.refuse_passing_faults();
   Answer answer = sampling.is_full ? runner.all() : runner.sampled(sampling);
   const double node_peak = peak > 0 ? peak : rates.node_fp64_per_s();
   add_figures(answer, problem, node_peak * stage.placement().nodes());

@@ -9,6 +9,9 @@
 #include "core/motif/job/network_carriage.hpp"
 #include "core/motif/job/trouble.hpp"
 #include "core/motif/workload/workload.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+#include "core/network/fabric/fault_plan.hpp"
+#include "core/network/fabric/wiring.hpp"
 #include "core/spec/fields.hpp"
 
 namespace dryfly::motif {
@@ -74,6 +77,20 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
       level_(level_named(parameters.has("level") ? parameters.text("level") : "links", spec)),
       part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {
   refuse_drained(spec, topology_, placement_);
+}
+
+bool Stage::has_passing_faults() const {
+  if (!fabric::FaultPlan::any_in(spec_)) return false;
+  const fabric::Wiring wiring(topology_, fabric::FabricSpec::read(spec_), spec_);
+  const auto plan = fabric::FaultPlan::read(spec_, topology_, wiring);
+  return !std::ranges::all_of(plan.faults, &fabric::Fault::is_lasting);
+}
+
+void Stage::refuse_passing_faults() const {
+  if (!has_passing_faults()) return;
+  throw SpecError(
+      "faults that come and go (down, flaps, drain, from, until): a sample of the workload says nothing of them; "
+      "accepted are full=1, or faults that last");
 }
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,

@@ -37,6 +37,12 @@ struct Fault {
   std::uint64_t rate_ppb = 0;  // of packets; of flaps: that begin in a second, by link
   std::uint64_t least_ps = 0;  // how long a flap lasts
   std::uint64_t most_ps = 0;
+
+  // Every instant has it as every other.
+  bool is_lasting() const {
+    const bool steady = kind == FaultKind::absent || kind == FaultKind::lanes || kind == FaultKind::replays;
+    return steady && from_ps == 0 && until_ps == never.ps;
+  }
 };
 
 // When the fabric manager acts: each of its sweeps begins with the start of virtual time and works on what the one

@@ -54,7 +54,7 @@ class Parameter:
             return text
         try:
             # How many bytes is as plain as how many of anything.
-            plain = self.field.dimension is units.SIZE and text.strip().isdecimal()
+            plain = self.field.dimension is units.SIZE and text.strip().removeprefix("-").isdecimal()
             number = int(text) if plain else units.parse(text, self.field.dimension)
         except UserError as error:
             raise UserError(f"{self.name}={text}: {error}") from None

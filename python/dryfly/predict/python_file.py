@@ -6,6 +6,7 @@ What the file prints goes to standard error: standard output is for the result.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -17,7 +18,7 @@ from dryfly.base import units
 from dryfly.base.errors import UserError
 from dryfly.machine.field import Field
 from dryfly.predict.parameter import Parameter
-from dryfly.predict.workloads import PYTHON, Workload
+from dryfly.predict.workloads import OPTIONS, PYTHON, Workload
 from dryfly.skeleton.schedule import Program, Schedule, program_of, record
 
 Value = int | float | str
@@ -35,6 +36,8 @@ class ProgramParameter(Parameter):
         try:
             if self.kind is int:
                 return str(_whole(text))
+            if self.kind is float and not math.isfinite(float(text)):
+                raise ValueError
             return repr(float(text)) if self.kind is float else text
         except (ValueError, UserError):
             raise self._refused(text, "") from None
@@ -91,13 +94,14 @@ def _row_of(path: str, version: _Version) -> Workload:
 
 def _parameter(path: str, taken: inspect.Parameter) -> ProgramParameter:
     where = f"{path}: parameter {taken.name} of program"
-    if any(each.name == taken.name for each in PYTHON.parameters):
+    if taken.name in OPTIONS or any(each.name == taken.name for each in PYTHON.parameters):
         raise UserError(f"{where}: the name is taken; accepted is any but {taken.name}")
     if taken.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise UserError(f"{where} has no default; accepted are parameters by name with a default")
     if type(taken.default) not in _ACCEPTED:
-        shown = "none" if taken.default is inspect.Parameter.empty else repr(taken.default)
-        raise UserError(f"{where} has the default {shown}; accepted is a whole number, a number or text")
+        none = taken.default is inspect.Parameter.empty
+        shown = "no default" if none else f"the default {taken.default!r}"
+        raise UserError(f"{where} has {shown}; accepted is one that is a whole number, a number or text")
     kind: type[Value] = type(taken.default)
     field = Field(meaning="of program() in the file", such_as=_ACCEPTED[kind])
     return ProgramParameter(name=taken.name, field=field, default=str(taken.default), kind=kind)

@@ -20,13 +20,10 @@ from dryfly.machine.schema import FIELDS
 from dryfly.predict import ask
 from dryfly.predict.find import find
 from dryfly.predict.question import Question
+from dryfly.predict.workloads import OPTIONS
 
 CASES_MAX = 100_000
 SWEEP, TABLE, CASES = "sweep.json", "table.parquet", "cases"
-_OPTIONS = {
-    "nodes": int, "ppn": int, "seed": int, "machine": str, "level": str, "place": str, "faults": str, "noise": str,
-    "software": str, "mpi": str, "model": str,
-}  # fmt: skip
 _GROUPS = ("topology.group.", "topology.global.", "fabric.qos.")
 
 
@@ -59,19 +56,19 @@ def _kind(name: str, workload: str) -> str:
     row = find(workload)
     if any(each.name == name for each in row.parameters):
         return "parameter"
-    if name in _OPTIONS:
+    if name in OPTIONS:
         return "option"
     if name in FIELDS or name.startswith(_GROUPS):
         return "field"
     import difflib
 
-    known = [*(each.name for each in row.parameters), *_OPTIONS, *FIELDS]
+    known = [*(each.name for each in row.parameters), *OPTIONS, *FIELDS]
     close = difflib.get_close_matches(name, known, n=1)
     mean = f"; did you mean {close[0]}?" if close else ""
     parameters = ", ".join(each.name for each in row.parameters)
     raise UserError(
         f"--sweep {name}: that is neither a parameter of {workload} ({parameters}) nor an option "
-        f"({', '.join(_OPTIONS)}) nor a field of a machine{mean}"
+        f"({', '.join(OPTIONS)}) nor a field of a machine{mean}"
     )
 
 
@@ -81,6 +78,9 @@ def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"--sweep {name} is there twice")
+        given = [value for parameter, value in base.get("parameters", ()) if parameter == name]
+        if given:
+            raise UserError(f"{name}={given[0]} and --sweep {name}: accepted is one of the two")
     count = 1
     for each in axes:
         count *= len(each.values)
@@ -106,7 +106,7 @@ def _changed(base: Mapping[str, Any], axes: Sequence[Axis], values: Sequence[str
             content["parameters"] = (*kept, (each.name, value))
         elif each.kind == "field":
             content["sets"] = (*content.get("sets", ()), f"{each.name}={value}")
-        elif _OPTIONS[each.name] is int:
+        elif OPTIONS[each.name] is int:
             if not value.isdecimal():
                 raise UserError("accepted is a whole number")
             content[each.name] = int(value)

@@ -57,6 +57,13 @@ def _share(meaning: str) -> Field:
     return Field(dimension=RATIO, least=1, most=10**6, meaning=meaning)
 
 
+# Of a question, by the names of the flags, and as what they are written: no workload has a parameter of such a name.
+OPTIONS = {
+    "nodes": int, "ppn": int, "seed": int, "machine": str, "level": str, "place": str, "faults": str, "noise": str,
+    "software": str, "mpi": str, "model": str,
+}  # fmt: skip
+
+
 def _assumed(name: str, field: Field) -> Parameter:
     """Whose value is a fact of data/predict/hpl.toml."""
     return Parameter(name=name, field=field, default=facts.hpl_text(name))
@@ -131,6 +138,10 @@ _CHOSEN = (
 _ROOT = _of_skeleton("root", count("", "rank that it goes from, or to", most=2**32 - 1))
 
 
+# Of collectives that wait for all ranks.
+_ALL_TURNS = _of_skeleton("full", _FULL, "0")
+
+
 def _collective(name: str, about: str, *more: Parameter, sized: bool = True) -> Workload:
     bytes_of = (Parameter(name="bytes", field=_BYTES, default="8 B"),) if sized else ()
     often = Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1")
@@ -152,14 +163,14 @@ ROWS = (
                  _ON_NODE,
                  *_CHOSEN,
              )),
-    _collective("allreduce", "a sum over all ranks, known to all, in a loop"),
-    _collective("barrier", "all ranks wait for all, in a loop", sized=False),
+    _collective("allreduce", "a sum over all ranks, known to all, in a loop", _ALL_TURNS),
+    _collective("barrier", "all ranks wait for all, in a loop", _ALL_TURNS, sized=False),
     _collective("bcast", "one rank's bytes to all others, in a loop", _ROOT),
     _collective("reduce", "a sum over all ranks, known to one, in a loop", _ROOT),
     _collective("gather", "so much of every rank to one, in a loop", _ROOT),
     _collective("scatter", "so much for every rank from one, in a loop", _ROOT),
-    _collective("allgather", "so much of every rank to all others, in a loop"),
-    _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
+    _collective("allgather", "so much of every rank to all others, in a loop", _ALL_TURNS),
+    _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop", _ALL_TURNS),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
              parameters=(
@@ -173,7 +184,6 @@ ROWS = (
                  Parameter(name="steps", field=count("", "how often", least=1, most=10**6), default="10"),
                  Parameter(name="work", field=time("", "of computing in a step", most=10**15), default="0 s",
                            argument="work_ps"),
-                 Parameter(name="full", field=_FULL, default="0"),
                  _ON_NODE,
              )),
 )  # fmt: skip
