@@ -41,9 +41,10 @@ std::uint32_t Fan::detours(SwitchId from, SwitchId to) const {
   if (!ways_.takes_detours()) return 0;
   const GroupId here = dragonfly_.group_of(from);
   const std::uint32_t of_group = dragonfly_.switches_in(here);
-  const std::uint32_t thirds = here == dragonfly_.group_of(to) ? of_group : dragonfly_.group_count();
+  const bool stays = here == dragonfly_.group_of(to);
+  const std::uint32_t thirds = stays ? of_group : dragonfly_.group_count();
   if (thirds < 3) return 0;
-  return ways_.takes_minimal() ? std::min(thirds - 2, most_detours) : 1;
+  return ways_.takes_minimal() ? std::min(thirds - 2, stays ? most_by_switches : most_by_groups) : 1;
 }
 
 std::uint32_t Fan::count(SwitchId from, SwitchId to) const {

@@ -1,6 +1,7 @@
 // The ways among which a stream is divided, in the order in which it fills them: the minimal ones, of the links between
-// two groups up to four, then detours, up to six, by third groups or third switches of the group. Which, and in which
-// order, follows from the stream's number; so streams of one pair spread over all there are.
+// two groups up to four, then detours, by up to six third groups, or by all third switches of a group of 32. Which, and
+// in which order, follows from the stream's number; so streams of one pair spread over all there are. Within a group
+// six are too few: packets of a few loaded switches go by whatever switches lie idle (docs/model/flows.md#ways).
 //
 // An algorithm that takes detours only (Ways finds out) spreads each stream evenly over many, whatever their loads.
 #pragma once
@@ -22,8 +23,9 @@ struct Crossing {
 class Fan {
  public:
   static constexpr std::uint32_t most_minimal = 4;
-  static constexpr std::uint32_t most_detours = 6;
-  static constexpr std::uint32_t most_ways = most_minimal + most_detours;
+  static constexpr std::uint32_t most_by_groups = 6;
+  static constexpr std::uint32_t most_by_switches = 30;
+  static constexpr std::uint32_t most_ways = most_minimal + most_by_switches;
 
   Fan(const Dragonfly& dragonfly, const Ways& ways, const Pipes& pipes);
 

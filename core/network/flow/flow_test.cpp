@@ -154,6 +154,44 @@ TEST_CASE("traffic for one switch takes detours when its link is full; by minima
   }
 }
 
+TEST_CASE("a loaded link of a large group is gone around by all switches that lie idle") {
+  // 16 NICs of switch 0 to those of switch 1, of 32; what comes between gives all their streams the same first detour.
+  SampleMachine large = machine(512);
+  large.groups = 1;
+  large.switches = 32;
+  Rig rig{large};
+  for (std::uint32_t source = 0; source < 16; ++source) {
+    rig.submit_at(0, transfer_between(source, 16 + source, 4 * MiB, false));
+    for (std::uint32_t other = 0; other < 31; ++other) {
+      rig.submit_at(0, transfer_between(32 + 2 * other, 33 + 2 * other, 65'536, false));
+    }
+  }
+  rig.engine.run(never);
+  std::uint64_t last = 0;
+  for (std::size_t n = 0; n < rig.outcomes.size(); n += 32) last = std::max(last, rig.outcomes[n].delivered_ps);
+  CHECK(16.0 * 2048 * frame_ps / static_cast<double>(last) == doctest::Approx(16).epsilon(0.1));
+}
+
+// It lets a NIC choose a piece each microsecond, less than the link carries of pieces of 16 KiB.
+struct SlowBus final : HostBus {
+  void took(NicId, Bytes, Instant) override {}
+  void sends(NicId, Bytes, Instant now) override { next = now + Duration{1'000'000}; }
+  Instant may_send(NicId) const override { return next; }
+  Instant next;
+};
+
+TEST_CASE("streams of a NIC whose bus is slow take turns at it, whichever came first") {
+  SlowBus bus;
+  Rig rig{machine()};
+  rig.network.attach(bus);
+  for (std::uint32_t target = 8; target < 16; ++target) rig.submit_at(0, transfer_between(0, target, MiB, false));
+  rig.engine.run(never);
+  // 8 x 64 pieces: the first stream has its last one in the turn in which the last stream has, one before two of each.
+  for (const auto& outcome : rig.outcomes) {
+    CHECK(static_cast<double>(outcome.delivered_ps) == doctest::Approx(512e6).epsilon(0.05));
+  }
+}
+
 TEST_CASE("a class has its ceiling, and classes share a NIC by what is assured to them") {
   Rig rig{machine()};
   Transfer capped = transfer_between(0, 8, MiB, false);

@@ -32,7 +32,7 @@ struct OpenTransfer {
   std::uint32_t told_packets = 0;  // of these, those that the bus knows of
   std::uint32_t reached = 0;       // of these, those that have left, at its last stop
   Bytes took;                      // of it the target's bus has been told
-  bool asks_bus = false;           // an event will come when the bus is free
+  bool asks_bus = false;           // waits in its NIC's line for the bus
   std::uint32_t missing = 0;       // packets that have still to come to the target
   std::uint32_t in_window = 0;     // packets of it, if it is short
   std::uint32_t timeouts = 0;

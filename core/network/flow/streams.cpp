@@ -340,6 +340,8 @@ void Streams::solve() {
     if (problem_.tight[pipe] && problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.tight[pipe] = false;
   }
   hand_out();
+  // Links beyond those that were known are found in the next epoch, even if nothing begins or ends in this one.
+  if (again) expect_solving();
 }
 
 }  // namespace dryfly::flow

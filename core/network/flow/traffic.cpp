@@ -12,8 +12,7 @@ namespace {
 
 // A transfer of more packets is a stream (docs/model/flows.md#short-and-long).
 constexpr std::uint32_t most_short = 16;
-// A stream tells the bus of so many packets at a time.
-constexpr std::uint32_t packets_in_piece = 8;
+constexpr std::uint32_t packets_in_piece = BusTurns::packets_in_piece;
 // A stream in trouble is looked at in so many slices.
 constexpr std::uint32_t slices = 8;
 
@@ -55,6 +54,7 @@ Traffic::Traffic(Engine& engine, const Dragonfly& dragonfly, const Spec& text, s
               event_key(life, EventKind::hold_over)),
       streams_(engine, dragonfly, fabric_.qos, ways_, pipes_, detour_speed(text),
                event_key(life, EventKind::stream_due), event_key(life, EventKind::shares_due)),
+      bus_(engine, frames_, dragonfly.nic_count(), transfers_, event_key(life, EventKind::bus_free)),
       begun_(dragonfly.nic_count()),
       life_(life) {
   if (!fabric::FaultPlan::any_in(text)) return;
@@ -67,7 +67,7 @@ Traffic::Traffic(Engine& engine, const Dragonfly& dragonfly, const Spec& text, s
 
 void Traffic::connect(TransferSink* sink, HostBus* bus) {
   sink_ = sink;
-  bus_ = bus;
+  bus_.connect(bus);
   shorts_.connect(bus);
 }
 
@@ -91,12 +91,9 @@ void Traffic::handle(Event event) {
     case EventKind::hold_over:
       return shorts_.end_hold({index});
     case EventKind::bus_free:
-      transfers_[index].asks_bus = false;
-      // It goes on if it had to stop, or begins; otherwise only the next piece is chosen.
-      if (transfers_[index].stream != none && transfers_[index].told_packets > transfers_[index].reached) {
-        return tell_bus(index);
-      }
-      return start_stream(index);
+      for (std::uint32_t turn = bus_.take_next({index}); turn != none; turn = bus_.take_next({index}))
+        start_stream(turn);
+      return;
     case EventKind::retry_due:
       return retry(index);
     case EventKind::look:
@@ -138,32 +135,8 @@ void Traffic::start(std::uint32_t index) {
   start_stream(index);
 }
 
-// A stream is a piece ahead of what leaves, as a NIC fetches ahead of what it sends.
-void Traffic::tell_bus(std::uint32_t index) {
-  OpenTransfer& transfer = transfers_[index];
-  if (bus_ == nullptr) {
-    transfer.told_packets = transfer.missing;
-    return;
-  }
-  const NicId nic = transfer.journey.source;
-  const std::uint32_t ahead = std::min(transfer.missing, transfer.reached + 2 * packets_in_piece);
-  while (transfer.told_packets < ahead && !transfer.asks_bus) {
-    if (const Instant at = bus_->may_send(nic); at > engine_.now()) {
-      transfer.asks_bus = true;
-      return schedule(at.ps, EventKind::bus_free, index);
-    }
-    const std::uint32_t packets = std::min(packets_in_piece, transfer.missing - transfer.told_packets);
-    const std::uint64_t told =
-        std::uint64_t{transfer.packets - transfer.missing + transfer.told_packets} * frames_.payload_max().count;
-    const std::uint64_t payload = packets * frames_.payload_max().count;
-    transfer.told_packets += packets;
-    bus_->sends(nic, Bytes{std::min(payload, transfer.size.count - std::min(told, transfer.size.count))},
-                engine_.now());
-  }
-}
-
 void Traffic::start_stream(std::uint32_t index) {
-  tell_bus(index);
+  bus_.tell(index);
   OpenTransfer& transfer = transfers_[index];
   if (transfer.told_packets == transfer.reached) {
     if (transfer.stream != none) streams_.pause(transfer.stream);
@@ -171,7 +144,7 @@ void Traffic::start_stream(std::uint32_t index) {
   }
   const std::uint64_t frame_ps = frames_.transmission_ps(frames_.payload_max(), transfer.journey.loops());
   const std::uint32_t stop =
-      bus_ == nullptr ? transfer.missing : std::min(transfer.told_packets, transfer.reached + packets_in_piece);
+      bus_.bus() == nullptr ? transfer.missing : std::min(transfer.told_packets, transfer.reached + packets_in_piece);
   const std::uint64_t stop_ps = stop == transfer.missing ? Streams::all : stop * frame_ps;
   if (transfer.stream != none) return streams_.go_on(transfer.stream, stop_ps);
   transfer.began_ps = engine_.now().ps;
@@ -192,14 +165,14 @@ void Traffic::start_stream(std::uint32_t index) {
 void Traffic::stream_due(std::uint32_t stream) {
   const std::uint32_t index = of_stream_[stream];
   OpenTransfer& transfer = transfers_[index];
-  transfer.reached = bus_ == nullptr
+  transfer.reached = bus_.bus() == nullptr
                          ? transfer.missing
                          : std::min({transfer.missing, transfer.told_packets, transfer.reached + packets_in_piece});
   if (transfer.reached < transfer.missing) {
     // What has left is at the target a flight later, which is short beside the time of a piece.
     const Bytes there{std::uint64_t{transfer.reached} * frames_.payload_max().count};
     if (transfer.missing == transfer.packets && there > transfer.took) {
-      bus_->took(transfer.journey.target, there - transfer.took, engine_.now());
+      bus_.bus()->took(transfer.journey.target, there - transfer.took, engine_.now());
       transfer.took = there;
     }
     return start_stream(index);
@@ -316,7 +289,7 @@ void Traffic::deliver(std::uint32_t index) {
   totals_.payload_bytes += transfer.size.count;
   totals_.pieces_of[transfer.traffic_class] += transfer.packets;
   totals_.bytes_of[transfer.traffic_class] += transfer.size.count;
-  if (bus_ != nullptr) bus_->took(transfer.journey.target, transfer.size - transfer.took, engine_.now());
+  if (bus_.bus() != nullptr) bus_.bus()->took(transfer.journey.target, transfer.size - transfer.took, engine_.now());
   sink_->delivered(handle, hops);
 }
 

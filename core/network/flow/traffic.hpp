@@ -18,6 +18,7 @@
 #include "core/contract/observer.hpp"
 #include "core/engine/engine.hpp"
 #include "core/network/fabric/frames.hpp"
+#include "core/network/flow/bus_turns.hpp"
 #include "core/network/flow/losses.hpp"
 #include "core/network/flow/open_transfers.hpp"
 #include "core/network/flow/pipes.hpp"
@@ -69,8 +70,6 @@ class Traffic final : private ShortsOutlet {
   // Of `none` nothing.
   void start(std::uint32_t index);
   void start_stream(std::uint32_t index);
-  // Pieces of the stream are chosen as far as the bus allows it.
-  void tell_bus(std::uint32_t index);
   void stream_due(std::uint32_t stream);
   void departs(std::uint32_t index) override;
   void lay(std::uint32_t index);
@@ -102,7 +101,7 @@ class Traffic final : private ShortsOutlet {
   Streams streams_;
   std::unique_ptr<Losses> losses_;  // with faults only
   TransferSink* sink_ = nullptr;
-  HostBus* bus_ = nullptr;
+  BusTurns bus_;
   NetworkObserver* observer_ = nullptr;
   std::vector<std::uint32_t> begun_;  // by NIC: its transfers, which name their draws
   std::vector<std::uint32_t> of_stream_;
