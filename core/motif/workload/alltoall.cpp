@@ -1,14 +1,21 @@
 // MPI_Alltoall of all ranks by pairwise exchange, the algorithm that MPI libraries take for long messages: one of P - 1
 // steps is a permutation of the ranks. The whole has P * (P - 1) messages; by default a sample of the steps is run.
 //
-// A sample is several stretches of consecutive steps, one in each of equally many equal parts of all steps, at a place
-// drawn in its part, so that each distance between partners stands for its like. The first steps of a stretch begin in
-// step and are not counted: how far ranks have drifted apart builds up in them. The bound of the error is twice the
-// standard error of the mean of the stretches' times.
+// A sample is several stretches of consecutive steps, one in each of as many parts of all steps, at a place drawn in
+// its part, so that each distance between partners stands for its like. Parts at both ends are shorter, for the
+// distances within a node, a switch and a group lie there, which cost less than others. Stretches are run one after
+// the other in one job: how far ranks have drifted apart, and what waits in the network, builds up over a dozen steps
+// and is worth up to a tenth, so that a stretch begins with what the one before has left. Not counted are the steps
+// before the first, in which it builds up, the first steps of each stretch, which still meet the other one's traffic on
+// other ways, and those behind the last, in which ranks have ever fewer others beside them. The bound of the error is
+// twice the standard error of the mean of the stretches' times, from what neighbours differ by, since each stands for
+// its own part, and never below a floor. Without a number of stretches from the user there are as many as it takes.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "core/motif/collective/collectives.hpp"
-#include "core/motif/workload/sample_mean.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/spec/fields.hpp"
 #include "core/unit/random.hpp"
@@ -22,47 +29,133 @@ struct Stretch {
   std::uint32_t last = 1;
 };
 
+// Of a stretch, sums over ranks.
 struct Marks {
-  std::uint64_t begun_sum_ps = 0;
-  std::uint64_t ended_sum_ps = 0;
+  std::uint64_t begun_ps = 0;
+  std::uint64_t ended_ps = 0;
 };
 
-Task program(Rank& me, Bytes size, Stretch stretch, Marks& marks) {
+// Of a sample, in steps.
+constexpr std::uint32_t lead_in = 12;
+constexpr std::uint32_t steps_before = 2;
+constexpr std::uint32_t run_out = 4;
+constexpr double smallest_bound = 0.02;
+constexpr double largest_bound = 0.05;
+
+Task program(Rank& me, Bytes size, const std::vector<Stretch>& stretches, std::vector<Marks>& marks) {
   const Communicator all = world(me);
-  if (stretch.counted > stretch.first) {
-    co_await pairwise_alltoall(me, all, size, stretch.first, stretch.counted - 1);
+  for (std::size_t number = 0; number < stretches.size(); ++number) {
+    const Stretch& stretch = stretches[number];
+    if (stretch.counted > stretch.first) {
+      co_await pairwise_alltoall(me, all, size, stretch.first, stretch.counted - 1);
+    }
+    marks[number].begun_ps += me.now().ps;
+    co_await pairwise_alltoall(me, all, size, stretch.counted, stretch.last);
+    marks[number].ended_ps += me.now().ps;
   }
-  marks.begun_sum_ps += me.now().ps;
-  co_await pairwise_alltoall(me, all, size, stretch.counted, stretch.last);
-  marks.ended_sum_ps += me.now().ps;
 }
 
-// The mean time of a step, over ranks.
-double step_ps(Stage& stage, Bytes size, const Stretch& stretch, Answer& answer) {
-  Marks marks;
-  stage.run([&](Rank& me) { return program(me, size, stretch, marks); }, answer, {});
-  const double steps = stretch.last - stretch.counted + 1;
-  return static_cast<double>(marks.ended_sum_ps - marks.begun_sum_ps) / stage.ranks() / steps;
+// The mean time of a step of each stretch, over ranks.
+std::vector<double> step_times_ps(Stage& stage, Bytes size, const std::vector<Stretch>& stretches, Answer& answer) {
+  std::vector<Marks> marks(stretches.size());
+  stage.run([&](Rank& me) { return program(me, size, stretches, marks); }, answer, {});
+  std::vector<double> times;
+  for (std::size_t number = 0; number < stretches.size(); ++number) {
+    const double steps = stretches[number].last - stretches[number].counted + 1;
+    times.push_back(static_cast<double>(marks[number].ended_ps - marks[number].begun_ps) / stage.ranks() / steps);
+  }
+  return times;
 }
 
-void sample(Stage& stage, Bytes size, Parameters& parameters, Answer& answer) {
+struct Sample {
+  std::uint32_t stretches = 0;
+  std::uint32_t before = 0;   // steps of a stretch that do not count
+  std::uint32_t counted = 0;  // and that do
+
+  std::uint64_t steps() const { return lead_in + std::uint64_t{stretches} * (before + counted) + run_out; }
+};
+
+// Where the parts begin, and where the last one has ended. Shares are eighths of the longest parts'.
+std::vector<std::uint32_t> parts_of(const Sample& sample, std::uint32_t steps) {
+  std::vector<std::uint64_t> shares(sample.stretches, 8);
+  const bool has_room = steps / (8 * std::uint64_t{sample.stretches}) >= sample.before + sample.counted;
+  if (sample.stretches >= 8 && has_room) {
+    for (std::size_t number = 0; number < 3; ++number) {
+      shares[number] = shares[sample.stretches - 1 - number] = std::uint64_t{1} << number;
+    }
+  }
+  const std::uint64_t all = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
+  std::vector<std::uint32_t> parts{1};
+  std::uint64_t before = 0;
+  for (const std::uint64_t share : shares) {
+    before += share;
+    parts.push_back(1 + static_cast<std::uint32_t>(steps * before / all));
+  }
+  return parts;
+}
+
+std::vector<Stretch> drawn(const Sample& sample, const std::vector<std::uint32_t>& parts, std::uint64_t seed) {
+  const RandomStream draws(seed, 0, Purpose::workload);
+  std::vector<Stretch> stretches;
+  for (std::uint32_t number = 0; number < sample.stretches; ++number) {
+    const std::uint64_t room = parts[number + 1] - parts[number] - sample.before - sample.counted;
+    const auto first = static_cast<std::uint32_t>(parts[number] + draws.within(number, room + 1));
+    const std::uint32_t counted = first + sample.before;
+    stretches.push_back({.first = first, .counted = counted, .last = counted + sample.counted - 1});
+  }
+  return stretches;
+}
+
+// A value of each part, and which share of all steps the part is.
+struct Value {
+  double value = 0;
+  double share = 0;
+};
+
+double mean_of(const std::vector<Value>& values) {
+  double mean = 0;
+  for (const Value& each : values) mean += each.value * each.share;
+  return mean;
+}
+
+// Of that, for two values and more: what neighbours differ by is how far a value may lie from its part's mean, and by
+// how much the parts differ themselves does not count.
+double standard_error(const std::vector<Value>& values) {
+  double squares = 0;
+  for (std::size_t number = 1; number < values.size(); ++number) {
+    const double apart = values[number].value - values[number - 1].value;
+    squares += apart * apart * values[number].share * values[number - 1].share;
+  }
+  const auto count = static_cast<double>(values.size());
+  return std::sqrt(squares / 2 * count / (count - 1));
+}
+
+void run_sample(Stage& stage, Bytes size, const Sample& sample, Answer& answer) {
   const std::uint32_t steps = stage.ranks() - 1;
-  const auto stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", 8, 2, 1000));
-  const auto counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 12, 1, 1'000'000));
-  const std::uint32_t before = counted / 2;
-  const RandomStream draws(stage.spec().number(fields::run_seed), 0, Purpose::workload);
-  SampleMean times;
-  for (std::uint32_t number = 0; number < stretches; ++number) {
-    const std::uint64_t from = 1 + std::uint64_t{steps} * number / stretches;
-    const std::uint64_t until = 1 + std::uint64_t{steps} * (number + 1) / stretches;
-    const std::uint64_t room = until - from - before - counted;
-    const auto first = static_cast<std::uint32_t>(from + draws.within(number, room + 1));
-    const Stretch stretch{.first = first, .counted = first + before, .last = first + before + counted - 1};
-    times.add(step_ps(stage, size, stretch, answer));
+  const std::vector<std::uint32_t> parts = parts_of(sample, steps);
+  const std::vector<Stretch> inner = drawn(sample, parts, stage.spec().number(fields::run_seed));
+  const std::uint32_t middle = steps / 2;
+  std::vector<Stretch> stretches{{.first = middle, .counted = middle, .last = middle + lead_in - 1}};
+  stretches.insert(stretches.end(), inner.begin(), inner.end());
+  stretches.push_back({.first = middle, .counted = middle, .last = middle + run_out - 1});
+  const std::vector<double> times = step_times_ps(stage, size, stretches, answer);
+  std::vector<Value> values;
+  for (std::uint32_t number = 0; number < sample.stretches; ++number) {
+    const double share = static_cast<double>(parts[number + 1] - parts[number]) / steps;
+    values.push_back({.value = times[number + 1], .share = share});
   }
-  answer.time = Duration{static_cast<std::uint64_t>(std::llround(times.mean() * steps))};
+  const double mean = mean_of(values);
+  answer.time = Duration{static_cast<std::uint64_t>(std::llround(mean * steps))};
   answer.sampled = true;
-  answer.error_bound = 2 * times.standard_error() / times.mean();
+  answer.error_bound = std::max(2 * standard_error(values) / mean, smallest_bound);
+}
+
+void run_all(Stage& stage, Bytes size, Answer& answer) {
+  const std::uint32_t steps = stage.ranks() - 1;
+  const double step_ps = step_times_ps(stage, size, {{.first = 1, .counted = 1, .last = steps}}, answer).front();
+  answer.time = Duration{static_cast<std::uint64_t>(std::llround(step_ps * steps))};
+  answer.sampled = false;
+  answer.error_bound = 0;
 }
 
 }  // namespace
@@ -70,19 +163,21 @@ void sample(Stage& stage, Bytes size, Parameters& parameters, Answer& answer) {
 Answer predict_alltoall(Stage& stage, Parameters& parameters) {
   const Bytes size{parameters.number_or("bytes", 65536, 0, std::uint64_t{1} << 32)};
   const bool full = parameters.flag("full");
-  const std::uint64_t most_steps =
-      parameters.number_or("stretches", 8, 2, 1000) * parameters.number_or("stretch", 12, 1, 1'000'000) * 3 / 2;
+  const bool as_many_as_told = parameters.has("stretches");
+  Sample sample{.stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", 24, 2, 1000)),
+                .before = steps_before,
+                .counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 2, 1, 1'000'000))};
+  parameters.check_all_used();
   if (stage.ranks() < 2) throw SpecError("ranks = 1: accepted is 2 and more");
+  const auto is_worth_it = [&] { return !full && 2 * sample.steps() < stage.ranks(); };
   Answer answer;
-  if (full || stage.ranks() - 1 <= 2 * most_steps) {
-    parameters.check_all_used();
-    answer.time = Duration{static_cast<std::uint64_t>(
-        std::llround(step_ps(stage, size, {1, 1, stage.ranks() - 1}, answer) * (stage.ranks() - 1)))};
-  } else {
-    stage.refuse_passing_faults();
-    sample(stage, size, parameters, answer);
-    parameters.check_all_used();
+  bool enough = false;
+  if (is_worth_it()) stage.refuse_passing_faults();
+  for (; !enough && is_worth_it(); sample.stretches *= 2) {
+    run_sample(stage, size, sample, answer);
+    enough = as_many_as_told || answer.error_bound <= largest_bound;
   }
+  if (!enough) run_all(stage, size, answer);
   const double bytes = static_cast<double>(size.count) * stage.ranks() * (stage.ranks() - 1.0);
   answer.figures.emplace_back("bytes_per_s", bytes / (static_cast<double>(answer.time.ps) * 1e-12));
   answer.figures.emplace_back("steps", stage.ranks() - 1.0);
