@@ -76,6 +76,7 @@ applications: test-setup
 reproduce: setup
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	$(BIN)/dryfly reproduce fabric
+	$(BIN)/dryfly reproduce aurora
 
 wheel: $(STAMPS)/wheel-tools
 	$(cached)

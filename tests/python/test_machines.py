@@ -51,6 +51,7 @@ def test_aurora_has_the_published_counts() -> None:
     assert counts.local_links == 175 * 496
     assert counts.injection_bytes_per_s == pytest.approx(2.12e15, rel=0.005)
     assert counts.job_global_bytes_per_s == pytest.approx(1.37e15, rel=0.005)
+    assert counts.job_bisection_bytes_per_s == pytest.approx(0.69e15, rel=0.005)
 
 
 def test_frontier_has_the_published_counts() -> None:

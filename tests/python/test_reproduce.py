@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -7,14 +8,17 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder, programs_folder
-from dryfly.evidence import published, reproduce
+from dryfly.evidence import prediction, published, reproduce
 from dryfly.evidence.published import Measurement, Registry, Row
+from dryfly.predict import facts
 
 REGISTRY = published.load("fabric")
+AURORA = published.load("aurora")
 
 
 def row(**changes: object) -> Row:
     base: dict[str, object] = {
+        "id": "", "constant": None,
         "quantity": "x", "kind": "predicted", "unit": "us", "least": 2.0, "most": 2.0, "figure": "run/8", "minus": "",
         "over": "", "scale": 1.0, "reference": "provider-diagnostics", "source": "SHS", "certainty": "H", "note": "",
     }  # fmt: skip
@@ -23,16 +27,20 @@ def row(**changes: object) -> Row:
 
 def test_every_row_says_where_its_figure_comes_from() -> None:
     sources = tomllib.loads((data_folder() / "sources.toml").read_text(encoding="utf-8"))["sources"]
-    for each in REGISTRY.rows:
+    for each in (*REGISTRY.rows, *AURORA.rows):
         assert all(key.strip() in sources for key in each.source.split(";")), each.quantity
         assert each.certainty in ("H", "M+", "M", "D"), each.quantity
 
 
-def test_every_measurement_is_used_and_names_a_program_or_a_pattern_that_exists() -> None:
-    used = {figure.split("/")[0] for each in REGISTRY.rows for figure in each.figures}
-    assert used == set(REGISTRY.measurements)
-    for measurement in REGISTRY.measurements.values():
-        assert bool(measurement.program) != bool(measurement.pattern), measurement.name
+@pytest.mark.parametrize("registry", [REGISTRY, AURORA], ids=["fabric", "aurora"])
+def test_every_measurement_is_used_and_names_what_exists(registry: Registry) -> None:
+    used = {figure.split("/")[0] for each in registry.rows for figure in each.figures}
+    assert used == set(registry.measurements)
+    for measurement in registry.measurements.values():
+        ways = (measurement.program, measurement.pattern, measurement.predict)
+        assert sum(bool(way) for way in ways) == 1, measurement.name
+        if measurement.predict:
+            prediction.check(measurement, {})
         if measurement.program:
             assert (programs_folder() / "micro" / f"{measurement.program}.c").is_file(), measurement.name
 
@@ -40,7 +48,59 @@ def test_every_measurement_is_used_and_names_a_program_or_a_pattern_that_exists(
 def test_every_row_cites_a_heading_of_the_page_of_measurements() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "model" / "measurements.md").read_text(encoding="utf-8")
     headings = {line[4:].lower().replace(" ", "-") for line in page.splitlines() if line.startswith("### ")}
-    assert {each.reference for each in REGISTRY.rows} == headings - {"not-used"}
+    assert {each.reference for each in (*REGISTRY.rows, *AURORA.rows)} == headings - {"not-used"}
+
+
+def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
+    kinds = {each.id.removeprefix("aurora/"): each.kind for each in AURORA.rows}
+    hpl = {f"hpl/{nodes}": "consistent" for nodes in (8748, 8632, 8109, 8058, 7200, 6888, 6273, 5439)}
+    machine = dict.fromkeys(("injection", "global", "bisection", "fabric-ports"), "calibrated")
+    without = (
+        "hplmxp/9500", "graph500/8192", "hpcg/4096", "hacc/8192", "lammps/9216", "nekbone/4096", "fmm/get-1x8",
+        "gpcnet/congested-latency", "gpcnet/congested-bandwidth", "gpcnet/congested-allreduce",
+    )  # fmt: skip
+    assert kinds == {
+        **{f"machine/{name}": kind for name, kind in machine.items()},
+        "hpl/9234": "calibrated",
+        **hpl,
+        "hpl/time": "calibrated",
+        "alltoall/9658": "predicted",
+        **dict.fromkeys(without, "untested"),
+    }
+
+
+def test_rates_of_hpl_are_those_that_predict_has_beside_its_own() -> None:
+    of_predict = {row.nodes: row.rate / 1e15 for row in facts.hpl_published().rows}
+    of_rows = {int(nodes): each.least for each in AURORA.rows if (nodes := each.id.partition("/hpl/")[2]).isdecimal()}
+    assert of_rows == of_predict
+    first = of_predict[9234]
+    for each in AURORA.rows:
+        if each.constant is not None:
+            nodes = AURORA.measurements[each.figure.split("/")[0]].nodes
+            assert each.constant == pytest.approx(first * nodes / 9234, abs=0.005)
+
+
+def test_what_a_prediction_cannot_take_is_refused() -> None:
+    measurement = AURORA.measurements["hpl-9234"]
+    with pytest.raises(
+        UserError, match="--compute: measurement hpl-9234 is a prediction; accepted are --machine, --set"
+    ):
+        prediction.check(measurement, {"compute": "model"})
+    with pytest.raises(UserError, match="--noise"):
+        prediction.check(measurement, {"noise": "machine"})
+
+
+def test_hpl_is_reproduced_beside_what_was_published(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    options = reproduce.Options(only=("aurora/hpl/*", "aurora/machine/*"), json_file=str(file), quiet=True)
+    assert reproduce.reproduce("aurora", options) == 0
+    content = json.loads(file.read_text(encoding="utf-8"))
+    rows = {each["id"]: each for each in content["rows"]}
+    assert len(rows) == 14
+    assert all(abs(each["error"]) < 0.025 for each in rows.values())
+    assert rows["aurora/hpl/7200"]["constant_error"] == pytest.approx(-0.0201, abs=1e-4)
+    assert rows["aurora/hpl/7200"]["wall_time_s"] is not None
+    assert content["summary"]["rows"]["consistent"] == 8
 
 
 @pytest.mark.parametrize(
@@ -83,7 +143,7 @@ def test_the_median_counts_every_predicted_row_and_no_other() -> None:
     assert summary["predicted_median_absolute_error"] == pytest.approx(0.05)  # of 5 %, 50 % and 0
     assert summary["predicted_within_10_percent"] == 2
     assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.275)  # 0, 5, 50, 50
-    assert summary["rows"] == {"predicted": 3, "calibrated": 1, "device": 1, "untested": 1}
+    assert summary["rows"] == {"predicted": 3, "calibrated": 1, "consistent": 0, "device": 1, "untested": 1}
     assert len(rows) == 6
 
 
@@ -110,7 +170,7 @@ def test_what_noise_decides_is_measured_with_several_seeds() -> None:
 
 
 def test_what_is_not_there_is_said_in_one_sentence() -> None:
-    with pytest.raises(UserError, match="known are fabric"):
+    with pytest.raises(UserError, match="known are aurora, fabric"):
         published.load("weather")
     with pytest.raises(UserError, match="no row has such"):
         reproduce.reproduce("fabric", reproduce.Options(only=("zebra",)))

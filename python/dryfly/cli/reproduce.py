@@ -14,8 +14,8 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
 
 @click.command("reproduce", context_settings=CONTEXT)
 @click.argument("subject", metavar="SUBJECT", shell_complete=complete.subjects)
-@option("--only", multiple=True, metavar="WHAT", help="Rows of a heading (gpcnet), of a measurement, or by words.",
-        shell_complete=complete.rows)  # fmt: skip
+@option("--only", multiple=True, metavar="WHAT", shell_complete=complete.rows,
+        help="Rows of a heading (gpcnet), of a measurement, by id (aurora/hpl/9234), or by words.")  # fmt: skip
 @given_case_options(
     machine={"default": None, "help": "Instead of the machine of each measurement."},
     nodes={"help": "Number of nodes, instead of that of each measurement by a program."},
@@ -43,7 +43,7 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
      timeout_s={"help": "Wall time after which a measurement is ended."},
      quiet={"help": "Do not tell what is being measured."})  # fmt: skip
 def command(given: Mapping[str, Any], subject: str, **ways: Any) -> None:
-    """Measure what was published and print both side by side. SUBJECT: fabric.
+    """Measure what was published and print both side by side. SUBJECT: fabric or aurora.
 
     With other conditions than those of the publication, such as --set, the errors say what these change.
     """

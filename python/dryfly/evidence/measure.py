@@ -1,5 +1,5 @@
 """Carries out the measurements of a registry: real MPI programs under `dryfly run`, or patterns of commands given to
-the NICs by dryfly-generator. Each gives figures by key."""
+the NICs by dryfly-generator, or predictions (prediction.py). Each gives figures by key."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dryfly.base.paths import GENERATOR, native, programs_folder
 from dryfly.case.bind import BoundCase, bind, library_of, load_machine
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
+from dryfly.evidence import prediction
 from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -54,6 +55,8 @@ def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
 
 def noise_of(measurement: Measurement, given: Mapping[str, Any]) -> str:
     """What there is of it in a measurement, as --noise has it; none."""
+    if measurement.predict == prediction.MACHINE:
+        return "none"
     case = case_of(measurement, given)
     noise = noise_files.load(case.noise, load_machine(case))
     return "none" if noise is None else noise.name
@@ -62,6 +65,11 @@ def noise_of(measurement: Measurement, given: Mapping[str, Any]) -> str:
 def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -> None:
     """Before the first measurement. Raises UserError for what cannot be used, and for what only ranks have where there
     are none."""
+    if measurement.predict:
+        if entry != Entry():
+            raise UserError(f"--record and --trace: measurement {measurement.name} is a prediction, and nothing runs")
+        prediction.check(measurement, given)
+        return
     case = case_of(measurement, given)
     if case.compute.startswith("replay:"):
         raise UserError(f"--compute {case.compute}: accepted is none, measured[:FACTOR] or model")
@@ -84,6 +92,8 @@ def measure(
     measurement: Measurement, *, given: Mapping[str, Any], entry: Entry, timeout_s: float | None = None
 ) -> Figures:
     """Figures by key; `given` and `entry` have been checked."""
+    if measurement.predict:
+        return prediction.figures_of(measurement, given, timeout_s)
     case = case_of(measurement, given)
     if measurement.program:
         return _run_program(measurement, case, entry, timeout_s)

@@ -1,4 +1,5 @@
-"""The registry of published figures (data/published/SUBJECT.toml): which run measures what, and the figures."""
+"""The registry of published figures (data/published/SUBJECT.toml): which run or prediction measures what, and the
+figures."""
 
 from __future__ import annotations
 
@@ -10,17 +11,21 @@ from typing import Any
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 
-KINDS = ("predicted", "calibrated", "device", "untested")
+KINDS = ("predicted", "calibrated", "consistent", "device", "untested")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One run: a program of programs/micro, or a pattern of dryfly-generator for each of `sizes`."""
+    """One run: a program of programs/micro, a pattern of dryfly-generator for each of `sizes`, a prediction, or what a
+    machine's file adds up to."""
 
     name: str
     machine: str
     program: str = ""
     pattern: str = ""
+    predict: str = ""  # a workload of dryfly predict
+    model: str | None = None  # of it
+    parameters: tuple[tuple[str, str], ...] = ()  # of it, as they are written
     operation: str = ""
     sets: tuple[str, ...] = ()
     nodes: int = 2
@@ -41,6 +46,7 @@ class Measurement:
 class Row:
     """One published figure; `figure`, `minus` and `over` are MEASUREMENT/KEY."""
 
+    id: str  # SUBJECT/...; empty: it has none
     quantity: str
     kind: str
     unit: str
@@ -50,6 +56,7 @@ class Row:
     minus: str
     over: str
     scale: float
+    constant: float | None  # what is known without a model: a calibrated row's efficiency, kept
     reference: str
     source: str
     certainty: str
@@ -76,7 +83,7 @@ def load(subject: str) -> Registry:
         raise UserError(f'"{subject}" is no subject of reproduce; known are {", ".join(subjects())}')
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     measurements = {name: _measurement(name, raw) for name, raw in content.get("measurement", {}).items()}
-    rows = [*(_row(raw) for raw in content.get("row", [])), *_points(content.get("curve", []))]
+    rows = [*(_row(raw, subject) for raw in content.get("row", [])), *_points(content.get("curve", []), subject)]
     for row in rows:
         _check(path.name, row, measurements)
     rows.sort(key=lambda row: (row.reference, row.kind == "untested"))
@@ -90,6 +97,9 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         machine=raw["machine"],
         program=raw.get("program", ""),
         pattern=raw.get("pattern", ""),
+        predict=raw.get("predict", ""),
+        model=raw.get("model"),
+        parameters=tuple((name, str(value)) for name, value in raw.get("parameters", {}).items()),
         operation=raw.get("operation", ""),
         sets=tuple(raw.get("sets", ())),
         nodes=raw.get("nodes", 2),
@@ -107,10 +117,11 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
     )
 
 
-def _row(raw: Mapping[str, Any]) -> Row:
+def _row(raw: Mapping[str, Any], subject: str) -> Row:
     published = raw["published"]
     ends = published if isinstance(published, list) else [published, published]
     return Row(
+        id=f"{subject}/{raw['id']}" if "id" in raw else "",
         quantity=raw["quantity"],
         kind=raw["kind"],
         unit=raw["unit"],
@@ -120,6 +131,7 @@ def _row(raw: Mapping[str, Any]) -> Row:
         minus=raw.get("minus", ""),
         over=raw.get("over", ""),
         scale=float(raw.get("scale", 1.0)),
+        constant=raw.get("constant"),
         reference=raw["reference"],
         source=raw["source"],
         certainty=raw["certainty"],
@@ -127,12 +139,12 @@ def _row(raw: Mapping[str, Any]) -> Row:
     )
 
 
-def _points(curves: list[Mapping[str, Any]]) -> Iterator[Row]:
+def _points(curves: list[Mapping[str, Any]], subject: str) -> Iterator[Row]:
     for curve in curves:
         for size, published in curve["points"].items():
             row = dict(curve) | {"published": published, "figure": curve["figure"].format(size)}
             row["quantity"] = curve["quantity"].format(f"{int(size):,}")
-            yield _row(row)
+            yield _row(row, subject)
 
 
 def _check(file: str, row: Row, measurements: Mapping[str, Measurement]) -> None:
@@ -140,6 +152,8 @@ def _check(file: str, row: Row, measurements: Mapping[str, Measurement]) -> None
         raise UserError(f'{file}: {row.quantity}: kind = "{row.kind}"; accepted is {", ".join(KINDS)}')
     if (row.kind == "untested") == bool(row.figures):
         raise UserError(f"{file}: {row.quantity}: a row has a figure, or is untested and says why")
+    if row.kind == "consistent" and row.constant is None:
+        raise UserError(f"{file}: {row.quantity}: a consistent row has `constant`, which it does no better than")
     if row.kind in ("untested", "calibrated") and not row.note:
         raise UserError(f"{file}: {row.quantity}: the note must say why, or what was set to meet it")
     for figure in row.figures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,13 +18,20 @@ from dryfly.base.errors import UserError
 from dryfly.base.fitted import fitted
 from dryfly.case.case import SEED_MAX
 from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
+from dryfly.evidence.prediction import MACHINE
 from dryfly.evidence.published import Measurement, Registry, Row, load
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.study.kept import NOTHING, Entry, Kept
 from dryfly.study.seeds import SEEDS_MAX
 
-_SHOWN = {"predicted": "predicted", "calibrated": "calibrated", "device": "GPU buffers", "untested": "untested"}
+_SHOWN = {
+    "predicted": "predicted",
+    "calibrated": "calibrated",
+    "consistent": "consistent",
+    "device": "GPU buffers",
+    "untested": "untested",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +56,7 @@ def reproduce(subject: str, options: Options) -> int:
         raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     figures: dict[str, list[Figures]] = {}  # by measurement, of each of its seeds
+    walls: dict[str, float] = {}
     _check_seeds(options)
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
     entries = dict(zip(needed, options.kept.entries([(name,) for name in needed]), strict=True))
@@ -59,15 +68,23 @@ def reproduce(subject: str, options: Options) -> int:
         if not options.quiet:
             times = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
             console.print(f"dryfly: measuring {name} ({number} of {len(needed)}){times}", markup=False)
+        began = time.monotonic()
         figures[name] = _measure(registry.measurements[name], seeds, options, entry)
+        walls[name] = time.monotonic() - began
     noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
-    rows = [_result(registry, row, figures, noises) for row in chosen]
+    rows = [_result(registry, row, figures, noises) | {"wall_time_s": _wall(row, walls)} for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
         result.write({"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}, json_file)
     if json_file != "-":
         _show(rows, summary)
     return 0
+
+
+def _wall(row: Row, walls: Mapping[str, float]) -> float | None:
+    """Of what measures the row; other rows may have the same."""
+    names = {figure.split("/")[0] for figure in row.figures}
+    return round(sum(walls[name] for name in names), 3) if names else None
 
 
 def _check_seeds(options: Options) -> None:
@@ -110,12 +127,16 @@ def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wanted(row: Row, only: tuple[str, ...]) -> bool:
-    """By heading of docs/model/measurements.md, by measurement, or by the words of the quantity; with wildcards."""
+    """By heading of docs/model/measurements.md, by id, by measurement, or by the words of the quantity; with
+    wildcards."""
     if not only:
         return True
-    names = [row.reference, *(f.split("/")[0] for f in row.figures)]
+    names = [row.reference, row.id, *(f.split("/")[0] for f in row.figures)]
     return any(
-        pattern in names or fnmatch.fnmatch(row.quantity, pattern) or pattern in row.quantity for pattern in only
+        pattern in names
+        or any(fnmatch.fnmatch(words, pattern) for words in (row.quantity, row.id))
+        or pattern in row.quantity
+        for pattern in only
     )
 
 
@@ -163,12 +184,15 @@ def _result(
     values = _values(row, figures) if measured else []
     value = statistics.median(values) if measured else None
     return {
+        "id": row.id,
         "quantity": row.quantity,
         "reference": row.reference,
         "unit": row.unit,
         "published": None if row.least is None else row.least if row.least == row.most else [row.least, row.most],
         "dryfly": value,
         "error": _error(row, value) if value is not None else None,
+        "constant": row.constant,
+        "constant_error": _error(row, row.constant) if row.constant is not None else None,
         "kind": row.kind,
         "noise": noise[0] if noise else "none",
         "seeds": {"count": len(values), "least": min(values), "most": max(values)} if len(values) > 1 else None,
@@ -181,6 +205,10 @@ def _result(
 
 def _how(registry: Registry, figure: str) -> str:
     measurement = registry.measurements[figure.split("/")[0]]
+    if measurement.predict == MACHINE:
+        return f"{figure}: dryfly machines show {measurement.machine}"
+    if measurement.predict:
+        return f"{figure}: dryfly predict {measurement.predict} on {measurement.nodes:,} nodes of {measurement.machine}"
     what = f"programs/micro/{measurement.program}.c" if measurement.program else f"generator {measurement.pattern}"
     return f"{figure}: {what} on {measurement.machine}"
 
@@ -220,23 +248,31 @@ def _published(row: Mapping[str, Any]) -> str:
 def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
     """Plain columns, as wide as they need to be: the table may go into a file. On a terminal its lines are broken."""
     console = Console(highlight=False, soft_wrap=True)
-    lines = [("ref", "quantity", "published", "dryfly", "unit", "error", "kind", "source")]
+    flat = any(row["constant"] is not None for row in rows)
+    heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *(("flat",) if flat else ()), "kind", "source")
+    lines = [heads]
     for row in rows:
-        error = "" if row["error"] is None else f"{row['error']:+.1%}"
-        source = f"{row['source']} [{row['certainty']}]"
+        errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
         lines.append(
-            (row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"], error,
-             _shown_kind(row), source)
+            (row["id"] or row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"],
+             *errors, _shown_kind(row), f"{row['source']} [{row['certainty']}]")
         )  # fmt: skip
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
         cells = [
-            cell.rjust(width) if column in (2, 3, 5) else cell.ljust(width)
+            cell.rjust(width) if heads[column] in _NUMBERS else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         console.print(fitted("  ".join(cells).rstrip()), markup=False)
     _show_notes(console, rows)
     _show_summary(console, summary)
+
+
+_NUMBERS = ("published", "dryfly", "error", "flat")
+
+
+def _percent(error: float | None) -> str:
+    return "" if error is None else f"{error:+.1%}"
 
 
 def _shown_kind(row: Mapping[str, Any]) -> str:
@@ -274,6 +310,12 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
         console.print(
             f"{noisy} rows measured with noise of the operating system ({', '.join(summary['noise'])}), "
             f"{summary['rows_of_several_seeds']} rows by the median of several seeds",
+            markup=False,
+        )
+    if counts["consistent"]:
+        console.print(
+            f"{counts['consistent']} rows with which the model is consistent, and no better there than an efficiency "
+            "that is kept (flat)",
             markup=False,
         )
     console.print(f"{counts['calibrated']} calibrated rows, {counts['untested']} not tested", markup=False)

@@ -11,7 +11,7 @@ from dryfly.base.units import rate_text
 from dryfly.machine.load import load, shipped_machines
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.machine.topology import summarise
+from dryfly.machine.topology import TopologySummary, summarise
 
 
 def listing() -> str:
@@ -44,11 +44,19 @@ def _network(machine: Machine) -> list[str]:
         f"  global links    {counts.global_links:,} (cables), {counts.job_global_links:,} between groups that jobs use",
         f"  injection       {rate_text(counts.injection_bytes_per_s)} of the nodes that jobs use, one direction",
         f"  global          {rate_text(counts.job_global_bytes_per_s)} between groups that jobs use, both directions",
+        *_bisection(counts),
+        f"  ports           {counts.fabric_ports:,} of switches to switches, {counts.nics:,} to NICs",
         f"  nodes for jobs  {machine.nodes_max:,} of {machine.cores_per_node} cores: {first} to {last}",
     ]
     if machine.text("names.style") != "xname":
         lines.append(f"  x-names         {names.xname(0)} to {names.xname(machine.nodes_max - 1)}")
     return lines
+
+
+def _bisection(counts: TopologySummary) -> list[str]:
+    if counts.job_bisection_bytes_per_s is None:
+        return []
+    return [f"  bisection       {rate_text(counts.job_bisection_bytes_per_s)} between halves of these, both directions"]
 
 
 def _facts(machine: Machine) -> list[str]:

@@ -18,6 +18,12 @@ class TopologySummary:
     job_global_links: int  # of these, between groups whose nodes a job may use
     injection_bytes_per_s: int  # of the nodes a job may use, one direction
     job_global_bytes_per_s: int  # of job_global_links, both directions
+    job_bisection_bytes_per_s: int | None  # of those between two halves of these groups; None: groups differ
+
+    @property
+    def fabric_ports(self) -> int:
+        """Of switches, to switches."""
+        return 2 * (self.local_links + self.global_links)
 
 
 def summarise(machine: Machine) -> TopologySummary:
@@ -42,6 +48,7 @@ def summarise(machine: Machine) -> TopologySummary:
         job_global_links=job_links,
         injection_bytes_per_s=job_nics * rate,
         job_global_bytes_per_s=2 * job_links * rate,
+        job_bisection_bytes_per_s=_bisection_links(machine) * 2 * rate if len(job) == 1 and listed is None else None,
     )
 
 
@@ -56,6 +63,13 @@ def ports_needed(machine: Machine, index: int) -> int:
         peers = machine.kinds[other].groups - (1 if other == index else 0)
         leaving += machine.global_links[min(index, other), max(index, other)] * peers
     return endpoints + (kind.switches - 1) * kind.local_links + -(-leaving // kind.switches)
+
+
+def _bisection_links(machine: Machine) -> int:
+    """Of the groups of the only kind that jobs use."""
+    (kind,) = machine.job_kinds
+    groups = machine.kinds[kind].groups
+    return (groups // 2) * (groups - groups // 2) * machine.global_links[kind, kind]
 
 
 def _pairs_of_groups(machine: Machine, i: int, j: int) -> int:
