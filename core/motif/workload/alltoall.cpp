@@ -39,7 +39,8 @@ struct Marks {
 constexpr std::uint32_t lead_in = 12;
 constexpr std::uint32_t steps_before = 2;
 constexpr std::uint32_t run_out = 4;
-constexpr double smallest_bound = 0.02;
+constexpr std::uint32_t usual_stretches = 24;
+constexpr double smallest_bound = 0.02;  // of so many stretches; of fewer it is more
 constexpr double largest_bound = 0.05;
 
 Task program(Rank& me, Bytes size, const std::vector<Stretch>& stretches, std::vector<Marks>& marks) {
@@ -147,7 +148,8 @@ void run_sample(Stage& stage, Bytes size, const Sample& sample, Answer& answer) 
   const double mean = mean_of(values);
   answer.time = Duration{static_cast<std::uint64_t>(std::llround(mean * steps))};
   answer.sampled = true;
-  answer.error_bound = std::max(2 * standard_error(values) / mean, smallest_bound);
+  const double floor = smallest_bound * std::max(1.0, double{usual_stretches} / sample.stretches);
+  answer.error_bound = std::max(2 * standard_error(values) / mean, floor);
 }
 
 void run_all(Stage& stage, Bytes size, Answer& answer) {
@@ -164,7 +166,7 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
   const Bytes size{parameters.number_or("bytes", 65536, 0, std::uint64_t{1} << 32)};
   const bool full = parameters.flag("full");
   const bool as_many_as_told = parameters.has("stretches");
-  Sample sample{.stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", 24, 2, 1000)),
+  Sample sample{.stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", usual_stretches, 2, 1000)),
                 .before = steps_before,
                 .counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 2, 1, 1'000'000))};
   parameters.check_all_used();
