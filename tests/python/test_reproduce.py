@@ -99,7 +99,7 @@ def test_hpl_is_reproduced_beside_what_was_published(tmp_path: Path) -> None:
     assert len(rows) == 14
     assert all(abs(each["error"]) < 0.025 for each in rows.values())
     assert rows["aurora/hpl/7200"]["constant_error"] == pytest.approx(-0.0201, abs=1e-4)
-    assert rows["aurora/hpl/7200"]["wall_time_s"] is not None
+    assert content["wall_time_s"]["hpl-7200"] > 0
     assert content["summary"]["rows"]["consistent"] == 8
 
 

@@ -70,21 +70,22 @@ def reproduce(subject: str, options: Options) -> int:
             console.print(f"dryfly: measuring {name} ({number} of {len(needed)}){times}", markup=False)
         began = time.monotonic()
         figures[name] = _measure(registry.measurements[name], seeds, options, entry)
-        walls[name] = time.monotonic() - began
+        walls[name] = round(time.monotonic() - began, 3)
     noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
-    rows = [_result(registry, row, figures, noises) | {"wall_time_s": _wall(row, walls)} for row in chosen]
+    rows = [_result(registry, row, figures, noises) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
-        result.write({"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}, json_file)
+        content = {"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}
+        result.write({**content, "wall_time_s": walls}, json_file)
     if json_file != "-":
-        _show(rows, summary)
+        _show(rows, [_wall(row, walls) for row in chosen], summary)
     return 0
 
 
-def _wall(row: Row, walls: Mapping[str, float]) -> float | None:
+def _wall(row: Row, walls: Mapping[str, float]) -> str:
     """Of what measures the row; other rows may have the same."""
     names = {figure.split("/")[0] for figure in row.figures}
-    return round(sum(walls[name] for name in names), 3) if names else None
+    return f"{sum(walls[name] for name in names):,.1f} s" if names else ""
 
 
 def _check_seeds(options: Options) -> None:
@@ -133,9 +134,7 @@ def _wanted(row: Row, only: tuple[str, ...]) -> bool:
         return True
     names = [row.reference, row.id, *(f.split("/")[0] for f in row.figures)]
     return any(
-        pattern in names
-        or any(fnmatch.fnmatch(words, pattern) for words in (row.quantity, row.id))
-        or pattern in row.quantity
+        pattern in names or any(fnmatch.fnmatch(words, pattern) or pattern in words for words in (row.quantity, row.id))
         for pattern in only
     )
 
@@ -245,17 +244,28 @@ def _published(row: Mapping[str, Any]) -> str:
     return "no number" if published is None else _number(published)
 
 
-def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
+def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str, Any]) -> None:
     """Plain columns, as wide as they need to be: the table may go into a file. On a terminal its lines are broken."""
     console = Console(highlight=False, soft_wrap=True)
     flat = any(row["constant"] is not None for row in rows)
-    heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *(("flat",) if flat else ()), "kind", "source")
+    heads = (
+        "ref",
+        "quantity",
+        "published",
+        "dryfly",
+        "unit",
+        "error",
+        *(("flat",) if flat else ()),
+        "kind",
+        "wall",
+        "source",
+    )
     lines = [heads]
-    for row in rows:
+    for row, wall in zip(rows, walls, strict=True):
         errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
         lines.append(
             (row["id"] or row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"],
-             *errors, _shown_kind(row), f"{row['source']} [{row['certainty']}]")
+             *errors, _shown_kind(row), wall, f"{row['source']} [{row['certainty']}]")
         )  # fmt: skip
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
@@ -268,7 +278,7 @@ def _show(rows: list[dict[str, Any]], summary: Mapping[str, Any]) -> None:
     _show_summary(console, summary)
 
 
-_NUMBERS = ("published", "dryfly", "error", "flat")
+_NUMBERS = ("published", "dryfly", "error", "flat", "wall")
 
 
 def _percent(error: float | None) -> str:
