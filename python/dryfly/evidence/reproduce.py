@@ -248,18 +248,8 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
     """Plain columns, as wide as they need to be: the table may go into a file. On a terminal its lines are broken."""
     console = Console(highlight=False, soft_wrap=True)
     flat = any(row["constant"] is not None for row in rows)
-    heads = (
-        "ref",
-        "quantity",
-        "published",
-        "dryfly",
-        "unit",
-        "error",
-        *(("flat",) if flat else ()),
-        "kind",
-        "wall",
-        "source",
-    )
+    more = ("flat",) if flat else ()
+    heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *more, "kind", "wall", "source")
     lines = [heads]
     for row, wall in zip(rows, walls, strict=True):
         errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
