@@ -12,7 +12,6 @@ from conftest import Dryfly
 HPL = ("hpl", "--model", "skeleton", "--ppn", "6", "--level", "latency", "n=200000", "nb=384", "grid=48x64")
 SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB")
-LOOP = ("allreduce", "--ppn", "4", "bytes=2KiB", "count=1000")
 
 
 def predict(dryfly: Dryfly, folder: Path, *words: str) -> dict[str, Any]:
@@ -37,41 +36,19 @@ def test_a_sample_of_an_alltoall_is_within_its_bound(dryfly: Dryfly, tmp_path: P
     assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
-@pytest.mark.parametrize("seed", ["1", "2", "3"])
-def test_a_sample_of_a_long_loop_of_collectives_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, seed: str) -> None:
-    answers = []
-    for words in ((), ("full=1",)):
-        file = tmp_path / "answer.json"
-        loop = ("allreduce", "--nodes", "64", "--ppn", "8", "--seed", seed, "bytes=2KiB", "count=400")
-        dryfly("predict", *loop, *words, "--json", str(file)).succeeded()
-        answers.append(json.loads(file.read_text(encoding="utf-8")))
-    sample, whole = answers
-    assert (sample["sampled"], whole["sampled"]) == (True, False)
-    assert sample["messages"] * 4 < whole["messages"]
-    error = sample["virtual_time_s"] / whole["virtual_time_s"] - 1
-    assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
-
-
 FLAP = '[[flap]]\nlink = "n3"\nat = "5 s"\nfor = "1 ms"\n'
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("allreduce", "--noise", "machine", "count=200"),
-        ("allreduce", "--faults", "flap.toml", "count=200"),
-        ("halo", "steps=200"),  # its step may take another time behind any sample
-        ("bcast", "count=200"),  # no rank waits for all others
-    ],
-    ids=["noise", "faults", "halo", "bcast"],
-)
-def test_what_a_sample_says_little_of_is_run_whole(dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...]) -> None:
-    faults = tmp_path / "flap.toml"
-    faults.write_text(FLAP, encoding="utf-8")
-    words = tuple(str(faults) if word == faults.name else word for word in words)
+@pytest.mark.parametrize("words", [("allreduce", "count=200"), ("halo", "steps=200")], ids=["allreduce", "halo"])
+def test_loops_are_run_whole(dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """What a turn takes may change behind any sample: errors were up to 10 % of halos, 6 % of collectives."""
     file = tmp_path / "answer.json"
     dryfly("predict", *words, "--nodes", "8", "--json", str(file)).succeeded()
     assert not json.loads(file.read_text(encoding="utf-8"))["sampled"]
+
+
+def test_turns_that_take_no_time_are_answered(dryfly: Dryfly) -> None:
+    dryfly("predict", "allreduce", "--nodes", "1", "count=200", "bytes=0").succeeded()
 
 
 def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly: Dryfly, tmp_path: Path) -> None:
@@ -85,9 +62,7 @@ def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(
-    "workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL, LOOP], ids=["hpl", "alltoall-4", "alltoall-64", "loop"]
-)
+@pytest.mark.parametrize("workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL], ids=["hpl", "alltoall-4", "alltoall-64"])
 def test_the_true_time_lies_within_the_bound_of_a_sample(
     dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...]
 ) -> None:

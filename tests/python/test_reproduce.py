@@ -86,8 +86,12 @@ def test_what_a_prediction_cannot_take_is_refused() -> None:
         UserError, match="--compute: measurement hpl-9234 is a prediction; accepted are --machine, --set"
     ):
         prediction.check(measurement, {"compute": "model"})
+    with pytest.raises(UserError, match="-N: measurement hpl-9234 is a prediction"):
+        prediction.check(measurement, {"nodes": 64})
     with pytest.raises(UserError, match="--noise"):
         prediction.check(measurement, {"noise": "machine"})
+    with pytest.raises(UserError, match="--noise: measurement machine is a prediction; accepted are --machine, --set"):
+        prediction.check(AURORA.measurements["machine"], {"noise": "machine"})
 
 
 def test_hpl_is_reproduced_beside_what_was_published(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ class Noises {
     }
   }
 
-  bool any() const { return noises_ != nullptr; }
   // When a rank is through that begins `work` at `from`.
   Instant after(std::uint32_t rank, Instant from, Duration work) const {
     return from + (noises_ ? Duration{noises_[rank].duration_ps(from.ps, work.ps)} : work);

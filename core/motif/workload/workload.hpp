@@ -64,7 +64,6 @@ class Stage {
   const Placement& placement() const { return placement_; }
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }
-  bool has_noise() const { return noises_.any(); }
   // There are faults that come or go: what is run later, or first, meets other ones.
   bool has_passing_faults() const;
   // Throws SpecError if there are: of a workload that is sampled, where nobody knows what its parts would meet.

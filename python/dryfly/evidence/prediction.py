@@ -14,20 +14,21 @@ from dryfly.predict.question import Question
 
 MACHINE = "machine"  # in the place of a workload
 
-# What may differ from the measurement: by the names of Case's fields, which Question has too, the flags.
-_TAKEN = {
-    "machine": "--machine", "sets": "--set", "seed": "--seed", "noise": "--noise", "nodes": "-N", "ppn": "--ppn",
-    "place": "--place", "mpi": "--mpi", "software": "--software",
-}  # fmt: skip
+# What may differ from the measurement: by the names of Case's fields, which Question has too, the flags. How many
+# nodes and ranks there are is the row's: what was published is of those.
+_TAKEN = {"machine": "--machine", "sets": "--set", "seed": "--seed", "noise": "--noise", "place": "--place"}
+_OF_MACHINE = {"machine": "--machine", "sets": "--set"}
 
 
 def check(measurement: Measurement, given: Mapping[str, Any]) -> None:
     """Raises UserError."""
+    taken = _OF_MACHINE if measurement.predict == MACHINE else _TAKEN
+    flags = {"ranks": "-n", "nodes": "-N"}
     for name in given:
-        if name not in _TAKEN:
-            flag = "-n" if name == "ranks" else "--" + name.replace("_", "-")
+        if name not in taken:
+            flag = flags.get(name, "--" + name.replace("_", "-"))
             raise UserError(
-                f"{flag}: measurement {measurement.name} is a prediction; accepted are {', '.join(_TAKEN.values())}"
+                f"{flag}: measurement {measurement.name} is a prediction; accepted are {', '.join(taken.values())}"
             )
     if measurement.predict != MACHINE:
         ask.check(question_of(measurement, given))

@@ -138,10 +138,6 @@ _CHOSEN = (
 _ROOT = _of_skeleton("root", count("", "rank that it goes from, or to", most=2**32 - 1))
 
 
-# Of collectives that wait for all ranks.
-_ALL_TURNS = _of_skeleton("full", _FULL, "0")
-
-
 def _collective(name: str, about: str, *more: Parameter, sized: bool = True) -> Workload:
     bytes_of = (Parameter(name="bytes", field=_BYTES, default="8 B"),) if sized else ()
     often = Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1")
@@ -163,14 +159,14 @@ ROWS = (
                  _ON_NODE,
                  *_CHOSEN,
              )),
-    _collective("allreduce", "a sum over all ranks, known to all, in a loop", _ALL_TURNS),
-    _collective("barrier", "all ranks wait for all, in a loop", _ALL_TURNS, sized=False),
+    _collective("allreduce", "a sum over all ranks, known to all, in a loop"),
+    _collective("barrier", "all ranks wait for all, in a loop", sized=False),
     _collective("bcast", "one rank's bytes to all others, in a loop", _ROOT),
     _collective("reduce", "a sum over all ranks, known to one, in a loop", _ROOT),
     _collective("gather", "so much of every rank to one, in a loop", _ROOT),
     _collective("scatter", "so much for every rank from one, in a loop", _ROOT),
-    _collective("allgather", "so much of every rank to all others, in a loop", _ALL_TURNS),
-    _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop", _ALL_TURNS),
+    _collective("allgather", "so much of every rank to all others, in a loop"),
+    _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
              parameters=(
