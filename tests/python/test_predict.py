@@ -22,12 +22,13 @@ import pytest
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
 from dryfly.case import placement
+from dryfly.cli.main import cli
 from dryfly.machine.listing import source_keys
 from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
 from dryfly.predict.find import find
 from dryfly.predict.predict import pairs
 from dryfly.predict.question import Question, of_content
-from dryfly.predict.workloads import ROWS
+from dryfly.predict.workloads import OPTIONS, OTHER_OPTIONS, ROWS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -423,6 +424,8 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
          "s.py: parameter on_node of program: the name"),
         ("s.py", "def program(me, nodes=3):\n    pass\n", {"nodes": 2},
          "s.py: parameter nodes of program: the name is taken"),
+        ("s.py", "def program(me, timeout=8192):\n    pass\n", {"nodes": 2},
+         "s.py: parameter timeout of program: the name is taken"),
         ("s.py", "def program(me, share=0.5):\n    pass\n", {"nodes": 2, "parameters": (("share", "nan"),)},
          "share=nan: accepted is a number"),
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "software": "measured"},
@@ -439,6 +442,14 @@ def test_a_file_that_cannot_be_run_is_refused(
         ask.check(Question(workload=name, **given))
     with pytest.raises(UserError, match=r"none.(py: there is no such file|goal cannot be read|txt. is no workload)"):
         ask.check(Question(workload=f"none{Path(name).suffix}", nodes=2))
+
+
+def test_names_that_are_taken_are_those_of_the_command() -> None:
+    with cli.make_context("dryfly", [], resilient_parsing=True) as context:
+        command = cli.get_command(context, "predict")
+        assert command is not None
+        long = {name[2:] for each in command.params for name in each.opts if name.startswith("--")}
+    assert set(OPTIONS) | OTHER_OPTIONS == long | {"help"}
 
 
 def test_more_ranks_than_a_run_may_have_are_one_line_of_the_spec() -> None:

@@ -18,7 +18,7 @@ from dryfly.base import units
 from dryfly.base.errors import UserError
 from dryfly.machine.field import Field
 from dryfly.predict.parameter import Parameter
-from dryfly.predict.workloads import OPTIONS, PYTHON, Workload
+from dryfly.predict.workloads import OPTIONS, OTHER_OPTIONS, PYTHON, Workload
 from dryfly.skeleton.schedule import Program, Schedule, program_of, record
 
 Value = int | float | str
@@ -94,7 +94,7 @@ def _row_of(path: str, version: _Version) -> Workload:
 
 def _parameter(path: str, taken: inspect.Parameter) -> ProgramParameter:
     where = f"{path}: parameter {taken.name} of program"
-    if taken.name in OPTIONS or any(each.name == taken.name for each in PYTHON.parameters):
+    if taken.name in {*OPTIONS, *OTHER_OPTIONS, *(each.name for each in PYTHON.parameters)}:
         raise UserError(f"{where}: the name is taken; accepted is any but {taken.name}")
     if taken.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise UserError(f"{where} has no default; accepted are parameters by name with a default")

@@ -63,6 +63,11 @@ OPTIONS = {
     "software": str, "mpi": str, "model": str,
 }  # fmt: skip
 
+# The other long options of the command, by which a parameter of a file in Python could not be named either.
+OTHER_OPTIONS = frozenset(
+    ("set", "seeds", "jobs", "timeout", "json", "out", "dask", "sweep", "fit", "parameters", "quiet", "help")
+)
+
 
 def _assumed(name: str, field: Field) -> Parameter:
     """Whose value is a fact of data/predict/hpl.toml."""
