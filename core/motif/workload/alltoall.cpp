@@ -3,13 +3,17 @@
 //
 // A sample is several stretches of consecutive steps, one in each of as many parts of all steps, at a place drawn in
 // its part, so that each distance between partners stands for its like. Parts at both ends are shorter, for the
-// distances within a node, a switch and a group lie there, which cost less than others. Stretches are run one after
-// the other in one job: how far ranks have drifted apart, and what waits in the network, builds up over a dozen steps
-// and is worth up to a tenth, so that a stretch begins with what the one before has left. Not counted are the steps
-// before the first, in which it builds up, the first steps of each stretch, which still meet the other one's traffic on
-// other ways, and those behind the last, in which ranks have ever fewer others beside them. The bound of the error is
-// twice the standard error of the mean of the stretches' times, from what neighbours differ by, since each stands for
-// its own part, and never below a floor. Without a number of stretches from the user there are as many as it takes.
+// distances within a node, a switch and a group lie there, which cost less than others. Stretches are run one after the
+// other in one job: how far ranks have drifted apart, and what waits in the network, builds up over a dozen steps and
+// more and is worth up to a fifth, so that a stretch begins with what the one before has left. Not counted are the
+// steps before the first, in which it builds up, the first steps of each stretch, which still meet the other one's
+// traffic on other ways, and those behind the last, in which ranks have ever fewer others beside them. The bound of the
+// error is twice the standard error of the mean of the stretches' times, from what neighbours differ by, since each
+// stands for its own part, and never below a floor. Without a number of stretches from the user there are as many as it
+// takes.
+//
+// The bound leaves out what still builds up behind the sample: with 16 ranks a node, placed at random, and long
+// messages ranks drift apart for hundreds of steps, and the whole takes up to a third longer (docs/guide/predict.md).
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -79,15 +79,11 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
   refuse_drained(spec, topology_, placement_);
 }
 
-bool Stage::has_passing_faults() const {
-  if (!fabric::FaultPlan::any_in(spec_)) return false;
+void Stage::refuse_passing_faults() const {
+  if (!fabric::FaultPlan::any_in(spec_)) return;
   const fabric::Wiring wiring(topology_, fabric::FabricSpec::read(spec_), spec_);
   const auto plan = fabric::FaultPlan::read(spec_, topology_, wiring);
-  return !std::ranges::all_of(plan.faults, &fabric::Fault::is_lasting);
-}
-
-void Stage::refuse_passing_faults() const {
-  if (!has_passing_faults()) return;
+  if (std::ranges::all_of(plan.faults, &fabric::Fault::is_lasting)) return;
   throw SpecError(
       "faults that come and go (down, flaps, drain, from, until): a sample of the workload says nothing of them; "
       "accepted are full=1, or faults that last");

@@ -64,9 +64,7 @@ class Stage {
   const Placement& placement() const { return placement_; }
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }
-  // There are faults that come or go: what is run later, or first, meets other ones.
-  bool has_passing_faults() const;
-  // Throws SpecError if there are: of a workload that is sampled, where nobody knows what its parts would meet.
+  // Throws SpecError where faults come or go: of a workload that is sampled nobody knows what its parts would meet.
   void refuse_passing_faults() const;
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
