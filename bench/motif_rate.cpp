@@ -81,7 +81,8 @@ int bench_rate(int rounds) {
 int bench_halo(std::uint64_t steps) {
   DependentLoads dependent;
   const double thousand_loads = dependent.per_s() / 1000;
-  const Halo halo{.grid = {96, 96, 96}, .face = Bytes{8}, .edge = Bytes{8}, .corner = Bytes{8}, .steps = steps};
+  const Grid cube{.sides = {96, 96, 96}};
+  const Halo halo{.around = Neighbourhood::of_sizes(cube, Bytes{8}, Bytes{8}, Bytes{8}, true), .steps = steps};
   const double begun = cpu_seconds();
   const Rate rate = run(Way::links, 9216, 96, [&](Rank& me) { return exchange_halo(me, halo); });
   rusage usage{};

@@ -2,6 +2,8 @@
 //
 //   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links|packet|flow] [on=NODE,...] name=value...
 //
+// messages=FILE: a line for each message that was sent, in their order: source, target, bytes.
+//
 // One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
 #include <chrono>
 #include <exception>
@@ -9,6 +11,7 @@
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "core/motif/workload/workload.hpp"
 #include "core/record/json_writer.hpp"
@@ -26,6 +29,14 @@ std::string hexadecimal(std::uint64_t value) {
   std::string text(16, '0');
   for (std::size_t place = 16; place-- > 0; value >>= 4) text[place] = "0123456789abcdef"[value & 15];
   return text;
+}
+
+void write_messages(const std::string& path, const std::vector<SentMessage>& sent) {
+  std::ofstream file(path);
+  for (const SentMessage& message : sent) {
+    file << message.source << ' ' << message.target << ' ' << message.size.count << '\n';
+  }
+  if (!file.flush()) throw SpecError("messages = " + path + ": cannot be written");
 }
 
 void write(JsonWriter& json, const std::string& workload, const Stage& stage, const Answer& answer, double wall_s) {
@@ -59,9 +70,13 @@ int run(std::span<const char* const> words) {
   const Workload& workload = workload_named(words[2]);
   Parameters parameters(words.subspan(3));
   Stage stage(spec, parameters);
+  const std::string listing = parameters.has("messages") ? parameters.text("messages") : "";
+  std::vector<SentMessage> sent;
+  if (!listing.empty()) stage.list_messages(sent);
   const auto begun = std::chrono::steady_clock::now();
   const Answer answer = workload.predict(stage, parameters);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+  if (!listing.empty()) write_messages(listing, sent);
   std::string text;
   JsonWriter json(text);
   write(json, words[2], stage, answer, wall.count());

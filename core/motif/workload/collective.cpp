@@ -3,7 +3,6 @@
 //   bytes=N element=N root=N count=N      the call, as in core/motif/collective/collectives.hpp
 //   algorithm=auto|NAME                   fan=N segment=N window=N: what a named one can be told
 //   library=mpich|openmpi selection=FILE  who decides, where nobody names it; rules that are asked before the library's
-//   messages=FILE                         a line for each message: source, target, bytes
 #include <fstream>
 #include <iterator>
 
@@ -74,14 +73,6 @@ Selection selection_of(Parameters& parameters) {
   return selection;
 }
 
-void write_messages(const std::string& path, const std::vector<SentMessage>& sent) {
-  std::ofstream file(path);
-  for (const SentMessage& message : sent) {
-    file << message.source << ' ' << message.target << ' ' << message.size.count << '\n';
-  }
-  if (!file.flush()) throw SpecError("messages = " + path + ": cannot be written");
-}
-
 }  // namespace
 
 Answer predict_collective(Collective what, Stage& stage, Parameters& parameters) {
@@ -89,14 +80,10 @@ Answer predict_collective(Collective what, Stage& stage, Parameters& parameters)
   const Choice how = named_choice(call, parameters);
   const Selection selection = selection_of(parameters);
   const std::uint64_t count = parameters.number_or("count", 1, 1, 1'000'000);
-  const std::string listing = parameters.has("messages") ? parameters.text("messages") : "";
   parameters.check_all_used();
-  std::vector<SentMessage> sent;
-  if (!listing.empty()) stage.list_messages(sent);
   Answer answer;
   stage.run([&](Rank& me) { return program(me, call, how, selection, count); }, answer,
             [&](Job& job) { answer.time = Duration{job.end().ps / count}; });
-  if (!listing.empty()) write_messages(listing, sent);
   return answer;
 }
 

@@ -31,17 +31,17 @@ class PublishedHpl:
 
 
 @cache
-def _hpl() -> dict[str, Any]:
-    return tomllib.loads((data_folder() / "predict" / "hpl.toml").read_text(encoding="utf-8"))
+def _known(workload: str) -> dict[str, Any]:
+    return tomllib.loads((data_folder() / "predict" / f"{workload}.toml").read_text(encoding="utf-8"))
 
 
-def hpl_text(name: str) -> str:
-    """A parameter as a user would write it."""
-    return str(_hpl()["parameter"][name]["value"])
+def text(workload: str, name: str) -> str:
+    """A parameter of data/predict/WORKLOAD.toml as a user would write it."""
+    return str(_known(workload)["parameter"][name]["value"])
 
 
 def hpl_published() -> PublishedHpl:
-    raw = _hpl()["published"]
+    raw = _known("hpl")["published"]
     rows = tuple(
         PublishedRow(
             nodes=row["nodes"],

@@ -69,9 +69,9 @@ OTHER_OPTIONS = frozenset(
 )
 
 
-def _assumed(name: str, field: Field) -> Parameter:
-    """Whose value is a fact of data/predict/hpl.toml."""
-    return Parameter(name=name, field=field, default=facts.hpl_text(name))
+def _assumed(name: str, field: Field, workload: str = "hpl") -> Parameter:
+    """Whose value is a fact of data/predict."""
+    return Parameter(name=name, field=field, default=facts.text(workload, name))
 
 
 def _of_skeleton(name: str, field: Field, default: str | None = None) -> Parameter:
