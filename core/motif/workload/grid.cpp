@@ -41,13 +41,13 @@ Grid Grid::read(Parameters& parameters, std::uint32_t ranks) {
 }
 
 Neighbourhood Neighbourhood::of_sizes(const Grid& grid, Bytes face, Bytes edge, Bytes corner, bool corners) {
-  Neighbourhood around{.grid = grid, .ways = {}};
+  Neighbourhood around{.grid = grid, .headings = {}};
   for (std::uint32_t way = 0; way < 27; ++way) {
-    const Way next{.x = way % 3, .y = way / 3 % 3, .z = way / 9, .size = {}};
+    const Heading next{.x = way % 3, .y = way / 3 % 3, .z = way / 9, .size = {}};
     const int axes = (next.x != 1) + (next.y != 1) + (next.z != 1);
     if (axes == 0 || (axes > 1 && !corners)) continue;
-    around.ways.push_back(next);
-    around.ways.back().size = axes == 1 ? face : axes == 2 ? edge : corner;
+    around.headings.push_back(next);
+    around.headings.back().size = axes == 1 ? face : axes == 2 ? edge : corner;
   }
   return around;
 }
@@ -55,17 +55,17 @@ Neighbourhood Neighbourhood::of_sizes(const Grid& grid, Bytes face, Bytes edge, 
 Neighbourhood Neighbourhood::of_box(const Grid& grid, const std::array<std::uint64_t, 3>& cells, std::uint64_t depth,
                                     Bytes of_cell, bool corners) {
   Neighbourhood around = of_sizes(grid, {}, {}, {}, corners);
-  for (Way& way : around.ways) {
-    const std::uint64_t x = way.x == 1 ? cells[0] : depth;
-    const std::uint64_t y = way.y == 1 ? cells[1] : depth;
-    const std::uint64_t z = way.z == 1 ? cells[2] : depth;
-    way.size = Bytes{x * y * z * of_cell.count};
+  for (Heading& heading : around.headings) {
+    const std::uint64_t x = heading.x == 1 ? cells[0] : depth;
+    const std::uint64_t y = heading.y == 1 ? cells[1] : depth;
+    const std::uint64_t z = heading.z == 1 ? cells[2] : depth;
+    heading.size = Bytes{x * y * z * of_cell.count};
   }
   return around;
 }
 
-std::uint32_t Neighbourhood::peer(const std::array<std::uint32_t, 3>& place, const Way& way) const {
-  const std::array<std::uint32_t, 3> steps{way.x, way.y, way.z};
+std::uint32_t Neighbourhood::peer(const std::array<std::uint32_t, 3>& place, const Heading& heading) const {
+  const std::array<std::uint32_t, 3> steps{heading.x, heading.y, heading.z};
   std::array<std::uint32_t, 3> there{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::uint32_t side = grid.sides[axis];
@@ -78,19 +78,19 @@ std::uint32_t Neighbourhood::peer(const std::array<std::uint32_t, 3>& place, con
 
 void Neighbourhood::receive(Rank& me, std::uint32_t tag) const {
   const std::array<std::uint32_t, 3> place = grid.place_of(me.id());
-  for (const Way& way : ways) {
-    const std::uint32_t from = peer(place, way);
+  for (const Heading& heading : headings) {
+    const std::uint32_t from = peer(place, heading);
     // The neighbour names the way from its side.
-    if (from != no_rank) me.irecv(from, tag + 26 - way.number());
+    if (from != no_rank) me.irecv(from, tag + 26 - heading.number());
   }
 }
 
 void Neighbourhood::exchange(Rank& me, std::uint32_t tag) const {
   receive(me, tag);
   const std::array<std::uint32_t, 3> place = grid.place_of(me.id());
-  for (const Way& way : ways) {
-    const std::uint32_t to = peer(place, way);
-    if (to != no_rank) me.isend(to, tag + way.number(), way.size);
+  for (const Heading& heading : headings) {
+    const std::uint32_t to = peer(place, heading);
+    if (to != no_rank) me.isend(to, tag + heading.number(), heading.size);
   }
 }
 

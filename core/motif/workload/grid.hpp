@@ -28,7 +28,7 @@ struct Grid {
 };
 
 // One of 26 directions; of each axis 0, 1 or 2: back, along, on.
-struct Way {
+struct Heading {
   std::uint32_t x;
   std::uint32_t y;
   std::uint32_t z;
@@ -39,7 +39,7 @@ struct Way {
 
 struct Neighbourhood {
   Grid grid;
-  std::vector<Way> ways;  // in the order in which messages are begun
+  std::vector<Heading> headings;  // in the order in which messages are begun
 
   // The same size across all faces, edges and corners; `corners`: the latter two are exchanged too.
   static Neighbourhood of_sizes(const Grid& grid, Bytes face, Bytes edge, Bytes corner, bool corners);
@@ -51,9 +51,9 @@ struct Neighbourhood {
   void exchange(Rank& me, std::uint32_t tag = 0) const;
   // Begins all receives.
   void receive(Rank& me, std::uint32_t tag = 0) const;
-  // The rank that way, or no_rank where the grid ends.
+  // The rank there, or no_rank where the grid ends.
   static constexpr std::uint32_t no_rank = UINT32_MAX;
-  std::uint32_t peer(const std::array<std::uint32_t, 3>& place, const Way& way) const;
+  std::uint32_t peer(const std::array<std::uint32_t, 3>& place, const Heading& heading) const;
 };
 
 }  // namespace dryfly::motif

@@ -36,7 +36,7 @@ def _known(workload: str) -> dict[str, Any]:
 
 
 def text(workload: str, name: str) -> str:
-    """A parameter of data/predict/WORKLOAD.toml as a user would write it."""
+    """A parameter of the workload, in data/predict, as a user would write it."""
     return str(_known(workload)["parameter"][name]["value"])
 
 
