@@ -17,8 +17,7 @@ Task binomial_gather(Rank& me, Communicator ranks, Bytes size, std::uint32_t roo
   if (place == 0) co_return;
   const std::uint32_t subtree = std::min(place & -place, count - place);
   const Bytes bytes{size.count * subtree};
-  const Pending sent = me.isend(ranks.relative_rank(tree.parent(place), root), ranks.tag(0), bytes);
-  if (!over_at_once(me, bytes)) co_await me.wait(sent);
+  co_await me.send(ranks.relative_rank(tree.parent(place), root), ranks.tag(0), bytes);
 }
 
 }  // namespace dryfly::motif

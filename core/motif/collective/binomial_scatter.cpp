@@ -13,8 +13,7 @@ Task binomial_scatter(Rank& me, Communicator ranks, Bytes size, std::uint32_t ro
   if (place > 0) co_await me.recv(ranks.relative_rank(tree.parent(place), root), ranks.tag(0));
   for (const std::uint32_t child : tree.children(place)) {
     const Bytes bytes{size.count * std::min(child & -child, count - child)};
-    const Pending sent = me.isend(ranks.relative_rank(child, root), ranks.tag(0), bytes);
-    if (!over_at_once(me, bytes)) co_await me.wait(sent);
+    co_await me.send(ranks.relative_rank(child, root), ranks.tag(0), bytes);
   }
 }
 

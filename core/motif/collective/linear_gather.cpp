@@ -7,8 +7,7 @@ Task linear_gather(Rank& me, Communicator ranks, Bytes size, std::uint32_t root)
   const std::uint32_t count = ranks.size();
   const std::uint32_t place = ranks.place_of(me);
   if (place != root) {
-    const Pending sent = me.isend(ranks.rank(root), ranks.tag(0), size);
-    if (!over_at_once(me, size)) co_await me.wait(sent);
+    co_await me.send(ranks.rank(root), ranks.tag(0), size);
     co_return;
   }
   for (std::uint32_t other = 0; other < count; ++other) {

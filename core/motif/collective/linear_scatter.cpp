@@ -13,7 +13,7 @@ Task linear_scatter(Rank& me, Communicator ranks, Blocks blocks, std::uint32_t r
   for (std::uint32_t other = 0; other < count; ++other) {
     if (other == root) continue;
     const Pending sent = me.isend(ranks.rank(other), ranks.tag(0), blocks.of(other));
-    if (!at_once && !over_at_once(me, blocks.of(other))) co_await me.wait(sent);
+    if (!at_once) co_await me.wait(sent);
   }
   if (at_once) co_await me.wait_all();
 }

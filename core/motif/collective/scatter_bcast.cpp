@@ -21,8 +21,7 @@ Task scatter_parts(Rank& me, Communicator ranks, Blocks parts, std::uint32_t roo
     const Bytes bytes = parts.between(child, end);
     end = child;
     if (bytes.count == 0) continue;
-    const Pending sent = me.isend(ranks.relative_rank(child, root), ranks.tag(0), bytes);
-    if (!over_at_once(me, bytes)) co_await me.wait(sent);
+    co_await me.send(ranks.relative_rank(child, root), ranks.tag(0), bytes);
   }
 }
 

@@ -19,8 +19,7 @@ Task split_binary_bcast(Rank& me, Communicator ranks, Bytes size, Bytes element,
   if (place > 0) co_await me.recv(ranks.relative_rank(tree.parent(place), root), ranks.tag(0));
   for (std::uint32_t child = 0; child < children.size(); ++child) {
     const Bytes half = halves.of(place == 0 ? child : side);
-    const Pending sent = me.isend(ranks.relative_rank(children[child], root), ranks.tag(0), half);
-    if (!over_at_once(me, half)) co_await me.wait(sent);
+    co_await me.send(ranks.relative_rank(children[child], root), ranks.tag(0), half);
   }
   // Each exchanges halves with its like in the other subtree; of an even number the last one has none and asks the
   // root.

@@ -24,10 +24,10 @@ Task tree_bcast(Rank& me, Communicator ranks, Bytes size, std::uint32_t root, Tr
     Pending last{};
     for (const std::uint32_t child : children) {
       last = me.isend(ranks.relative_rank(child, root), ranks.tag(0), bytes);
-      if (one_by_one && !over_at_once(me, bytes)) co_await me.wait(last);
+      if (one_by_one) co_await me.wait(last);
     }
     // They leave one behind the other, so that all are gone with the last one.
-    if (!children.empty() && !over_at_once(me, bytes)) co_await me.wait(last);
+    if (!children.empty()) co_await me.wait(last);
   }
 }
 

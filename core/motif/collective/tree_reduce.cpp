@@ -26,8 +26,7 @@ Task tree_reduce(Rank& me, Communicator ranks, Bytes size, std::uint32_t root, T
       co_await combine(me, bytes);
     }
     if (place == tree.root()) continue;
-    const Pending sent = me.isend(parent, ranks.tag(0), bytes);
-    if (!over_at_once(me, bytes)) co_await me.wait(sent);
+    co_await me.send(parent, ranks.tag(0), bytes);
   }
   if (!moved || tree.root() == root) co_return;
   if (place == tree.root()) co_await me.send(ranks.rank(root), ranks.tag(1), size);

@@ -35,6 +35,7 @@ JobCosts JobCosts::read(const Spec& spec) {
   return {.cpu = CpuCosts::read(spec),
           .latencies = HostLatencies::read(spec),
           .pushed_max = nic.pushed_max,
+          .injected_max = nic.inline_max,
           .eager_max = nic.eager_max,
           .rendezvous_head = nic.rendezvous_head,
           .packet = nic.framing.payload_max,
@@ -177,6 +178,7 @@ void Job::want(Rank& rank, Pending pending) {
 }
 
 Instant Job::watch(Rank& rank, Pending pending) {
+  if (pending.record == no_record) return rank.clock_;
   Record& record = records_[pending.record];
   if (record.serial != pending.serial || record.over) return pending.own ? rank.own_seen_ : rank.received_seen_;
   record.watched = true;
@@ -195,18 +197,26 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
   totals_.bytes += size.count;
   if (sent_ != nullptr) sent_->push_back({rank.id_, to, size});
   rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
-  ++rank.open_;
   const bool near = costs_.copies(placement_, rank.id_, to);
+  const bool over = !near && costs_.over_at_once(size);
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
   const std::uint32_t message =
       records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
   records_[message].lane = lane & 15U;
+  records_[message].over = over;
   const Pending pending{message, records_[message].serial, true};
   if (near) {
+    ++rank.open_;
     copy_on_node(message, rank.clock_);
-  } else {
-    outlets_.offer(message, rank.clock_ + costs_.to_link(size), engine_.now());
+    return pending;
   }
+  outlets_.offer(message, rank.clock_ + costs_.to_link(size), engine_.now());
+  if (!over) {
+    ++rank.open_;
+    return pending;
+  }
+  if (driver_ == nullptr) return {};
+  driver_->completed(rank, message, rank.clock_);
   return pending;
 }
 
@@ -261,7 +271,7 @@ void Job::settled(std::uint32_t message, Instant arrived, Instant answered) {
   const bool in_nic = leg == Leg::get || leg == Leg::result;
   const Duration taken = in_nic ? Duration{} : leg == Leg::part ? costs_.reduction : costs_.ingress;
   schedule(arrived + taken, Kind::arrival, message);
-  if (leg == Leg::eager || leg == Leg::put || leg == Leg::data) {
+  if ((leg == Leg::eager || leg == Leg::put || leg == Leg::data) && !records_[message].over) {
     // It is answered when the target has matched or placed it (docs/model/nic-protocols.md#acknowledged-when-matched).
     finish_own(message, answered + costs_.ingress + costs_.latencies.completion);
   }

@@ -36,7 +36,8 @@ namespace dryfly::motif {
 struct JobCosts {
   CpuCosts cpu;
   HostLatencies latencies;
-  Bytes pushed_max;  // a longer payload is fetched by the NIC
+  Bytes pushed_max;    // a longer payload is fetched by the NIC
+  Bytes injected_max;  // a send of no more is over at once: libraries call fi_tinject, which has no completion
   Bytes eager_max;
   Bytes rendezvous_head;
   Bytes packet;  // its largest payload
@@ -51,6 +52,7 @@ struct JobCosts {
   bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
 
   static JobCosts read(const Spec& spec);
+  bool over_at_once(Bytes size) const { return size <= injected_max; }
   // From a call to the first byte at the link.
   Duration to_link(Bytes size) const {
     return latencies.command + egress + (size > pushed_max ? dma_read : Duration{});

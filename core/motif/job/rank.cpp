@@ -32,7 +32,8 @@ Rank::Waiting Rank::wait_all() {
 Rank::Waiting Rank::wait(Pending pending) { return wait(pending, {}); }
 
 Rank::Waiting Rank::wait(Pending first, Pending second) {
-  want_ = Want::some;
+  const bool nothing = first.record == no_record && second.record == no_record;
+  want_ = nothing ? Want::nothing : Want::some;
   until_ = {};
   job_->want(*this, first);
   job_->want(*this, second);
@@ -65,6 +66,7 @@ void Rank::pay_for_own() {
 
 // What is complete already may not be visible yet.
 bool Rank::Waiting::await_ready() const {
+  if (rank.want_ == Want::nothing) return true;
   rank.see(rank.received_seen_);
   rank.work(rank.owed_);
   rank.owed_ = {};

@@ -25,7 +25,7 @@ struct RecordList {
   std::uint32_t last = no_record;
 };
 
-// What a verb has begun. May be forgotten: wait_all() waits for it as well.
+// What a verb has begun, or nothing where that is over. May be forgotten: wait_all() waits for it as well.
 struct Pending {
   std::uint32_t record = no_record;
   std::uint16_t serial = 0;  // of the record's owners
@@ -62,6 +62,7 @@ class alignas(64) Rank {
   bool ended() const { return ended_; }
   const PostedList& posted() const { return posted_; }
 
+  // Up to JobCosts::injected_max it is over at once, between nodes.
   Pending isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane = 0);
   Pending irecv(std::uint32_t from, std::uint32_t tag);  // may be any_rank, any_tag
   // In the switches.

@@ -104,7 +104,9 @@ Answer predict_collective(Collective what, Stage& stage, Parameters& parameters)
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
 Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
+Answer predict_nekbone(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);
+Answer predict_hpcg(Stage& stage, Parameters& parameters);
 Answer predict_hpl(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

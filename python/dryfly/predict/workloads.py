@@ -78,6 +78,9 @@ def _of_skeleton(name: str, field: Field, default: str | None = None) -> Paramet
     return Parameter(name=name, field=field, default=default, models=(SKELETON,))
 
 
+_RANK_GRID = Parameter(name="grid", field=_choice("ranks along each axis; without it as cubic as can be"), grid=3,
+                       argument="x y z")  # fmt: skip
+_LIBRARY = _of_skeleton("library", _choice("whose choice of algorithms it is", "mpich", "openmpi"), "mpich")
 # How ranks of a node talk in skeletons.
 _ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
@@ -175,8 +178,7 @@ ROWS = (
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
              parameters=(
-                 Parameter(name="grid", field=_choice("ranks along each axis; without it as cubic as can be"), grid=3,
-                           argument="x y z"),
+                 _RANK_GRID,
                  Parameter(name="bytes", field=size("", "to each of 6 faces", most=2**40), default="8 B"),
                  Parameter(name="edge", field=size("", "to each of 12 edges; without it as to a face", most=2**40)),
                  Parameter(name="corner", field=size("", "to each of 8 corners; without it as to a face", most=2**40)),
@@ -185,6 +187,31 @@ ROWS = (
                  Parameter(name="steps", field=count("", "how often", least=1, most=10**6), default="10"),
                  Parameter(name="work", field=time("", "of computing in a step", most=10**15), default="0 s",
                            argument="work_ps"),
+                 _ON_NODE,
+             )),
+    Workload(name="hpcg", about="HPCG: conjugate gradients with multigrid; its virtual time is an iteration's",
+             ppn="gpus", models=(SKELETON,), one_size=False,
+             parameters=(
+                 _RANK_GRID,
+                 Parameter(name="local", field=_choice("points of a rank"), grid=3, argument="nx ny nz",
+                           default="104x104x104"),
+                 Parameter(name="levels", field=count("", "of the multigrid", least=1, most=12), default="4"),
+                 Parameter(name="colours", field=count("", "of points that a sweep does at once, each a call of its "
+                                                       "own", least=1, most=4096), default=facts.text("hpcg", "colours")),
+                 Parameter(name="iterations", field=count("", "how many", least=1, most=10**6), default="3"),
+                 _LIBRARY,
+                 _ON_NODE,
+             )),
+    Workload(name="nekbone", about="Nekbone: conjugate gradients on spectral elements; its virtual time is an "
+             "iteration's", ppn="gpus", models=(SKELETON,), one_size=False,
+             parameters=(
+                 _RANK_GRID,
+                 Parameter(name="local", field=_choice("elements of a rank"), grid=3, argument="ex ey ez",
+                           default="8x8x8"),
+                 Parameter(name="nx1", field=count("", "points of an element along an edge", least=2, most=64),
+                           default="10"),
+                 Parameter(name="iterations", field=count("", "how many", least=1, most=10**6), default="5"),
+                 _LIBRARY,
                  _ON_NODE,
              )),
 )  # fmt: skip
