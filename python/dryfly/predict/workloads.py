@@ -196,8 +196,8 @@ ROWS = (
                  Parameter(name="local", field=_choice("points of a rank"), grid=3, argument="nx ny nz",
                            default="104x104x104"),
                  Parameter(name="levels", field=count("", "of the multigrid", least=1, most=12), default="4"),
-                 Parameter(name="colours", field=count("", "of points that a sweep does at once, each a call of its "
-                                                       "own", least=1, most=4096), default=facts.text("hpcg", "colours")),
+                 _assumed("colours", count("", "of points that a sweep does at once, each a call of its own", least=1,
+                                           most=4096), "hpcg"),
                  Parameter(name="iterations", field=count("", "how many", least=1, most=10**6), default="3"),
                  _LIBRARY,
                  _ON_NODE,
