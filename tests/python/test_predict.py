@@ -484,6 +484,10 @@ def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pyt
         ),
         ({"workload": "allreduce", "parameters": (("algorithm", "ring"),)}, "--software measured: algorithm=ring: a"),
         ({"workload": "allreduce", "parameters": (("library", "openmpi"),)}, "--software measured: library=openmpi: a"),
+        (
+            {"workload": "gpcnet"},
+            "accepted is one test of gpcnet (test=latency, bandwidth or allreduce) with library=mpich",
+        ),
     ],
 )
 def test_software_is_refused_where_it_was_not_counted(given: dict[str, Any], sentence: str) -> None:

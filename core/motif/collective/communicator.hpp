@@ -26,10 +26,16 @@ class Communicator {
       : list_(ranks), size_(static_cast<std::uint32_t>(ranks.size())), tags_(collective_tags + number * tags_each) {
     DRYFLY_CHECK(size_ > 0 && number < numbers);
   }
+  // A list in any order, and the place of each rank of the job; both have to outlive it.
+  Communicator(std::span<const std::uint32_t> ranks, std::span<const std::uint32_t> places, std::uint32_t number)
+      : Communicator(ranks, number) {
+    places_ = places.data();
+  }
 
   std::uint32_t size() const { return size_; }
   std::uint32_t rank(std::uint32_t place) const { return list_.empty() ? first_ + place * stride_ : list_[place]; }
   std::uint32_t place_of(const Rank& rank) const {
+    if (places_ != nullptr) return places_[rank.id()];
     if (list_.empty()) return (rank.id() - first_) / stride_;
     std::uint32_t least = 0;
     for (std::uint32_t most_place = size_; least + 1 < most_place;) {
@@ -75,6 +81,7 @@ class Communicator {
   static constexpr std::uint32_t most = 1U << 14;  // the upper three quarters of the numbers are for parts
 
   std::span<const std::uint32_t> list_;
+  const std::uint32_t* places_ = nullptr;
   std::uint32_t first_ = 0;
   std::uint32_t stride_ = 1;
   std::uint32_t size_ = 1;

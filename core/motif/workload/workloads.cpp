@@ -25,6 +25,7 @@ constexpr std::array workloads{
     Workload{"bcast", predict<Collective::bcast>},
     Workload{"gather", predict<Collective::gather>},
     Workload{"goal", predict_goal},
+    Workload{"gpcnet", predict_gpcnet},
     Workload{"halo", predict_halo},
     Workload{"hpcg", predict_hpcg},
     Workload{"hpl", predict_hpl},

@@ -18,6 +18,7 @@ from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
+_BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
 _OF_FILES = ("selection", "calc")  # what these say is passed with the files
 
 
@@ -36,6 +37,13 @@ def check(question: Question) -> None:
 def _check_software(question: Question) -> None:
     """Of the library's own code is known what goes with messages of one size, and with an allreduce of few bytes."""
     flag = f"--software {question.software}"
+    if question.workload == "gpcnet":
+        if question.parameter("test") == "all" or question.parameter("library") != "mpich":
+            raise UserError(
+                f"{flag}: a library's own code was counted for messages of one size, and for MPICH's choice of an "
+                "allreduce; accepted is one test of gpcnet (test=latency, bandwidth or allreduce) with library=mpich"
+            )
+        return
     if not question.row.one_size:
         raise UserError(
             f"{flag}: a library's own code was counted for messages of one size, and {question.workload} has several; "
@@ -75,9 +83,10 @@ def spec_of(question: Question) -> str:
 
 def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str, float]:
     """Instructions of the library with each message: of its allreduce, or of windows of messages of that size."""
-    if question.workload == "allreduce":
+    if "allreduce" in (question.workload, question.parameter("test")):
         return software.of_doubling(table)
-    return software.of_messages(table, int(question.parameter("bytes") or 8))
+    size = _BANDWIDTH_BYTES if question.parameter("test") == "bandwidth" else int(question.parameter("bytes") or 8)
+    return software.of_messages(table, size)
 
 
 def answer(question: Question, *, timeout_s: float | None = None) -> Answer:

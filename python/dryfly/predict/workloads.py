@@ -214,6 +214,25 @@ ROWS = (
                  _LIBRARY,
                  _ON_NODE,
              )),
+    Workload(name="gpcnet", about="GPCNeT's tests, random rings and allreduces, alone and beside its congestors",
+             models=(SKELETON,), one_size=False,
+             parameters=(
+                 Parameter(name="congestors", field=Field(dimension=RATIO, least=0, most=900_000,
+                                                          meaning="share of the nodes; 0: all run the tests"),
+                           default="0 %"),
+                 _of_skeleton("load", _choice("both: alone, then beside the congestors", "both", "isolated"), "both"),
+                 _of_skeleton("test", _choice("which", "all", "latency", "bandwidth", "allreduce"), "all"),
+                 _of_skeleton("rings", count("", "random rings of a test", least=1, most=1000), "1"),
+                 _of_skeleton("warmup", count("", "exchanges of 8 B before those that count", most=10**5), "200"),
+                 _of_skeleton("latency_iterations", count("", "in a ring", least=1, most=10**5), "200"),
+                 _of_skeleton("bandwidth_iterations", count("", "in a ring", least=1, most=10**5), "8"),
+                 _of_skeleton("allreduces", count("", "in a loop", least=1, most=10**5), "200"),
+                 _of_skeleton("pass", count("", "iterations of a congestor of 32 ranks between two looks whether the "
+                                            "tests are over; of more ranks fewer", least=1, most=10**6), "64"),
+                 _of_skeleton("draws", count("", "seed of nodes and rings", most=2**32 - 1), "8675309"),
+                 _of_skeleton("library", _choice("whose collectives", "mpich", "openmpi"), "mpich"),
+                 _ON_NODE,
+             )),
 )  # fmt: skip
 
 
