@@ -29,6 +29,7 @@ constexpr std::array workloads{
     Workload{"halo", predict_halo},
     Workload{"hpcg", predict_hpcg},
     Workload{"hpl", predict_hpl},
+    Workload{"lammps", predict_lammps},
     Workload{"nekbone", predict_nekbone},
     Workload{"reduce", predict<Collective::reduce>},
     Workload{"reduce_scatter", predict<Collective::reduce_scatter>},

@@ -69,9 +69,14 @@ OTHER_OPTIONS = frozenset(
 )
 
 
-def _assumed(name: str, field: Field, workload: str = "hpl") -> Parameter:
-    """Whose value is a fact of data/predict."""
-    return Parameter(name=name, field=field, default=facts.text(workload, name))
+def _assumed(name: str, field: Field) -> Parameter:
+    """Whose value is a fact of data/predict/hpl.toml."""
+    return Parameter(name=name, field=field, default=facts.text("hpl", name))
+
+
+def _fact(workload: str, name: str, field: Field, argument: str = "") -> Parameter:
+    """Whose value is a fact of the workload's file in data/predict."""
+    return Parameter(name=name, field=field, default=facts.text(workload, name), argument=argument, models=(SKELETON,))
 
 
 def _of_skeleton(name: str, field: Field, default: str | None = None) -> Parameter:
@@ -128,6 +133,10 @@ _HPL = (
     _assumed("panel_base", count("", "columns below which the recursion stays in caches", least=1, most=2**16)),
     _assumed("memory_share", _share("of the memory, that --fit may fill")),
 )  # fmt: skip
+
+_SAMPLE = count("", "partners that stand for all in a transform's exchange, and each part of a step is run once; 0: "
+                "all of it is run", most=1000)  # fmt: skip
+_PART = _of_skeleton("part", size("", "into which long messages are divided", least=4096, most=2**30))
 
 _BYTES = size("", "of a message", most=2**32)
 
@@ -196,8 +205,8 @@ ROWS = (
                  Parameter(name="local", field=_choice("points of a rank"), grid=3, argument="nx ny nz",
                            default="104x104x104"),
                  Parameter(name="levels", field=count("", "of the multigrid", least=1, most=12), default="4"),
-                 _assumed("colours", count("", "of points that a sweep does at once, each a call of its own", least=1,
-                                           most=4096), "hpcg"),
+                 _fact("hpcg", "colours", count("", "of points that a sweep does at once, each a call of its own",
+                                                least=1, most=4096)),
                  Parameter(name="iterations", field=count("", "how many", least=1, most=10**6), default="3"),
                  _LIBRARY,
                  _ON_NODE,
@@ -231,6 +240,30 @@ ROWS = (
                                             "tests are over; of more ranks fewer", least=1, most=10**6), "64"),
                  _of_skeleton("draws", count("", "seed of nodes and rings", most=2**32 - 1), "8675309"),
                  _of_skeleton("library", _choice("whose collectives", "mpich", "openmpi"), "mpich"),
+                 _ON_NODE,
+             )),
+    Workload(name="lammps", about="steps of LAMMPS' benchmark of rhodopsin: ghosts, PPPM, shake and npt",
+             models=(SKELETON,), one_size=False,
+             parameters=(
+                 _RANK_GRID,
+                 Parameter(name="bins", field=_choice("ranks of a node in that grid; without it as they are numbered"),
+                           grid=3, argument="bin_x bin_y bin_z"),
+                 _fact("lammps", "atoms", count("", "of a rank", least=1, most=10**9)),
+                 Parameter(name="box", field=_choice("of all ranks, in pm; without it each has a cube"), grid=3,
+                           argument="box_x box_y box_z"),
+                 _fact("lammps", "density", count("", "atoms in a cube of 10 nm", least=1, most=10**8)),
+                 _fact("lammps", "cutoff", count("", "of pairs, in pm", least=1, most=10**9)),
+                 _fact("lammps", "skin", count("", "of neighbour lists, in pm", most=10**9)),
+                 _fact("lammps", "spacing", count("", "of the mesh, in pm", least=1, most=10**9)),
+                 Parameter(name="mesh", field=_choice("points; without it by their spacing"), grid=3,
+                           argument="mesh_x mesh_y mesh_z"),
+                 _fact("lammps", "order", count("", "of the mesh's stencil", least=1, most=7)),
+                 _fact("lammps", "differentiate", _choice("three transforms back from the mesh, or one", "ik", "ad")),
+                 Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="10"),
+                 _fact("lammps", "rebuild", count("", "steps from a neighbour list to the next", least=1, most=10**6)),
+                 _fact("lammps", "atom_work", time("", "of an atom and step", most=10**9), "atom_work_ps"),
+                 _of_skeleton("sample", _SAMPLE, "0"),
+                 _PART,
                  _ON_NODE,
              )),
 )  # fmt: skip
