@@ -104,6 +104,7 @@ Answer predict_collective(Collective what, Stage& stage, Parameters& parameters)
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
 Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_gpcnet(Stage& stage, Parameters& parameters);
+Answer predict_graph500(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
 Answer predict_nekbone(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);

@@ -26,6 +26,7 @@ constexpr std::array workloads{
     Workload{"gather", predict<Collective::gather>},
     Workload{"goal", predict_goal},
     Workload{"gpcnet", predict_gpcnet},
+    Workload{"graph500", predict_graph500},
     Workload{"halo", predict_halo},
     Workload{"hpcg", predict_hpcg},
     Workload{"hpl", predict_hpl},

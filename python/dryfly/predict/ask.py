@@ -7,33 +7,36 @@ from functools import cache
 from pathlib import Path
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import closed_hpl, file, selection, skeleton
+from dryfly.predict import closed_hpl, closed_hplmxp, file, selection, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import CLOSED
 from dryfly.skeleton import motif
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+# Of closed forms, by workload.
+_CHECKS = {"hpl": closed_hpl.check, "hplmxp": closed_hplmxp.check}
+_ANSWERS = {"hpl": closed_hpl.answer, "hplmxp": closed_hplmxp.answer}
 
 
 def check(question: Question) -> None:
     """Whatever can be refused before anything starts; raises UserError."""
     if question.model == CLOSED:
-        closed_hpl.check(question)
+        _CHECKS[question.workload](question)
     else:
         skeleton.check(question)
 
 
 def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
     if question.model == CLOSED:
-        return closed_hpl.answer(question)
+        return _ANSWERS[question.workload](question)
     return skeleton.answer(question, timeout_s=timeout_s)
 
 
 def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
     by = [] if question.model == CLOSED else [motif.digest()]
-    by += [_closed_digest()] if question.workload == "hpl" else []
+    by += [_closed_digest(question.workload)] if question.workload in _ANSWERS else []
     files = [selection.rules_of(question), file.digest(question)]
     return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})
 
@@ -43,8 +46,10 @@ def _facts(question: Question) -> list[tuple[str, str]]:
 
 
 @cache
-def _closed_digest() -> str:
+def _closed_digest(workload: str) -> str:
     """HPL's skeleton has its arguments from the closed form, and its time beside it."""
-    files = [data_folder() / "predict" / "hpl.toml", _PACKAGE / "oracle" / "hpl.py"]
-    files += [_PACKAGE / "predict" / f"{name}.py" for name in ("closed_hpl", "fit", "facts", "skeleton_hpl")]
+    files = [data_folder() / "predict" / f"{name}.toml" for name in _ANSWERS]
+    files += [_PACKAGE / "oracle" / f"{workload}.py"]
+    names = ("closed_hpl", f"closed_{workload}", "fit", "facts", "skeleton_hpl")
+    files += [_PACKAGE / "predict" / f"{name}.py" for name in names]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -15,6 +15,7 @@ from dryfly.case.case import SEED_MAX
 from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
+from dryfly.machine.node import most_nics
 from dryfly.predict.find import find
 from dryfly.predict.workloads import CLOSED, GOAL, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
@@ -172,4 +173,6 @@ def _machine(name: str, sets: tuple[str, ...]) -> Machine:
 def _ranks_of_node(row: Workload, machine: Machine) -> int:
     if row.ppn == "gpus":
         return int(machine.optional("compute.gpu.count") or machine.optional("node.sockets") or 1)
+    if row.ppn == "nics":
+        return most_nics(machine)
     return int(row.ppn)

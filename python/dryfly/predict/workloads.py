@@ -23,7 +23,7 @@ class Workload:
     about: str
     models: tuple[str, ...]  # the first one is the default
     parameters: tuple[Parameter, ...]
-    ppn: str = "1"  # ranks of a node where none are given; "gpus": one for each
+    ppn: str = "1"  # ranks of a node where none are given; "gpus" or "nics": one for each
     engine: str = ""  # its name there, if that is another
     one_size: bool = True  # all messages have about the size that a parameter says
 
@@ -69,14 +69,14 @@ OTHER_OPTIONS = frozenset(
 )
 
 
-def _assumed(name: str, field: Field) -> Parameter:
-    """Whose value is a fact of data/predict/hpl.toml."""
-    return Parameter(name=name, field=field, default=facts.text("hpl", name))
-
-
 def _fact(workload: str, name: str, field: Field, argument: str = "") -> Parameter:
     """Whose value is a fact of the workload's file in data/predict."""
-    return Parameter(name=name, field=field, default=facts.text(workload, name), argument=argument, models=(SKELETON,))
+    return Parameter(name=name, field=field, default=facts.text(workload, name), argument=argument)
+
+
+def _assumed(name: str, field: Field) -> Parameter:
+    """Of HPL."""
+    return _fact("hpl", name, field)
 
 
 def _of_skeleton(name: str, field: Field, default: str | None = None) -> Parameter:
@@ -124,7 +124,7 @@ _HPL = (
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
     _ON_NODE,
     _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
-                                   meaning="share of the matrix' traffic that products do not hide")),
+                                             meaning="share of the matrix' traffic that products do not hide")),
     _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
     _assumed("gemm_tiles", count("", "tiles at a time", least=1, most=2**20)),
     _assumed("triangle_share", _share("of the products' rate, in the triangular solve")),
@@ -137,6 +137,37 @@ _HPL = (
 _SAMPLE = count("", "partners that stand for all in a transform's exchange, and each part of a step is run once; 0: "
                 "all of it is run", most=1000)  # fmt: skip
 _PART = _of_skeleton("part", size("", "into which long messages are divided", least=4096, most=2**30))
+
+_HPLMXP = (
+    Parameter(name="n", field=count("", "order of the matrix; without it memory_share is filled", least=1)),
+    _fact("hplmxp", "nb", count("", "size of a block", least=1, most=2**16)),
+    Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as square as can be"), grid=2),
+    Parameter(name="depth", field=count("", "panels that are factored ahead", most=1), default="1"),
+    Parameter(name="precision", field=_choice("of products", "bf16", "fp16"), default="bf16"),
+    _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
+    _fact("hplmxp", "gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
+                                             meaning="share of the matrix' traffic that products do not hide")),
+    _fact("hplmxp", "gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
+    _fact("hplmxp", "gemm_tiles", count("", "tiles at a time, of a GPU", least=1, most=2**20)),
+    _fact("hplmxp", "triangle_share", _share("of the GPUs' rate in FP32, in triangular solves")),
+    _fact("hplmxp", "panel_share", _share("of the cores' peak in FP32, while they factor a diagonal block")),
+    _fact("hplmxp", "fp16_share", _share("of the rate in BF16, with precision=fp16")),
+    _fact("hplmxp", "memory_share", _share("of the GPUs' memory, that the matrix fills without n")),
+)  # fmt: skip
+
+# Names are those of programs/proxy/graph500.c, where it has them.
+_GRAPH500 = (
+    _of_skeleton("scale", count("", "vertices are 2^scale; without it 2^26 for each rank", least=6, most=63)),
+    _of_skeleton("roots", count("", "searches", least=1, most=64), "1"),
+    _fact("graph500", "edgefactor", count("", "edges for each vertex", least=1, most=1024)),
+    _fact("graph500", "alpha", count("", "a level goes bottom up above 1 / alpha of the edges left", least=1,
+                                     most=10**6)),
+    _fact("graph500", "beta", count("", "and top down again below 1 / beta of the vertices", least=1, most=10**6)),
+    _fact("graph500", "compute", _choice("whose memory is looked up", "none", "cpu", "gpu")),
+    _fact("graph500", "line", size("", "that an access to memory takes", least=1, most=4096)),
+    _of_skeleton("part", size("", "how long messages are divided, in the network", least=4096, most=2**30), "1 MiB"),
+    _ON_NODE,
+)  # fmt: skip
 
 _BYTES = size("", "of a message", most=2**32)
 
@@ -184,6 +215,10 @@ ROWS = (
     _collective("scatter", "so much for every rank from one, in a loop", _ROOT),
     _collective("allgather", "so much of every rank to all others, in a loop"),
     _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
+    Workload(name="hplmxp", about="HPL-MxP: LU without pivoting in 16 bits on GPUs, refined in FP64", ppn="2",
+             models=(CLOSED,), parameters=_HPLMXP, one_size=False),
+    Workload(name="graph500", about="breadth-first search of Graph500, in both directions, on R x C ranks",
+             models=(SKELETON,), parameters=_GRAPH500, ppn="nics", one_size=False),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",
              models=(SKELETON,),
              parameters=(
