@@ -6,6 +6,7 @@
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
+#include "core/unit/fetch.hpp"
 
 namespace dryfly::motif {
 
@@ -43,11 +44,13 @@ Duration BusCarriage::cross(Lane& lane, Instant at, Bytes size) const {
 }
 
 std::optional<Carried> BusCarriage::carry(const Load& load) {
+  Bus& there = bus_of(load.to);
+  fetch_line(&there);
   Load later = load;
   later.ready = load.ready + cross(bus_of(load.from).out, load.ready, load.size);
   std::optional<Carried> times = inner_->carry(later);
   if (times->sent_again) return times;
-  const Duration waits = cross(bus_of(load.to).in, times->arrived, load.size);
+  const Duration waits = cross(there.in, times->arrived, load.size);
   times->arrived = times->arrived + waits;
   times->answered = times->answered + waits;
   return times;

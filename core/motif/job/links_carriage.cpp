@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/unit/fetch.hpp"
+
 namespace dryfly::motif {
 
 LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes part)
@@ -12,10 +14,28 @@ LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes 
       draws_(spec.number(fields::run_seed), 0, Purpose::packet),
       part_ps_(wires_.serialisation_ps(part_)),
       packet_ps_(wires_.serialisation_ps(Bytes{wires_.payload_bytes})),
-      queues_(topology.port_count()),
+      ports_(ports_of_machine()),
       trouble_(Trouble::planted_in(spec, topology)) {}
 
-std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const { return queues_[port].all.left_ps(now_ps_); }
+LargeVector<LinksCarriage::Port> LinksCarriage::ports_of_machine() const {
+  LargeVector<Port> ports(topology_.port_count());
+  for (std::uint32_t at = 0; at < topology_.switch_count(); ++at) {
+    const std::uint32_t first = topology_.first_port({at});
+    for (std::uint32_t port = 0; port < topology_.ports_of({at}); ++port) {
+      const Peer& peer = topology_.peer({at}, port);
+      Port& made = ports[first + port];
+      made.flight_ps = peer.kind == Peer::Kind::nic            ? wires_.edge_ps
+                       : peer.kind == Peer::Kind::local_switch ? wires_.local_ps
+                                                               : wires_.global_ps;
+      if (peer.kind != Peer::Kind::local_switch && peer.kind != Peer::Kind::global_switch) continue;
+      made.next = {peer.id};
+      made.next_ports = topology_.first_port(made.next);
+    }
+  }
+  return ports;
+}
+
+std::uint64_t LinksCarriage::own_ps(std::uint32_t port) const { return ports_[port].all.left_ps(now_ps_); }
 
 void LinksCarriage::lay_drawn(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw) const {
   fabric::PacketDraws draws(draw, path.decide_at);
@@ -34,7 +54,9 @@ fabric::Path LinksCarriage::path(SwitchId from, SwitchId to, std::uint8_t port) 
   decide(path, {.source = from, .target = to, .target_port = port}, draw);
   if (path.decide_at == fabric::decided) return path;
   SwitchId at = from;
-  for (std::uint32_t hop = 0; hop < path.switch_hops; ++hop) at = {topology_.peer(at, path.ports[hop]).id};
+  for (std::uint32_t hop = 0; hop < path.switch_hops; ++hop) {
+    at = ports_[topology_.first_port(at) + path.ports[hop]].next;
+  }
   if (at == to) {
     path.decide_at = fabric::decided;
     path.ports[path.switch_hops] = port;
@@ -54,13 +76,13 @@ void LinksCarriage::decide_in_trouble(fabric::Path& path, const fabric::RouteQue
   trouble_->manager().lay_in_use(path, query, draw, [&](std::uint32_t drawn) { lay_drawn(path, query, drawn); });
 }
 
-std::uint64_t LinksCarriage::cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const {
-  std::uint64_t wait_ps = queue.all.left_ps(at_ps);
-  queue.all.add(now_ps_, serial_ps);
+std::uint64_t LinksCarriage::cross(Port& port, std::uint64_t at_ps, std::uint64_t serial_ps, bool packet) const {
+  std::uint64_t wait_ps = port.all.left_ps(at_ps);
+  port.all.add(now_ps_, serial_ps);
   if (packet) {
     const std::uint64_t loads = (wait_ps + part_ps_ - 1) / part_ps_;
-    wait_ps = std::min(wait_ps, queue.packets.left_ps(at_ps) + loads * packet_ps_);
-    queue.packets.add(now_ps_, serial_ps);
+    wait_ps = std::min(wait_ps, port.packets.left_ps(at_ps) + loads * packet_ps_);
+    port.packets.add(now_ps_, serial_ps);
   }
   return at_ps + wait_ps;
 }
@@ -82,28 +104,30 @@ Carried LinksCarriage::pass(const Load& load, Toll&& toll) {
   now_ps_ = load.ready.ps;
   const Instant left = load.ready + Duration{serial_ps};
   if (load.from == load.to) return {.left = left, .arrived = left, .answered = left + Duration{wires_.ack_ps}};
-  SwitchId at = topology_.switch_of(load.from);
-  const fabric::Path way = path(at, topology_.switch_of(load.to), topology_.port_of(load.to));
+  const SwitchId source = topology_.switch_of(load.from);
+  const SwitchId target = topology_.switch_of(load.to);
+  const std::uint8_t target_port = topology_.port_of(load.to);
+  // Every way ends there, and choosing one takes as long as memory does.
+  fetch_line(&ports_[topology_.first_port(target) + target_port]);
+  const fabric::Path way = path(source, target, target_port);
   const Lag at_nic = toll.on(wires_.nic_port(topology_, load.from), load.ready.ps);
   std::uint64_t head_ps = load.ready.ps + at_nic.later_ps + wires_.edge_ps;
   std::uint64_t unloaded_ps = wires_.edge_ps;
+  std::uint32_t ports = topology_.first_port(source);
   for (std::uint32_t hop = 0; hop <= way.switch_hops; ++hop) {
-    const std::uint32_t port = topology_.first_port(at) + way.ports[hop];
-    const Peer& peer = topology_.peer(at, way.ports[hop]);
-    const std::uint64_t flight_ps = peer.kind == Peer::Kind::nic            ? wires_.edge_ps
-                                    : peer.kind == Peer::Kind::local_switch ? wires_.local_ps
-                                                                            : wires_.global_ps;
+    const std::uint32_t number = ports + way.ports[hop];
+    Port& port = ports_[number];
     head_ps += wires_.switch_ps;
     const bool alone = toll.alone();
-    if (!alone) head_ps = cross(queues_[port], head_ps, serial_ps, packet);
-    const Lag lag = toll.on(port, head_ps);
+    if (!alone) head_ps = cross(port, head_ps, serial_ps, packet);
+    const Lag lag = toll.on(number, head_ps);
     if (lag.longer_ps > 0 && !alone) {
-      queues_[port].all.add(now_ps_, lag.longer_ps);
-      if (packet) queues_[port].packets.add(now_ps_, lag.longer_ps);
+      port.all.add(now_ps_, lag.longer_ps);
+      if (packet) port.packets.add(now_ps_, lag.longer_ps);
     }
-    head_ps += lag.later_ps + flight_ps;
-    unloaded_ps += wires_.switch_ps + flight_ps;
-    if (peer.kind != Peer::Kind::nic) at = {peer.id};
+    head_ps += lag.later_ps + port.flight_ps;
+    unloaded_ps += wires_.switch_ps + port.flight_ps;
+    ports = port.next_ports;
   }
   const Instant arrived{head_ps + serial_ps};
   const Duration home{unloaded_ps + wires_.ack_ps + toll.answer_ps(arrived.ps)};

@@ -42,13 +42,17 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   [[gnu::always_inline]] inline void decide(fabric::Path& path, const fabric::RouteQuery& query, std::uint32_t draw);
   [[gnu::always_inline]] inline void lay_drawn(fabric::Path& path, const fabric::RouteQuery& query,
                                                std::uint32_t draw) const;
-  // Of a port.
-  struct Queue {
+  // A port, and what is behind its link: all that a load asks of it is in one line of the cache.
+  struct alignas(64) Port {
     Backlog all;
     Backlog packets;  // loads of a single packet
+    std::uint64_t flight_ps = 0;
+    SwitchId next;
+    std::uint32_t next_ports = 0;  // where those of that switch begin
   };
+  LargeVector<Port> ports_of_machine() const;
   // The load's head is ready to leave by the port at `at_ps`; when it does.
-  [[gnu::always_inline]] inline std::uint64_t cross(Queue& queue, std::uint64_t at_ps, std::uint64_t serial_ps,
+  [[gnu::always_inline]] inline std::uint64_t cross(Port& port, std::uint64_t at_ps, std::uint64_t serial_ps,
                                                     bool packet) const;
 
   Wires wires_;
@@ -60,7 +64,7 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t now_ps_ = 0;
   std::uint64_t part_ps_;
   std::uint64_t packet_ps_;
-  LargeVector<Queue> queues_;         // of each port
+  LargeVector<Port> ports_;
   std::unique_ptr<Trouble> trouble_;  // with faults only
 };
 

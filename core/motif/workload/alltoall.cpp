@@ -1,20 +1,26 @@
 // MPI_Alltoall of all ranks by pairwise exchange, the algorithm that MPI libraries take for long messages: one of P - 1
-// steps is a permutation of the ranks. The whole has P * (P - 1) messages; by default a sample of the steps is run.
+// steps is a permutation of the ranks. The whole has P * (P - 1) messages. Where that is affordable all of it is run,
+// else a sample of the steps.
 //
 // A sample is several stretches of consecutive steps, one in each of as many parts of all steps, at a place drawn in
 // its part, so that each distance between partners stands for its like. Parts at both ends are shorter, for the
 // distances within a node, a switch and a group lie there, which cost less than others. Stretches are run one after the
-// other in one job: how far ranks have drifted apart, and what waits in the network, builds up over a dozen steps and
-// more and is worth up to a fifth, so that a stretch begins with what the one before has left. Not counted are the
-// steps before the first, in which it builds up, the first steps of each stretch, which still meet the other one's
-// traffic on other ways, and those behind the last, in which ranks have ever fewer others beside them. The bound of the
-// error is twice the standard error of the mean of the stretches' times, from what neighbours differ by, since each
-// stands for its own part, and never below a floor. Without a number of stretches from the user there are as many as it
-// takes.
+// other in one job, so that one begins with what the one before has left in the network. Not counted are the steps
+// before the first, in which that builds up, the first steps of each stretch, in which ranks come to be as far apart as
+// these distances make them (eight steps on all nodes of Aurora, packed, where a step takes up to a fifth longer then),
+// and those behind the last, in which ranks have ever fewer others beside them.
 //
-// The bound leaves out what still builds up behind the sample: with 16 ranks a node, placed at random, and long
-// messages ranks drift apart for hundreds of steps, and the whole takes up to a third longer (docs/guide/predict.md).
+// Ranks may drift further apart, and then steps take longer. That needs dozens of steps in order, as the same nodes
+// meet for as many steps as they have ranks, and a stretch that begins elsewhere undoes it. So two stretches go on for
+// longer, and by how much the end of these takes more than what counts of them, the rise, says what the sample does not
+// see. The answer is halfway between the one and the other.
+//
+// The bound of the error is twice the standard error of the mean of the stretches' times, from what neighbours differ
+// by, since each stands for its own part, and never below a floor; and the largest rise of half an end, up or down, for
+// times that go up and down for so long are as bad as those that only rise. Without a number of stretches from the user
+// there are more if they would help the bound, which they do not with the rise, and are affordable.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -30,19 +36,29 @@ namespace {
 struct Stretch {
   std::uint32_t first = 1;
   std::uint32_t counted = 1;  // the first step that counts
-  std::uint32_t last = 1;
+  std::uint32_t last = 1;     // that does
+  std::uint32_t later = 0;    // steps behind it
 };
 
-// Of a stretch, sums over ranks.
+// Instants, sums over ranks.
 struct Marks {
   std::uint64_t begun_ps = 0;
   std::uint64_t ended_ps = 0;
+  std::array<std::uint64_t, 3> end_ps{};  // of one that goes on: where its end begins, its middle, and where it is over
+};
+
+// A step's mean time over ranks.
+struct Times {
+  double counted_ps = 0;
+  std::array<double, 2> end_ps{};  // in the halves of the end
 };
 
 // Of a sample, in steps.
 constexpr std::uint32_t lead_in = 12;
-constexpr std::uint32_t steps_before = 2;
+constexpr std::uint32_t steps_before = 8;
 constexpr std::uint32_t run_out = 4;
+constexpr std::uint32_t later_steps = 22;
+constexpr std::uint32_t half_end = 8;
 constexpr std::uint32_t usual_stretches = 24;
 constexpr double smallest_bound = 0.02;  // of so many stretches; of fewer it is more
 constexpr double largest_bound = 0.05;
@@ -57,17 +73,31 @@ Task program(Rank& me, Bytes size, const std::vector<Stretch>& stretches, std::v
     marks[number].begun_ps += me.now().ps;
     co_await pairwise_alltoall(me, all, size, stretch.counted, stretch.last);
     marks[number].ended_ps += me.now().ps;
+    if (stretch.later == 0) continue;
+    std::uint32_t last = stretch.last + stretch.later - 2 * half_end;
+    co_await pairwise_alltoall(me, all, size, stretch.last + 1, last);
+    for (std::uint64_t& sum : marks[number].end_ps) {
+      sum += me.now().ps;
+      if (last == stretch.last + stretch.later) break;
+      co_await pairwise_alltoall(me, all, size, last + 1, last + half_end);
+      last += half_end;
+    }
   }
 }
 
-// The mean time of a step of each stretch, over ranks.
-std::vector<double> step_times_ps(Stage& stage, Bytes size, const std::vector<Stretch>& stretches, Answer& answer) {
+std::vector<Times> step_times(Stage& stage, Bytes size, const std::vector<Stretch>& stretches, Answer& answer) {
   std::vector<Marks> marks(stretches.size());
   stage.run([&](Rank& me) { return program(me, size, stretches, marks); }, answer, {});
-  std::vector<double> times;
+  const auto step_ps = [&](std::uint64_t from_ps, std::uint64_t to_ps, std::uint32_t steps) {
+    return static_cast<double>(to_ps - from_ps) / stage.ranks() / steps;
+  };
+  std::vector<Times> times;
   for (std::size_t number = 0; number < stretches.size(); ++number) {
-    const double steps = stretches[number].last - stretches[number].counted + 1;
-    times.push_back(static_cast<double>(marks[number].ended_ps - marks[number].begun_ps) / stage.ranks() / steps);
+    const Marks& sums = marks[number];
+    const std::uint32_t counted = stretches[number].last - stretches[number].counted + 1;
+    times.push_back({.counted_ps = step_ps(sums.begun_ps, sums.ended_ps, counted),
+                     .end_ps = {step_ps(sums.end_ps[0], sums.end_ps[1], half_end),
+                                step_ps(sums.end_ps[1], sums.end_ps[2], half_end)}});
   }
   return times;
 }
@@ -77,7 +107,10 @@ struct Sample {
   std::uint32_t before = 0;   // steps of a stretch that do not count
   std::uint32_t counted = 0;  // and that do
 
-  std::uint64_t steps() const { return lead_in + std::uint64_t{stretches} * (before + counted) + run_out; }
+  std::uint64_t steps() const {
+    return lead_in + std::uint64_t{stretches} * (before + counted) + 2 * later_steps + run_out;
+  }
+  bool goes_on(std::uint32_t number) const { return number == stretches / 3 || number == 2 * stretches / 3; }
 };
 
 // Where the parts begin, and where the last one has ended. Shares are eighths of the longest parts'.
@@ -99,14 +132,17 @@ std::vector<std::uint32_t> parts_of(const Sample& sample, std::uint32_t steps) {
   return parts;
 }
 
+// One that goes on may do so in the next part, but not behind the last step.
 std::vector<Stretch> drawn(const Sample& sample, const std::vector<std::uint32_t>& parts, std::uint64_t seed) {
   const RandomStream draws(seed, 0, Purpose::workload);
   std::vector<Stretch> stretches;
   for (std::uint32_t number = 0; number < sample.stretches; ++number) {
     const std::uint64_t room = parts[number + 1] - parts[number] - sample.before - sample.counted;
-    const auto first = static_cast<std::uint32_t>(parts[number] + draws.within(number, room + 1));
+    const std::uint32_t later = sample.goes_on(number) ? later_steps : 0;
+    const auto first = std::min(static_cast<std::uint32_t>(parts[number] + draws.within(number, room + 1)),
+                                parts.back() - sample.before - sample.counted - later);
     const std::uint32_t counted = first + sample.before;
-    stretches.push_back({.first = first, .counted = counted, .last = counted + sample.counted - 1});
+    stretches.push_back({.first = first, .counted = counted, .last = counted + sample.counted - 1, .later = later});
   }
   return stretches;
 }
@@ -135,7 +171,13 @@ double standard_error(const std::vector<Value>& values) {
   return std::sqrt(squares / 2 * count / (count - 1));
 }
 
-void run_sample(Stage& stage, Bytes size, const Sample& sample, Answer& answer) {
+// What the bound of the error is the sum of.
+struct Bound {
+  double of_mean = 0;
+  double rise = 0;
+};
+
+Bound run_sample(Stage& stage, Bytes size, const Sample& sample, Answer& answer) {
   const std::uint32_t steps = stage.ranks() - 1;
   const std::vector<std::uint32_t> parts = parts_of(sample, steps);
   const std::vector<Stretch> inner = drawn(sample, parts, stage.spec().number(fields::run_seed));
@@ -143,22 +185,32 @@ void run_sample(Stage& stage, Bytes size, const Sample& sample, Answer& answer) 
   std::vector<Stretch> stretches{{.first = middle, .counted = middle, .last = middle + lead_in - 1}};
   stretches.insert(stretches.end(), inner.begin(), inner.end());
   stretches.push_back({.first = middle, .counted = middle, .last = middle + run_out - 1});
-  const std::vector<double> times = step_times_ps(stage, size, stretches, answer);
+  const std::vector<Times> times = step_times(stage, size, stretches, answer);
   std::vector<Value> values;
+  double rise = 0;
+  double largest_rise = 0;
   for (std::uint32_t number = 0; number < sample.stretches; ++number) {
+    const Times& found = times[number + 1];
     const double share = static_cast<double>(parts[number + 1] - parts[number]) / steps;
-    values.push_back({.value = times[number + 1], .share = share});
+    values.push_back({.value = found.counted_ps, .share = share});
+    if (!sample.goes_on(number) || found.counted_ps == 0) continue;
+    for (const double end_ps : found.end_ps) {
+      const double rises = end_ps / found.counted_ps - 1;
+      rise += rises / 4;
+      largest_rise = std::max(largest_rise, std::abs(rises));
+    }
   }
   const double mean = mean_of(values);
-  answer.time = Duration{static_cast<std::uint64_t>(std::llround(mean * steps))};
+  answer.time = Duration{static_cast<std::uint64_t>(std::llround(mean * (1 + rise / 2) * steps))};
   answer.sampled = true;
   const double floor = smallest_bound * std::max(1.0, double{usual_stretches} / sample.stretches);
-  answer.error_bound = std::max(2 * standard_error(values) / mean, floor);
+  return {.of_mean = std::max(mean > 0 ? 2 * standard_error(values) / mean : 0, floor), .rise = largest_rise};
 }
 
 void run_all(Stage& stage, Bytes size, Answer& answer) {
   const std::uint32_t steps = stage.ranks() - 1;
-  const double step_ps = step_times_ps(stage, size, {{.first = 1, .counted = 1, .last = steps}}, answer).front();
+  const std::vector<Stretch> whole{{.first = 1, .counted = 1, .last = steps}};
+  const double step_ps = step_times(stage, size, whole, answer).front().counted_ps;
   answer.time = Duration{static_cast<std::uint64_t>(std::llround(step_ps * steps))};
   answer.sampled = false;
   answer.error_bound = 0;
@@ -175,13 +227,20 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
                 .counted = static_cast<std::uint32_t>(parameters.number_or("stretch", 2, 1, 1'000'000))};
   parameters.check_all_used();
   if (stage.ranks() < 2) throw SpecError("ranks = 1: accepted is 2 and more");
-  const auto is_worth_it = [&] { return !full && 2 * sample.steps() < stage.ranks(); };
+  const std::uint64_t messages = std::uint64_t{stage.ranks()} * (stage.ranks() - 1);
+  const bool whole = full || (!as_many_as_told && stage.affords(messages, size));
+  const auto is_worth_it = [&] { return !whole && 2 * sample.steps() < stage.ranks(); };
   Answer answer;
   bool enough = false;
+  double rise = 0;
   if (is_worth_it()) stage.refuse_passing_faults();
   for (; !enough && is_worth_it(); sample.stretches *= 2) {
-    run_sample(stage, size, sample, answer);
-    enough = as_many_as_told || answer.error_bound <= largest_bound;
+    const Bound found = run_sample(stage, size, sample, answer);
+    rise = std::max(rise, found.rise);
+    answer.error_bound = found.of_mean + rise;
+    const bool more_help = smallest_bound + rise <= largest_bound;
+    const bool more_are_affordable = stage.affords(2 * sample.steps() * stage.ranks(), size);
+    enough = as_many_as_told || answer.error_bound <= largest_bound || !more_help || !more_are_affordable;
   }
   if (!enough) run_all(stage, size, answer);
   const double bytes = static_cast<double>(size.count) * stage.ranks() * (stage.ranks() - 1.0);

@@ -79,6 +79,12 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
   refuse_drained(spec, topology_, placement_);
 }
 
+bool Stage::affords(std::uint64_t messages, Bytes each) const {
+  const std::uint64_t most = level_ == Level::network ? 500'000 : 20'000'000;
+  const std::uint64_t loads = std::max(std::uint64_t{1}, (each.count + part_.count - 1) / part_.count);
+  return messages <= most / loads;
+}
+
 void Stage::refuse_passing_faults() const {
   if (!fabric::FaultPlan::any_in(spec_)) return;
   const fabric::Wiring wiring(topology_, fabric::FabricSpec::read(spec_), spec_);

@@ -64,6 +64,9 @@ class Stage {
   const Placement& placement() const { return placement_; }
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }
+  // Whether so many messages, each of that size, are run in about a minute of a core: 20 million loads, or at the
+  // levels that simulate packets or flows half a million.
+  bool affords(std::uint64_t messages, Bytes each) const;
   // Throws SpecError where faults come or go: of a workload that is sampled nobody knows what its parts would meet.
   void refuse_passing_faults() const;
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.

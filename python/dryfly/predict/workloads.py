@@ -198,7 +198,7 @@ ROWS = (
     Workload(name="hpl", about="High-Performance Linpack: LU with partial pivoting over P x Q", ppn="gpus",
              models=(CLOSED, SKELETON), parameters=_HPL, one_size=False),
     Workload(name="alltoall", about="every rank sends so much to every other: without the last three by pairwise "
-             "exchange, in a sample of its steps", models=(SKELETON,),
+             "exchange, all its steps or a sample", models=(SKELETON,),
              parameters=(
                  Parameter(name="bytes", field=_BYTES, default="64 KiB"),
                  _of_skeleton("full", _FULL),
