@@ -36,7 +36,7 @@ PROCESS = Process(
 def test_stretches_are_all_panels_once_and_alike(order: int, rows: int) -> None:
     problem = replace(PROBLEM, order=order, rows=rows)
     seen = []
-    for first, count in stretches(problem):
+    for first, count in stretches(problem.panels, problem.rows, problem.columns):
         assert count > 0
         alike = step(problem, PROCESS, first)
         assert all(step(problem, PROCESS, first + more) == alike for more in range(count))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.oracle.hplmxp import Problem, Process, local_bytes, outcome, step, stretches
+from dryfly.oracle.hpl import stretches
+from dryfly.oracle.hplmxp import Problem, Process, local_bytes, outcome, step
 from dryfly.predict import ask, closed_hplmxp
 from dryfly.predict.question import Question
 
@@ -41,7 +42,7 @@ def asked(**given: Any) -> Question:
 def test_stretches_are_all_panels_once_and_alike(order: int, rows: int) -> None:
     problem = replace(PROBLEM, order=order, rows=rows)
     seen: list[int] = []
-    for first, count in stretches(problem):
+    for first, count in stretches(problem.panels, problem.rows, problem.columns):
         assert count > 0
         alike = step(problem, PROCESS, first)
         assert all(step(problem, PROCESS, first + more) == alike for more in range(count))

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "core/motif/collective/collectives.hpp"
-#include "core/motif/collective/exchange.hpp"
 #include "core/motif/collective/selection.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/unit/random.hpp"

@@ -38,7 +38,7 @@ struct Phases {
   std::uint16_t dot, allreduce, vectors, product, multigrid, halo;
 };
 
-struct Solver {
+struct Hpcg {
   std::vector<Level> levels;
   Duration dot;
   Duration norm;  // a product of a vector with itself reads one
@@ -56,7 +56,7 @@ struct Solver {
 };
 
 // As the reference code has it: receives first, then one send after the other is waited for.
-Task Solver::exchange(Rank& me, const Level& level, std::uint16_t next) const {
+Task Hpcg::exchange(Rank& me, const Level& level, std::uint16_t next) const {
   me.enter(phases.halo);
   level.around.receive(me);
   const std::array<std::uint32_t, 3> place = level.around.grid.place_of(me.id());
@@ -68,17 +68,17 @@ Task Solver::exchange(Rank& me, const Level& level, std::uint16_t next) const {
   me.enter(next);
 }
 
-Task Solver::smooth(Rank& me, const Level& level) const {
+Task Hpcg::smooth(Rank& me, const Level& level) const {
   co_await exchange(me, level, phases.multigrid);
   co_await me.compute(level.sweep);
 }
 
-Task Solver::multiply(Rank& me, const Level& level, std::uint16_t phase) const {
+Task Hpcg::multiply(Rank& me, const Level& level, std::uint16_t phase) const {
   co_await exchange(me, level, phase);
   co_await me.compute(level.multiply);
 }
 
-Task Solver::precondition(Rank& me) const {
+Task Hpcg::precondition(Rank& me) const {
   me.enter(phases.multigrid);
   for (std::size_t depth = 0; depth + 1 < levels.size(); ++depth) {
     co_await smooth(me, levels[depth]);
@@ -92,7 +92,7 @@ Task Solver::precondition(Rank& me) const {
   }
 }
 
-Task Solver::add_up(Rank& me, Duration products) const {
+Task Hpcg::add_up(Rank& me, Duration products) const {
   me.enter(phases.dot);
   co_await me.compute(products);
   me.enter(phases.allreduce);
@@ -100,7 +100,7 @@ Task Solver::add_up(Rank& me, Duration products) const {
                           selection);
 }
 
-Task Solver::run(Rank& me) const {
+Task Hpcg::run(Rank& me) const {
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
     co_await precondition(me);
     co_await add_up(me, dot);
@@ -179,13 +179,13 @@ Answer predict_hpcg(Stage& stage, Parameters& parameters) {
   const WorkRates rates(stage.spec(), stage.placement().per_node(), {}, Where::faster);
   const std::uint64_t colours = parameters.number_or("colours", 8, 1, 4096);
   const std::uint64_t all = points[0] * points[1] * points[2];
-  Solver solver{.levels = make_levels(grid, points, count, colours, rates),
-                .dot = rates.memory(all * 2 * word),
-                .norm = rates.memory(all * word),
-                .update = rates.memory(all * 3 * word),
-                .iterations = parameters.number_or("iterations", 3, 1, 1'000'000),
-                .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
-                .phases = {}};
+  Hpcg solver{.levels = make_levels(grid, points, count, colours, rates),
+              .dot = rates.memory(all * 2 * word),
+              .norm = rates.memory(all * word),
+              .update = rates.memory(all * 3 * word),
+              .iterations = parameters.number_or("iterations", 3, 1, 1'000'000),
+              .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
+              .phases = {}};
   parameters.check_all_used();
   Answer answer;
   stage.run([&](Rank& me) { return solver.run(me); }, answer,

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t word = 8;
 
-struct Solver {
+struct Nekbone {
   Neighbourhood around;
   Duration copy;      // z = r
   Duration inner;     // weighted inner product of two vectors
@@ -36,7 +36,7 @@ struct Solver {
   Task run(Rank& me) const;
 };
 
-Task Solver::add_up(Rank& me, Duration products) const {
+Task Nekbone::add_up(Rank& me, Duration products) const {
   me.enter(vectors_phase);
   co_await me.compute(products);
   me.enter(sums_phase);
@@ -44,7 +44,7 @@ Task Solver::add_up(Rank& me, Duration products) const {
                           selection);
 }
 
-Task Solver::run(Rank& me) const {
+Task Nekbone::run(Rank& me) const {
   for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
     me.enter(vectors_phase);
     co_await me.compute(copy);
@@ -83,19 +83,19 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
   }
   const std::uint64_t points = elements * nx1 * nx1 * nx1;
   const WorkRates rates(stage.spec(), stage.placement().per_node(), {}, Where::faster);
-  Solver solver{.around = Neighbourhood::of_box(grid, shared, 1, Bytes{word}, true),
-                .copy = rates.memory(points * 2 * word),
-                .inner = rates.memory(points * 3 * word),
-                .norm = rates.memory(points * 2 * word),
-                .update = rates.memory(points * 3 * word),
-                // The vector, six geometric factors, the product.
-                .multiply = rates.memory(points * 8 * word),
-                .iterations = parameters.number_or("iterations", 5, 1, 1'000'000),
-                .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
-                .vectors_phase = 0,
-                .sums_phase = 0,
-                .product_phase = 0,
-                .exchange_phase = 0};
+  Nekbone solver{.around = Neighbourhood::of_box(grid, shared, 1, Bytes{word}, true),
+                 .copy = rates.memory(points * 2 * word),
+                 .inner = rates.memory(points * 3 * word),
+                 .norm = rates.memory(points * 2 * word),
+                 .update = rates.memory(points * 3 * word),
+                 // The vector, six geometric factors, the product.
+                 .multiply = rates.memory(points * 8 * word),
+                 .iterations = parameters.number_or("iterations", 5, 1, 1'000'000),
+                 .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
+                 .vectors_phase = 0,
+                 .sums_phase = 0,
+                 .product_phase = 0,
+                 .exchange_phase = 0};
   parameters.check_all_used();
   Answer answer;
   stage.run([&](Rank& me) { return solver.run(me); }, answer,

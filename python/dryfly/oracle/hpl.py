@@ -106,7 +106,7 @@ def outcome(problem: Problem, process: Process) -> Outcome:
     bound = dict.fromkeys(BOUNDS, 0.0)
     sums = dict.fromkeys(("gemm", "factor", "broadcast", "swap", "copies", "nics"), 0.0)
     steps = []
-    for first, count in stretches(problem):
+    for first, count in stretches(problem.panels, problem.rows, problem.columns):
         found = step(problem, process, first)
         took = found.took * count
         time += took
@@ -131,12 +131,12 @@ def outcome(problem: Problem, process: Process) -> Outcome:
     )
 
 
-def stretches(problem: Problem) -> Iterator[tuple[int, int]]:
+def stretches(panels: int, rows: int, columns: int) -> Iterator[tuple[int, int]]:
     """Panels whose steps are alike, because the process with most blocks has as many: the first one, and how many."""
     number = 0
-    while number < problem.panels:
-        blocks = problem.panels - number - 1
-        least = max((-(-blocks // way) - 1) * way for way in (problem.rows, problem.columns)) if blocks else -1
+    while number < panels:
+        blocks = panels - number - 1
+        least = max((-(-blocks // way) - 1) * way for way in (rows, columns)) if blocks else -1
         yield number, blocks - least
         number += blocks - least
 

@@ -12,8 +12,10 @@ precisions, which takes memory's time like the panel's own products.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from dryfly.oracle import hpl
 
 HALF, SINGLE, DOUBLE = 2, 4, 8  # bytes of a number
 BOUNDS = ("gemm", "panel")
@@ -96,7 +98,7 @@ def outcome(problem: Problem, process: Process) -> Outcome:
     bound = dict.fromkeys(BOUNDS, 0.0)
     sums = dict.fromkeys(("gemm", "factor", "triangle", "broadcast"), 0.0)
     steps = []
-    for first, count in stretches(problem):
+    for first, count in hpl.stretches(problem.panels, problem.rows, problem.columns):
         found = step(problem, process, first)
         time += found.took * count
         bound[found.bound] += found.took * count
@@ -116,16 +118,6 @@ def outcome(problem: Problem, process: Process) -> Outcome:
         steps=steps,
         unhidden_from=unhidden_from,
     )
-
-
-def stretches(problem: Problem) -> Iterator[tuple[int, int]]:
-    """Panels whose steps are alike, because the process with most blocks has as many: the first one, and how many."""
-    number = 0
-    while number < problem.panels:
-        blocks = problem.panels - number - 1
-        least = max((-(-blocks // way) - 1) * way for way in (problem.rows, problem.columns)) if blocks else -1
-        yield number, blocks - least
-        number += blocks - least
 
 
 def step(problem: Problem, process: Process, number: int) -> Step:
