@@ -359,8 +359,21 @@ static uint64_t root_of(int number, uint64_t seed) {
   }
 }
 
+static void refuse_unknown(int argc, char** argv) {
+  static const char* const known[] = {"scale=", "edgefactor=", "roots=", "seed="};
+  for (int i = 1; i < argc; ++i) {
+    int found = 0;
+    for (size_t k = 0; k < sizeof known / sizeof *known; ++k) found |= strncmp(argv[i], known[k], strlen(known[k])) == 0;
+    if (found) continue;
+    if (my_rank == 0) fprintf(stderr, "%s: accepted are scale=, edgefactor=, roots= and seed=, each with a number\n", argv[i]);
+    MPI_Finalize();
+    exit(2);
+  }
+}
+
 int main(int argc, char** argv) {
   micro_begin(&argc, &argv);
+  refuse_unknown(argc, argv);
   scale = argument(argc, argv, "scale", 14, 4);
   int edge_factor = argument(argc, argv, "edgefactor", 16, 1), roots = argument(argc, argv, "roots", 4, 1);
   uint64_t seed = mixed((uint64_t)argument(argc, argv, "seed", 1, 0));

@@ -52,12 +52,16 @@ def test_searches_are_valid_natively(native: Native, programs: Programs, ranks: 
 
 
 @pytest.mark.parametrize(
-    ("ranks", "sentence"),
-    [(3, "3 ranks: accepted is a power of two\n"), (4, "scale=7 on 4 ranks: accepted is 8 to 26\n")],
+    ("ranks", "word", "sentence"),
+    [
+        (3, "scale=7", "3 ranks: accepted is a power of two\n"),
+        (4, "scale=7", "scale=7 on 4 ranks: accepted is 8 to 26\n"),
+        (2, "--help", "--help: accepted are scale=, edgefactor=, roots= and seed=, each with a number\n"),
+    ],
 )
-def test_what_it_cannot_do_is_said(native: Native, programs: Programs, ranks: int, sentence: str) -> None:
+def test_what_it_cannot_do_is_said(native: Native, programs: Programs, ranks: int, word: str, sentence: str) -> None:
     with pytest.raises(subprocess.CalledProcessError) as refused:
-        native(ranks, programs(PROGRAM), "scale=7")
+        native(ranks, programs(PROGRAM), word)
     assert refused.value.returncode == 2
     assert sentence in refused.value.stderr
 

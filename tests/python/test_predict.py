@@ -598,6 +598,23 @@ def test_bad_input_is_one_sentence_and_status_two(dryfly: Run, words: list[str],
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("workload", "parameter", "sentence"),
+    [
+        (
+            "hpcg",
+            ("local", "5000x5000x5000"),
+            r"local=5000x5000x5000: 1 ranks of a node need .* the memory of its GPUs",
+        ),
+        ("nekbone", ("local", "1000x1000x1000"), r"local=1000x1000x1000: .*accepted is what fits 715.3 GiB"),
+        ("graph500", ("scale", "37"), r"scale=37: .*accepted is what fits 1 TiB, the memory of its processors"),
+    ],
+)
+def test_what_does_not_fit_into_the_memory_is_refused(workload: str, parameter: tuple[str, str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        ask.check(Question(workload=workload, nodes=8, ppn=1, parameters=(parameter,)))
+
+
 def test_help_names_every_workload(dryfly: Run) -> None:
     said = " ".join(dryfly("predict", "--help").stdout.split())
     named = said[said.index("WORKLOAD is ") : said.index("Its parameters are ")]

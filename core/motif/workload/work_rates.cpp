@@ -29,7 +29,7 @@ WorkRates::WorkRates(const Spec& spec, std::uint32_t ranks_per_node, const Produ
       shape_(shape),
       where_(where) {
   if (where_ == Where::gpu && gpu_.memory_bytes_per_s == 0) {
-    throw SpecError("pfact = `gpu`: this machine has no compute.gpu");
+    throw SpecError("computing on GPUs was asked for: this machine has no compute.gpu; accepted is cpu");
   }
 }
 

@@ -51,6 +51,8 @@ def reproduce(subject: str, options: Options) -> int:
     if json_file not in (None, "-"):
         check_target("--json", str(json_file), folder=False)
     registry = load(subject)
+    if "" in only:
+        raise UserError("--only is empty: accepted is a reference, an id, a measurement or words of a quantity")
     chosen = [row for row in registry.rows if _wanted(row, only)]
     if not chosen:
         raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
