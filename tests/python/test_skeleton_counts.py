@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from dryfly.base.errors import UserError
 from dryfly.predict import ask
 from dryfly.predict.question import Question
 
@@ -37,5 +38,10 @@ def test_nekbone_sends_what_the_program_sends(nodes: int, ppn: int, messages: in
 
 
 def test_points_that_the_levels_do_not_divide_are_refused() -> None:
-    with pytest.raises(Exception, match=r"nx = 36: accepted is a multiple of 8, which levels = 4 asks for"):
+    with pytest.raises(UserError, match=r"nx = 36: accepted is a multiple of 8, which levels = 4 asks for"):
         _sent("hpcg", 2, 1, local="36x32x32")
+
+
+def test_a_sample_without_a_bound_says_so() -> None:
+    answer = ask.ask(Question(workload="lammps", nodes=2, ppn=4, parameters=(("steps", "2"), ("sample", "2"))))
+    assert (answer.sampled, answer.error_bound, answer.content()["error_bound"]) == (True, None, None)

@@ -63,7 +63,7 @@ Choice named_choice(const CollectiveCall& call, Parameters& parameters) {
 }
 
 Selection selection_of(Parameters& parameters) {
-  Selection selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich");
+  Selection selection = Selection::of_library(parameters.text_or("library", "mpich"));
   if (!parameters.has("selection")) return selection;
   const std::string& path = parameters.text("selection");
   std::ifstream file(path);

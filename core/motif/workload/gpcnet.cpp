@@ -310,17 +310,13 @@ void add_figures(Answer& answer, const std::string& prefix, Test test, const Fig
   answer.figures.emplace_back(name + "_p99" + unit, figures.p99);
 }
 
-std::string word_of(Parameters& parameters, const std::string& name, const std::string& usual) {
-  return parameters.has(name) ? parameters.text(name) : usual;
-}
-
 Plan plan_of(Parameters& parameters) {
   Plan plan;
   plan.share = parameters.number_or("congestors", 0, 0, 900'000);
-  const std::string load = word_of(parameters, "load", "both");
+  const std::string load = parameters.text_or("load", "both");
   if (load != "both" && load != "isolated") throw SpecError("load = `" + load + "`: accepted is both or isolated");
   plan.loaded = plan.share > 0 && load == "both";
-  const std::string test = word_of(parameters, "test", "all");
+  const std::string test = parameters.text_or("test", "all");
   if (test != "all") {
     for (std::size_t each = 0; each < test_names.size(); ++each) plan.wanted[each] = test == test_names[each];
     if (std::ranges::none_of(plan.wanted, [](bool wanted) { return wanted; })) {
@@ -341,7 +337,7 @@ Plan plan_of(Parameters& parameters) {
 
 Answer predict_gpcnet(Stage& stage, Parameters& parameters) {
   const Plan plan = plan_of(parameters);
-  const Selection selection = Selection::of_library(word_of(parameters, "library", "mpich"));
+  const Selection selection = Selection::of_library(parameters.text_or("library", "mpich"));
   parameters.check_all_used();
   const Cast cast(plan, stage.placement().nodes(), stage.placement().per_node());
   Show show(plan, cast, selection);

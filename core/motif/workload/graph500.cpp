@@ -178,7 +178,7 @@ Problem problem_of(Parameters& parameters, std::uint32_t ranks) {
 }
 
 std::unique_ptr<WorkRates> rates_of(Stage& stage, Parameters& parameters) {
-  const std::string where = parameters.has("compute") ? parameters.text("compute") : "none";
+  const std::string where = parameters.text_or("compute", "none");
   if (where == "none") return nullptr;
   if (where != "cpu" && where != "gpu") {
     throw SpecError("compute = `" + where + "`: accepted is none, cpu or gpu");

@@ -52,13 +52,12 @@ Neighbourhood Neighbourhood::of_sizes(const Grid& grid, Bytes face, Bytes edge, 
   return around;
 }
 
-Neighbourhood Neighbourhood::of_box(const Grid& grid, const std::array<std::uint64_t, 3>& cells, std::uint64_t depth,
-                                    Bytes of_cell, bool corners) {
-  Neighbourhood around = of_sizes(grid, {}, {}, {}, corners);
+Neighbourhood Neighbourhood::of_box(const Grid& grid, const std::array<std::uint64_t, 3>& cells, Bytes of_cell) {
+  Neighbourhood around = of_sizes(grid, {}, {}, {}, true);
   for (Heading& heading : around.headings) {
-    const std::uint64_t x = heading.x == 1 ? cells[0] : depth;
-    const std::uint64_t y = heading.y == 1 ? cells[1] : depth;
-    const std::uint64_t z = heading.z == 1 ? cells[2] : depth;
+    const std::uint64_t x = heading.x == 1 ? cells[0] : 1;
+    const std::uint64_t y = heading.y == 1 ? cells[1] : 1;
+    const std::uint64_t z = heading.z == 1 ? cells[2] : 1;
     heading.size = Bytes{x * y * z * of_cell.count};
   }
   return around;
@@ -76,21 +75,21 @@ std::uint32_t Neighbourhood::peer(const std::array<std::uint32_t, 3>& place, con
   return there[0] + (there[1] + there[2] * grid.sides[1]) * grid.sides[0];
 }
 
-void Neighbourhood::receive(Rank& me, std::uint32_t tag) const {
+void Neighbourhood::receive(Rank& me) const {
   const std::array<std::uint32_t, 3> place = grid.place_of(me.id());
   for (const Heading& heading : headings) {
     const std::uint32_t from = peer(place, heading);
     // The neighbour names the way from its side.
-    if (from != no_rank) me.irecv(from, tag + 26 - heading.number());
+    if (from != no_rank) me.irecv(from, 26 - heading.number());
   }
 }
 
-void Neighbourhood::exchange(Rank& me, std::uint32_t tag) const {
-  receive(me, tag);
+void Neighbourhood::exchange(Rank& me) const {
+  receive(me);
   const std::array<std::uint32_t, 3> place = grid.place_of(me.id());
   for (const Heading& heading : headings) {
     const std::uint32_t to = peer(place, heading);
-    if (to != no_rank) me.isend(to, tag + heading.number(), heading.size);
+    if (to != no_rank) me.isend(to, heading.number(), heading.size);
   }
 }
 

@@ -43,14 +43,13 @@ struct Neighbourhood {
 
   // The same size across all faces, edges and corners; `corners`: the latter two are exchanged too.
   static Neighbourhood of_sizes(const Grid& grid, Bytes face, Bytes edge, Bytes corner, bool corners);
-  // The outermost layers, `depth` cells thick, of a box of cells that each rank has.
-  static Neighbourhood of_box(const Grid& grid, const std::array<std::uint64_t, 3>& cells, std::uint64_t depth,
-                              Bytes of_cell, bool corners);
+  // The outermost layer of a box of cells that each rank has, to all 26.
+  static Neighbourhood of_box(const Grid& grid, const std::array<std::uint64_t, 3>& cells, Bytes of_cell);
 
   // Begins all receives, then all sends.
-  void exchange(Rank& me, std::uint32_t tag = 0) const;
-  // Begins all receives.
-  void receive(Rank& me, std::uint32_t tag = 0) const;
+  void exchange(Rank& me) const;
+  // Begins all receives. What comes has the number of its heading as its tag.
+  void receive(Rank& me) const;
   // The rank there, or no_rank where the grid ends.
   static constexpr std::uint32_t no_rank = UINT32_MAX;
   std::uint32_t peer(const std::array<std::uint32_t, 3>& place, const Heading& heading) const;

@@ -32,10 +32,8 @@ Answer predict_halo(Stage& stage, Parameters& parameters) {
   parameters.check_all_used();
   Answer answer;
   stage.run([&](Rank& me) { return exchange_halo(me, halo); }, answer,
-            [&](Job& job) { answer.time = Duration{job.end().ps / halo.steps}; });
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], grid.sides[axis]);
-  }
+            [&](Job& job) { answer.count_step_of(job, halo.steps); });
+  answer.add_sides("grid", grid.sides);
   return answer;
 }
 

@@ -26,12 +26,11 @@ constexpr std::uint64_t row_entries = 27;
 constexpr std::uint64_t row_bytes = row_entries * (8 + 4);
 
 struct Level {
-  std::uint64_t points;  // of a rank
   Neighbourhood around;
-  Duration multiply;  // by the matrix
-  Duration sweep;     // forward and backward
-  Duration restrict;  // to the next level, and prolongation from it
-  Duration prolong;
+  Duration multiply{};   // by the matrix
+  Duration sweep{};      // forward and backward
+  Duration restrict {};  // to the next level
+  Duration prolong{};    // and back from there
 };
 
 struct Phases {
@@ -156,7 +155,7 @@ std::vector<Level> make_levels(const Grid& grid, std::array<std::uint64_t, 3> po
   std::vector<Level> levels;
   for (std::uint64_t number = 0; number < count; ++number) {
     const std::uint64_t all = points[0] * points[1] * points[2];
-    Level level{.points = all, .around = Neighbourhood::of_box(grid, points, 1, Bytes{word}, true)};
+    Level level{.around = Neighbourhood::of_box(grid, points, Bytes{word})};
     level.multiply = rates.memory(all * (row_bytes + 2 * word));
     // A sweep reads the right-hand side and the diagonal and changes the vector; a colour is a call of its own.
     const Duration colour = rates.memory(all * (row_bytes + 4 * word) / colours);
@@ -184,7 +183,7 @@ Answer predict_hpcg(Stage& stage, Parameters& parameters) {
               .norm = rates.memory(all * word),
               .update = rates.memory(all * 3 * word),
               .iterations = parameters.number_or("iterations", 3, 1, 1'000'000),
-              .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
+              .selection = Selection::of_library(parameters.text_or("library", "mpich")),
               .phases = {}};
   parameters.check_all_used();
   Answer answer;
@@ -198,17 +197,10 @@ Answer predict_hpcg(Stage& stage, Parameters& parameters) {
                                .multigrid = phases.named("MG"),
                                .halo = phases.named("halo")};
             },
-            [&](Job& job) {
-              answer.time = Duration{job.end().ps / solver.iterations};
-              for (auto& [name, time] : job.phases().means(stage.ranks())) {
-                answer.phases.emplace_back(name, Duration{time.ps / solver.iterations});
-              }
-            });
+            [&](Job& job) { answer.count_step_of(job, solver.iterations); });
   const double seconds = static_cast<double>(answer.time.ps) * 1e-12;
   answer.figures.emplace_back("rate_flop_per_s", operations(grid, points, count, stage.ranks()) / seconds);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], grid.sides[axis]);
-  }
+  answer.add_sides("grid", grid.sides);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 // What a step of LAMMPS sends with `atom_style full`, `kspace_style pppm`, `fix shake` and `fix npt`, as its benchmark
 // of rhodopsin has it (docs/model/skeleton-lammps.md).
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -444,15 +445,11 @@ Answer predict_lammps(Stage& stage, Parameters& parameters) {
               problem.phase_mesh = job.phases().named("mesh");
               problem.phase_sums = job.phases().named("sums");
             },
-            [&](Job& job) {
-              answer.time = Duration{job.end().ps / problem.steps};
-              answer.phases = job.phases().means(job.count());
-              for (auto& [name, time] : answer.phases) time = Duration{time.ps / problem.steps};
-            });
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], problem.bricks.pieces[axis]);
-    answer.figures.emplace_back(std::string("mesh_") + "xyz"[axis], problem.bricks.points[axis]);
-  }
+            [&](Job& job) { answer.count_step_of(job, problem.steps); });
+  answer.sampled = problem.sample > 0;
+  if (answer.sampled) answer.error_bound = std::numeric_limits<double>::quiet_NaN();
+  answer.add_sides("grid", problem.bricks.pieces);
+  answer.add_sides("mesh", problem.bricks.points);
   return answer;
 }
 

@@ -83,7 +83,7 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
   }
   const std::uint64_t points = elements * nx1 * nx1 * nx1;
   const WorkRates rates(stage.spec(), stage.placement().per_node(), {}, Where::faster);
-  Nekbone solver{.around = Neighbourhood::of_box(grid, shared, 1, Bytes{word}, true),
+  Nekbone solver{.around = Neighbourhood::of_box(grid, shared, Bytes{word}),
                  .copy = rates.memory(points * 2 * word),
                  .inner = rates.memory(points * 3 * word),
                  .norm = rates.memory(points * 2 * word),
@@ -91,7 +91,7 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
                  // The vector, six geometric factors, the product.
                  .multiply = rates.memory(points * 8 * word),
                  .iterations = parameters.number_or("iterations", 5, 1, 1'000'000),
-                 .selection = Selection::of_library(parameters.has("library") ? parameters.text("library") : "mpich"),
+                 .selection = Selection::of_library(parameters.text_or("library", "mpich")),
                  .vectors_phase = 0,
                  .sums_phase = 0,
                  .product_phase = 0,
@@ -105,19 +105,12 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
               solver.sums_phase = job.phases().named("allreduce");
               solver.vectors_phase = job.phases().named("vectors");
             },
-            [&](Job& job) {
-              answer.time = Duration{job.end().ps / solver.iterations};
-              for (const auto& [name, time] : job.phases().means(stage.ranks())) {
-                answer.phases.emplace_back(name, Duration{time.ps / solver.iterations});
-              }
-            });
+            [&](Job& job) { answer.count_step_of(job, solver.iterations); });
   const double seconds = static_cast<double>(answer.time.ps) * 1e-12;
   const double operations =
       static_cast<double>(points) * static_cast<double>(stage.ranks()) * static_cast<double>(12 * nx1 + 34);
   answer.figures.emplace_back("rate_flop_per_s", operations / seconds);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    answer.figures.emplace_back(std::string("grid_") + "xyz"[axis], grid.sides[axis]);
-  }
+  answer.add_sides("grid", grid.sides);
   return answer;
 }
 

@@ -58,7 +58,7 @@ Placement place(const Dragonfly& topology, Parameters& parameters) {
 
 JobCosts read_costs(const Spec& spec, Parameters& parameters) {
   JobCosts costs = JobCosts::read(spec);
-  const std::string on_node = parameters.has("on_node") ? parameters.text("on_node") : "memory";
+  const std::string on_node = parameters.text_or("on_node", "memory");
   if (on_node != "memory" && on_node != "nic") {
     throw SpecError("on_node = `" + on_node + "`: accepted is memory or nic");
   }
@@ -68,13 +68,23 @@ JobCosts read_costs(const Spec& spec, Parameters& parameters) {
 
 }  // namespace
 
+void Answer::count_step_of(Job& job, std::uint64_t steps) {
+  time = Duration{job.end().ps / steps};
+  phases = job.phases().means(job.count());
+  for (auto& [name, took] : phases) took = Duration{took.ps / steps};
+}
+
+void Answer::add_sides(const std::string& name, const std::array<std::uint32_t, 3>& sides) {
+  for (std::size_t axis = 0; axis < 3; ++axis) figures.emplace_back(name + "_" + "xyz"[axis], sides[axis]);
+}
+
 Stage::Stage(const Spec& spec, Parameters& parameters)
     : spec_(spec),
       topology_(spec),
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
-      level_(level_named(parameters.has("level") ? parameters.text("level") : "links", spec)),
+      level_(level_named(parameters.text_or("level", "links"), spec)),
       part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {
   refuse_drained(spec, topology_, placement_);
 }

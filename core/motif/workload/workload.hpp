@@ -2,6 +2,7 @@
 // NAME, write core/motif/workload/NAME.cpp with `predict_NAME` and a line in `workloads` (workloads.cpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,6 +29,7 @@ class Parameters {
   bool has(const std::string& name) const { return values_.contains(name); }
   // Throw SpecError where it is missing, or out of range.
   const std::string& text(const std::string& name);
+  std::string text_or(const std::string& name, const std::string& usual) { return has(name) ? text(name) : usual; }
   std::uint64_t number(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::uint64_t number_or(const std::string& name, std::uint64_t usual, std::uint64_t least, std::uint64_t most);
   bool flag(const std::string& name) { return number_or(name, 0, 0, 1) != 0; }
@@ -43,11 +45,16 @@ class Parameters {
 struct Answer {
   Duration time;           // of what the workload counts
   bool sampled = false;    // only a part has been run
-  double error_bound = 0;  // of `time`, as a share, if sampled
+  double error_bound = 0;  // of `time`, as a share, if sampled; not a number: none is known
   JobTotals totals;        // of what has been run
   std::uint64_t fingerprint = 0;
   std::vector<std::pair<std::string, Duration>> phases;  // mean over ranks
   std::vector<std::pair<std::string, double>> figures;
+
+  // Time and phases of one step, of a job that has run so many.
+  void count_step_of(Job& job, std::uint64_t steps);
+  // NAME_x, NAME_y and NAME_z.
+  void add_sides(const std::string& name, const std::array<std::uint32_t, 3>& sides);
 };
 
 enum class Level : std::uint8_t { latency, links, network };

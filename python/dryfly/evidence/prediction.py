@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,5 +63,5 @@ def figures_of(measurement: Measurement, given: Mapping[str, Any], timeout_s: fl
         **answer.figures,
         "s": answer.virtual_time_s,
         "us": answer.virtual_time_s * 1e6,
-        "bound": answer.error_bound,
+        "bound": math.nan if answer.error_bound is None else answer.error_bound,
     }

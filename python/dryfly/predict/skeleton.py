@@ -115,15 +115,6 @@ def _arguments(question: Question) -> list[str]:
     return [word for each in known for word in each.arguments(values[each.name])]
 
 
-def _warnings(question: Question) -> tuple[str, ...]:
-    if question.workload != "lammps" or question.parameter("sample") in (None, "0"):
-        return ()
-    return (
-        "sample: steps are made of parts that were run once; their exchanges came out up to a third too short, and no "
-        "bound of it is known",
-    )
-
-
 def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:
     return Answer(
         question=question,
@@ -131,12 +122,12 @@ def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:
         phases={name: took / _PS_PER_S for name, took in said.get("phases", {}).items()},
         figures=dict(said.get("figures", {})),
         values=dict(question.values),
-        warnings=(*_warnings(question), *said.get("warnings", ())),
+        warnings=tuple(said.get("warnings", ())),
         messages=said.get("messages"),
         bytes=said.get("bytes"),
         events=said.get("events"),
         sampled=bool(said.get("sampled", False)),
-        error_bound=float(said.get("error_bound", 0)),
+        error_bound=said.get("error_bound", 0.0),
         fingerprint=str(said.get("fingerprint", "")),
         wall_s=float(said.get("wall_s", 0)),
         details={name: said[name] for name in ("memory_bytes", "algorithm") if name in said},

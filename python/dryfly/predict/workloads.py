@@ -124,7 +124,7 @@ _HPL = (
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
     _ON_NODE,
     _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
-                                             meaning="share of the matrix' traffic that products do not hide")),
+                                   meaning="share of the matrix' traffic that products do not hide")),
     _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
     _assumed("gemm_tiles", count("", "tiles at a time", least=1, most=2**20)),
     _assumed("triangle_share", _share("of the products' rate, in the triangular solve")),
