@@ -115,6 +115,7 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters);
 Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_gpcnet(Stage& stage, Parameters& parameters);
 Answer predict_graph500(Stage& stage, Parameters& parameters);
+Answer predict_hacc(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
 Answer predict_nekbone(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);

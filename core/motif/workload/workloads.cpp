@@ -27,6 +27,7 @@ constexpr std::array workloads{
     Workload{"goal", predict_goal},
     Workload{"gpcnet", predict_gpcnet},
     Workload{"graph500", predict_graph500},
+    Workload{"hacc", predict_hacc},
     Workload{"halo", predict_halo},
     Workload{"hpcg", predict_hpcg},
     Workload{"hpl", predict_hpl},

@@ -277,6 +277,21 @@ ROWS = (
                  _of_skeleton("library", _choice("whose collectives", "mpich", "openmpi"), "mpich"),
                  _ON_NODE,
              )),
+    Workload(name="hacc", about="steps of HACC: SWFFT's transforms, layers of the force for overloaded particles",
+             models=(SKELETON,), one_size=False,
+             parameters=(
+                 _RANK_GRID,
+                 Parameter(name="local", field=_choice("points of a rank, and particles"), grid=3,
+                           argument="nx ny nz", default=facts.text("hacc", "local")),
+                 _fact("hacc", "overload", count("", "points that ranks overlap", most=1024)),
+                 _fact("hacc", "particle_work", time("", "of a particle and step", most=10**9), "particle_work_ps"),
+                 Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="1"),
+                 _of_skeleton("sample", count("", "turns of a transform's exchange in each of five places, and each "
+                                              "part of a step is run once; 0: all of it is run", most=1000), "0"),
+                 _LIBRARY,
+                 _PART,
+                 _ON_NODE,
+             )),
     Workload(name="lammps", about="steps of LAMMPS' benchmark of rhodopsin: ghosts, PPPM, shake and npt",
              models=(SKELETON,), one_size=False,
              parameters=(
