@@ -615,6 +615,28 @@ def test_what_does_not_fit_into_the_memory_is_refused(workload: str, parameter: 
         ask.check(Question(workload=workload, nodes=8, ppn=1, parameters=(parameter,)))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("what", "swap", "what=swap: accepted is get or put"),
+        ("ops", "0", "ops"),
+        ("boxes", "3", "boxes = 3: accepted is a number from 4, two for each of the ranks along a side"),
+        ("groups", "3", "groups = 3: accepted is a number that divides the 8 ranks"),
+    ],
+)
+def test_an_exchange_of_fmm_that_cannot_be_is_refused(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        ask.ask(Question(workload="fmm", nodes=8, ppn=1, parameters=((name, value),)))
+
+
+def test_groups_of_fmm_on_nodes_of_their_own_take_as_long_as_one() -> None:
+    few = (("boxes", "8"), ("ops", "500"))
+    one = ask.ask(Question(workload="fmm", nodes=8, ppn=1, parameters=few))
+    two = ask.ask(Question(workload="fmm", nodes=16, ppn=1, parameters=(*few, ("groups", "2"))))
+    assert two.figures["operations"] == one.figures["operations"] == 3584
+    assert two.virtual_time_s == pytest.approx(one.virtual_time_s, rel=0.02)
+
+
 def test_help_names_every_workload(dryfly: Run) -> None:
     said = " ".join(dryfly("predict", "--help").stdout.split())
     named = said[said.index("WORKLOAD is ") : said.index("Its parameters are ")]

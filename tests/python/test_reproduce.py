@@ -56,7 +56,8 @@ def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
     hpl = {f"hpl/{nodes}": "consistent" for nodes in (8748, 8632, 8109, 8058, 7200, 6888, 6273, 5439)}
     machine = dict.fromkeys(("injection", "global", "bisection", "fabric-ports"), "calibrated")
     without = (
-        "graph500/8192", "fmm/get-1x8",
+        "graph500/8192", "fmm/get-1x8-hmem", "fmm/get-1x32-hmem",
+        *(f"fmm/put-1x{nodes}-hmem" for nodes in (8, 16, 32)),
     )  # fmt: skip
     assert kinds == {
         **{f"machine/{name}": kind for name, kind in machine.items()},
@@ -76,6 +77,8 @@ def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
             for test in ("latency", "bandwidth", "allreduce")
             for tail in ("", "-99")
         },
+        **{f"fmm/{what}-1x{nodes}": "predicted" for what in ("get", "put") for nodes in (8, 16, 32)},
+        **dict.fromkeys(("fmm/get-1x16-hmem", "fmm/get-9x16-hmem", "fmm/nine-over-one"), "predicted"),
         "hplmxp/9500": "predicted",
         "hplmxp/ratio": "predicted",
         **dict.fromkeys(without, "untested"),

@@ -28,6 +28,12 @@ constexpr std::size_t frame_fetched = 192;  // bytes of a task's frame, where it
   throw Standstill(sentence);
 }
 
+// That a send or an access of one's own is complete.
+Duration cost_of_seeing(const Record& own, const CpuCosts& cpu) {
+  if (own.counted) return {};
+  return own.leg == Leg::put || own.leg == Leg::read_data ? cpu.completion : cpu.sent;
+}
+
 }  // namespace
 
 JobCosts JobCosts::read(const Spec& spec) {
@@ -202,7 +208,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
   const std::uint32_t message =
       records_.begin({.rank = rank.id_, .peer = to, .tag = tag, .bytes = size.count, .leg = leg});
-  records_[message].lane = lane & 15U;
+  records_[message].lane = lane & 7U;
   records_[message].over = over;
   const Pending pending{message, records_[message].serial, true};
   if (near) {
@@ -228,14 +234,16 @@ void Job::copy_on_node(std::uint32_t message, Instant from) {
   finish_own(message, copied);
 }
 
-Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size) {
+Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size, Told told) {
   DRYFLY_CHECK(peer < count());
   ++totals_.messages;
   totals_.bytes += size.count;
+  if (sent_ != nullptr) sent_->push_back({rank.id_, peer, size});
   const Bytes command = leg == Leg::put ? size : Bytes{};
   rank.work(size > costs_.pushed_max ? costs_.cpu.rma_fetched : costs_.cpu.rma);
   ++rank.open_;
   const std::uint32_t message = records_.begin({.rank = rank.id_, .peer = peer, .bytes = size.count, .leg = leg});
+  records_[message].counted = told == Told::by_counter;
   const Pending pending{message, records_[message].serial, true};
   if (costs_.copies(placement_, rank.id_, peer)) {
     records_[message].leg = Leg::put;
@@ -297,7 +305,7 @@ void Job::arrive(std::uint32_t message) {
       return forget(message);
     case Leg::read_data:
       ranks_[record.rank].see(now + costs_.latencies.completion);
-      finish(ranks_[record.rank], record.awaited, costs_.cpu.completion);
+      finish(ranks_[record.rank], record.awaited, cost_of_seeing(record, costs_.cpu));
       return forget(message);
     case Leg::put:
       return forget(message);
@@ -352,10 +360,9 @@ void Job::finish_own(std::uint32_t message, Instant visible) {
   record.over = true;
   Rank& rank = ranks_[record.rank];
   if (driver_ != nullptr) return driver_->completed(rank, message, visible);
-  const bool one_sided = record.leg == Leg::put || record.leg == Leg::read_data;
   // Often known before it can be seen: its cost comes when it can, or when the next one can.
   const Duration cost = rank.own_cost_;
-  rank.own_cost_ = one_sided ? costs_.cpu.completion : costs_.cpu.sent;
+  rank.own_cost_ = cost_of_seeing(record, costs_.cpu);
   if (rank.waits()) rank.clock_ = std::max(rank.clock_, std::min(rank.own_seen_, visible));
   rank.own_seen_ = std::max(rank.own_seen_, visible);
   if (record.awaited) rank.until_ = std::max(rank.until_, visible);

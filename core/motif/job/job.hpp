@@ -78,7 +78,7 @@ struct JobTotals {
   std::uint64_t frame_bytes = 0;  // of all coroutines at once
 };
 
-// One that has been sent, as a program names its ends.
+// One that has been sent, as a program names its ends; an access counts as sent by whoever asks for it.
 struct SentMessage {
   std::uint32_t source;
   std::uint32_t target;
@@ -135,7 +135,7 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
 
   Pending send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane);
   Pending receive(Rank& rank, std::uint32_t from, std::uint32_t tag);
-  Pending access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size);
+  Pending access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size, Told told);
   void want(Rank& rank, Pending pending);
   Instant watch(Rank& rank, Pending pending);
   void tell(Rank& rank, std::uint32_t record, Instant visible);

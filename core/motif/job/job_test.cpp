@@ -99,6 +99,29 @@ TEST_CASE("a put is complete with its acknowledgement, a get with its data") {
   }
 }
 
+TEST_CASE("what a counter tells of costs the CPU nothing to see") {
+  for (const Way way : all_ways()) {
+    Instant put_end;
+    MotifStage puts(way, 2);
+    puts.run([&](Rank& me) -> Task {
+      if (me.id() != 0) co_return;
+      me.put(1, Bytes{8}, Told::by_counter);
+      co_await me.wait_all();
+      put_end = me.now();
+    });
+    CHECK(put_end.ps == 40'000 + pushed_ps + way_ps + frame_ps(8) + 300'000 + way_ps + ack_ps + 50'000);
+    Instant get_end;
+    MotifStage gets(way, 2);
+    gets.run([&](Rank& me) -> Task {
+      if (me.id() != 0) co_return;
+      me.get(1, Bytes{8}, Told::by_counter);
+      co_await me.wait_all();
+      get_end = me.now();
+    });
+    CHECK(get_end.ps == 40'000 + pushed_ps + way_ps + frame_ps(0) + 300'000 + 400'000 + way_ps + frame_ps(8) + seen_ps);
+  }
+}
+
 TEST_CASE("ranks of a node copy: bytes at the rate of a core, and the latency between cores") {
   MotifStage stage(Way::links, 1, 2);
   std::vector<Instant> ends(2);

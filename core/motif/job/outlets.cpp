@@ -6,7 +6,7 @@
 namespace dryfly::motif {
 namespace {
 
-constexpr std::size_t lanes_most = 16;  // Record::lane
+constexpr std::size_t lanes_most = 8;  // Record::lane
 
 // A NIC sends results by itself, without commands.
 Duration interval_of(const Record& record, Duration of_commands) {

@@ -19,8 +19,10 @@ Pending Rank::isend(std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane) 
   return job_->send(*this, to, tag, size, lane);
 }
 Pending Rank::irecv(std::uint32_t from, std::uint32_t tag) { return job_->receive(*this, from, tag); }
-Pending Rank::put(std::uint32_t to, Bytes size) { return job_->access(*this, Leg::put, to, size); }
-Pending Rank::get(std::uint32_t from, Bytes size) { return job_->access(*this, Leg::read_request, from, size); }
+Pending Rank::put(std::uint32_t to, Bytes size, Told told) { return job_->access(*this, Leg::put, to, size, told); }
+Pending Rank::get(std::uint32_t from, Bytes size, Told told) {
+  return job_->access(*this, Leg::read_request, from, size, told);
+}
 
 Reductions& Rank::reductions() { return job_->reductions_; }
 

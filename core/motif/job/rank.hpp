@@ -44,6 +44,10 @@ class Watcher {
   ~Watcher() = default;
 };
 
+// How a rank hears that its access is complete: by an event that it reads, which costs its CPU something, or by a
+// counter that it looks at once for all.
+enum class Told : std::uint8_t { by_event, by_counter };
+
 // Which of its NICs a rank sends by: lane 0 is the placement's, others are the job's (Job::lane).
 using Lane = std::uint8_t;
 
@@ -68,8 +72,8 @@ class alignas(64) Rank {
   // In the switches.
   Reductions& reductions();
   // One-sided. Complete: the bytes are in the target's memory, or here.
-  Pending put(std::uint32_t to, Bytes size);
-  Pending get(std::uint32_t from, Bytes size);
+  Pending put(std::uint32_t to, Bytes size, Told told = Told::by_event);
+  Pending get(std::uint32_t from, Bytes size, Told told = Told::by_event);
 
   struct Waiting {
     Rank& rank;

@@ -38,7 +38,8 @@ struct Record {
   bool over : 1 = false;     // for who has begun it: the source of an eager message is through before its target is
   bool in_parts : 1 = false;
   bool watched : 1 = false;   // its rank's watcher is told
-  std::uint8_t lane : 4 = 0;  // which of its rank's NICs it goes by
+  bool counted : 1 = false;   // an access of which a counter tells
+  std::uint8_t lane : 3 = 0;  // which of its rank's NICs it goes by
   std::uint16_t serial = 0;
 };
 static_assert(sizeof(Record) == 32);

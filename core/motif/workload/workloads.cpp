@@ -23,6 +23,7 @@ constexpr std::array workloads{
     Workload{"alltoall", predict_any_alltoall},
     Workload{"barrier", predict<Collective::barrier>},
     Workload{"bcast", predict<Collective::bcast>},
+    Workload{"fmm", predict_fmm},
     Workload{"gather", predict<Collective::gather>},
     Workload{"goal", predict_goal},
     Workload{"gpcnet", predict_gpcnet},

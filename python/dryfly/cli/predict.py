@@ -59,7 +59,7 @@ def command(
 ) -> None:
     """Predict what a workload takes on a whole machine.
 
-    WORKLOAD is hpl, hplmxp, hpcg, nekbone, hacc, lammps, graph500, gpcnet, halo, alltoall or another collective:
+    WORKLOAD is hpl, hplmxp, hpcg, nekbone, hacc, lammps, graph500, gpcnet, fmm, halo, alltoall or another collective:
     allreduce, barrier, bcast, reduce, gather, scatter, allgather or reduce_scatter_block; or a file: a skeleton in
     Python (FILE.py), or GOAL's text (FILE.goal).
     Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.

@@ -169,6 +169,19 @@ _GRAPH500 = (
     _ON_NODE,
 )  # fmt: skip
 
+# Names are those of programs/proxy/fmm.c.
+_FMM = (
+    _of_skeleton("what", _choice("operation", "get", "put"), "get"),
+    _fact("fmm", "boxes", count("", "along a side of a group's cube", least=2, most=1024)),
+    _fact("fmm", "bytes", size("", "of a box's expansion", least=1, most=2**32 - 1)),
+    _fact("fmm", "ops", count("", "operations of a group between two fences", least=1, most=2**32 - 1)),
+    _fact("fmm", "list", _choice("an operation of each rank in turn, or all of a rank together", "turns", "ranks")),
+    _of_skeleton("groups", count("", "sub-communicators, of ranks with numbers in a row", least=1, most=2**32 - 1),
+                 "1"),
+    _of_skeleton("library", _choice("whose fence", "mpich", "openmpi"), "mpich"),
+    _ON_NODE,
+)  # fmt: skip
+
 _BYTES = size("", "of a message", most=2**32)
 
 # Of a collective. Names of algorithms are the engine's (docs/model/collectives.md).
@@ -292,6 +305,8 @@ ROWS = (
                  _PART,
                  _ON_NODE,
              )),
+    Workload(name="fmm", about="one-sided exchange of a fast multipole method: gets or puts of boxes, and fences",
+             models=(SKELETON,), parameters=_FMM, one_size=False),
     Workload(name="lammps", about="steps of LAMMPS' benchmark of rhodopsin: ghosts, PPPM, shake and npt",
              models=(SKELETON,), one_size=False,
              parameters=(
