@@ -17,8 +17,10 @@ const std::map<std::string, Broadcast> kBroadcastNames = {
     {"long", Broadcast::long_message}, {"longM", Broadcast::long_modified}};
 const std::map<std::string, SwapKind> kSwaps = {
     {"binary", SwapKind::binary}, {"spread", SwapKind::spread}, {"mix", SwapKind::mix}};
-const std::map<std::string, PivotSearch> kSearches = {
-    {"p2p", PivotSearch::point_to_point}, {"collective", PivotSearch::collective}, {"hybrid", PivotSearch::hybrid}};
+const std::map<std::string, PivotSearch> kSearches = {{"p2p", PivotSearch::point_to_point},
+                                                      {"collective", PivotSearch::collective},
+                                                      {"hybrid-panel", PivotSearch::hybrid_panel},
+                                                      {"hybrid-column", PivotSearch::hybrid_column}};
 const std::map<std::string, bool> kForms = {{"transposed", true}, {"plain", false}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
 const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
@@ -124,7 +126,8 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
        {"N", "alignment of columns in doubles",
         [](Options& o, Text t) { o.alignment = parse_count("--align", t, 1, 256); }}},
       {"--pivot",
-       {"p2p|collective|hybrid", "search for the pivot; hybrid: collective but in the first panel",
+       {"p2p|collective|hybrid-panel|hybrid-column",
+        "search for the pivot; hybrids: collective but in the first panel, or in the first column of each",
         [](Options& o, Text t) { o.search = choose("--pivot", t, kSearches); }}},
       {"--split",
        {"N", "parts of an update; the rows of one are exchanged during the product of another",

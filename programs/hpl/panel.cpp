@@ -121,8 +121,7 @@ void PanelFactor::factor(Panel& panel, Matrix& matrix) {
   top_ = panel.top();
   pivots_ = panel.pivots();
   matrix_ = &matrix;
-  search_collectively_ =
-      options_.search == PivotSearch::collective || (options_.search == PivotSearch::hybrid && panel.index > 0);
+  first_panel_ = panel.index == 0;
   const std::size_t message = kFields + 2 * static_cast<std::size_t>(width_);
   candidate_.assign(message, 0.0);
   other_.resize(message);
@@ -221,28 +220,47 @@ void PanelFactor::pivot(std::int64_t column) {
   if (has_top_)
     for (std::size_t c = 0; c < width; ++c) replaced[c] = *row_of(column, static_cast<std::int64_t>(c));
   const double mine = candidate[kRow];
-  if (grid_.rows() > 1) exchange(candidate_);
+  if (grid_.rows() > 1) {
+    if (searches_alone(column))
+      exchange(candidate_);
+    else
+      reduce(candidate_);
+  }
   if (best >= 0 && candidate[kRow] == mine)
     for (std::size_t c = 0; c < width; ++c) *row_of(best, static_cast<std::int64_t>(c)) = replaced[c];
   for (std::size_t c = 0; c < width; ++c) *top_at(column, static_cast<std::int64_t>(c)) = winner[c];
   pivots_[column] = candidate[kRow];
 }
 
+bool PanelFactor::searches_alone(std::int64_t column) const {
+  switch (options_.search) {
+    case PivotSearch::point_to_point:
+      return true;
+    case PivotSearch::collective:
+      return false;
+    case PivotSearch::hybrid_panel:
+      return first_panel_;
+    case PivotSearch::hybrid_column:
+      return column == 0;
+  }
+  return true;
+}
+
+void PanelFactor::reduce(std::vector<double>& candidate) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op operation = MPI_OP_NULL;
+  MPI_Type_contiguous(static_cast<int>(candidate.size()), MPI_DOUBLE, &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(combine_operation, 1, &operation);
+  MPI_Allreduce(MPI_IN_PLACE, candidate.data(), 1, type, operation, grid_.along_column());
+  MPI_Op_free(&operation);
+  MPI_Type_free(&type);
+}
+
 // By point to point: recursive doubling, where processes beyond the largest power of two take part through another.
 void PanelFactor::exchange(std::vector<double>& candidate) {
   const MPI_Comm where = grid_.along_column();
   const int count = static_cast<int>(candidate.size()), size = grid_.rows(), rank = grid_.row(), tag = 0;
-  if (search_collectively_) {
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_Op operation = MPI_OP_NULL;
-    MPI_Type_contiguous(count, MPI_DOUBLE, &type);
-    MPI_Type_commit(&type);
-    MPI_Op_create(combine_operation, 1, &operation);
-    MPI_Allreduce(MPI_IN_PLACE, candidate.data(), 1, type, operation, where);
-    MPI_Op_free(&operation);
-    MPI_Type_free(&type);
-    return;
-  }
   int power = 1;
   while (power * 2 <= size) power *= 2;
   const auto take = [&](int peer) {

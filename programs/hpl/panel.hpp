@@ -15,7 +15,8 @@
 namespace dryfly::hpl {
 
 enum class Variant { left, crout, right };
-enum class PivotSearch { point_to_point, collective, hybrid };  // hybrid: point to point for the first panel only
+// Hybrids: point to point for all of the first panel, or for the first column of each panel.
+enum class PivotSearch { point_to_point, collective, hybrid_panel, hybrid_column };
 
 struct PanelOptions {
   Variant leaf = Variant::right;       // PFACT
@@ -73,7 +74,9 @@ class PanelFactor {
   void solve_top(std::int64_t first, std::int64_t rows, std::int64_t column, std::int64_t columns);
   void update_low(std::int64_t active_from, std::int64_t first, std::int64_t depth, std::int64_t column,
                   std::int64_t columns);
+  bool searches_alone(std::int64_t column) const;
   void exchange(std::vector<double>& candidate);
+  void reduce(std::vector<double>& candidate);
   void finish(Panel& panel, Matrix& matrix);
 
   // The local rows that take part once row `column` of the panel is chosen or being chosen.
@@ -84,7 +87,7 @@ class PanelFactor {
   const Grid& grid_;
   const Blas& blas_;
   PanelOptions options_;
-  bool search_collectively_ = false;
+  bool first_panel_ = false;
 
   double* work_ = nullptr;  // the local rows of the panel, in the matrix
   std::int64_t panel_column_ = 0, stride_ = 0, rows_ = 0, width_ = 0;

@@ -107,7 +107,7 @@ def test_every_panel_factorisation_and_broadcast_agrees_with_lapack(dryfly: Dryf
     assert simulated(dryfly, 6, *arguments).count("PASSED") == 18
     require_lapack(x, [75] * 18)
     arguments = ["-N", "90", "--nb", "8", "--grid", "1x7,7x1", "--depth", "0,2", "--solution", str(x)]
-    arguments += ["--bcast", "1ring,1ringM,2ring,2ringM,long,longM", "--pivot", "hybrid"]
+    arguments += ["--bcast", "1ring,1ringM,2ring,2ringM,long,longM", "--pivot", "hybrid-panel"]
     assert simulated(dryfly, 7, *arguments).count("PASSED") == 24
     require_lapack(x, [90] * 24)
 
@@ -116,7 +116,7 @@ def test_every_panel_factorisation_and_broadcast_agrees_with_lapack(dryfly: Dryf
     "options",
     [
         ("--swap", "binary", "--l1", "transposed", "--pivot", "collective"),
-        ("--swap", "spread", "--u", "transposed", "--split", "1"),
+        ("--swap", "spread", "--u", "transposed", "--split", "1", "--pivot", "hybrid-column"),
         ("--swap", "spread", "--equil", "no", "--split", "3", "--l1", "transposed", "--u", "transposed"),
         ("--swap", "mix", "--swap-threshold", "20", "--split", "4", "--align", "1"),
     ],

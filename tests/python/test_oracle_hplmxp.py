@@ -16,14 +16,13 @@ from dryfly.predict.question import Question
 PROBLEM = Problem(order=9_700, block=100, rows=3, columns=5)
 PROCESS = Process(
     half_rate=1e13,
-    single_rate=2e12,
     gemm_memory=1e11,
     gemm_exposed=0.0,
     gemm_tile=10,
     gemm_tiles=1,
     gpus=3,
     call=0.0,
-    triangle_share=0.5,
+    triangle_rate=1e12,
     panel_rate=1e11,
     message=1e-6,
     nic_rate=2e9,

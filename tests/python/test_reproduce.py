@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from dryfly.predict import facts
 
 REGISTRY = published.load("fabric")
 AURORA = published.load("aurora")
+ABLATION = published.load("aurora/hpl-ablation")
 
 
 def row(**changes: object) -> Row:
     base: dict[str, object] = {
-        "id": "", "constant": None,
+        "id": "", "constant": None, "judgement": "",
         "quantity": "x", "kind": "predicted", "unit": "us", "least": 2.0, "most": 2.0, "figure": "run/8", "minus": "",
         "over": "", "scale": 1.0, "reference": "provider-diagnostics", "source": "SHS", "certainty": "H", "note": "",
     }  # fmt: skip
@@ -27,12 +29,12 @@ def row(**changes: object) -> Row:
 
 def test_every_row_says_where_its_figure_comes_from() -> None:
     sources = tomllib.loads((data_folder() / "sources.toml").read_text(encoding="utf-8"))["sources"]
-    for each in (*REGISTRY.rows, *AURORA.rows):
+    for each in (*REGISTRY.rows, *AURORA.rows, *ABLATION.rows):
         assert all(key.strip() in sources for key in each.source.split(";")), each.quantity
         assert each.certainty in ("H", "M+", "M", "D"), each.quantity
 
 
-@pytest.mark.parametrize("registry", [REGISTRY, AURORA], ids=["fabric", "aurora"])
+@pytest.mark.parametrize("registry", [REGISTRY, AURORA, ABLATION], ids=["fabric", "aurora", "ablation"])
 def test_every_measurement_is_used_and_names_what_exists(registry: Registry) -> None:
     used = {figure.split("/")[0] for each in registry.rows for figure in each.figures}
     assert used == set(registry.measurements)
@@ -163,7 +165,14 @@ def test_the_median_counts_every_predicted_row_and_no_other() -> None:
     assert summary["predicted_median_absolute_error"] == pytest.approx(0.05)  # of 5 %, 50 % and 0
     assert summary["predicted_within_10_percent"] == 2
     assert summary["predicted_and_device_median_absolute_error"] == pytest.approx(0.275)  # 0, 5, 50, 50
-    assert summary["rows"] == {"predicted": 3, "calibrated": 1, "consistent": 0, "device": 1, "untested": 1}
+    assert summary["rows"] == {
+        "predicted": 3,
+        "calibrated": 1,
+        "consistent": 0,
+        "device": 1,
+        "judged": 0,
+        "untested": 1,
+    }
     assert len(rows) == 6
 
 
@@ -190,7 +199,75 @@ def test_what_noise_decides_is_measured_with_several_seeds() -> None:
 
 
 def test_what_is_not_there_is_said_in_one_sentence() -> None:
-    with pytest.raises(UserError, match="known are aurora, fabric"):
+    with pytest.raises(UserError, match="known are aurora, aurora/hpl-ablation, fabric"):
         published.load("weather")
     with pytest.raises(UserError, match="no row has such"):
         reproduce.reproduce("fabric", reproduce.Options(only=("zebra",)))
+
+
+def test_each_choice_of_the_campaigns_is_undone_beside_its_class() -> None:
+    classes = {each.id.removeprefix("aurora/hpl-ablation/"): each.judgement for each in ABLATION.rows}
+    assert classes == {
+        **{f"hpl/{name}": "critical" for name in ("nb-192", "nb-768", "grid-square", "grid-flat", "pinning", "staging",
+                                                  "overlap", "look-ahead")},
+        **{f"hplmxp/{name}": "critical" for name in ("nb-768", "nb-3072", "ppn-6", "pinning", "overlap", "amx")},
+        **{f"{solver}/gpu-mpi": "incremental" for solver in ("hpl", "hplmxp")},
+        **{f"{solver}/nic-map": "correctness" for solver in ("hpl", "hplmxp")},
+        "hpl/nics-of-phases": "incremental",
+        "hplmxp/storage": "enabling",
+        **{f"hybrid/{name}": "correctness" for name in ("collective", "p2p", "hybrid-panel")},
+        "completion-queue": "correctness",
+    }  # fmt: skip
+    assert {each.kind for each in ABLATION.rows} == {"judged", "untested"}
+
+
+def test_a_row_that_is_judged_has_an_effect_and_no_error() -> None:
+    effect = {"figure": "run/9", "minus": "run/8", "over": "run/8", "scale": 100.0}
+    judged = row(kind="judged", judgement="critical", least=None, most=None, unit="%", **effect)
+    registry = Registry(
+        measurements={"run": Measurement(name="run", machine="testbed", pattern="ring")}, rows=(judged,)
+    )
+    found = reproduce._result(registry, judged, {"run": [{"8": 4.0, "9": 3.0}]})
+    assert (found["published"], found["dryfly"], found["error"]) == ("critical", -25.0, None)
+    summary = reproduce.summarise([found])
+    assert summary["rows"]["judged"] == 1
+    assert summary["predicted_median_absolute_error"] is None
+
+
+def test_a_row_without_a_number_is_judged_or_untested() -> None:
+    with pytest.raises(UserError, match="without a published number is judged"):
+        published._check("x", row(least=None, most=None), {"run": Measurement(name="run", machine="testbed")})
+
+
+@pytest.mark.parametrize("subject", ["aurora/nothing", "../published/aurora", "aurora/", ""])
+def test_only_what_is_there_is_a_subject(subject: str) -> None:
+    with pytest.raises(UserError, match="known are aurora, aurora/hpl-ablation, fabric"):
+        published.load(subject)
+
+
+def test_a_prediction_that_is_kept_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def table(*, jobs: int) -> object:
+        file = tmp_path / f"{jobs}.json"
+        options = reproduce.Options(only=("*hpl/nb-192", "*hpl/staging"), json_file=str(file), jobs=jobs, quiet=True,
+                                    out=str(tmp_path / "kept"))  # fmt: skip
+        assert reproduce.reproduce("aurora/hpl-ablation", options) == 0
+        return json.loads(file.read_text(encoding="utf-8"))["rows"]
+
+    first = table(jobs=1)
+    assert len(list((tmp_path / "kept").iterdir())) == 3
+    monkeypatch.setattr(prediction.ask, "ask", lambda *_, **__: pytest.fail("asked again"))
+    assert table(jobs=2) == first
+    capsys.readouterr()
+
+
+def test_flaps_of_a_measurement_count_by_what_they_are(tmp_path: Path) -> None:
+    measurement = ABLATION.measurements["flaps-p2p"]
+    other = replace(measurement, faults=({"link": "edge", "per_hour": 5},))
+    keys = []
+    for number, each in enumerate((measurement, measurement, other)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        keys.append(prediction._key(each, prediction.question_of(each, {}, folder)))
+    assert keys[0] == keys[1] != keys[2]

@@ -7,7 +7,7 @@
 //   swap, swap_threshold      binary, spread, mix; columns up to which mix is binary
 //   equil, depth, split       0 or 1; look-ahead 0 or 1; parts of an update
 //   rfact, nbmin, ndiv        left, crout, right; columns of a leaf; pieces
-//   pivot                     p2p, collective, hybrid, hybrid-column
+//   pivot                     p2p, collective, hybrid-panel, hybrid-column
 //   swap_nics, bcast_nics     NICs of a node for what goes along process columns and rows, such as 0,4
 //   gpu                       blocking: as dryfly-hpl; beside: the rank goes on with messages while it multiplies
 //   pfact                     faster, cpu, gpu: what factors panels

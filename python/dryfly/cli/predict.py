@@ -21,8 +21,8 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @option("--machine", default="aurora", **CASE["machine"][1])
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--ppn", type=int, metavar="P", help="Ranks per node; default: the workload's.")
-@option("--model", metavar="MODEL", help="skeleton (its ranks on the network) or closed (a formula).",
-        shell_complete=complete.words("skeleton", "closed"))  # fmt: skip
+@option("--model", metavar="MODEL", help="skeleton (ranks on the network), closed (a formula) or drawn (histories).",
+        shell_complete=complete.words("skeleton", "closed", "drawn"))  # fmt: skip
 @option("--level", metavar="LEVEL", help="What a skeleton's network is: latency, links, packet or flow.",
         shell_complete=complete.words("latency", "links", "packet", "flow"))  # fmt: skip
 @option("--place", default="packed", **CASE["place"][1])
@@ -59,9 +59,9 @@ def command(
 ) -> None:
     """Predict what a workload takes on a whole machine.
 
-    WORKLOAD is hpl, hplmxp, hpcg, nekbone, hacc, lammps, graph500, gpcnet, fmm, halo, alltoall or another collective:
-    allreduce, barrier, bcast, reduce, gather, scatter, allgather or reduce_scatter_block; or a file: a skeleton in
-    Python (FILE.py), or GOAL's text (FILE.goal).
+    WORKLOAD is hpl, hplmxp, campaign, hpcg, nekbone, hacc, lammps, graph500, gpcnet, fmm, halo, alltoall or another
+    collective: allreduce, barrier, bcast, reduce, gather, scatter, allgather or reduce_scatter_block; or a file: a
+    skeleton in Python (FILE.py), or GOAL's text (FILE.goal).
     Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict

@@ -36,14 +36,22 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
     metavar="N",
     help="Measure with each of N seeds and take medians; default: what a row with noise needs.",
 )
-@option("-j", "--jobs", type=int, metavar="N", help="Seeds at a time; default: half the processors.")
+@option(
+    "-j",
+    "--jobs",
+    type=int,
+    metavar="N",
+    help="Measurements at a time; default: one a core for predictions, half as many for programs.",
+)
+@option("--out", metavar="FOLDER", shell_complete=complete.folders,
+        help="Keep each prediction there; what is there is not asked again.")  # fmt: skip
 @kept
 @how("json_file", "timeout_s", "quiet",
      json_file={"help": "Write the rows there; - is standard output."},
      timeout_s={"help": "Wall time after which a measurement is ended."},
      quiet={"help": "Do not tell what is being measured."})  # fmt: skip
 def command(given: Mapping[str, Any], subject: str, **ways: Any) -> None:
-    """Measure what was published and print both side by side. SUBJECT: fabric or aurora.
+    """Measure what was published and print both side by side. SUBJECT: fabric, aurora or aurora/hpl-ablation.
 
     With other conditions than those of the publication, such as --set, the errors say what these change.
     """

@@ -15,6 +15,7 @@ from typing import Any
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import GENERATOR, native, programs_folder
+from dryfly.base.store import Store
 from dryfly.case.bind import BoundCase, bind, library_of, load_machine
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
@@ -89,11 +90,16 @@ def check(measurement: Measurement, *, given: Mapping[str, Any], entry: Entry) -
 
 
 def measure(
-    measurement: Measurement, *, given: Mapping[str, Any], entry: Entry, timeout_s: float | None = None
+    measurement: Measurement,
+    *,
+    given: Mapping[str, Any],
+    entry: Entry,
+    timeout_s: float | None = None,
+    answered: Store | None = None,
 ) -> Figures:
-    """Figures by key; `given` and `entry` have been checked."""
+    """Figures by key; `given` and `entry` have been checked. `answered`: predictions that have been made already."""
     if measurement.predict:
-        return prediction.figures_of(measurement, given, timeout_s)
+        return prediction.figures_of(measurement, given, timeout_s, answered)
     case = case_of(measurement, given)
     if measurement.program:
         return _run_program(measurement, case, entry, timeout_s)

@@ -11,7 +11,8 @@ from typing import Any
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 
-KINDS = ("predicted", "calibrated", "consistent", "device", "untested")
+# judged: published in words, and beside it a figure of ours that no number can be held against.
+KINDS = ("predicted", "calibrated", "consistent", "device", "judged", "untested")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,8 @@ class Measurement:
     environment: Mapping[str, str] = field(default_factory=dict)  # of a program
     mpi: str | None = None  # the library that the figures were published for, or the one that stands for it
     noise: str = "none"  # or "machine", where a tail decides
-    seeds: int = 1  # with noise: measured so often, of which the median counts
-    faults: tuple[Mapping[str, str], ...] = ()  # flaps during a program, as --faults has them
+    seeds: int = 1  # with noise or flaps: measured so often, of which the median counts
+    faults: tuple[Mapping[str, Any], ...] = ()  # flaps, as --faults has them
     ends: tuple[str, str] | None = None  # NODE.NIC
     crowd: tuple[int, int] | None = None  # that many nodes, spread over the machine's first so many
     ranks_per_nic: int = 1  # of a crowd
@@ -51,6 +52,7 @@ class Row:
     kind: str
     unit: str
     least: float | None  # None: published without a number
+    judgement: str  # in its place, in the publication's words
     most: float | None
     figure: str
     minus: str
@@ -74,12 +76,13 @@ class Registry:
 
 
 def subjects() -> list[str]:
-    return sorted(path.stem for path in (data_folder() / "published").glob("*.toml"))
+    folder = data_folder() / "published"
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
 
 
 def load(subject: str) -> Registry:
     path = data_folder() / "published" / f"{subject}.toml"
-    if not path.is_file():
+    if subject not in subjects():
         raise UserError(f'"{subject}" is no subject of reproduce; known are {", ".join(subjects())}')
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     measurements = {name: _measurement(name, raw) for name, raw in content.get("measurement", {}).items()}
@@ -119,7 +122,8 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
 
 def _row(raw: Mapping[str, Any], subject: str) -> Row:
     published = raw["published"]
-    ends = published if isinstance(published, list) else [published, published]
+    judgement = published if isinstance(published, str) else ""
+    ends = [] if judgement else published if isinstance(published, list) else [published, published]
     return Row(
         id=f"{subject}/{raw['id']}" if "id" in raw else "",
         quantity=raw["quantity"],
@@ -127,6 +131,7 @@ def _row(raw: Mapping[str, Any], subject: str) -> Row:
         unit=raw["unit"],
         least=float(ends[0]) if ends else None,
         most=float(ends[-1]) if ends else None,
+        judgement=judgement,
         figure=raw.get("figure", ""),
         minus=raw.get("minus", ""),
         over=raw.get("over", ""),
@@ -152,6 +157,8 @@ def _check(file: str, row: Row, measurements: Mapping[str, Measurement]) -> None
         raise UserError(f'{file}: {row.quantity}: kind = "{row.kind}"; accepted is {", ".join(KINDS)}')
     if (row.kind == "untested") == bool(row.figures):
         raise UserError(f"{file}: {row.quantity}: a row has a figure, or is untested and says why")
+    if row.kind != "untested" and (row.kind == "judged") != (row.least is None):
+        raise UserError(f"{file}: {row.quantity}: a row without a published number is judged, or untested")
     if row.kind == "consistent" and row.constant is None:
         raise UserError(f"{file}: {row.quantity}: a consistent row has `constant`, which it does no better than")
     if row.kind in ("untested", "calibrated") and not row.note:

@@ -6,9 +6,10 @@ import fnmatch
 import os
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from dryfly.base.errors import UserError
 from dryfly.base.fitted import fitted
+from dryfly.base.store import Store
 from dryfly.case.case import SEED_MAX
 from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
 from dryfly.evidence.prediction import MACHINE
@@ -30,6 +32,7 @@ _SHOWN = {
     "calibrated": "calibrated",
     "consistent": "consistent",
     "device": "GPU buffers",
+    "judged": "judged",
     "untested": "untested",
 }
 
@@ -43,7 +46,8 @@ class Options:
     kept: Kept = NOTHING
     quiet: bool = False
     seeds: int | None = None  # of each measurement; None: its own number where it has noise
-    jobs: int | None = None  # seeds at a time; None: half the processors
+    jobs: int | None = None  # measurements at a time; None: half the processors, all of them for predictions alone
+    out: str | None = None  # folder in which predictions are kept, and taken from
 
 
 def reproduce(subject: str, options: Options) -> int:
@@ -57,22 +61,15 @@ def reproduce(subject: str, options: Options) -> int:
     if not chosen:
         raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    figures: dict[str, list[Figures]] = {}  # by measurement, of each of its seeds
-    walls: dict[str, float] = {}
     _check_seeds(options)
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
     entries = dict(zip(needed, options.kept.entries([(name,) for name in needed]), strict=True))
     for name, entry in entries.items():
         check(registry.measurements[name], given=options.given, entry=entry)
     options.kept.check()
-    for number, (name, entry) in enumerate(entries.items(), 1):
-        seeds = seeds_of(registry.measurements[name], options)
-        if not options.quiet:
-            times = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
-            console.print(f"dryfly: measuring {name} ({number} of {len(needed)}){times}", markup=False)
-        began = time.monotonic()
-        figures[name] = _measure(registry.measurements[name], seeds, options, entry)
-        walls[name] = round(time.monotonic() - began, 3)
+    answered = store(options.out)
+    figures, walls = _measure_all({name: registry.measurements[name] for name in needed}, entries, options, answered,
+                                  console)  # fmt: skip
     noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
     rows = [_result(registry, row, figures, noises) for row in chosen]
     summary = summarise(rows)
@@ -107,22 +104,71 @@ def seeds_of(measurement: Measurement, options: Options) -> range:
     case = case_of(measurement, options.given)
     count = options.seeds
     if count is None:
-        count = measurement.seeds if case.noise != "none" and options.kept == NOTHING else 1
+        draws = case.noise != "none" or bool(measurement.faults)
+        count = measurement.seeds if draws and options.kept == NOTHING else 1
     return range(case.seed, case.seed + count)
 
 
-def _measure(measurement: Measurement, seeds: range, options: Options, entry: Entry) -> list[Figures]:
-    """In the order of the seeds, however many are measured at a time."""
-    jobs = options.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
+def store(folder: str | None) -> Store | None:
+    """Of predictions that have been made. Raises UserError."""
+    if folder is None:
+        return None
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {folder}: it cannot be made: {error.strerror}") from None
+    return Store(path)
+
+
+def _measure_all(
+    measurements: Mapping[str, Measurement],
+    entries: Mapping[str, Entry],
+    options: Options,
+    answered: Store | None,
+    console: Console,
+) -> tuple[dict[str, list[Figures]], dict[str, float]]:
+    """Figures of each, in the order of its seeds, and the seconds that these took together. Nothing of it depends on
+    how many are measured at a time."""
+    tasks = [(name, seed) for name, each in measurements.items() for seed in seeds_of(each, options)]
+    counts = {name: len(seeds_of(each, options)) for name, each in measurements.items()}
+    begun: dict[str, int] = {}
+
+    def one(task: tuple[str, int]) -> tuple[Figures, float]:
+        name, seed = task
+        if name not in begun:
+            begun[name] = len(begun) + 1
+            if not options.quiet:
+                times = f", {counts[name]} seeds" if counts[name] > 1 else ""
+                console.print(f"dryfly: measuring {name} ({begun[name]} of {len(counts)}){times}", markup=False)
+        given = {**options.given, "seed": seed} if counts[name] > 1 else options.given
+        began = time.monotonic()
+        found = measure(
+            measurements[name], given=given, entry=entries[name], timeout_s=options.timeout_s, answered=answered
+        )
+        return found, time.monotonic() - began
+
+    with ThreadPoolExecutor(max_workers=min(_jobs(measurements.values(), options), len(tasks) or 1)) as pool:
+        try:
+            done = list(pool.map(one, tasks))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    figures: dict[str, list[Figures]] = {name: [] for name in measurements}
+    walls = dict.fromkeys(measurements, 0.0)
+    for (name, _), (found, wall) in zip(tasks, done, strict=True):
+        figures[name].append(found)
+        walls[name] = round(walls[name] + wall, 3)
+    return figures, walls
+
+
+def _jobs(measurements: Iterable[Measurement], options: Options) -> int:
     if str(options.given.get("compute", "none")).startswith("measured"):
-        jobs = 1  # runs beside one another would change what is measured
-
-    def one(seed: int) -> Figures:
-        given = {**options.given, "seed": seed} if len(seeds) > 1 else options.given
-        return measure(measurement, given=given, entry=entry, timeout_s=options.timeout_s)
-
-    with ThreadPoolExecutor(max_workers=min(jobs, len(seeds))) as pool:
-        return list(pool.map(one, seeds))
+        return 1  # runs beside one another would change what is measured
+    if options.jobs is not None:
+        return options.jobs
+    cores = len(os.sched_getaffinity(0))
+    return cores if all(each.predict for each in measurements) else max(1, cores // 2)
 
 
 def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,9 +235,9 @@ def _result(
         "quantity": row.quantity,
         "reference": row.reference,
         "unit": row.unit,
-        "published": None if row.least is None else row.least if row.least == row.most else [row.least, row.most],
+        "published": row.judgement or _numbers(row),
         "dryfly": value,
-        "error": _error(row, value) if value is not None else None,
+        "error": None if value is None or row.least is None else _error(row, value),
         "constant": row.constant,
         "constant_error": _error(row, row.constant) if row.constant is not None else None,
         "kind": row.kind,
@@ -202,6 +248,10 @@ def _result(
         "note": row.note,
         "measured_by": [_how(registry, figure) for figure in row.figures],
     }
+
+
+def _numbers(row: Row) -> float | list[float | None] | None:
+    return row.least if row.least == row.most else [row.least, row.most]
 
 
 def _how(registry: Registry, figure: str) -> str:
@@ -243,6 +293,8 @@ def _published(row: Mapping[str, Any]) -> str:
     published = row["published"]
     if isinstance(published, list):
         return f"{_number(published[0])} to {_number(published[1])}"
+    if isinstance(published, str):
+        return published
     return "no number" if published is None else _number(published)
 
 
@@ -282,7 +334,12 @@ def _shown_kind(row: Mapping[str, Any]) -> str:
 
 
 def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
-    for kind, title in (("untested", "not tested"), ("calibrated", "calibrated"), ("predicted", "notes")):
+    for kind, title in (
+        ("untested", "not tested"),
+        ("calibrated", "calibrated"),
+        ("predicted", "notes"),
+        ("judged", "how"),
+    ):
         noted = dict.fromkeys((row["quantity"], row["note"]) for row in rows if row["kind"] == kind and row["note"])
         if noted:
             console.print(f"\n{title}", markup=False)
@@ -319,5 +376,9 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
             f"{counts['consistent']} rows with which the model is consistent, and no better there than an efficiency "
             "that is kept (flat)",
             markup=False,
+        )
+    if counts["judged"]:
+        console.print(
+            f"{counts['judged']} rows beside a judgement in words, that no number holds against", markup=False
         )
     console.print(f"{counts['calibrated']} calibrated rows, {counts['untested']} not tested", markup=False)

@@ -239,6 +239,7 @@ FIELDS: dict[str, Field] = {
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
     "node.gpus_in_rate": optional(rate("", "of copies to all GPUs of a node at once; not given: as their links")),
     "node.gpus_out_rate": optional(rate("", "of copies from all of them at once")),
+    "node.gpus_nic_rate": optional(rate("", "what the NICs of a socket get of GPUs' memory together, each way")),
     "node.socket_latency": optional(time("", "to a NIC or memory on another socket, each time")),
     "node.socket_rate": optional(rate("", "what the link between two sockets carries, each way")),
     "node.pcie_rate": optional(rate("", "what the NICs of a socket share each way")),

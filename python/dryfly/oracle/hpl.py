@@ -64,6 +64,8 @@ class Process:
     nic_rate: float  # of all NICs for the process, where phases share them; 0: each phase has its own
     copy_in: float = math.inf  # to the GPU
     copy_out: float = math.inf
+    direct: bool = False  # messages leave and reach the GPU's memory, without a copy on the processors
+    one_queue: bool = False  # of the GPU: copies and products wait for one another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,8 @@ def step(problem: Problem, process: Process, number: int) -> Step:
     below = -(-blocks // problem.rows) * block
     right = -(-blocks // problem.columns) * block
     gemm = _gemm(process, below, right, block)
+    if process.one_queue:
+        gemm += _copied(problem, process, below, right)
     factor = _factor(problem, process, below)
     broadcast, sent = _broadcast(problem, process, below)
     swap, swapped = _swap(problem, process, right)
@@ -209,7 +213,8 @@ def _broadcast(problem: Problem, process: Process, below: int) -> tuple[float, f
         messages = math.ceil(math.log2(problem.columns)) + problem.columns - 1
     else:
         sent, messages = size, 1
-    return sent / process.broadcast_rate + messages * process.message + size / process.copy_in, sent
+    copied = 0.0 if process.direct else size / process.copy_in
+    return sent / process.broadcast_rate + messages * process.message + copied, sent
 
 
 def _swap(problem: Problem, process: Process, right: int) -> tuple[float, float]:
@@ -223,8 +228,16 @@ def _swap(problem: Problem, process: Process, right: int) -> tuple[float, float]
     else:
         moved, messages = SPREAD_ROLL * size, rounds + problem.rows - 1
     sent = moved * process.swap_off_node
-    copied = size / process.copy_out + size / process.copy_in
+    copied = 0.0 if process.direct else size / process.copy_out + size / process.copy_in
     return sent / process.swap_rate + messages * process.message + copied, sent
+
+
+def _copied(problem: Problem, process: Process, below: int, right: int) -> float:
+    """To and from the GPU in a step: the panel before it is factored and when it has come, rows both ways."""
+    panel = float(WORD * below * problem.block)
+    rows = float(WORD * problem.block * right) if problem.rows > 1 else 0.0
+    kept = 0.0 if process.direct else panel / process.copy_in + rows / process.copy_out + rows / process.copy_in
+    return panel / process.copy_out + kept
 
 
 def _first(problem: Problem, process: Process) -> float:

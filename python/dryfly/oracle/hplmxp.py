@@ -23,7 +23,8 @@ BOUNDS = ("gemm", "panel")
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """`rows` x `columns` is the grid of processes, P x Q. `corrections`: steps of refinement after the first solve."""
+    """`rows` x `columns` is the grid of processes, P x Q. `corrections`: steps of refinement after the first solve.
+    `element`: bytes that an element of the matrix and of its factors takes where they are kept and sent."""
 
     order: int
     block: int
@@ -31,6 +32,7 @@ class Problem:
     columns: int
     look_ahead: bool = True
     corrections: int = 0
+    element: int = HALF
 
     @property
     def panels(self) -> int:
@@ -47,19 +49,21 @@ class Process:
     """What one process has of its node. Rates in operations or bytes a second; of NICs, each way."""
 
     half_rate: float  # of large products, 16 bits in and FP32 out
-    single_rate: float  # in FP32
     gemm_memory: float
     gemm_exposed: float  # share of the trailing matrix' traffic that products do not hide
     gemm_tile: int  # a product is made of square tiles, a wave of them at a time
     gemm_tiles: int  # of a wave
     gpus: int  # that its columns are divided among: each has the whole left panel
     call: float  # seconds, of one call of a library
-    triangle_share: float  # of single_rate, in the triangular solves
+    triangle_rate: float  # operations a second, of what does the triangular solves
     panel_rate: float  # operations a second in FP32, of what factors the diagonal block
     message: float  # seconds, of a small one
     nic_rate: float  # of all its NICs
     copy_in: float = math.inf  # to all its GPUs
     copy_out: float = math.inf
+    triangle_on_host: bool = False
+    direct: bool = False  # messages leave and reach GPUs' memory, without a copy on the processors
+    one_queue: bool = False  # of a GPU: copies and products wait for one another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,19 +131,21 @@ def step(problem: Problem, process: Process, number: int) -> Step:
         return Step(gemm=0.0, factor=0.0, triangle=0.0, broadcast=0.0, took=0.0)
     below = -(-blocks // problem.rows) * problem.block
     right = -(-blocks // problem.columns) * problem.block
-    gemm = _gemm(process, below, right, problem.block)
+    gemm = _gemm(problem, process, below, right)
+    if process.one_queue:
+        gemm += _copied(process, *_strips(problem, blocks))
     panel, factor, triangle, broadcast = _panel(problem, process, blocks)
     took = max(gemm, panel) if problem.look_ahead else gemm + panel
     return Step(gemm=gemm, factor=factor, triangle=triangle, broadcast=broadcast, took=took)
 
 
-def _gemm(process: Process, below: int, right: int, block: int) -> float:
+def _gemm(problem: Problem, process: Process, below: int, right: int) -> float:
     """Whole waves of tiles, and what they read and write of the matrix before and after their products."""
     tile = process.gemm_tile
     waves = -(-(-(-below // tile) * -(-right // tile)) // process.gemm_tiles)
     padded = waves * process.gemm_tiles * tile * tile
-    traffic = 2 * HALF * below * right / process.gemm_memory
-    return 2.0 * padded * block / process.half_rate + process.gemm_exposed * traffic + process.call
+    traffic = 2 * problem.element * below * right / process.gemm_memory
+    return 2.0 * padded * problem.block / process.half_rate + process.gemm_exposed * traffic + process.call
 
 
 def _panel(problem: Problem, process: Process, blocks: int) -> tuple[float, float, float, float]:
@@ -149,16 +155,30 @@ def _panel(problem: Problem, process: Process, blocks: int) -> tuple[float, floa
     below = -(-blocks // problem.rows) * block
     right = -(-blocks // problem.columns) * block
     factor = 2 / 3 * block**3 / process.panel_rate + process.call
-    triangle = block**2 * (below + right) / (process.single_rate * process.triangle_share) + 2 * process.call
+    triangle = block**2 * (below + right) / process.triangle_rate + 2 * process.call
     # The factors go along the row and the column, then each part of the column along its row, and the reverse.
     small = float(SINGLE * block**2)
-    left, upper = float(HALF * block * below), float(HALF * block * right)
+    left, upper = _strips(problem, blocks)
     sent = left * (problem.columns > 1) + upper * (problem.rows > 1)
     hops = math.ceil(math.log2(problem.rows)) + math.ceil(math.log2(problem.columns))
     network = hops * (process.message + small / process.nic_rate) + sent / process.nic_rate + 2 * process.message
-    copied = (left + upper) / process.copy_out + (process.gpus * left + upper) / process.copy_in
-    broadcast = network + copied
+    broadcast = network + _copied(process, left, upper)
     return factor + triangle + broadcast, factor, triangle, broadcast
+
+
+def _strips(problem: Problem, blocks: int) -> tuple[float, float]:
+    """Bytes of a process' part of the block column, and of the block row."""
+    below = -(-blocks // problem.rows) * problem.block
+    right = -(-blocks // problem.columns) * problem.block
+    return float(problem.element * problem.block * below), float(problem.element * problem.block * right)
+
+
+def _copied(process: Process, left: float, upper: float) -> float:
+    """To and from the GPUs, as messages are the processors': each GPU gets the whole block column."""
+    out = (left + upper) / process.copy_out
+    if process.direct:
+        return out if process.triangle_on_host else 0.0
+    return out + (process.gpus * left + upper) / process.copy_in
 
 
 def _refinement(problem: Problem, process: Process) -> float:
@@ -167,7 +187,7 @@ def _refinement(problem: Problem, process: Process) -> float:
     own = problem.order**2 / (problem.rows * problem.columns)
     hops = math.ceil(math.log2(problem.rows)) + math.ceil(math.log2(problem.columns))
     chain = 2 * problem.panels * hops * process.message
-    solve = HALF * own / process.gemm_memory + chain
+    solve = problem.element * own / process.gemm_memory + chain
     vector = 2 * DOUBLE * problem.order / process.nic_rate
     residual = DOUBLE * own / process.gemm_memory + vector
     return solve + residual + problem.corrections * (solve + residual + vector)
@@ -177,4 +197,4 @@ def local_bytes(problem: Problem) -> int:
     """Of the process with most: its matrix, two left panels and one right one."""
     below = -(-problem.panels // problem.rows) * problem.block
     right = -(-problem.panels // problem.columns) * problem.block
-    return HALF * (below * right + problem.block * (2 * below + right))
+    return problem.element * (below * right + problem.block * (2 * below + right))

@@ -7,35 +7,35 @@ from functools import cache
 from pathlib import Path
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import closed_hpl, closed_hplmxp, file, selection, skeleton
+from dryfly.predict import campaign, closed_hpl, closed_hplmxp, file, selection, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
-from dryfly.predict.workloads import CLOSED
+from dryfly.predict.workloads import SKELETON
 from dryfly.skeleton import motif
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-# Of closed forms, by workload.
-_CHECKS = {"hpl": closed_hpl.check, "hplmxp": closed_hplmxp.check}
-_ANSWERS = {"hpl": closed_hpl.answer, "hplmxp": closed_hplmxp.answer}
+# Of closed forms and of what is drawn, by workload.
+_CHECKS = {"hpl": closed_hpl.check, "hplmxp": closed_hplmxp.check, "campaign": campaign.check}
+_ANSWERS = {"hpl": closed_hpl.answer, "hplmxp": closed_hplmxp.answer, "campaign": campaign.answer}
 
 
 def check(question: Question) -> None:
     """Whatever can be refused before anything starts; raises UserError."""
-    if question.model == CLOSED:
+    if question.model != SKELETON:
         _CHECKS[question.workload](question)
     else:
         skeleton.check(question)
 
 
 def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
-    if question.model == CLOSED:
+    if question.model != SKELETON:
         return _ANSWERS[question.workload](question)
     return skeleton.answer(question, timeout_s=timeout_s)
 
 
 def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
-    by = [] if question.model == CLOSED else [motif.digest()]
+    by = [] if question.model != SKELETON else [motif.digest()]
     by += [_closed_digest(question.workload)] if question.workload in _ANSWERS else []
     files = [selection.rules_of(question), file.digest(question)]
     return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})

@@ -112,6 +112,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
     nics = nics_of(machine, values)
     call = _number(machine, f"compute.{place}.latency") * _PS
     by_column = values["pmap"] == "column"
+    on_other = values.get("pinning") == "other"
     return hpl.Process(
         gemm_rate=gemm_rate,
         gemm_memory=of_node * _number(machine, f"compute.{place}.memory_rate") / ranks,
@@ -121,7 +122,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         call=call,
         triangle_share=_share(values, "triangle_share"),
         panel_rate=gemm_rate * _share(values, "panel_share_gpu") if on_gpu else _cpu_rate(machine, values) / ranks,
-        panel_memory=(of_node * _number(machine, "compute.gpu.memory_rate") if on_gpu else _host_memory(machine))
+        panel_memory=(of_node * _number(machine, "compute.gpu.memory_rate") if on_gpu else host_memory(machine, values))
         / ranks,
         panel_base=int(values["panel_base"]),
         panel_call=2 * call if on_gpu else 0.0,
@@ -130,8 +131,10 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         swap_off_node=_off_node(ranks, problem.rows) if by_column else 1.0,
         broadcast_rate=_broadcast_rate(machine, nics, ranks, by_column=by_column),
         nic_rate=0.0 if nics.swap else nics.of_rank(nics.count, ranks),
-        copy_in=_copies(machine, "in", gpus) / ranks if gpus else math.inf,
-        copy_out=_copies(machine, "out", gpus) / ranks if gpus else math.inf,
+        copy_in=copies(machine, "in", gpus, on_other=on_other) / ranks if gpus else math.inf,
+        copy_out=copies(machine, "out", gpus, on_other=on_other) / ranks if gpus else math.inf,
+        direct=values.get("gpu_mpi") == "on",
+        one_queue=values.get("queues") == "one",
     )
 
 
@@ -151,19 +154,26 @@ def _cpu_rate(machine: Machine, values: Mapping[str, str]) -> float:
     return peak * _share(values, "panel_share")
 
 
-def _host_memory(machine: Machine) -> float:
+def host_memory(machine: Machine, values: Mapping[str, str]) -> float:
     """Of a node's processors: panels lie in the faster memory, where there are two."""
+    rate = _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.memory_rate")
     domains = int(machine.optional("node.coreless.domains") or 0)
-    if domains and "node.coreless.rate" in machine.facts:
-        return domains * _number(machine, "node.coreless.rate")
-    return _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.memory_rate")
+    if domains and "node.coreless.rate" in machine.facts and values.get("staging") != "ddr":
+        rate = domains * _number(machine, "node.coreless.rate")
+    return min(rate, across(machine)) if values.get("pinning") == "other" else rate
 
 
-def _copies(machine: Machine, way: str, gpus: int) -> float:
-    """Between all GPUs of a node and its processors, one way."""
+def across(machine: Machine) -> float:
+    """Bytes a second between a node's sockets, both ways together: what each socket's processes read of the other's."""
+    return 2 * _number(machine, "node.socket_rate")
+
+
+def copies(machine: Machine, way: str, gpus: int, *, on_other: bool) -> float:
+    """Between all GPUs of a node and its processors, one way. `on_other`: those of the other socket."""
     links = gpus * _number(machine, "node.gpu_rate")
     measured = machine.optional(f"node.gpus_{way}_rate")
-    return min(links, float(measured)) if isinstance(measured, int) else links
+    rate = min(links, float(measured)) if isinstance(measured, int) else links
+    return min(rate, across(machine)) if on_other else rate
 
 
 def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
@@ -175,6 +185,12 @@ def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
     shared = machine.optional("node.pcie_rate")
     if isinstance(shared, int):
         rate = min(rate, shared / of_socket)
+    if values.get("gpu_mpi") == "on":
+        rate = min(rate, _number(machine, "node.gpus_nic_rate") / of_socket)
+    if values.get("pinning") == "other":
+        rate = min(rate, _number(machine, "node.socket_rate") / of_socket)
+    if values.get("nic_map") == "first":
+        return Nics(rate=rate, count=1, swap=0, broadcast=1)
     given = values.get("swap_nics")
     swap = int(given) if given is not None else int(of_socket > 1)
     if swap >= of_socket and swap:

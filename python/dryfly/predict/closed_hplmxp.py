@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.units import size_text
 from dryfly.oracle import hplmxp
 from dryfly.predict.answer import Answer
-from dryfly.predict.closed_hpl import message_s, nics_of
+from dryfly.predict.closed_hpl import copies, message_s, nics_of
 from dryfly.predict.question import Question
 
 _PS = 1e-12
@@ -40,7 +40,7 @@ def answer(question: Question) -> Answer:
         figures={
             "rate_flop_per_s": rate,
             "of_gemm_rate_share": rate / (process.half_rate * question.ranks),
-            "matrix_bytes_of_node": hplmxp.HALF * problem.order**2 / question.nodes,
+            "matrix_bytes_of_node": problem.element * problem.order**2 / question.nodes,
             "panels": float(problem.panels),
             "gemm_bounds_until_panel": float(found.unhidden_from),
         },
@@ -70,27 +70,40 @@ def process_of(question: Question) -> hplmxp.Process:
     half = gpus * _number(question, "compute.gpu.half")
     if question.parameter("precision") == "fp16":
         half *= _share(question, "fp16_share")
-    copies = gpus * _number(question, "node.gpu_rate")
-    nics = nics_of(machine, {})
+    values = dict(question.values)
+    nics = nics_of(machine, values)
+    on_other = values["pinning"] == "other"
     return hplmxp.Process(
         half_rate=half / ranks,
-        single_rate=gpus * _number(question, "compute.gpu.fp32") / ranks,
         gemm_memory=gpus * _number(question, "compute.gpu.memory_rate") / ranks,
         gemm_exposed=_share(question, "gemm_exposed"),
         gemm_tile=int(question.parameter("gemm_tile") or 0),
         gemm_tiles=max(1, int(question.parameter("gemm_tiles") or 0) * gpus // ranks),
         gpus=max(1, gpus // ranks),
         call=_number(question, "compute.gpu.latency") * _PS,
-        triangle_share=_share(question, "triangle_share"),
-        panel_rate=_number(question, "compute.cpu.count")
-        * _number(question, "compute.cpu.fp32")
-        * _share(question, "panel_share")
-        / ranks,
+        triangle_rate=_triangles(question, gpus) * _share(question, "triangle_share") / ranks,
+        panel_rate=_processors(question) * _share(question, "panel_share") / ranks,
         message=message_s(machine, question),
         nic_rate=nics.rate * nics.count / ranks,
-        copy_in=min(copies, float(machine.optional("node.gpus_in_rate") or math.inf)) / ranks,
-        copy_out=min(copies, float(machine.optional("node.gpus_out_rate") or math.inf)) / ranks,
+        copy_in=copies(machine, "in", gpus, on_other=on_other) / ranks,
+        copy_out=copies(machine, "out", gpus, on_other=on_other) / ranks,
+        triangle_on_host=values["triangle"] == "cpu",
+        direct=values["gpu_mpi"] == "on",
+        one_queue=values["queues"] == "one",
     )
+
+
+def _triangles(question: Question, gpus: int) -> float:
+    """Operations a second of a node, in what its triangular solves are made of."""
+    if question.parameter("triangle") == "gpu":
+        return gpus * _number(question, "compute.gpu.fp32")
+    return _processors(question)
+
+
+def _processors(question: Question) -> float:
+    """Of a node: with AMX products of 16 bits, without them FP32."""
+    kind = "half" if question.parameter("amx") == "on" else "fp32"
+    return _number(question, "compute.cpu.count") * _number(question, f"compute.cpu.{kind}")
 
 
 def _number(question: Question, path: str) -> float:
@@ -115,7 +128,12 @@ def problem_of(question: Question) -> hplmxp.Problem:
         columns=columns,
         look_ahead=question.parameter("depth") == "1",
         corrections=int(question.parameter("corrections") or 0),
+        element=_element(question),
     )
+
+
+def _element(question: Question) -> int:
+    return hplmxp.HALF if question.parameter("storage") == "half" else hplmxp.SINGLE
 
 
 def _grid(question: Question) -> tuple[int, int]:
@@ -135,7 +153,7 @@ def _memory(question: Question) -> float:
 
 def _order(question: Question, block: int) -> int:
     assert question.nodes is not None
-    elements = _share(question, "memory_share") * _memory(question) * question.nodes / hplmxp.HALF
+    elements = _share(question, "memory_share") * _memory(question) * question.nodes / _element(question)
     return max(1, math.isqrt(int(elements)) // block) * block
 
 

@@ -40,6 +40,11 @@ def text(workload: str, name: str) -> str:
     return str(_known(workload)["parameter"][name]["value"])
 
 
+def table(workload: str, name: str) -> dict[str, Any]:
+    """Another table of that file: facts by name."""
+    return dict(_known(workload)[name])
+
+
 def hpl_published() -> PublishedHpl:
     raw = _known("hpl")["published"]
     rows = tuple(

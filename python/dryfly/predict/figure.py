@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from dryfly.base.units import rate_text, size_text, time_text
@@ -35,6 +36,8 @@ def main(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def name_text(name: str) -> str:
+    if name.endswith("_s") and not name.endswith("_per_s"):
+        return name.removesuffix("_s").replace("_", " ")
     for end in ("_flop_per_s", "_flops_per_s", "_bytes_per_s", "_bytes", "_ps", "_share"):
         if name.endswith(end) and name != end[1:]:
             return name.removesuffix(end).replace("_", " ")
@@ -48,6 +51,8 @@ def value_text(name: str, value: float) -> str:
         return rate_text(value)
     if name.endswith(("_bytes", "bytes_of_node")):
         return size_text(value)
+    if name.endswith("_s") and not name.endswith("_per_s"):
+        return seconds_text(value) if math.isfinite(value) else "-"
     if name.endswith("_ps"):
         return time_text(value)
     if name.endswith("_share") or name == "efficiency":

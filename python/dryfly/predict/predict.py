@@ -110,12 +110,12 @@ def _check(how: How) -> None:
 
 
 def _check_closed(questions: Sequence[Question], how: How) -> None:
-    """A closed form draws nothing, and is there before any time is up. Raises UserError."""
-    if any(question.model != workloads.CLOSED for question in questions):
-        return
-    for flag, given in (("--seeds", how.seeds), ("--timeout", how.timeout_s)):
-        if given is not None:
-            raise UserError(f"{flag} has no effect on --model closed: leave it out")
+    """A closed form draws nothing; it and drawn histories are there before any time is up. Raises UserError."""
+    models = {str(question.model) for question in questions}
+    if how.seeds is not None and models == {workloads.CLOSED}:
+        raise UserError("--seeds has no effect on --model closed: leave it out")
+    if how.timeout_s is not None and workloads.SKELETON not in models:
+        raise UserError(f"--timeout has no effect on --model {' and '.join(sorted(models))}: leave it out")
 
 
 def _seeds(count: int, first: int) -> Axis:

@@ -117,8 +117,8 @@ class Question:
         if self.mpi is not None and self.software == "none":
             raise UserError(f"--mpi {self.mpi}: with --software none no library's own code is charged: leave it out")
         self._check_grid()
-        if self.model == CLOSED:
-            self._check_closed()
+        if self.model != SKELETON:
+            self._check_without_ranks()
 
     def _check_grid(self) -> None:
         grid = self.parameter("grid")
@@ -133,18 +133,18 @@ class Question:
                 f"{self.ranks:,}; accepted is a grid of as many"
             )
 
-    def _check_closed(self) -> None:
-        """A closed form has no ranks and no links that faults or noise could meet."""
+    def _check_without_ranks(self) -> None:
+        """There are no ranks and, of a closed form, no links that faults could meet."""
         for flag, given in (
             ("--level", self.level is not None),
-            ("--faults", self.faults is not None),
+            ("--faults", self.faults is not None and self.model == CLOSED),
             ("--noise", self.noise != "none"),
             ("--software", self.software != "none"),
             ("--mpi", self.mpi is not None),
             ("--place", self.place != "packed"),
         ):
             if given:
-                raise UserError(f"{flag} has no effect on --model closed: leave it out")
+                raise UserError(f"{flag} has no effect on --model {self.model}: leave it out")
 
     def content(self) -> dict[str, Any]:
         """As JSON has it; `of_content` makes a question of it again."""

@@ -11,7 +11,7 @@ from dryfly.predict import figure
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.standing import Standing
-from dryfly.predict.workloads import CLOSED, Workload
+from dryfly.predict.workloads import CLOSED, DRAWN, Workload
 
 _MOST_PHASES = 12
 
@@ -47,9 +47,10 @@ def before(printer: Printer, question: Question) -> None:
     known = {each.name: each for each in question.row.parameters}
     shown = [f"{name}={known[name].shown(value)}" for name, value in question.values if name in given]
     printer.line(f"  workload  {question.workload}{': ' if shown else ''}{', '.join(shown)}")
-    how = (
-        "its closed form: no ranks, no queues" if question.model == CLOSED else f"skeletons; network: {question.level}"
-    )
+    how = {
+        CLOSED: "its closed form: no ranks, no queues",
+        DRAWN: "histories, drawn at random: no ranks, no queues",
+    }.get(str(question.model), f"skeletons; network: {question.level}")
     if question.software != "none":
         how += f"; the own code of {question.mpi or 'the newest MPICH'} as counted"
     printer.line(f"  model     {how}")

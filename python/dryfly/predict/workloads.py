@@ -6,7 +6,7 @@ The skeleton of a workload is in core/motif under its name and is given the para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dryfly.base.errors import UserError
 from dryfly.base.units import RATIO
@@ -14,7 +14,7 @@ from dryfly.machine.field import Field, count, size, time
 from dryfly.predict import facts
 from dryfly.predict.parameter import Parameter
 
-SKELETON, CLOSED = "skeleton", "closed"
+SKELETON, CLOSED, DRAWN = "skeleton", "closed", "drawn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,10 @@ def _share(meaning: str) -> Field:
     return Field(dimension=RATIO, least=1, most=10**6, meaning=meaning)
 
 
+def _part(meaning: str) -> Field:
+    return Field(dimension=RATIO, least=0, most=10**6, meaning=meaning)
+
+
 # Of a question, by the names of the flags, and as what they are written: no workload has a parameter of such a name.
 OPTIONS = {
     "nodes": int, "ppn": int, "seed": int, "machine": str, "level": str, "place": str, "faults": str, "noise": str,
@@ -90,6 +94,20 @@ _LIBRARY = _of_skeleton("library", _choice("whose choice of algorithms it is", "
 _ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
 
+# What the campaigns on Aurora chose, to be undone.
+_GPU_MPI_AND_QUEUES = (
+    Parameter(name="gpu_mpi", field=_choice("whether messages leave and reach GPUs' memory", "off", "on"),
+              default="off"),
+    Parameter(name="queues", field=_choice("of a GPU: with one, copies and products wait for one another",
+                                           "several", "one"), default="several"),
+)  # fmt: skip
+_PLACES = (
+    Parameter(name="pinning", field=_choice("socket whose processors and NICs a process uses", "own", "other"),
+              default="own"),
+    Parameter(name="nic_map", field=_choice("NICs that a node's processes use: each its own, or all the first one",
+                                            "spread", "first"), default="spread"),
+)  # fmt: skip
+
 # Names and words are those of dryfly-hpl.
 _HPL = (
     Parameter(name="n", field=count("", "order of the matrix; without it as --fit chooses", least=1)),
@@ -108,6 +126,9 @@ _HPL = (
                                            "gpu", "host"), models=(CLOSED,)),
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
                                             "all; without it 1 where a socket has two or more", most=64)),
+    *(replace(each, models=(CLOSED,)) for each in (*_GPU_MPI_AND_QUEUES, *_PLACES)),
+    Parameter(name="staging", field=_choice("memory of the processors for panels; hbm: the faster one, where there are "
+                                            "two", "hbm", "ddr"), default="hbm", models=(CLOSED,)),
     _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
                  "beside"),
     _of_skeleton("equil", count("", "1: pieces of rows of one size", most=1)),
@@ -115,7 +136,7 @@ _HPL = (
     _of_skeleton("rfact", _choice("of panels", "left", "crout", "right")),
     _of_skeleton("nbmin", count("", "columns of a leaf of the recursion", least=1, most=2**16)),
     _of_skeleton("ndiv", count("", "pieces of each recursion", least=2, most=2**16)),
-    _of_skeleton("pivot", _choice("how pivots are found", "p2p", "collective", "hybrid", "hybrid-column")),
+    _of_skeleton("pivot", _choice("how pivots are found", "p2p", "collective", "hybrid-panel", "hybrid-column")),
     _of_skeleton("full", _FULL, "0"),
     _of_skeleton("stretches", count("", "of panels, in a sample", least=3, most=1000)),
     _of_skeleton("stretch", count("", "panels that count of each", least=1, most=10**5)),
@@ -144,6 +165,11 @@ _HPLMXP = (
     Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as square as can be"), grid=2),
     Parameter(name="depth", field=count("", "panels that are factored ahead", most=1), default="1"),
     Parameter(name="precision", field=_choice("of products", "bf16", "fp16"), default="bf16"),
+    Parameter(name="storage", field=_choice("what an element is kept and sent in", "half", "single"), default="half"),
+    Parameter(name="triangle", field=_choice("what does the triangular solves", "gpu", "cpu"), default="gpu"),
+    Parameter(name="amx", field=_choice("whether processors multiply in 16 bits", "off", "on"), default="off"),
+    *_GPU_MPI_AND_QUEUES,
+    *_PLACES,
     _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
     _fact("hplmxp", "gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
                                              meaning="share of the matrix' traffic that products do not hide")),
@@ -153,6 +179,28 @@ _HPLMXP = (
     _fact("hplmxp", "panel_share", _share("of the cores' peak in FP32, while they factor a diagonal block")),
     _fact("hplmxp", "fp16_share", _share("of the rate in BF16, with precision=fp16")),
     _fact("hplmxp", "memory_share", _share("of the GPUs' memory, that the matrix fills without n")),
+)  # fmt: skip
+
+_LONG = 10**19  # ps, 115 days
+_CAMPAIGN = (
+    _fact("campaign", "work", time("", "that the job takes where nothing fails", least=10**12, most=_LONG)),
+    _fact("campaign", "failure", time("", "between failures of one node that end a job, on the mean", least=10**12,
+                                      most=10**22)),
+    _fact("campaign", "intermittent", _part("of failures, after which a node fails again until it is repaired")),
+    _fact("campaign", "permanent", _part("of failures, after which a node is out at once")),
+    _fact("campaign", "recurs", time("", "until an intermittent node fails again, on the mean", least=10**12,
+                                     most=10**22)),
+    Parameter(name="burst", field=time("", "between correlated failures, on the mean; 0: there are none", most=10**22),
+              default="0 s"),
+    _fact("campaign", "burst_nodes", count("", "that each takes away", most=10**7)),
+    _fact("campaign", "burst_for", time("", "for which it does", most=_LONG)),
+    _fact("campaign", "checkpoint", time("", "that one takes", most=_LONG)),
+    _fact("campaign", "restart", time("", "from a failure until work goes on", most=_LONG)),
+    Parameter(name="interval", field=time("", "of work between checkpoints; 0: none is kept; without it Daly's best",
+                                          most=_LONG)),
+    Parameter(name="policy", field=Field(meaning="of repair; without it that of data/predict/campaign.toml",
+                                         such_as="a FILE in TOML")),
+    Parameter(name="histories", field=count("", "that are drawn", least=10, most=10**6), default="2000"),
 )  # fmt: skip
 
 # Names are those of programs/proxy/graph500.c, where it has them.
@@ -230,6 +278,8 @@ ROWS = (
     _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
     Workload(name="hplmxp", about="HPL-MxP: LU without pivoting in 16 bits on GPUs, refined in FP64", ppn="2",
              models=(CLOSED,), parameters=_HPLMXP, one_size=False),
+    Workload(name="campaign", about="a long job on nodes that fail: histories of it are drawn", models=(DRAWN,),
+             parameters=_CAMPAIGN, one_size=False),
     Workload(name="graph500", about="breadth-first search of Graph500, in both directions, on R x C ranks",
              models=(SKELETON,), parameters=_GRAPH500, ppn="nics", one_size=False),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",

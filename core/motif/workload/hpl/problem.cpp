@@ -41,7 +41,7 @@ constexpr std::array recursions{std::pair<std::string_view, Recursion>{"left", R
                                 std::pair<std::string_view, Recursion>{"right", Recursion::right}};
 constexpr std::array searches{std::pair<std::string_view, PivotSearch>{"p2p", PivotSearch::point_to_point},
                               std::pair<std::string_view, PivotSearch>{"collective", PivotSearch::collective},
-                              std::pair<std::string_view, PivotSearch>{"hybrid", PivotSearch::hybrid},
+                              std::pair<std::string_view, PivotSearch>{"hybrid-panel", PivotSearch::hybrid_panel},
                               std::pair<std::string_view, PivotSearch>{"hybrid-column", PivotSearch::hybrid_column}};
 constexpr std::array mappings{std::pair<std::string_view, bool>{"row", true},
                               std::pair<std::string_view, bool>{"column", false}};

@@ -34,8 +34,8 @@ struct Cyclic {
 enum class Broadcast : std::uint8_t { ring, ring_modified, two_rings, two_rings_modified, long_message, long_modified };
 enum class Swap : std::uint8_t { binary, spread, mix };
 enum class Recursion : std::uint8_t { left, crout, right };
-// hybrid: point to point in the first panel only; hybrid_column: in the first column of each panel.
-enum class PivotSearch : std::uint8_t { point_to_point, collective, hybrid, hybrid_column };
+// Hybrids: point to point in all of the first panel, or in the first column of each panel.
+enum class PivotSearch : std::uint8_t { point_to_point, collective, hybrid_panel, hybrid_column };
 
 struct Problem {
   std::uint64_t order = 0;

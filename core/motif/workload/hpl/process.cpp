@@ -150,7 +150,7 @@ Task Process::leaf(Rank& me, Panel& panel, std::uint64_t begin, std::uint64_t co
 
 Task Process::search_pivot(Rank& me, Panel& panel, std::uint64_t column) {
   const bool alone = problem_.search == PivotSearch::point_to_point ||
-                     (problem_.search == PivotSearch::hybrid && panel.index == 0) ||
+                     (problem_.search == PivotSearch::hybrid_panel && panel.index == 0) ||
                      (problem_.search == PivotSearch::hybrid_column && column == 0);
   const PivotMessage message{.problem = &problem_,
                              .row = row_,

@@ -1,0 +1,197 @@
+"""A long job on nodes that fail, by drawn histories (dryfly/oracle/campaign.py): its machine, rates and policy.
+
+docs/model/resilience.md has what each figure stands for.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dryfly.base import toml, units
+from dryfly.base.errors import UserError
+from dryfly.machine.machine import Machine
+from dryfly.oracle import campaign
+from dryfly.oracle.campaign import History, Job, Policy, Rates
+from dryfly.predict import facts
+from dryfly.predict.answer import Answer
+from dryfly.predict.question import Question
+from dryfly.scenario import faults
+from dryfly.scenario.faults import down_nodes
+
+_PS = 1e-12
+_SHARE = 1e-6
+_EVERY_LINK = ("edge", "all")
+_ISOLATED = {"at once": True, "after the job": False}
+_MOST_STRIKES = 1000
+
+
+def check(question: Question) -> None:
+    """Raises UserError."""
+    policy_of(question)
+    rates = rates_of(question)
+    if rates.intermittent + rates.permanent > 1:
+        raise UserError(
+            f"intermittent={rates.intermittent:.0%} and permanent={rates.permanent:.0%} are shares of all failures; "
+            "accepted is 100 % or less together"
+        )
+
+
+def answer(question: Question) -> Answer:
+    began = time.monotonic()
+    rates, policy = rates_of(question), policy_of(question)
+    job = job_of(question, rates)
+    draw = random.Random(question.seed)
+    drawn = [campaign.history(job, rates, policy, draw) for _ in range(int(question.parameter("histories") or 0))]
+    elapsed = [each.elapsed for each in drawn]
+    mean = statistics.fmean(elapsed)
+    spread = statistics.stdev(elapsed) if len(elapsed) > 1 else 0.0
+    return Answer(
+        question=question,
+        virtual_time_s=mean,
+        phases={"work": _work(drawn, mean), **{cause: statistics.fmean(each.lost[cause] for each in drawn)
+                                               for cause in campaign.CAUSES}},
+        figures=_figures(job, rates, drawn, elapsed),
+        values=dict(question.values),
+        chosen=_assumed(question),
+        warnings=tuple(_warnings(drawn)),
+        sampled=True,
+        error_bound=2 * spread / len(elapsed) ** 0.5 / mean,
+        details={"policy": vars(policy)},
+        wall_s=time.monotonic() - began,
+    )  # fmt: skip
+
+
+def _assumed(question: Question) -> list[str]:
+    if any(name == "failure" for name, _ in question.parameters):
+        return []
+    return ["how often a node fails is assumed, for it is not published: sweep failure"]
+
+
+def _work(drawn: list[History], mean: float) -> float:
+    return mean - sum(statistics.fmean(each.lost[cause] for each in drawn) for cause in campaign.CAUSES)
+
+
+def _figures(job: Job, rates: Rates, drawn: list[History], elapsed: list[float]) -> dict[str, float]:
+    between = campaign.time_between_failures(job, rates)
+    ranked = sorted(elapsed)
+    lasting = campaign.expected(job, between) if job.work / between < 100 else float("inf")
+    return {
+        "between_failures_s": between,
+        "without_failure_share": sum(not each.failures for each in drawn) / len(drawn),
+        "completed_share": sum(each.completed for each in drawn) / len(drawn),
+        "work_share": job.work / statistics.fmean(elapsed),
+        "shortest_of_ten_s": ranked[len(ranked) // 10],
+        "longest_of_ten_s": ranked[-1 - len(ranked) // 10],
+        "failures": statistics.fmean(each.failures for each in drawn),
+        "nodes_taken_out": statistics.fmean(each.taken_out for each in drawn),
+        "nodes_in_repair_at_first": statistics.fmean(each.missing_at_first for each in drawn),
+        "checkpoint_interval_s": job.interval,
+        "stall_of_a_flap_s": rates.stall,
+        "simple_failures_s": lasting,
+    }
+
+
+def _warnings(drawn: list[History]) -> list[str]:
+    left = sum(not each.completed for each in drawn)
+    if not left:
+        return []
+    return [
+        f"{left:,} of {len(drawn):,} histories were given up: nodes that do not come back are missing, or the job had "
+        "not ended after 200 times its work or 10,000 failures; the mean counts them as they were then"
+    ]
+
+
+def job_of(question: Question, rates: Rates) -> Job:
+    assert question.nodes is not None
+    machine = question.loaded
+    job = Job(
+        work=_seconds(question, "work"),
+        nodes=question.nodes,
+        spare=machine.nodes_max - len(down_nodes(machine)) - question.nodes,
+        interval=0.0,
+        checkpoint=_seconds(question, "checkpoint"),
+        restart=_seconds(question, "restart"),
+    )
+    between = campaign.time_between_failures(job, rates)
+    given = question.parameter("interval")
+    interval = int(given) * _PS if given is not None else campaign.best_interval(between, job.checkpoint)
+    return Job(**{**vars(job), "interval": min(interval, job.work)})
+
+
+def rates_of(question: Question) -> Rates:
+    machine = question.loaded
+    down = (machine.number("fabric.link.retune.least") + machine.number("fabric.link.retune.most")) / 2 * _PS
+    delays = [units.parse(each, units.TIME) * _PS for each in str(machine.facts["nic.retry.delays"].value).split(",")]
+    return Rates(
+        failure=_seconds(question, "failure"),
+        intermittent=_share(question, "intermittent"),
+        permanent=_share(question, "permanent"),
+        recurs=_seconds(question, "recurs"),
+        burst=_seconds(question, "burst"),
+        burst_nodes=int(question.parameter("burst_nodes") or 0),
+        burst_for=_seconds(question, "burst_for"),
+        flaps=_flaps(question, machine),
+        stall=campaign.stall_of_flap(down, machine.number("nic.retry.timeout") * _PS, delays),
+    )
+
+
+def _flaps(question: Question, machine: Machine) -> float:
+    """In a second, of all links of the job's NICs. Raises UserError for what stops no job, or is not drawn."""
+    if question.faults is None:
+        return 0.0
+    accepted = 'campaign takes [[flap]] with link = "edge" and per_hour'
+    links = (question.nodes or 0) * machine.kinds[machine.job_kinds[0]].nics_per_node
+    rate = 0.0
+    for each in faults.load(question.faults, machine, seed=question.seed).faults:
+        if each.kind != "flaps" or each.places[0] not in _EVERY_LINK:
+            raise UserError(f"--faults {question.faults}: {accepted}, and no other fault")
+        rate += dict(each.more)["rate_ppb"] / 10**9 * links
+    return rate
+
+
+def policy_of(question: Question) -> Policy:
+    """Of the file, or as data/predict has it. Raises UserError."""
+    path = question.parameter("policy")
+    given = {} if path is None else toml.read(path, f"policy={path}")
+    known = facts.table("campaign", "policy")
+    where = f"policy={path}"
+    for name in given:
+        if name not in known:
+            raise UserError(f"{where}: unknown word {name}; accepted are {', '.join(known)}")
+    values = {name: given.get(name, fact["value"]) for name, fact in known.items()}
+    strikes = values["strikes"]
+    if not isinstance(strikes, int) or isinstance(strikes, bool) or not 1 <= strikes <= _MOST_STRIKES:
+        raise UserError(f"{where}: strikes = {strikes}: accepted is 1 to {_MOST_STRIKES}")
+    if not isinstance(values["isolate"], str) or values["isolate"] not in _ISOLATED:
+        raise UserError(f'{where}: isolate = "{values["isolate"]}": accepted is {" or ".join(_ISOLATED)}')
+    if not isinstance(values["recycle"], bool):
+        raise UserError(f"{where}: recycle = {values['recycle']}: accepted is true or false")
+    return Policy(
+        strikes=strikes,
+        within=_time(where, values, "within"),
+        at_once=_ISOLATED[str(values["isolate"])],
+        recycle=values["recycle"],
+        repair=_time(where, values, "repair"),
+    )
+
+
+def _time(where: str, values: Mapping[str, Any], name: str) -> float:
+    try:
+        found = units.parse(values[name], units.TIME) * _PS
+    except UserError as error:
+        raise UserError(f'{where}: {name} = "{values[name]}": {error}') from None
+    if found <= 0:
+        raise UserError(f'{where}: {name} = "{values[name]}": accepted is more than 0')
+    return found
+
+
+def _seconds(question: Question, name: str) -> float:
+    return int(question.parameter(name) or 0) * _PS
+
+
+def _share(question: Question, name: str) -> float:
+    return int(question.parameter(name) or 0) * _SHARE

@@ -1,0 +1,165 @@
+"""Drawn histories of a long job: against Daly's theory where failures are simple, by hand where they are not."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dryfly.base.errors import UserError
+from dryfly.oracle import campaign
+from dryfly.oracle.campaign import Job, Policy, Rates
+from dryfly.predict import ask
+from dryfly.predict.question import Question
+
+JOB = Job(work=50_000.0, nodes=100, spare=10, interval=1_000.0, checkpoint=50.0, restart=80.0)
+SIMPLE = Rates(
+    failure=400_000.0, intermittent=0.0, permanent=0.0, recurs=3_600.0, burst=0.0, burst_nodes=0, burst_for=0.0,
+    flaps=0.0, stall=0.0,
+)  # fmt: skip
+POLICY = Policy(strikes=3, within=1e9, at_once=True, recycle=True, repair=86_400.0)
+
+
+def histories(job: Job, rates: Rates, policy: Policy = POLICY, count: int = 4_000) -> list[campaign.History]:
+    draw = random.Random(7)
+    return [campaign.history(job, rates, policy, draw) for _ in range(count)]
+
+
+def mean(job: Job, rates: Rates, policy: Policy = POLICY, count: int = 4_000) -> float:
+    return statistics.fmean(each.elapsed for each in histories(job, rates, policy, count))
+
+
+def asked(*parameters: tuple[str, str], **given: Any) -> Question:
+    return Question(**{"workload": "campaign", "nodes": 9_000, "parameters": parameters, **given})
+
+
+@pytest.mark.parametrize("interval", [0.0, 300.0, 1_000.0, 5_000.0])
+def test_simple_failures_take_as_long_as_daly_says(interval: float) -> None:
+    """Within 2 %: his last interval is kept too, and ours is not."""
+    job = replace(JOB, interval=interval, work=50_000.0 if interval else 8_000.0)
+    between = campaign.time_between_failures(job, SIMPLE)
+    assert between == 4_000.0
+    assert mean(job, SIMPLE) == pytest.approx(campaign.expected(job, between), rel=0.02)
+
+
+def test_no_failure_is_as_likely_as_poisson_says() -> None:
+    found = histories(replace(JOB, interval=0.0, work=4_000.0), SIMPLE)
+    share = sum(not each.failures for each in found) / len(found)
+    assert share == pytest.approx(math.exp(-1), abs=0.025)
+
+
+def test_dalys_interval_is_better_than_its_half_and_its_double() -> None:
+    best = campaign.best_interval(4_000.0, JOB.checkpoint)
+    times = [mean(replace(JOB, interval=best * factor), SIMPLE) for factor in (0.4, 1.0, 2.5)]
+    assert times[1] < min(times[0], times[2])
+
+
+def test_where_time_went_adds_up() -> None:
+    rates = replace(SIMPLE, intermittent=0.3, permanent=0.3, burst=20_000.0, burst_nodes=30, burst_for=600.0,
+                    flaps=0.01, stall=6.0)  # fmt: skip
+    for each in histories(JOB, rates, count=50):
+        assert each.completed
+        assert each.elapsed == pytest.approx(JOB.work + sum(each.lost.values()))
+        assert each.lost["stalls by flaps"] == pytest.approx(each.elapsed * 0.06 / 1.06)
+
+
+def test_an_intermittent_node_fails_until_it_is_taken_out() -> None:
+    rates = replace(SIMPLE, intermittent=1.0)
+    failures = [
+        statistics.fmean(each.failures for each in histories(JOB, rates, replace(POLICY, strikes=strikes), count=300))
+        for strikes in (1, 3, 6)
+    ]
+    assert failures[0] < failures[1] < failures[2]
+    stays = histories(JOB, rates, replace(POLICY, at_once=False), count=10)
+    assert statistics.fmean(each.failures for each in stays) > failures[2]
+    assert not any(each.taken_out for each in stays)
+
+
+def test_without_spare_nodes_a_job_waits_for_the_repair() -> None:
+    rates = replace(SIMPLE, permanent=1.0)
+    slow = histories(replace(JOB, spare=0), rates, replace(POLICY, repair=10_000.0), count=200)
+    fast = histories(replace(JOB, spare=0), rates, replace(POLICY, repair=10_000.0 / 84), count=200)
+    waited = [statistics.fmean(each.lost["waiting for nodes"] for each in found) for found in (slow, fast)]
+    assert waited[0] > 20 * waited[1] > 0
+    assert all(each.completed for each in slow)
+
+
+def test_without_spare_and_repaired_nodes_it_is_given_up() -> None:
+    rates = replace(SIMPLE, permanent=1.0)
+    found = histories(replace(JOB, spare=2), rates, replace(POLICY, recycle=False), count=50)
+    assert not any(each.completed for each in found)
+    assert all(each.taken_out == 3 for each in found)
+
+
+@pytest.mark.parametrize(("down", "tries"), [(0.5, 1), (4.0, 2), (7.0, 3), (16.0, 4)])
+def test_a_flap_stalls_until_the_first_try_after_it(down: float, tries: int) -> None:
+    delays = (0.0, 4.0, 8.0, 12.0)
+    assert campaign.stall_of_flap(down, 1.0, delays) == sum(delays[:tries]) + tries
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    first, second = (ask.ask(asked(("histories", "200"))) for _ in range(2))
+    assert first.virtual_time_s == second.virtual_time_s
+    other = ask.ask(asked(("histories", "200"), seed=2))
+    assert other.virtual_time_s != first.virtual_time_s
+    assert abs(other.virtual_time_s / first.virtual_time_s - 1) < 2 * (first.error_bound or 0)
+
+
+def test_flaps_of_a_file_slow_the_job_by_their_stalls(tmp_path: Path) -> None:
+    file = tmp_path / "flaps.toml"
+    file.write_text('[[flap]]\nlink = "edge"\nper_hour = 0.001\n', encoding="utf-8")
+    without, with_flaps = (ask.ask(asked(("histories", "100"), faults=each)) for each in (None, str(file)))
+    rate = round(0.001 * 10**9 / 3600) / 10**9 * 9_000 * 8  # a spec has it in billionths
+    stall = 2 * 1.073741824 + 4
+    assert with_flaps.figures["stall_of_a_flap_s"] == pytest.approx(stall)
+    assert with_flaps.virtual_time_s / without.virtual_time_s == pytest.approx(1 + rate * stall, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("strikes = 0", "strikes = 0: accepted is 1 to 1000"),
+        ("strikes = true", "strikes = True: accepted is 1 to 1000"),
+        ("isolat = 1", "unknown word isolat; accepted are strikes, within, isolate, recycle, repair"),
+        ('isolate = "never"', 'isolate = "never": accepted is at once or after the job'),
+        ("isolate = [1]", r"isolate = "),
+        ("recycle = 1", "recycle = 1: accepted is true or false"),
+        ('repair = "soon"', 'repair = "soon": '),
+        ('within = "0 s"', "accepted is more than 0"),
+        ("strikes = ", "not valid TOML"),
+    ],
+)
+def test_a_policy_that_says_what_nobody_knows_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        ask.check(asked(("policy", str(file))))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "message"),
+    [
+        ((("intermittent", "60 %"), ("permanent", "50 %")), {}, "accepted is 100 % or less together"),
+        ((("failure", "0 s"),), {}, "failure=0 s: out of range"),
+        ((("policy", "no-such-file"),), {}, "policy=no-such-file cannot be read"),
+        ((), {"noise": "machine"}, "--noise has no effect on --model drawn"),
+        ((), {"model": "closed"}, "campaign has drawn"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    parameters: tuple[tuple[str, str], ...], given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        ask.check(asked(*parameters, **given))
+
+
+def test_faults_that_stop_no_job_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "faults.toml"
+    file.write_text('[[lanes]]\nlink = "edge"\nlanes = 2\n', encoding="utf-8")
+    with pytest.raises(UserError, match="campaign takes"):
+        ask.check(asked(faults=str(file)))
