@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.oracle import campaign
 from dryfly.oracle.campaign import Job, Policy, Rates
 from dryfly.predict import ask
@@ -42,7 +42,7 @@ def asked(*parameters: tuple[str, str], **given: Any) -> Question:
 def test_simple_failures_take_as_long_as_daly_says(interval: float) -> None:
     """Within 2 %: his last interval is kept too, and ours is not."""
     job = replace(JOB, interval=interval, work=50_000.0 if interval else 8_000.0)
-    between = campaign.time_between_failures(job, SIMPLE)
+    between = campaign.time_between_failures(job, SIMPLE, POLICY)
     assert between == 4_000.0
     assert mean(job, SIMPLE) == pytest.approx(campaign.expected(job, between), rel=0.02)
 
@@ -65,7 +65,8 @@ def test_where_time_went_adds_up() -> None:
     for each in histories(JOB, rates, count=50):
         assert each.completed
         assert each.elapsed == pytest.approx(JOB.work + sum(each.lost.values()))
-        assert each.lost["stalls by flaps"] == pytest.approx(each.elapsed * 0.06 / 1.06)
+        moving = each.elapsed - each.lost["waiting for nodes"]
+        assert each.lost["stalls by flaps"] == pytest.approx(moving * 0.06 / 1.06)
 
 
 def test_an_intermittent_node_fails_until_it_is_taken_out() -> None:
@@ -110,21 +111,69 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert abs(other.virtual_time_s / first.virtual_time_s - 1) < 2 * (first.error_bound or 0)
 
 
-def test_flaps_of_a_file_slow_the_job_by_their_stalls(tmp_path: Path) -> None:
+def test_flaps_of_a_file_slow_the_job_and_expose_it_to_failures(tmp_path: Path) -> None:
     file = tmp_path / "flaps.toml"
-    file.write_text('[[flap]]\nlink = "edge"\nper_hour = 0.001\n', encoding="utf-8")
-    without, with_flaps = (ask.ask(asked(("histories", "100"), faults=each)) for each in (None, str(file)))
-    rate = round(0.001 * 10**9 / 3600) / 10**9 * 9_000 * 8  # a spec has it in billionths
+    file.write_text('[[flap]]\nlink = "edge"\nper_hour = 0.01\n', encoding="utf-8")
+    never = (("histories", "100"), ("failure", "1000000000 s"), ("interval", "0 s"), ("permanent", "0 %"))
+    without, with_flaps = (ask.ask(asked(*never, faults=each)) for each in (None, str(file)))
+    rate = round(0.01 * 10**9 / 3600) / 10**9 * 9_000 * 8  # a spec has it in billionths
     stall = 2 * 1.073741824 + 4
     assert with_flaps.figures["stall_of_a_flap_s"] == pytest.approx(stall)
-    assert with_flaps.virtual_time_s / without.virtual_time_s == pytest.approx(1 + rate * stall, rel=1e-6)
+    longer = with_flaps.figures["tenth_shortest_s"] / without.figures["tenth_shortest_s"]
+    assert longer == pytest.approx(1 + rate * stall, rel=1e-6)
+    usual = [ask.ask(asked(("histories", "500"), faults=each)).figures["failures"] for each in (None, str(file))]
+    assert usual[1] > 1.5 * usual[0]
+
+
+def test_a_long_job_fails_as_often_as_the_mean_of_a_long_time_says() -> None:
+    """It begins on a machine that has been in use: no sooner and no later than in its middle."""
+    rates = replace(SIMPLE, failure=4e6, intermittent=0.5, recurs=3_000.0)
+    for work in (20_000.0, 400_000.0):
+        job = replace(JOB, work=work, restart=0.0, checkpoint=0.0, interval=10.0)
+        found = histories(job, rates, count=1_500 if work < 1e5 else 200)
+        per_s = sum(each.failures for each in found) / sum(each.elapsed for each in found)
+        assert per_s * campaign.time_between_failures(job, rates, POLICY) == pytest.approx(1, abs=0.06)
+
+
+def test_a_burst_meets_a_job_as_often_as_it_reaches_its_nodes() -> None:
+    rates = replace(SIMPLE, failure=1e15, burst=1_000.0, burst_nodes=20, burst_for=10.0)
+    job = replace(JOB, nodes=10, spare=90, checkpoint=0.0, interval=10.0, restart=0.0)
+    assert campaign.bursts_that_meet(job, rates) == pytest.approx(0.29 / 1_000)
+    found = histories(job, rates, count=200)
+    per_s = sum(each.failures for each in found) / sum(each.elapsed for each in found)
+    assert per_s == pytest.approx(0.29 / 1_000, rel=0.05)
+    assert campaign.bursts_that_meet(job, replace(rates, burst_nodes=0)) == 0
+
+
+def test_checkpoints_that_cost_nothing_are_kept_often() -> None:
+    times = [
+        ask.ask(asked(("histories", "300"), ("checkpoint", each))).virtual_time_s for each in ("0 s", "1 s", "3 min")
+    ]
+    assert times[0] <= times[1] < times[2]
+
+
+def test_what_was_given_up_counts_for_no_time(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text("recycle = false\n", encoding="utf-8")
+    answer = ask.ask(asked(("policy", str(policy)), nodes=10_624))
+    assert 0 < answer.figures["completed_share"] < 1
+    assert "were given up" in answer.warnings[0]
+    assert answer.figures["tenth_shortest_s"] > 15_714
+    assert sum(answer.phases.values()) == pytest.approx(answer.virtual_time_s)
+    with pytest.raises(RunError, match="none of 10 histories came to its end"):
+        ask.ask(asked(("failure", "1 s"), ("histories", "10"), nodes=100))
+
+
+def test_it_is_swept() -> None:
+    keys = {ask.key(asked(("failure", each))) for each in ("20000 h", "40000 h")}
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("strikes = 0", "strikes = 0: accepted is 1 to 1000"),
-        ("strikes = true", "strikes = True: accepted is 1 to 1000"),
+        ("strikes = 0", "strikes = 0: accepted is a number from 1 to 1000"),
+        ("strikes = '3'", "strikes = '3': accepted is a number"),
         ("isolat = 1", "unknown word isolat; accepted are strikes, within, isolate, recycle, repair"),
         ('isolate = "never"', 'isolate = "never": accepted is at once or after the job'),
         ("isolate = [1]", r"isolate = "),
@@ -146,6 +195,8 @@ def test_a_policy_that_says_what_nobody_knows_is_refused(tmp_path: Path, text: s
     [
         ((("intermittent", "60 %"), ("permanent", "50 %")), {}, "accepted is 100 % or less together"),
         ((("failure", "0 s"),), {}, "failure=0 s: out of range"),
+        ((("burst_nodes", "99999"),), {}, "burst_nodes=99999: accepted is up to the machine's 10624 nodes"),
+        ((), {"ppn": 24}, "--ppn 24 has no effect on campaign"),
         ((("policy", "no-such-file"),), {}, "policy=no-such-file cannot be read"),
         ((), {"noise": "machine"}, "--noise has no effect on --model drawn"),
         ((), {"model": "closed"}, "campaign has drawn"),
@@ -158,8 +209,17 @@ def test_what_cannot_be_is_refused(
         ask.check(asked(*parameters, **given))
 
 
-def test_faults_that_stop_no_job_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[lanes]]\nlink = "edge"\nlanes = 2\n',
+        '[[flap]]\nlink = "all"\nper_hour = 1\n',
+        '[[flap]]\nlink = "edge"\nper_hour = 1\nfor = "10 s"\n',
+        '[[flap]]\nlink = "n3"\nat = "1 s"\n',
+    ],
+)
+def test_faults_that_are_not_drawn_here_are_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "faults.toml"
-    file.write_text('[[lanes]]\nlink = "edge"\nlanes = 2\n', encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="campaign takes"):
         ask.check(asked(faults=str(file)))

@@ -123,7 +123,7 @@ def test_a_matrix_that_does_not_fit_is_said() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"machine": "perlmutter-cpu"}, "hplmxp needs compute.gpu, and machine perlmutter-cpu has none"),
+        ({"machine": "perlmutter-cpu"}, "hplmxp needs GPUs, and machine perlmutter-cpu says nothing of them"),
         ({"parameters": (("grid", "3x3"),)}, "grid=3x3 has 9 processes"),
         ({"parameters": (("precision", "fp8"),)}, "precision=fp8: accepted is bf16 or fp16"),
         ({"model": "skeleton"}, "--model skeleton: hplmxp has closed"),

@@ -57,7 +57,7 @@ def reproduce(subject: str, options: Options) -> int:
     registry = load(subject)
     if "" in only:
         raise UserError("--only is empty: accepted is a reference, an id, a measurement or words of a quantity")
-    chosen = [row for row in registry.rows if _wanted(row, only)]
+    chosen = [row for row in registry.rows if _wanted(row, subject, only)]
     if not chosen:
         raise UserError(f"--only {' '.join(only)}: no row has such a reference, measurement or quantity")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -113,6 +113,8 @@ def store(folder: str | None) -> Store | None:
     """Of predictions that have been made. Raises UserError."""
     if folder is None:
         return None
+    if not folder:
+        raise UserError("--out is empty: accepted is a folder")
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -175,14 +177,16 @@ def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
-def _wanted(row: Row, only: tuple[str, ...]) -> bool:
-    """By heading of docs/model/measurements.md, by id, by measurement, or by the words of the quantity; with
-    wildcards."""
+def _wanted(row: Row, subject: str, only: tuple[str, ...]) -> bool:
+    """By heading of docs/model/measurements.md, by id with or without the subject, by measurement, or by the words of
+    the quantity; with wildcards."""
     if not only:
         return True
+    short = row.id.removeprefix(f"{subject}/")
     names = [row.reference, row.id, *(f.split("/")[0] for f in row.figures)]
     return any(
-        pattern in names or any(fnmatch.fnmatch(words, pattern) or pattern in words for words in (row.quantity, row.id))
+        pattern in names
+        or any(fnmatch.fnmatch(words, pattern) or pattern in words for words in (row.quantity, row.id, short))
         for pattern in only
     )
 

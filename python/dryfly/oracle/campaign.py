@@ -5,19 +5,20 @@ fail again and again until it has been repaired; a permanent one takes it away a
 nodes for a while. After each the job starts again from its last checkpoint, on spare nodes where some are missing, or
 waits for repaired ones. docs/model/resilience.md has the sources and what is assumed. Times in seconds.
 
-Left out: failures of nodes that the job does not use, checkpoints that are lost, queues of other jobs.
+Left out: failures of nodes that wait or that the job does not use, checkpoints that are lost, other jobs.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 CAUSES = ("checkpoints", "lost work", "restarts", "waiting for nodes", "stalls by flaps")
-_LONGEST, _MOST_FAILURES = 200.0, 10_000  # times the work; a history that has more is given up
+LONGEST, MOST_FAILURES = 200.0, 10_000  # times the work; a history that has more is given up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Job:
 class Rates:
     """`failure`: mean time between failures of one node that end a job. `intermittent`, `permanent`: shares of them.
     `recurs`: mean time until an intermittent node fails again. `burst`: mean time between correlated failures, 0: none,
-    of so many nodes for so long. `flaps`: of all the job's links, in a second; each stops the job for `stall`."""
+    of so many nodes in a row for so long. `flaps`: of all the job's links, in a second; each stops it for `stall`."""
 
     failure: float
     intermittent: float
@@ -82,10 +83,18 @@ def stall_of_flap(down: float, timeout: float, delays: Sequence[float]) -> float
     return at
 
 
-def time_between_failures(job: Job, rates: Rates) -> float:
-    """Of the job: of its nodes without what their repetition adds, and of bursts."""
-    rate = job.nodes / rates.failure + (1 / rates.burst if rates.burst else 0.0)
-    return 1 / rate
+def time_between_failures(job: Job, rates: Rates, policy: Policy) -> float:
+    """Of the job, on the mean of a long time: new failures, the repetitions of intermittent ones until their node is
+    taken out, and bursts that meet it."""
+    new = job.nodes / rates.failure
+    return 1 / (new * (1 + rates.intermittent * (policy.strikes - 1)) + bursts_that_meet(job, rates))
+
+
+def bursts_that_meet(job: Job, rates: Rates) -> float:
+    """In a second: of nodes in a row that begin anywhere on the machine, the ends of which are joined."""
+    if not rates.burst or not rates.burst_nodes:
+        return 0.0
+    return min(1.0, (job.nodes + rates.burst_nodes - 1) / (job.nodes + job.spare)) / rates.burst
 
 
 def best_interval(between_failures: float, checkpoint: float) -> float:
@@ -106,7 +115,15 @@ def expected(job: Job, between_failures: float) -> float:
 
 
 def history(job: Job, rates: Rates, policy: Policy, draw: random.Random) -> History:
-    return _Drawn(job, rates, policy, draw).run()
+    """Flaps make all that the job does slower: one that comes while it stands adds nothing."""
+    slower = 1 + rates.flaps * rates.stall
+    stretched = replace(job, work=job.work * slower, interval=job.interval * slower, checkpoint=job.checkpoint * slower,
+                        restart=job.restart * slower)  # fmt: skip
+    found = _Drawn(stretched, rates, policy, draw).run()
+    for cause in ("checkpoints", "lost work", "restarts"):
+        found.lost[cause] /= slower
+    found.lost["stalls by flaps"] = (found.elapsed - found.lost["waiting for nodes"]) * (1 - 1 / slower)
+    return found
 
 
 class _Drawn:
@@ -125,7 +142,7 @@ class _Drawn:
     def run(self) -> History:
         self._machine_at_first()
         begun = False
-        while self.now < _LONGEST * self.job.work and self.found.failures < _MOST_FAILURES:
+        while self.now < LONGEST * self.job.work and self.found.failures < MOST_FAILURES:
             if not self._all_nodes():
                 break
             opening = self.job.restart if begun else 0.0
@@ -142,30 +159,31 @@ class _Drawn:
             self._lose(until, opening)
             self._fail()
         self.found.elapsed = self.now
-        self._stalls()
         return self.found
 
     def _machine_at_first(self) -> None:
-        """As many intermittent nodes and nodes in repair as a long time has on the mean, where nodes come back."""
-        rates, policy = self.rates, self.policy
-        if not policy.recycle:
-            return
-        new = (self.job.nodes + self.job.spare) / rates.failure
-        stay = policy.strikes * rates.recurs
-        in_repair = new * (rates.intermittent * policy.at_once + rates.permanent) * policy.repair
-        out = min(self._drawn_count(in_repair), self.job.nodes + self.job.spare)
-        for _ in range(out):
-            heapq.heappush(self.returns, (self.draw.random() * policy.repair, 1))
-        self.found.missing_at_first = out
-        self._take(out)
-        share = self.job.nodes / (self.job.nodes + self.job.spare)
-        for _ in range(self._drawn_count(new * rates.intermittent * stay * share)):
-            self.intermittent.append([-self.draw.expovariate(1 / rates.recurs)] if policy.strikes > 1 else [])
+        """As many intermittent nodes in service, and nodes in repair, as a long time has on the mean; none in repair
+        where they do not come back."""
+        rates, policy, nodes = self.rates, self.policy, self.job.nodes + self.job.spare
+        new = nodes / rates.failure
+        if policy.recycle:
+            in_repair = new * (rates.intermittent + rates.permanent) * policy.repair
+            out = self._drawn_count(in_repair, nodes)
+            for _ in range(out):
+                heapq.heappush(self.returns, (self.draw.random() * policy.repair, 1))
+            self.found.missing_at_first = out
+            self._take(out)
+        waiting = self.job.nodes / rates.failure * rates.intermittent * rates.recurs
+        for strikes in range(1, policy.strikes):
+            left = self.job.nodes - len(self.intermittent)
+            for _ in range(self._drawn_count(waiting, left)):
+                back = [-self.draw.expovariate(1 / rates.recurs) for _ in range(strikes)]
+                self.intermittent.append(list(itertools.accumulate(back))[::-1])
 
-    def _drawn_count(self, mean: float) -> int:
+    def _drawn_count(self, mean: float, most: int) -> int:
         """Of Poisson's distribution."""
         count, at = 0, self.draw.expovariate(1.0)
-        while at < mean:
+        while at < mean and count < most:
             count += 1
             at += self.draw.expovariate(1.0)
         return count
@@ -197,7 +215,7 @@ class _Drawn:
         return len(self.intermittent) / self.rates.recurs
 
     def _bursts(self) -> float:
-        return 1 / self.rates.burst if self.rates.burst else 0.0
+        return bursts_that_meet(self.job, self.rates)
 
     def _kept(self, work: float) -> int:
         """Checkpoints in so much work; none at its end."""
@@ -233,9 +251,16 @@ class _Drawn:
             self.intermittent[at].append(self.now)
             self._strike(at)
         else:
-            nodes = min(self.rates.burst_nodes, self.job.nodes)
-            heapq.heappush(self.returns, (self.now + self.rates.burst_for, nodes))
-            self._take(nodes)
+            self._burst()
+
+    def _burst(self) -> None:
+        """Nodes in a row, of which at least one is the job's; the first is anywhere from there on."""
+        nodes = self.rates.burst_nodes
+        before = nodes - 1  # of the first node of the job
+        begin = self.draw.randrange(min(self.job.nodes + before, self.job.nodes + self.job.spare)) - before
+        met = min(begin + nodes, self.job.nodes) - max(begin, 0)
+        heapq.heappush(self.returns, (self.now + self.rates.burst_for, met))
+        self._take(met)
 
     def _new_failure(self, drawn: float) -> None:
         """`drawn`: 0 to 1."""
@@ -258,9 +283,3 @@ class _Drawn:
         if self.policy.recycle:
             heapq.heappush(self.returns, (self.now + self.policy.repair, 1))
         self._take(1)
-
-    def _stalls(self) -> None:
-        """A flap stops the job, and one that comes meanwhile adds nothing: time goes on as it were slower."""
-        stalls = self.found.elapsed * self.rates.flaps * self.rates.stall
-        self.found.lost["stalls by flaps"] = stalls
-        self.found.elapsed += stalls

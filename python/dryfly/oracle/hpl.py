@@ -65,6 +65,7 @@ class Process:
     copy_in: float = math.inf  # to the GPU
     copy_out: float = math.inf
     direct: bool = False  # messages leave and reach the GPU's memory, without a copy on the processors
+    panel_on_gpu: bool = False
     one_queue: bool = False  # of the GPU: copies and products wait for one another
 
 
@@ -150,7 +151,7 @@ def step(problem: Problem, process: Process, number: int) -> Step:
     below = -(-blocks // problem.rows) * block
     right = -(-blocks // problem.columns) * block
     gemm = _gemm(process, below, right, block)
-    if process.one_queue:
+    if process.one_queue and problem.look_ahead:
         gemm += _copied(problem, process, below, right)
     factor = _factor(problem, process, below)
     broadcast, sent = _broadcast(problem, process, below)
@@ -196,7 +197,7 @@ def _factor(problem: Problem, process: Process, below: int) -> float:
     traffic = 2 * WORD * below * block * (1 + levels)
     exchange = process.message + WORD * (2 * block + 4) / process.swap_rate
     pivots = block * (math.ceil(math.log2(problem.rows)) * exchange + process.panel_call)
-    copied = WORD * below * block / process.copy_out
+    copied = 0.0 if process.direct and process.panel_on_gpu else WORD * below * block / process.copy_out
     return operations / process.panel_rate + traffic / process.panel_memory + pivots + copied
 
 
@@ -236,8 +237,9 @@ def _copied(problem: Problem, process: Process, below: int, right: int) -> float
     """To and from the GPU in a step: the panel before it is factored and when it has come, rows both ways."""
     panel = float(WORD * below * problem.block)
     rows = float(WORD * problem.block * right) if problem.rows > 1 else 0.0
-    kept = 0.0 if process.direct else panel / process.copy_in + rows / process.copy_out + rows / process.copy_in
-    return panel / process.copy_out + kept
+    if process.direct:
+        return 0.0 if process.panel_on_gpu else panel / process.copy_out
+    return panel / process.copy_out + panel / process.copy_in + rows / process.copy_out + rows / process.copy_in
 
 
 def _first(problem: Problem, process: Process) -> float:

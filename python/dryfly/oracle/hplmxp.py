@@ -132,7 +132,7 @@ def step(problem: Problem, process: Process, number: int) -> Step:
     below = -(-blocks // problem.rows) * problem.block
     right = -(-blocks // problem.columns) * problem.block
     gemm = _gemm(problem, process, below, right)
-    if process.one_queue:
+    if process.one_queue and problem.look_ahead:
         gemm += _copied(process, *_strips(problem, blocks))
     panel, factor, triangle, broadcast = _panel(problem, process, blocks)
     took = max(gemm, panel) if problem.look_ahead else gemm + panel

@@ -9,10 +9,11 @@ import random
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dryfly.base import toml, units
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.machine.machine import Machine
 from dryfly.oracle import campaign
 from dryfly.oracle.campaign import History, Job, Policy, Rates
@@ -24,15 +25,26 @@ from dryfly.scenario.faults import down_nodes
 
 _PS = 1e-12
 _SHARE = 1e-6
-_EVERY_LINK = ("edge", "all")
+_THEORY_MOST = 100  # work, in times between failures: theory's time grows as their exponential
+_LEAST_INTERVAL = 1.0  # seconds, where checkpoints are free
 _ISOLATED = {"at once": True, "after the job": False}
 _MOST_STRIKES = 1000
+_GIVEN_UP = (
+    f"nodes that do not come back are missing, or there were {campaign.LONGEST:g} times the work or "
+    f"{campaign.MOST_FAILURES:,} failures without an end"
+)
 
 
 def check(question: Question) -> None:
     """Raises UserError."""
     policy_of(question)
     rates = rates_of(question)
+    if question.ppn != 1:
+        raise UserError(f"--ppn {question.ppn} has no effect on campaign, which has no ranks: leave it out")
+    if rates.burst_nodes > question.loaded.nodes_max:
+        raise UserError(
+            f"burst_nodes={rates.burst_nodes}: accepted is up to the machine's {question.loaded.nodes_max} nodes"
+        )
     if rates.intermittent + rates.permanent > 1:
         raise UserError(
             f"intermittent={rates.intermittent:.0%} and permanent={rates.permanent:.0%} are shares of all failures; "
@@ -43,18 +55,21 @@ def check(question: Question) -> None:
 def answer(question: Question) -> Answer:
     began = time.monotonic()
     rates, policy = rates_of(question), policy_of(question)
-    job = job_of(question, rates)
+    job = job_of(question, rates, policy)
     draw = random.Random(question.seed)
     drawn = [campaign.history(job, rates, policy, draw) for _ in range(int(question.parameter("histories") or 0))]
-    elapsed = [each.elapsed for each in drawn]
+    completed = [each for each in drawn if each.completed]
+    if not completed:
+        raise RunError(f"campaign: none of {len(drawn):,} histories came to its end: {_GIVEN_UP}", exit_status=1)
+    elapsed = [each.elapsed for each in completed]
     mean = statistics.fmean(elapsed)
     spread = statistics.stdev(elapsed) if len(elapsed) > 1 else 0.0
     return Answer(
         question=question,
         virtual_time_s=mean,
-        phases={"work": _work(drawn, mean), **{cause: statistics.fmean(each.lost[cause] for each in drawn)
-                                               for cause in campaign.CAUSES}},
-        figures=_figures(job, rates, drawn, elapsed),
+        phases={"work": job.work, **{cause: statistics.fmean(each.lost[cause] for each in completed)
+                                     for cause in campaign.CAUSES}},
+        figures=_figures(job, rates, campaign.time_between_failures(job, rates, policy), drawn),
         values=dict(question.values),
         chosen=_assumed(question),
         warnings=tuple(_warnings(drawn)),
@@ -71,41 +86,34 @@ def _assumed(question: Question) -> list[str]:
     return ["how often a node fails is assumed, for it is not published: sweep failure"]
 
 
-def _work(drawn: list[History], mean: float) -> float:
-    return mean - sum(statistics.fmean(each.lost[cause] for each in drawn) for cause in campaign.CAUSES)
-
-
-def _figures(job: Job, rates: Rates, drawn: list[History], elapsed: list[float]) -> dict[str, float]:
-    between = campaign.time_between_failures(job, rates)
-    ranked = sorted(elapsed)
-    lasting = campaign.expected(job, between) if job.work / between < 100 else float("inf")
-    return {
+def _figures(job: Job, rates: Rates, between: float, drawn: list[History]) -> dict[str, float]:
+    """Times are of the histories that came to their end."""
+    ranked = sorted(each.elapsed for each in drawn if each.completed)
+    figures = {
         "between_failures_s": between,
         "without_failure_share": sum(not each.failures for each in drawn) / len(drawn),
-        "completed_share": sum(each.completed for each in drawn) / len(drawn),
-        "work_share": job.work / statistics.fmean(elapsed),
-        "shortest_of_ten_s": ranked[len(ranked) // 10],
-        "longest_of_ten_s": ranked[-1 - len(ranked) // 10],
+        "completed_share": len(ranked) / len(drawn),
+        "tenth_shortest_s": ranked[len(ranked) // 10],
+        "tenth_longest_s": ranked[-1 - len(ranked) // 10],
         "failures": statistics.fmean(each.failures for each in drawn),
         "nodes_taken_out": statistics.fmean(each.taken_out for each in drawn),
         "nodes_in_repair_at_first": statistics.fmean(each.missing_at_first for each in drawn),
         "checkpoint_interval_s": job.interval,
         "stall_of_a_flap_s": rates.stall,
-        "simple_failures_s": lasting,
     }
+    if job.work / between < _THEORY_MOST:
+        figures["by_theory_s"] = campaign.expected(job, between)
+    return figures
 
 
 def _warnings(drawn: list[History]) -> list[str]:
     left = sum(not each.completed for each in drawn)
     if not left:
         return []
-    return [
-        f"{left:,} of {len(drawn):,} histories were given up: nodes that do not come back are missing, or the job had "
-        "not ended after 200 times its work or 10,000 failures; the mean counts them as they were then"
-    ]
+    return [f"{left:,} of {len(drawn):,} histories were given up, and no time counts them: {_GIVEN_UP}"]
 
 
-def job_of(question: Question, rates: Rates) -> Job:
+def job_of(question: Question, rates: Rates, policy: Policy) -> Job:
     assert question.nodes is not None
     machine = question.loaded
     job = Job(
@@ -116,10 +124,11 @@ def job_of(question: Question, rates: Rates) -> Job:
         checkpoint=_seconds(question, "checkpoint"),
         restart=_seconds(question, "restart"),
     )
-    between = campaign.time_between_failures(job, rates)
     given = question.parameter("interval")
-    interval = int(given) * _PS if given is not None else campaign.best_interval(between, job.checkpoint)
-    return Job(**{**vars(job), "interval": min(interval, job.work)})
+    if given is not None:
+        return replace(job, interval=min(int(given) * _PS, job.work))
+    best = campaign.best_interval(campaign.time_between_failures(job, rates, policy), job.checkpoint)
+    return replace(job, interval=min(max(best, _LEAST_INTERVAL), job.work))
 
 
 def rates_of(question: Question) -> Rates:
@@ -143,11 +152,12 @@ def _flaps(question: Question, machine: Machine) -> float:
     """In a second, of all links of the job's NICs. Raises UserError for what stops no job, or is not drawn."""
     if question.faults is None:
         return 0.0
-    accepted = 'campaign takes [[flap]] with link = "edge" and per_hour'
+    accepted = 'campaign takes [[flap]] with link = "edge" and per_hour, all the time'
     links = (question.nodes or 0) * machine.kinds[machine.job_kinds[0]].nics_per_node
     rate = 0.0
     for each in faults.load(question.faults, machine, seed=question.seed).faults:
-        if each.kind != "flaps" or each.places[0] not in _EVERY_LINK:
+        always = each.from_ps == 0 and each.until_ps is None
+        if each.kind != "flaps" or each.places != ("edge",) or not always:
             raise UserError(f"--faults {question.faults}: {accepted}, and no other fault")
         rate += dict(each.more)["rate_ppb"] / 10**9 * links
     return rate
@@ -165,7 +175,7 @@ def policy_of(question: Question) -> Policy:
     values = {name: given.get(name, fact["value"]) for name, fact in known.items()}
     strikes = values["strikes"]
     if not isinstance(strikes, int) or isinstance(strikes, bool) or not 1 <= strikes <= _MOST_STRIKES:
-        raise UserError(f"{where}: strikes = {strikes}: accepted is 1 to {_MOST_STRIKES}")
+        raise UserError(f"{where}: strikes = {strikes!r}: accepted is a number from 1 to {_MOST_STRIKES}")
     if not isinstance(values["isolate"], str) or values["isolate"] not in _ISOLATED:
         raise UserError(f'{where}: isolate = "{values["isolate"]}": accepted is {" or ".join(_ISOLATED)}')
     if not isinstance(values["recycle"], bool):

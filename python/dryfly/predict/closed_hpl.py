@@ -39,6 +39,7 @@ class Nics:
 
 def check(question: Question) -> None:
     """Raises UserError for what the machine or the memory does not allow."""
+    check_choices(question)
     process_of(question.loaded, question, fit.any_problem(question))
 
 
@@ -134,13 +135,29 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         copy_in=copies(machine, "in", gpus, on_other=on_other) / ranks if gpus else math.inf,
         copy_out=copies(machine, "out", gpus, on_other=on_other) / ranks if gpus else math.inf,
         direct=values.get("gpu_mpi") == "on",
+        panel_on_gpu=on_gpu,
         one_queue=values.get("queues") == "one",
     )
 
 
+def check_choices(question: Question) -> None:
+    """Raises UserError for what a machine has no place for."""
+    machine, given = question.loaded, dict(question.parameters)
+    if given.get("pinning") == "other" and int(machine.optional("node.sockets") or 1) < 2:
+        raise UserError(f"pinning=other: a node of {machine.name} has one socket; accepted is own")
+    if given.get("gpu_mpi") == "on" and not machine.optional("compute.gpu.count"):
+        raise UserError(f"gpu_mpi=on: {machine.name} says nothing of GPUs (compute.gpu.count); accepted is off")
+    if given.get("queues") == "one" and not machine.optional("compute.gpu.count"):
+        raise UserError(f"queues=one: {machine.name} says nothing of GPUs (compute.gpu.count); accepted is several")
+    if "staging" in given and "node.coreless.rate" not in machine.facts:
+        raise UserError(f"staging={given['staging']}: processors of {machine.name} have one memory; leave it out")
+    if given.get("nic_map") == "first" and "swap_nics" in given:
+        raise UserError("nic_map=first: all phases have that NIC; leave swap_nics out")
+
+
 def _number(machine: Machine, path: str) -> float:
     if path not in machine.facts:
-        raise UserError(f"hpl needs {path}, and machine {machine.name} has none; --set {path}=... gives one")
+        raise UserError(f"{path} is needed, and machine {machine.name} has none; --set {path}=... gives one")
     return float(machine.number(path))
 
 
@@ -183,13 +200,14 @@ def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
     payload, header = _number(machine, "fabric.packet.payload"), _number(machine, "fabric.packet.header")
     rate = _number(machine, "fabric.link.rate") * payload / (payload + header)
     shared = machine.optional("node.pcie_rate")
+    in_use = 1 if values.get("nic_map") == "first" else of_socket
     if isinstance(shared, int):
-        rate = min(rate, shared / of_socket)
+        rate = min(rate, shared / in_use)
     if values.get("gpu_mpi") == "on":
-        rate = min(rate, _number(machine, "node.gpus_nic_rate") / of_socket)
+        rate = min(rate, _number(machine, "node.gpus_nic_rate") / in_use)
     if values.get("pinning") == "other":
-        rate = min(rate, _number(machine, "node.socket_rate") / of_socket)
-    if values.get("nic_map") == "first":
+        rate = min(rate, _number(machine, "node.socket_rate") / in_use)
+    if in_use == 1 < of_socket:
         return Nics(rate=rate, count=1, swap=0, broadcast=1)
     given = values.get("swap_nics")
     swap = int(given) if given is not None else int(of_socket > 1)

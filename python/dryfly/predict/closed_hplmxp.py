@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.units import size_text
 from dryfly.oracle import hplmxp
 from dryfly.predict.answer import Answer
-from dryfly.predict.closed_hpl import copies, message_s, nics_of
+from dryfly.predict.closed_hpl import check_choices, copies, message_s, nics_of
 from dryfly.predict.question import Question
 
 _PS = 1e-12
@@ -22,6 +22,7 @@ _NAMES = {"gemm": "GEMM", "panel": "panel + TRSM + BCAST"}
 
 def check(question: Question) -> None:
     """Raises UserError for what the machine does not allow."""
+    check_choices(question)
     process_of(question)
     problem_of(question)
 
@@ -64,9 +65,7 @@ def process_of(question: Question) -> hplmxp.Process:
     assert ranks is not None
     gpus = int(machine.optional("compute.gpu.count") or 0)
     if not gpus:
-        raise UserError(
-            f"hplmxp needs compute.gpu, and machine {machine.name} has none; --set compute.gpu... gives one"
-        )
+        raise UserError(f"hplmxp needs GPUs, and machine {machine.name} says nothing of them (compute.gpu.count)")
     half = gpus * _number(question, "compute.gpu.half")
     if question.parameter("precision") == "fp16":
         half *= _share(question, "fp16_share")
