@@ -164,6 +164,13 @@ def test_what_was_given_up_counts_for_no_time(tmp_path: Path) -> None:
         ask.ask(asked(("failure", "1 s"), ("histories", "10"), nodes=100))
 
 
+@pytest.mark.parametrize("machine", ["testbed", "frontier", "perlmutter-cpu", "lumi-g"])
+def test_it_is_there_for_every_machine(machine: str) -> None:
+    bursts = (("burst", "20 h"), ("histories", "50"), ("failure", "200000 h"))
+    answer = ask.ask(asked(*bursts, machine=machine, nodes=4))
+    assert answer.virtual_time_s > 15_714
+
+
 def test_it_is_swept() -> None:
     keys = {ask.key(asked(("failure", each))) for each in ("20000 h", "40000 h")}
     assert len(keys) == 2

@@ -41,10 +41,6 @@ def check(question: Question) -> None:
     rates = rates_of(question)
     if question.ppn != 1:
         raise UserError(f"--ppn {question.ppn} has no effect on campaign, which has no ranks: leave it out")
-    if rates.burst_nodes > question.loaded.nodes_max:
-        raise UserError(
-            f"burst_nodes={rates.burst_nodes}: accepted is up to the machine's {question.loaded.nodes_max} nodes"
-        )
     if rates.intermittent + rates.permanent > 1:
         raise UserError(
             f"intermittent={rates.intermittent:.0%} and permanent={rates.permanent:.0%} are shares of all failures; "
@@ -141,11 +137,21 @@ def rates_of(question: Question) -> Rates:
         permanent=_share(question, "permanent"),
         recurs=_seconds(question, "recurs"),
         burst=_seconds(question, "burst"),
-        burst_nodes=int(question.parameter("burst_nodes") or 0),
+        burst_nodes=_burst_nodes(question),
         burst_for=_seconds(question, "burst_for"),
         flaps=_flaps(question, machine),
         stall=campaign.stall_of_flap(down, machine.number("nic.retry.timeout") * _PS, delays),
     )
+
+
+def _burst_nodes(question: Question) -> int:
+    """Raises UserError."""
+    nodes, there = int(question.parameter("burst_nodes") or 0), question.loaded.nodes_max
+    if nodes <= there:
+        return nodes
+    if "burst_nodes" in dict(question.parameters):
+        raise UserError(f"burst_nodes={nodes}: accepted is up to the machine's {there} nodes")
+    return there
 
 
 def _flaps(question: Question, machine: Machine) -> float:
