@@ -275,6 +275,8 @@ ROWS = (
     _collective("gather", "so much of every rank to one, in a loop", _ROOT),
     _collective("scatter", "so much for every rank from one, in a loop", _ROOT),
     _collective("allgather", "so much of every rank to all others, in a loop"),
+    _collective("allgatherv", "the same with sizes of its own for each rank, which are equal here, in a loop"),
+    _collective("reduce_scatter", "a sum over all ranks, of which each gets a part, all of one size here, in a loop"),
     _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
     Workload(name="hplmxp", about="HPL-MxP: LU without pivoting in 16 bits on GPUs, refined in FP64", ppn="2",
              models=(CLOSED,), parameters=_HPLMXP, one_size=False),
