@@ -14,8 +14,9 @@ import pytest
 from dryfly.base.errors import RunError, UserError
 from dryfly.oracle import campaign
 from dryfly.oracle.campaign import Job, Policy, Rates
-from dryfly.predict import ask
+from dryfly.predict import ask, sweep
 from dryfly.predict.question import Question
+from dryfly.predict.sweep import Axis, Folder
 
 JOB = Job(work=50_000.0, nodes=100, spare=10, interval=1_000.0, checkpoint=50.0, restart=80.0)
 SIMPLE = Rates(
@@ -171,9 +172,16 @@ def test_it_is_there_for_every_machine(machine: str) -> None:
     assert answer.virtual_time_s > 15_714
 
 
-def test_it_is_swept() -> None:
-    keys = {ask.key(asked(("failure", each))) for each in ("20000 h", "40000 h")}
-    assert len(keys) == 2
+def test_it_is_swept_over_times_that_64_bits_do_not_hold(tmp_path: Path) -> None:
+    axes = [Axis(name="failure", kind="parameter", values=("20000 h", "2000 h"))]
+    base = {"workload": "campaign", "nodes": 100, "parameters": (("histories", "20"), ("restart", "1 s"))}
+    made = sweep.cases(base, axes)
+    answers = {case.key: ask.ask(case.question).content() for case in made}
+    assert len(answers) == 2
+    Folder(str(tmp_path)).write_table(axes, made, answers)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    found = parquet.read_table(tmp_path / sweep.TABLE).to_pydict()
+    assert found["parameter.failure"] == [7.2e19, 7.2e18]
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,11 @@ def _row(axes: Sequence[Axis], case: Case, answer: Mapping[str, Any]) -> dict[st
 
 
 def _number(value: object) -> object:
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
+    """A column of whole numbers has 64 bits: years in picoseconds have more."""
+    if not isinstance(value, str) or not value.isdecimal():
+        return value
+    number = int(value)
+    return number if number < 2**63 else float(number)
 
 
 def _of_one_type(values: list[Any]) -> list[Any]:
