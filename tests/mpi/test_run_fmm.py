@@ -5,44 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow.parquet as parquet
 import pytest
 from conftest import Dryfly, Native, Programs
 from harness import ROOT
+from recorded import by_class, sizes_between
 
 from dryfly.base import paths
 from dryfly.mpi.libraries import MpiLibrary
 
 PROGRAM = ROOT / "programs" / "proxy" / "fmm.c"
 WHERE = ("--machine", "aurora", "--compute", "none", "--software", "none", "--quiet")
-# Of the protocols: inline, eager, rendezvous.
-_LARGEST = (192, 18_433)
-
-
-def by_class(sizes: Iterable[int]) -> tuple[list[int], list[int]]:
-    """Messages and bytes of each."""
-    messages, content = [0, 0, 0], [0, 0, 0]
-    for size, count in Counter(sizes).items():
-        kind = sum(size > largest for largest in _LARGEST)
-        messages[kind] += count
-        content[kind] += size * count
-    return messages, content
-
-
-def exchanged(folder: Path) -> list[int]:
-    """Sizes of all messages and accesses from a rank's first fence to its last one's end."""
-    begun: dict[int, float] = {}
-    ended: dict[int, float] = {}
-    for call in parquet.read_table(folder / "calls.parquet").to_pylist():
-        if call["call"] == "MPI_Win_fence":
-            begun[call["rank"]] = min(begun.get(call["rank"], call["entered_s"]), call["entered_s"])
-            ended[call["rank"]] = max(ended.get(call["rank"], 0.0), call["left_s"])
-    messages = parquet.read_table(folder / "messages.parquet").to_pylist()
-    return [each["bytes"] for each in messages if begun[each["source"]] <= each["called_s"] <= ended[each["source"]]]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +68,7 @@ def test_the_skeleton_does_what_the_program_does(
     assert answer["figures"]["operations"] == found["operations"]
     assert answer["figures"]["fences"] == found["fences"]
     sent = [int(line.split()[2]) for line in listing.read_text(encoding="utf-8").splitlines()]
-    for of_skeleton, of_program in zip(by_class(sent), by_class(exchanged(record)), strict=True):
+    for of_skeleton, of_program in zip(by_class(sent), by_class(sizes_between(record, "MPI_Win_fence")), strict=True):
         assert of_skeleton == pytest.approx(of_program, rel=0.1)
     assert answer["virtual_ps"] * 1e-12 == pytest.approx(found["time_s"], rel=0.1)
 

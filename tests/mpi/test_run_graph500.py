@@ -6,42 +6,16 @@ import json
 import os
 import re
 import subprocess
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow.parquet as parquet
 import pytest
 from conftest import Dryfly, Native, Programs
 from harness import ROOT
+from recorded import by_class, sizes_between
 
 from dryfly.base import paths
 
 PROGRAM = ROOT / "programs" / "proxy" / "graph500.c"
-# Of the protocols: inline, eager, rendezvous.
-_LARGEST = (192, 18_433)
-
-
-def by_class(sizes: Iterable[int]) -> tuple[list[int], list[int]]:
-    """Messages and bytes of each."""
-    messages, content = [0, 0, 0], [0, 0, 0]
-    for size, count in Counter(sizes).items():
-        kind = sum(size > largest for largest in _LARGEST)
-        messages[kind] += count
-        content[kind] += size * count
-    return messages, content
-
-
-def searched(folder: Path) -> list[int]:
-    """Sizes of the messages of all searches: from the first barrier to the last one's end."""
-    begun: dict[int, float] = {}
-    ended: dict[int, float] = {}
-    for call in parquet.read_table(folder / "calls.parquet").to_pylist():
-        if call["call"] == "MPI_Barrier":
-            begun[call["rank"]] = min(begun.get(call["rank"], call["entered_s"]), call["entered_s"])
-            ended[call["rank"]] = max(ended.get(call["rank"], 0.0), call["left_s"])
-    messages = parquet.read_table(folder / "messages.parquet").to_pylist()
-    return [each["bytes"] for each in messages if begun[each["source"]] <= each["called_s"] <= ended[each["source"]]]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -84,6 +58,6 @@ def test_the_skeleton_sends_what_the_program_sends(
     command: list[str | Path] = [engine, spec, "graph500", f"nodes={ranks}", "ppn=1", *problem, f"messages={listing}"]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
     sent = [int(line.split()[2]) for line in listing.read_text(encoding="utf-8").splitlines()]
-    for of_skeleton, of_program in zip(by_class(sent), by_class(searched(record)), strict=True):
+    for of_skeleton, of_program in zip(by_class(sent), by_class(sizes_between(record, "MPI_Barrier")), strict=True):
         assert of_skeleton == pytest.approx(of_program, rel=0.1)
     assert answer["virtual_ps"] * 1e-6 == pytest.approx(sum(times) / len(times), rel=0.2)
