@@ -187,14 +187,16 @@ static inline int finish(void) {
 
 static inline size_t next_size(size_t size) { return size == 0 ? 1 : 2 * size; }
 
-static inline char* buffer_of(size_t bytes) {
-  char* buffer = malloc(bytes > 0 ? bytes : 1);
-  if (buffer == NULL) {
-    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, bytes);
+static inline void* memory_for(size_t count, size_t each_bytes) {
+  void* memory = calloc(count > 0 ? count : 1, each_bytes);
+  if (memory == NULL) {
+    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, count * each_bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  return memset(buffer, 1, bytes);
+  return memory;
 }
+
+static inline char* buffer_of(size_t bytes) { return memset(memory_for(bytes, 1), 1, bytes); }
 
 // False, with a remark in the table, when the buffers of this size would be larger than the limit.
 static inline int fits(size_t size, size_t bytes) {

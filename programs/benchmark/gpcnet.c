@@ -72,15 +72,6 @@ static void draw_order(int* order, int size, uint64_t seed, uint64_t number) {
   }
 }
 
-static void* memory_for(size_t count, size_t each_bytes) {
-  void* memory = calloc(count > 0 ? count : 1, each_bytes);
-  if (memory == NULL) {
-    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, count * each_bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return memory;
-}
-
 // Words of a message: none like another's, nor like an earlier one of its.
 static void fill_words(char* at, size_t bytes, int source, int target, int tag, int iteration) {
   if (!given.check) return;

@@ -43,15 +43,6 @@ struct operation {
 static struct operation* operations;
 static int operation_count, operation_room, around_count;
 
-static void* memory_for(size_t count, size_t each_bytes) {
-  void* memory = calloc(count > 0 ? count : 1, each_bytes);
-  if (memory == NULL) {
-    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, count * each_bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return memory;
-}
-
 // --- The boxes
 
 // As near to a cube as the ranks allow; larger sides first.

@@ -172,6 +172,15 @@ def test_it_is_there_for_every_machine(machine: str) -> None:
     assert answer.virtual_time_s > 15_714
 
 
+def test_an_answer_is_kept_for_what_its_policy_says(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    keys = []
+    for text in ("strikes = 2", "# the same\nstrikes=2\n", "strikes = 4"):
+        policy.write_text(text, encoding="utf-8")
+        keys.append(ask.key(asked(("policy", str(policy)))))
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_it_is_swept_over_times_that_64_bits_do_not_hold(tmp_path: Path) -> None:
     axes = [Axis(name="failure", kind="parameter", values=("20000 h", "2000 h"))]
     base = {"workload": "campaign", "nodes": 100, "parameters": (("histories", "20"), ("restart", "1 s"))}

@@ -251,14 +251,14 @@ def test_the_key_of_hpl_is_of_the_code_that_computes_it(
     package = tmp_path / "dryfly"
     for folder in ("oracle", "predict"):
         shutil.copytree(ask._PACKAGE / folder, package / folder)
-    ask._closed_digest.cache_clear()
+    ask._own_digest.cache_clear()
     before = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
     monkeypatch.setattr(ask, "_PACKAGE", package)
     with (package / f"{name}.py").open("a") as file:
         file.write("# another formula\n")
-    ask._closed_digest.cache_clear()
+    ask._own_digest.cache_clear()
     after = [ask.key(question) for question in (hpl(model=model), Question(workload="halo"))]
-    ask._closed_digest.cache_clear()
+    ask._own_digest.cache_clear()
     assert after[0] != before[0]
     assert after[1] == before[1]
 

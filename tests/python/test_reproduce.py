@@ -222,6 +222,23 @@ def test_each_choice_of_the_campaigns_is_undone_beside_its_class() -> None:
     assert {each.kind for each in ABLATION.rows} == {"judged", "untested"}
 
 
+def test_what_is_undone_in_closed_forms_has_the_sign_that_its_mechanism_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Worse places, one queue and no look-ahead cannot make a run faster."""
+    file = tmp_path / "ablation.json"
+    options = reproduce.Options(only=("hpl/*", "hplmxp/*"), json_file=str(file), quiet=True)
+    assert reproduce.reproduce("aurora/hpl-ablation", options) == 0
+    capsys.readouterr()
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    effects = {each["id"].removeprefix("aurora/hpl-ablation/"): each["dryfly"] for each in rows}
+    assert len(effects) == 20
+    worse = ("nic-map", "pinning", "overlap")
+    assert all(effects[f"{solver}/{name}"] < 0 for solver in ("hpl", "hplmxp") for name in worse)
+    assert all(effects[name] < 0 for name in ("hpl/staging", "hpl/look-ahead", "hplmxp/storage", "hplmxp/amx"))
+    assert effects["hpl/look-ahead"] == min(effects[name] for name in effects if name.startswith("hpl/"))
+
+
 def test_a_row_that_is_judged_has_an_effect_and_no_error() -> None:
     effect = {"figure": "run/9", "minus": "run/8", "over": "run/8", "scale": 100.0}
     judged = row(kind="judged", judgement="critical", least=None, most=None, unit="%", **effect)

@@ -34,7 +34,7 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
     "--seeds",
     type=int,
     metavar="N",
-    help="Measure with each of N seeds and take medians; default: what a row with noise needs.",
+    help="Measure with each of N seeds and take medians; default: what a row with noise or flaps needs.",
 )
 @option(
     "-j",

@@ -74,13 +74,14 @@ def figures_of(
         return {key: float(value) for key, value in named.items() if value is not None}
     with RunFolder() as made:
         question = question_of(measurement, given, made.path)
+        if answered is None:
+            return _figures(ask.ask(question, timeout_s=timeout_s))
         key = _key(measurement, question)
-        kept = answered.get(key) if answered is not None else None
+        kept = answered.get(key)
         if kept is not None:
             return {name: math.nan if value is None else float(value) for name, value in kept.items()}
         found = _figures(ask.ask(question, timeout_s=timeout_s))
-        if answered is not None:
-            answered.put(key, {name: None if math.isnan(value) else value for name, value in found.items()})
+        answered.put(key, {name: None if math.isnan(value) else value for name, value in found.items()})
     return found
 
 

@@ -52,8 +52,8 @@ class Row:
     kind: str
     unit: str
     least: float | None  # None: published without a number
-    judgement: str  # in its place, in the publication's words
     most: float | None
+    judgement: str  # in their place, in the publication's words
     figure: str
     minus: str
     over: str

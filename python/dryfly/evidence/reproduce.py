@@ -45,7 +45,7 @@ class Options:
     timeout_s: float | None = None
     kept: Kept = NOTHING
     quiet: bool = False
-    seeds: int | None = None  # of each measurement; None: its own number where it has noise
+    seeds: int | None = None  # of each measurement; None: its own number where it has noise or flaps
     jobs: int | None = None  # measurements at a time; None: half the processors, all of them for predictions alone
     out: str | None = None  # folder in which predictions are kept, and taken from
 

@@ -84,8 +84,8 @@ def stall_of_flap(down: float, timeout: float, delays: Sequence[float]) -> float
 
 
 def time_between_failures(job: Job, rates: Rates, policy: Policy) -> float:
-    """Of the job, on the mean of a long time: new failures, the repetitions of intermittent ones until their node is
-    taken out, and bursts that meet it."""
+    """Of the job, on the mean of a long time: new failures, the repetitions of intermittent ones, as if every such node
+    were taken out with its last strike, and bursts that meet it."""
     new = job.nodes / rates.failure
     return 1 / (new * (1 + rates.intermittent * (policy.strikes - 1)) + bursts_that_meet(job, rates))
 
@@ -131,6 +131,8 @@ class _Drawn:
 
     def __init__(self, job: Job, rates: Rates, policy: Policy, draw: random.Random) -> None:
         self.job, self.rates, self.policy, self.draw = job, rates, policy, draw
+        self.base = job.nodes / rates.failure  # failures in a second of nodes as they are
+        self.bursts = bursts_that_meet(job, rates)
         self.found = History()
         self.now = 0.0
         self.done = 0.0  # work that is kept
@@ -173,7 +175,7 @@ class _Drawn:
                 heapq.heappush(self.returns, (self.draw.random() * policy.repair, 1))
             self.found.missing_at_first = out
             self._take(out)
-        waiting = self.job.nodes / rates.failure * rates.intermittent * rates.recurs
+        waiting = self.base * rates.intermittent * rates.recurs
         for strikes in range(1, policy.strikes):
             left = self.job.nodes - len(self.intermittent)
             for _ in range(self._drawn_count(waiting, left)):
@@ -206,16 +208,10 @@ class _Drawn:
         return not self.missing
 
     def _next_failure(self) -> float:
-        return self.draw.expovariate(self._base() + self._again() + self._bursts())
-
-    def _base(self) -> float:
-        return self.job.nodes / self.rates.failure
+        return self.draw.expovariate(self.base + self._again() + self.bursts)
 
     def _again(self) -> float:
         return len(self.intermittent) / self.rates.recurs
-
-    def _bursts(self) -> float:
-        return bursts_that_meet(self.job, self.rates)
 
     def _kept(self, work: float) -> int:
         """Checkpoints in so much work; none at its end."""
@@ -243,11 +239,11 @@ class _Drawn:
 
     def _fail(self) -> None:
         self.found.failures += 1
-        which = self.draw.random() * (self._base() + self._again() + self._bursts())
-        if which < self._base():
-            self._new_failure(which / self._base())
-        elif which < self._base() + self._again():
-            at = min(int((which - self._base()) * self.rates.recurs), len(self.intermittent) - 1)
+        which = self.draw.random() * (self.base + self._again() + self.bursts)
+        if which < self.base:
+            self._new_failure(which / self.base)
+        elif which < self.base + self._again():
+            at = min(int((which - self.base) * self.rates.recurs), len(self.intermittent) - 1)
             self.intermittent[at].append(self.now)
             self._strike(at)
         else:

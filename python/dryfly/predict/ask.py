@@ -36,8 +36,8 @@ def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
 def key(question: Question) -> str:
     """Of the answer: the machine as it is now, the files that are named, and what computes it."""
     by = [] if question.model != SKELETON else [motif.digest()]
-    by += [_closed_digest(question.workload)] if question.workload in _ANSWERS else []
-    files = [selection.rules_of(question), file.digest(question)]
+    by += [_own_digest()] if question.workload in _ANSWERS else []
+    files = [selection.rules_of(question), file.digest(question), campaign.policy_text(question)]
     return question.key({"spec": skeleton.spec_of(question), "facts": _facts(question), "files": files, "by": by})
 
 
@@ -46,11 +46,11 @@ def _facts(question: Question) -> list[tuple[str, str]]:
 
 
 @cache
-def _closed_digest(workload: str) -> str:
-    """HPL's skeleton has its arguments from the closed form, and its time beside it."""
+def _own_digest() -> str:
+    """Of all that answers without dryfly-motif. HPL's skeleton has its arguments from the closed form, and its time
+    beside it."""
     files = [data_folder() / "predict" / f"{name}.toml" for name in _ANSWERS]
     files += [_PACKAGE / "oracle" / f"{name}.py" for name in _ANSWERS]  # one takes from the other
-    own = "campaign" if workload == "campaign" else f"closed_{workload}"
-    names = ("closed_hpl", own, "fit", "facts", "skeleton_hpl")
+    names = ("closed_hpl", "closed_hplmxp", "campaign", "fit", "facts", "skeleton_hpl")
     files += [_PACKAGE / "predict" / f"{name}.py" for name in names]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -5,6 +5,7 @@ docs/model/resilience.md has what each figure stands for.
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
 import time
@@ -167,6 +168,12 @@ def _flaps(question: Question, machine: Machine) -> float:
             raise UserError(f"--faults {question.faults}: {accepted}, and no other fault")
         rate += dict(each.more)["rate_ppb"] / 10**9 * links
     return rate
+
+
+def policy_text(question: Question) -> str:
+    """What the question's file of a policy says, however it is written; empty: it has none. Raises UserError."""
+    path = question.parameter("policy")
+    return "" if path is None else json.dumps(toml.read(path, f"policy={path}"), sort_keys=True, default=str)
 
 
 def policy_of(question: Question) -> Policy:

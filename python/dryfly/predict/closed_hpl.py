@@ -123,8 +123,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         call=call,
         triangle_share=_share(values, "triangle_share"),
         panel_rate=gemm_rate * _share(values, "panel_share_gpu") if on_gpu else _cpu_rate(machine, values) / ranks,
-        panel_memory=(of_node * _number(machine, "compute.gpu.memory_rate") if on_gpu else host_memory(machine, values))
-        / ranks,
+        panel_memory=_panel_memory(machine, values, gpus if on_gpu else 0) / ranks,
         panel_base=int(values["panel_base"]),
         panel_call=2 * call if on_gpu else 0.0,
         message=message_s(machine, question),
@@ -171,16 +170,18 @@ def _cpu_rate(machine: Machine, values: Mapping[str, str]) -> float:
     return peak * _share(values, "panel_share")
 
 
-def host_memory(machine: Machine, values: Mapping[str, str]) -> float:
-    """Of a node's processors: panels lie in the faster memory, where there are two."""
+def _panel_memory(machine: Machine, values: Mapping[str, str], gpus: int) -> float:
+    """Of a node: that of its GPUs, if they factor panels, else its processors', the faster one where there are two."""
+    if gpus:
+        return gpus * _number(machine, "compute.gpu.memory_rate")
     rate = _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.memory_rate")
     domains = int(machine.optional("node.coreless.domains") or 0)
     if domains and "node.coreless.rate" in machine.facts and values.get("staging") != "ddr":
         rate = domains * _number(machine, "node.coreless.rate")
-    return min(rate, across(machine)) if values.get("pinning") == "other" else rate
+    return min(rate, _across(machine)) if values.get("pinning") == "other" else rate
 
 
-def across(machine: Machine) -> float:
+def _across(machine: Machine) -> float:
     """Bytes a second between a node's sockets, both ways together: what each socket's processes read of the other's."""
     return 2 * _number(machine, "node.socket_rate")
 
@@ -190,7 +191,7 @@ def copies(machine: Machine, way: str, gpus: int, *, on_other: bool) -> float:
     links = gpus * _number(machine, "node.gpu_rate")
     measured = machine.optional(f"node.gpus_{way}_rate")
     rate = min(links, float(measured)) if isinstance(measured, int) else links
-    return min(rate, across(machine)) if on_other else rate
+    return min(rate, _across(machine)) if on_other else rate
 
 
 def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from dryfly.base.units import rate_text, size_text, time_text
@@ -52,7 +51,7 @@ def value_text(name: str, value: float) -> str:
     if name.endswith(("_bytes", "bytes_of_node")):
         return size_text(value)
     if name.endswith("_s") and not name.endswith("_per_s"):
-        return seconds_text(value) if math.isfinite(value) else "-"
+        return seconds_text(value)
     if name.endswith("_ps"):
         return time_text(value)
     if name.endswith("_share") or name == "efficiency":

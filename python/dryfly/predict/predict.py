@@ -49,7 +49,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
     question = Question(**base)
-    _check_closed([question], how)
+    _check_without_ranks([question], how)
     ask.check(question)
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
@@ -109,7 +109,7 @@ def _check(how: How) -> None:
         pool.check_dask()
 
 
-def _check_closed(questions: Sequence[Question], how: How) -> None:
+def _check_without_ranks(questions: Sequence[Question], how: How) -> None:
     """A closed form draws nothing; it and drawn histories are there before any time is up. Raises UserError."""
     models = {str(question.model) for question in questions}
     if how.seeds is not None and models == {workloads.CLOSED}:
@@ -126,7 +126,7 @@ def _seeds(count: int, first: int) -> Axis:
 
 def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
     made = sweep.cases(base, axes)
-    _check_closed([case.question for case in made], how)
+    _check_without_ranks([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
     if folder is not None:
         folder.check()

@@ -6,7 +6,7 @@ The skeleton of a workload is in core/motif under its name and is given the para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dryfly.base.errors import UserError
 from dryfly.base.units import RATIO
@@ -58,6 +58,7 @@ def _share(meaning: str) -> Field:
 
 
 def _part(meaning: str) -> Field:
+    """A share that may be none."""
     return Field(dimension=RATIO, least=0, most=10**6, meaning=meaning)
 
 
@@ -87,6 +88,10 @@ def _of_skeleton(name: str, field: Field, default: str | None = None) -> Paramet
     return Parameter(name=name, field=field, default=default, models=(SKELETON,))
 
 
+def _of_closed(name: str, field: Field, default: str) -> Parameter:
+    return Parameter(name=name, field=field, default=default, models=(CLOSED,))
+
+
 _RANK_GRID = Parameter(name="grid", field=_choice("ranks along each axis; without it as cubic as can be"), grid=3,
                        argument="x y z")  # fmt: skip
 _LIBRARY = _of_skeleton("library", _choice("whose choice of algorithms it is", "mpich", "openmpi"), "mpich")
@@ -95,17 +100,13 @@ _ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through",
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
 
 # What the campaigns on Aurora chose, to be undone.
-_GPU_MPI_AND_QUEUES = (
-    Parameter(name="gpu_mpi", field=_choice("whether messages leave and reach GPUs' memory", "off", "on"),
-              default="off"),
-    Parameter(name="queues", field=_choice("of a GPU: with one, copies and products wait for one another",
-                                           "several", "one"), default="several"),
-)  # fmt: skip
-_PLACES = (
-    Parameter(name="pinning", field=_choice("socket whose processors and NICs a process uses", "own", "other"),
-              default="own"),
-    Parameter(name="nic_map", field=_choice("NICs that a node's processes use: each its own, or all the first one",
-                                            "spread", "first"), default="spread"),
+_OF_CAMPAIGNS = (
+    _of_closed("gpu_mpi", _choice("whether messages leave and reach GPUs' memory", "off", "on"), "off"),
+    _of_closed("queues", _choice("of a GPU: with one, copies and products wait for one another", "several", "one"),
+               "several"),
+    _of_closed("pinning", _choice("socket whose processors and NICs a process uses", "own", "other"), "own"),
+    _of_closed("nic_map", _choice("NICs that a node's processes use: each its own, or all the first one", "spread",
+                                  "first"), "spread"),
 )  # fmt: skip
 
 # Names and words are those of dryfly-hpl.
@@ -126,9 +127,9 @@ _HPL = (
                                            "gpu", "host"), models=(CLOSED,)),
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
                                             "all; without it 1 where a socket has two or more", most=64)),
-    *(replace(each, models=(CLOSED,)) for each in (*_GPU_MPI_AND_QUEUES, *_PLACES)),
-    Parameter(name="staging", field=_choice("memory of the processors for panels; hbm: the faster one, where there are "
-                                            "two", "hbm", "ddr"), default="hbm", models=(CLOSED,)),
+    *_OF_CAMPAIGNS,
+    _of_closed("staging", _choice("memory of the processors for panels; hbm: the faster one, where there are two",
+                                  "hbm", "ddr"), "hbm"),
     _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
                  "beside"),
     _of_skeleton("equil", count("", "1: pieces of rows of one size", most=1)),
@@ -144,8 +145,7 @@ _HPL = (
     _of_skeleton("bound", _share("of the time, that a sample may err by, or takes more panels"), "5 %"),
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
     _ON_NODE,
-    _assumed("gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
-                                   meaning="share of the matrix' traffic that products do not hide")),
+    _assumed("gemm_exposed", _part("of the matrix' traffic, that products do not hide")),
     _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
     _assumed("gemm_tiles", count("", "tiles at a time", least=1, most=2**20)),
     _assumed("triangle_share", _share("of the products' rate, in the triangular solve")),
@@ -168,11 +168,9 @@ _HPLMXP = (
     Parameter(name="storage", field=_choice("what an element is kept and sent in", "half", "single"), default="half"),
     Parameter(name="triangle", field=_choice("what does the triangular solves", "gpu", "cpu"), default="gpu"),
     Parameter(name="amx", field=_choice("whether processors multiply in 16 bits", "off", "on"), default="off"),
-    *_GPU_MPI_AND_QUEUES,
-    *_PLACES,
+    *_OF_CAMPAIGNS,
     _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
-    _fact("hplmxp", "gemm_exposed", Field(dimension=RATIO, least=0, most=10**6,
-                                             meaning="share of the matrix' traffic that products do not hide")),
+    _fact("hplmxp", "gemm_exposed", _part("of the matrix' traffic, that products do not hide")),
     _fact("hplmxp", "gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
     _fact("hplmxp", "gemm_tiles", count("", "tiles at a time, of a GPU", least=1, most=2**20)),
     _fact("hplmxp", "triangle_share", _share("of the GPUs' rate in FP32, in triangular solves")),
