@@ -1,66 +1,135 @@
-// What the benchmarks share: options, the table and the data check. Options and columns are those of the OSU
+// What the benchmarks share: the table, its JSON and the data check. Options and columns are those of the OSU
 // microbenchmarks, so that what reads their output reads this. Defaults differ: under dryfly time is virtual and
 // without noise, so a few iterations say what a thousand would. All times are the program's own MPI_Wtime.
+//
+// Data is checked once for each size, after all sizes have been timed: the figures are those of a run without a check.
+// With -c it is what is timed that is checked, between the repetitions, and each row has its verdict.
 #pragma once
 
-#include <getopt.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdarg.h>
 
-struct options {
-  size_t least, most;  // bytes of a message
-  int iterations, warmup, window, pairs, digits;
-  int validate, full, each;
-  size_t memory;  // bytes for the buffers of a rank
+#include "json.h"
+
+enum { most_columns = 8, most_sizes = 40 };
+
+struct column {
+  const char *title, *key;  // in the table, in JSON
+  int width, whole;
 };
 
-static struct options options;
-static int my_rank;
-static int rank_count;
+static struct {
+  struct column columns[most_columns];
+  int count;
+  int sizeless;  // one row, without a size
+  int rows;
+  int checking;                    // after the timing
+  size_t wrong_sizes[most_sizes];  // on rank 0
+  int wrong;
+} table;
+
 static int any_wrong;  // on rank 0
 
-// A sentence on standard error, from one rank; the same input is wrong on all of them.
-__attribute__((noreturn)) static inline void refuse(const char* what, const char* sentence) {
-  if (my_rank == 0) fprintf(stderr, "%s: %s\n", what, sentence);
-  MPI_Finalize();
-  exit(2);
-}
-
-static inline size_t number(const char* text, size_t least, size_t most, const char** rest) {
-  char* end;
-  unsigned long long value = strtoull(text, &end, 10);
-  const char* units = "KMG";
-  const char* unit = *end != '\0' ? strchr(units, *end) : NULL;
-  for (const char* at = units; unit != NULL && at <= unit; ++at) value *= 1024;
-  *rest = unit != NULL ? end + 1 : end;
-  return end != text && text[0] != '-' && value >= least && value <= most ? (size_t)value : most + 1;
-}
-
-static inline int whole(const char* option, const char* text, int least) {
-  const char* rest;
-  size_t value = number(text, (size_t)least, 1 << 30, &rest);
-  if (*rest != '\0' || value > 1 << 30) {
-    char sentence[80];
-    snprintf(sentence, sizeof sentence, "accepted is a whole number from %d to 2^30", least);
-    refuse(option, sentence);
+static inline void* memory_for(size_t count, size_t each_bytes) {
+  void* memory = calloc(count > 0 ? count : 1, each_bytes);
+  if (memory == NULL) {
+    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, count * each_bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  return (int)value;
+  return memory;
 }
 
-static inline void read_sizes(const char* text) {
-  const char* rest;
-  const size_t largest = (size_t)1 << 30;
-  size_t first = number(text, 0, largest, &rest), second = first;
-  if (*rest == ':')
-    second = number(rest + 1, 1, largest, &rest);
+static inline char* buffer_of(size_t bytes) { return memset(memory_for(bytes, 1), 1, bytes); }
+
+// The name of every rank's host, on rank 0.
+static inline char* gather_hosts(void) {
+  char name[MPI_MAX_PROCESSOR_NAME] = {0};
+  int length;
+  MPI_Get_processor_name(name, &length);
+  char* names = my_rank == 0 ? memory_for((size_t)rank_count, sizeof name) : NULL;
+  MPI_Gather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+  return names;
+}
+
+static inline const char* host_of(const char* names, int rank) { return names + (size_t)rank * MPI_MAX_PROCESSOR_NAME; }
+
+static inline int by_name(const void* a, const void* b) { return strcmp(a, b); }
+
+// --- The table
+
+static inline void add_column(const char* title, const char* key, int width) {
+  table.columns[table.count++] = (struct column){.title = title, .key = key, .width = width};
+}
+
+static inline void write_options(void) {
+  fprintf(json, ",\n  \"options\": {\"message_size\": [%zu, %zu], \"iterations\": %d, \"warmup\": %d", options.least,
+          options.most, options.iterations, options.warmup);
+  if (options.window > 0) fprintf(json, ", \"window_size\": %d", options.window);
+  if (options.pairs > 0) fprintf(json, ", \"pairs\": %d", options.pairs);
+  if (options.send_threads > 0) fprintf(json, ", \"threads\": [%d, %d]", options.send_threads, options.receive_threads);
+  if (options.interval > 0)
+    fprintf(json, ", \"win\": \"%s\", \"sync\": \"%s\", \"fence_interval\": %d", window_names[options.win],
+            sync_names[options.sync], options.interval);
+  fprintf(json, ", \"validation\": %s, \"check\": %s}", options.validate ? "true" : "false",
+          options.check ? "true" : "false");
+  fprintf(json, ",\n  \"columns\": [");
+  if (!table.sizeless) fprintf(json, "\"size\"");
+  for (int at = 0; at < table.count; ++at)
+    fprintf(json, "%s\"%s\"", at > 0 || !table.sizeless ? ", " : "", table.columns[at].key);
+  fprintf(json, "],\n  \"rows\": [");
+}
+
+// On all ranks, when the columns are known: the file of --json is opened, and the head printed.
+__attribute__((format(printf, 1, 2))) static inline void begin_table(const char* title, ...) {
+  open_json(options.json);
+  if (my_rank != 0) return;
+  if (json != NULL) write_options();
+  va_list values;
+  va_start(values, title);
+  vprintf(title, values);
+  va_end(values);
+  printf("\n%-10s", table.sizeless ? "#" : "# Size");
+  for (int at = 0; at < table.count; ++at) printf("%*s", table.columns[at].width, table.columns[at].title);
+  if (options.validate) printf("%18s", "Validation");
+  printf("\n");
+}
+
+static inline void note_wrong(size_t size) {
+  any_wrong = 1;
+  if (table.wrong < most_sizes) table.wrong_sizes[table.wrong++] = size;
+}
+
+// Appended to the present row in JSON. False without --json.
+static inline int json_more(const char* key) {
+  if (json == NULL || table.checking) return 0;
+  fprintf(json, ", \"%s\": ", key);
+  return 1;
+}
+
+static inline void write_row(size_t size, const double* figures) {
+  fprintf(json, "%s\n    {", table.rows > 0 ? "}," : "");
+  if (!table.sizeless) fprintf(json, "\"size\": %zu", size);
+  for (int at = 0; at < table.count; ++at) {
+    fprintf(json, "%s\"%s\": ", at > 0 || !table.sizeless ? ", " : "", table.columns[at].key);
+    json_number(figures[at]);
+  }
+}
+
+// On rank 0: a figure for each column, and the verdict when the data of the repetitions was checked.
+static inline void print_row(size_t size, const double* figures, long wrong) {
+  if (my_rank != 0) return;
+  if (options.validate && wrong) note_wrong(size);
+  if (table.checking) return;
+  if (table.sizeless)
+    printf("%-10s", "");
   else
-    first = options.least;
-  if (*rest != '\0' || first > largest || second > largest || second < first)
-    refuse("-m", "accepted is MAX or MIN:MAX in bytes, at most 2^30, such as 1:65536");
-  options.least = first > options.least ? first : options.least;  // not below what the benchmark can send
-  options.most = second;
+    printf("%-10zu", size);
+  for (int at = 0; at < table.count; ++at)
+    printf("%*.*f", table.columns[at].width, table.columns[at].whole ? 0 : options.digits, figures[at]);
+  if (options.validate) printf("%18s", wrong ? "Fail" : "Pass");
+  printf("\n");
+  fflush(stdout);
+  if (json != NULL) write_row(size, figures);
+  ++table.rows;
 }
 
 // With --each: what every timed repetition of the present size took on this rank.
@@ -85,125 +154,17 @@ static inline void print_each(size_t size, const double* values) {
     printf("\n");
     fflush(stdout);
   }
+  if (my_rank == 0 && json_more("each")) {
+    for (int repetition = 0; repetition < options.iterations; ++repetition) {
+      fprintf(json, repetition == 0 ? "[" : ", ");
+      json_number(values[repetition]);
+    }
+    fprintf(json, "]");
+  }
   free(each);
 }
 
-static inline void print_help(const char* name, const char* also) {
-  if (my_rank != 0) return;
-  printf(
-      "%s [OPTIONS]\n"
-      "  -m, --message-size [MIN:]MAX  sizes in bytes, doubling (default %zu:%zu)\n"
-      "  -i, --iterations N            timed repetitions of each size (%d)\n"
-      "  -x, --warmup N                repetitions before them (%d)\n"
-      "  -c, --validation              check the data that arrives\n"
-      "      --each                    also every repetition, in a comment behind the row\n"
-      "  -M, --mem-limit BYTES         for the buffers of a rank; larger sizes are left out (%zu)\n"
-      "      --digits N                digits after the point (%d)\n%s",
-      name, options.least, options.most, options.iterations, options.warmup, options.memory, options.digits, also);
-}
-
-static const char* const help_of_window = "  -W, --window-size N           messages under way at once (64)\n";
-static const char* const help_of_full = "  -f, --full                    also the fastest and the slowest rank\n";
-
-// `accepted` are the letters of the options that not every benchmark has: W (window), f (full), p (pairs), e (each).
-static inline void read_options(int argc, char** argv, const char* accepted, const char* help) {
-  static const struct option names[] = {{"message-size", required_argument, NULL, 'm'},
-                                        {"iterations", required_argument, NULL, 'i'},
-                                        {"warmup", required_argument, NULL, 'x'},
-                                        {"window-size", required_argument, NULL, 'W'},
-                                        {"validation", no_argument, NULL, 'c'},
-                                        {"full", no_argument, NULL, 'f'},
-                                        {"pairs", required_argument, NULL, 'p'},
-                                        {"mem-limit", required_argument, NULL, 'M'},
-                                        {"digits", required_argument, NULL, 'D'},
-                                        {"each", no_argument, NULL, 'e'},
-                                        {"accelerator", required_argument, NULL, 'd'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-  opterr = 0;
-  for (int option; (option = getopt_long(argc, argv, ":m:i:x:W:cfp:M:d:h", names, NULL)) != -1;) {
-    const char text[] = {'-', (char)(option == '?' || option == ':' ? optopt : option), '\0'};
-    if (strchr("Wfpe", option) != NULL && strchr(accepted, option) == NULL) refuse(text, "not of this benchmark");
-    switch (option) {
-      case 'm':
-        read_sizes(optarg);
-        break;
-      case 'i':
-        options.iterations = whole(text, optarg, 1);
-        break;
-      case 'x':
-        options.warmup = whole(text, optarg, 0);
-        break;
-      case 'W':
-        options.window = whole(text, optarg, 1);
-        break;
-      case 'p':
-        options.pairs = whole(text, optarg, 1);
-        break;
-      case 'M':
-        options.memory = (size_t)whole(text, optarg, 1);
-        break;
-      case 'D':
-        options.digits = whole(text, optarg, 0);
-        break;
-      case 'c':
-        options.validate = 1;
-        break;
-      case 'f':
-        options.full = 1;
-        break;
-      case 'e':
-        options.each = 1;
-        break;
-      case 'd':
-        refuse(text, "there are no accelerators here: buffers are in the host's memory");
-      case 'h':
-        print_help(argv[0], help);
-        MPI_Finalize();
-        exit(0);
-      case ':':
-        refuse(argv[optind - 1], "a value is missing");
-      default:
-        refuse(argv[optind - 1], "no such option; -h lists them");
-    }
-  }
-  if (optind < argc) refuse(argv[optind], "only options are accepted; -h lists them");
-}
-
-static inline void begin(int* argc, char*** argv) {
-  MPI_Init(argc, argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-  if (rank_count < 2) refuse((*argv)[0], "at least 2 ranks are needed");
-}
-
-// 0 when all is well; 1 when data was wrong.
-static inline int finish(void) {
-  MPI_Bcast(&any_wrong, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (any_wrong && my_rank == 0) fprintf(stderr, "data that arrived was wrong (rows with Fail)\n");
-  MPI_Finalize();
-  return any_wrong;
-}
-
-static inline size_t next_size(size_t size) { return size == 0 ? 1 : 2 * size; }
-
-static inline void* memory_for(size_t count, size_t each_bytes) {
-  void* memory = calloc(count > 0 ? count : 1, each_bytes);
-  if (memory == NULL) {
-    fprintf(stderr, "rank %d: there is not enough memory for %zu bytes\n", my_rank, count * each_bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return memory;
-}
-
-static inline char* buffer_of(size_t bytes) { return memset(memory_for(bytes, 1), 1, bytes); }
-
-// False, with a remark in the table, when the buffers of this size would be larger than the limit.
-static inline int fits(size_t size, size_t bytes) {
-  if (bytes <= options.memory) return 1;
-  if (my_rank == 0) printf("# sizes from %zu on are left out: buffers of %zu bytes a rank (-M)\n", size, bytes);
-  return 0;
-}
+// --- The data check
 
 // Bytes that differ with the place, the sender, the receiver and the repetition.
 static inline char byte_of(unsigned seed, size_t at) {
@@ -226,21 +187,118 @@ static inline long wrong_bytes(char* buffer, size_t bytes, unsigned seed) {
   return wrong;
 }
 
-// The end of a row, on rank 0: the verdict when data is checked.
-static inline void end_row(long wrong) {
-  if (options.validate) printf("%18s", wrong ? "Fail" : "Pass");
-  if (options.validate && wrong) any_wrong = 1;
-  printf("\n");
-  fflush(stdout);
-}
-
-static inline void end_head(void) {
-  if (options.validate) printf("%18s", "Validation");
-  printf("\n");
-}
-
 static inline long all_wrong(long mine) {
   long sum = 0;
   if (options.validate) MPI_Reduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
   return sum;
+}
+
+// --- Sizes
+
+struct sweep {
+  size_t unit;                   // sizes are multiples of it
+  size_t (*bytes)(size_t size);  // of a rank's buffers
+  void (*measure)(size_t size);  // and print a row
+};
+
+// False, with a remark in the table, when the buffers of this size would be larger than the limit.
+static inline int fits(size_t size, size_t bytes) {
+  if (bytes <= options.memory) return 1;
+  if (my_rank == 0 && !table.checking)
+    printf("# sizes from %zu on are left out: buffers of %zu bytes a rank (-M)\n", size, bytes);
+  return 0;
+}
+
+static inline size_t next_size(size_t size) { return size == 0 ? 1 : 2 * size; }
+
+// In a check each message of a window has a buffer of its own; all of them together need no more than these bytes.
+static inline int window_of_check(int window, size_t size) {
+  const size_t most = (size_t)4 << 20, half = options.memory / 2, bytes = half < most ? half : most;
+  const size_t messages = size > 0 ? bytes / size : bytes;
+  return (size_t)window <= messages ? window : messages > 0 ? (int)messages : 1;
+}
+
+static inline void for_all_sizes(const struct sweep* sweep) {
+  const int window = options.window, interval = options.interval;
+  const size_t least = table.sizeless ? sweep->unit : options.least, most = table.sizeless ? least : options.most;
+  for (size_t size = least; size <= most; size = next_size(size)) {
+    if (size % sweep->unit != 0) continue;
+    if (table.checking) {
+      options.window = window_of_check(window, size);
+      options.interval = window_of_check(interval, size);
+    }
+    if (!fits(size, sweep->bytes(size))) break;
+    sweep->measure(size);
+  }
+  options.window = window;
+  options.interval = interval;
+}
+
+// The same once more, with data that is compared; nothing of it is timed.
+static inline void check_sizes(const struct sweep* sweep) {
+  const struct options given = options;
+  options.validate = options.iterations = 1;
+  options.warmup = options.each = options.slowest = 0;
+  table.checking = 1;
+  for_all_sizes(sweep);
+  table.checking = 0;
+  options = given;
+  if (my_rank != 0) return;
+  printf("# data checked after timing: %s", table.wrong > 0 ? "wrong at" : "right");
+  for (int at = 0; at < table.wrong; ++at) printf(" %zu", table.wrong_sizes[at]);
+  printf("\n");
+  fflush(stdout);
+}
+
+// --- Beginning and end
+
+static inline void know_ranks(char** argv) {
+  const char* folder = strrchr(argv[0], '/');
+  program = folder != NULL ? folder + 1 : argv[0];
+  MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
+  if (rank_count < 2) refuse(argv[0], "at least 2 ranks are needed");
+}
+
+static inline void begin(int* argc, char*** argv) {
+  MPI_Init(argc, argv);
+  know_ranks(*argv);
+}
+
+// 0 when all is well; 1 when data was wrong or the file of --json could not be written.
+static inline int finish(const char* json_path) {
+  int status = any_wrong;
+  if (my_rank == 0 && !close_json(json_path)) status = 1;
+  MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (any_wrong && my_rank == 0) fprintf(stderr, "data that arrived was wrong (rows with Fail, or listed sizes)\n");
+  MPI_Finalize();
+  return status;
+}
+
+static inline void end_table(int checked) {
+  if (options.json == NULL) return;
+  char* names = gather_hosts();
+  if (my_rank != 0) return;
+  qsort(names, (size_t)rank_count, MPI_MAX_PROCESSOR_NAME, by_name);
+  int nodes = 1;
+  for (int rank = 1; rank < rank_count; ++rank) nodes += strcmp(host_of(names, rank - 1), host_of(names, rank)) != 0;
+  free(names);
+  fprintf(json, "%s\n  ],\n  \"data\": \"%s\",\n  \"wrong_sizes\": [", table.rows > 0 ? "}" : "",
+          any_wrong ? "wrong"
+          : checked ? "right"
+                    : "unchecked");
+  for (int at = 0; at < table.wrong; ++at) fprintf(json, "%s%zu", at > 0 ? ", " : "", table.wrong_sizes[at]);
+  fprintf(json, "],\n  \"nodes\": %d", nodes);
+}
+
+// The whole benchmark, behind its head.
+static inline int run(const struct sweep* sweep) {
+  for_all_sizes(sweep);
+  const int check = options.check && !options.validate && !table.sizeless;  // a barrier has no data
+  // Rank 0 has all figures: until then nobody sends what could be in the way of what is timed.
+  int all_timed = 1;
+  if (check || options.json != NULL) MPI_Bcast(&all_timed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (check) check_sizes(sweep);
+  end_table(check || options.validate);
+  return finish(options.json);
 }

@@ -12,6 +12,7 @@ struct collective {
   void (*prepare)(void);  // NULL, or called once for each size
   void (*call)(void);
   int sends, receives;            // blocks of this rank's buffers
+  double moved;                   // blocks that all ranks together send to others; 0: no figure of them
   int to_each;                    // what is sent to each rank differs
   int from_root;                  // all that arrives is rank 0's
   void (*fill)(int repetition);   // NULL: blocks of bytes
@@ -38,33 +39,8 @@ static inline long wrong_blocks(int repetition) {
   return wrong;
 }
 
-static inline void print_head(int with_size) {
-  if (my_rank != 0) return;
-  printf("# MPI %s Latency Test, %d ranks\n%-10s%18s", collective.title, rank_count, with_size ? "# Size" : "#",
-         "Avg Latency(us)");
-  if (options.full) printf("%18s%18s%12s", "Min Latency(us)", "Max Latency(us)", "Iterations");
-  end_head();
-}
-
-static inline void print_row(size_t size, int with_size, double mine_us, long wrong) {
-  double sum, least, most;
-  MPI_Reduce(&mine_us, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&mine_us, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&mine_us, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  wrong = all_wrong(wrong);
-  if (my_rank != 0) return;
-  if (with_size)
-    printf("%-10zu", size);
-  else
-    printf("%-10s", "");
-  printf("%18.*f", options.digits, sum / rank_count);
-  if (options.full) printf("%18.*f%18.*f%12d", options.digits, least, options.digits, most, options.iterations);
-  end_row(wrong);
-}
-
-static inline void measure_size(size_t size, int with_size) {
+static inline void repeat(double* mine_us, long* wrong) {
   double seconds = 0;
-  long wrong = 0;
   begin_each();
   for (int repetition = -options.warmup; repetition < options.iterations; ++repetition) {
     if (options.validate) (collective.fill ? collective.fill : fill_blocks)(repetition);
@@ -74,36 +50,73 @@ static inline void measure_size(size_t size, int with_size) {
     double took = MPI_Wtime() - started;
     if (repetition >= 0) seconds += took;
     note_each(repetition, took * 1e6 / rank_count);
-    if (options.validate) wrong += (collective.wrong ? collective.wrong : wrong_blocks)(repetition);
+    if (options.validate) *wrong += (collective.wrong ? collective.wrong : wrong_blocks)(repetition);
   }
-  print_row(size, with_size, seconds / options.iterations * 1e6, wrong);
+  *mine_us = seconds / options.iterations * 1e6;
+}
+
+static inline void measure_call(size_t size) {
+  double mine_us, sum, least, most;
+  long wrong = 0;
+  repeat(&mine_us, &wrong);
+  MPI_Reduce(&mine_us, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine_us, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine_us, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  wrong = all_wrong(wrong);
+  const double mean = sum / rank_count, gb_per_s = collective.moved * (double)size / mean / 1e3;
+  print_row(size, (double[]){mean, least, most, options.iterations, gb_per_s}, wrong);
   if (!options.each) return;
   double* means = calloc((size_t)options.iterations, sizeof *means);
   MPI_Reduce(each, means, options.iterations, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  print_each(with_size ? size : 0, means);
+  print_each(table.sizeless ? 0 : size, means);
   free(means);
 }
 
-static inline int measure_collective(int argc, char** argv, int with_size) {
-  size_t unit = collective.unit;
-  options = (struct options){
-      .least = unit, .most = 1 << 20, .iterations = 5, .warmup = 1, .digits = 2, .memory = (size_t)64 << 20};
-  read_options(argc, argv, "fe", help_of_full);
-  print_head(with_size);
-  // The largest buffers of any rank, so that all agree on the sizes.
-  int blocks = collective.sends + collective.receives, most_blocks;
+static int most_blocks;  // of any rank's buffers, so that all agree on the sizes
+
+static inline size_t bytes_of_blocks(size_t size) { return (size_t)most_blocks * size; }
+
+static void (*measure_size)(size_t size);
+
+static inline void with_buffers(size_t size) {
+  to_send = buffer_of((size_t)collective.sends * size);
+  received = buffer_of((size_t)collective.receives * size);
+  count = (int)(size / collective.unit);
+  if (collective.prepare) collective.prepare();
+  measure_size(size);
+  free(to_send);
+  free(received);
+}
+
+static inline void collective_defaults(void) {
+  options = (struct options){.least = collective.unit,
+                             .most = 1 << 20,
+                             .iterations = 5,
+                             .warmup = 1,
+                             .digits = 2,
+                             .check = 1,
+                             .memory = (size_t)64 << 20};
+}
+
+// The columns are there already.
+static inline int run_collective(void (*measure)(size_t size)) {
+  measure_size = measure;
+  begin_table("# MPI %s Latency Test, %d ranks", collective.title, rank_count);
+  int blocks = collective.sends + collective.receives;
   MPI_Allreduce(&blocks, &most_blocks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  for (size_t size = with_size ? options.least : unit; size <= (with_size ? options.most : unit);
-       size = next_size(size)) {
-    if (size % unit != 0) continue;
-    if (!fits(size, (size_t)most_blocks * size)) break;
-    to_send = buffer_of((size_t)collective.sends * size);
-    received = buffer_of((size_t)collective.receives * size);
-    count = (int)(size / unit);
-    if (collective.prepare) collective.prepare();
-    measure_size(size, with_size);
-    free(to_send);
-    free(received);
+  return run(&(struct sweep){.unit = collective.unit, .bytes = bytes_of_blocks, .measure = with_buffers});
+}
+
+static inline int measure_collective(int argc, char** argv, int with_size) {
+  collective_defaults();
+  read_options(argc, argv, "fe", help_of_full);
+  table.sizeless = !with_size;
+  add_column("Avg Latency(us)", "mean_us", 18);
+  if (options.full) {
+    add_column("Min Latency(us)", "min_us", 18);
+    add_column("Max Latency(us)", "max_us", 18);
+    table.columns[table.count++] = (struct column){"Iterations", "iterations", 12, 1};
   }
-  return finish();
+  if (options.full && collective.moved > 0) add_column("Aggregate(GB/s)", "aggregate_gb_per_s", 18);
+  return run_collective(measure_call);
 }

@@ -369,35 +369,28 @@ static void print_factors(const struct figures* alone, const struct figures* bes
   }
 }
 
-static void write_figures(FILE* file, const char* name, const struct figures* figures) {
-  fprintf(file, ",\n  \"%s\": {", name);
+static void write_figures(const char* name, const struct figures* figures) {
+  fprintf(json, ",\n  \"%s\": {", name);
   for (int test = 0; test < test_count; ++test)
-    fprintf(file, "%s\"%s\": {\"mean\": %.6f, \"p99\": %.6f}", test > 0 ? ", " : "", test_keys[test],
+    fprintf(json, "%s\"%s\": {\"mean\": %.6f, \"p99\": %.6f}", test > 0 ? ", " : "", test_keys[test],
             figures[test].mean, figures[test].p99);
-  fprintf(file, "}");
+  fprintf(json, "}");
 }
 
 static void write_json(const struct figures* alone, const struct figures* beside) {
-  FILE* file = fopen(given.json, "w");
-  if (file == NULL) {
-    fprintf(stderr, "--json: %s cannot be written\n", given.json);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  fprintf(file,
-          "{\n  \"ranks\": %d, \"nodes\": %d, \"congestor_nodes\": %d, \"rings\": %d, \"iterations\": [%d, %d, %d], "
-          "\"pass\": %d, \"seed\": %d,\n  \"units\": {\"latency\": \"us\", \"bandwidth\": \"MiB/s/rank\", "
-          "\"allreduce\": \"us\"}",
-          rank_count, job.nodes, job.congestor_nodes, given.rings, given.iterations[0], given.iterations[1],
-          given.iterations[2], given.pass, given.seed);
-  write_figures(file, "isolated", alone);
+  fprintf(json,
+          ",\n  \"nodes\": %d, \"congestor_nodes\": %d, \"rings\": %d, \"iterations\": [%d, %d, %d], \"pass\": %d, "
+          "\"seed\": %d,\n  \"units\": {\"latency\": \"us\", \"bandwidth\": \"MiB/s/rank\", \"allreduce\": \"us\"}",
+          job.nodes, job.congestor_nodes, given.rings, given.iterations[0], given.iterations[1], given.iterations[2],
+          given.pass, given.seed);
+  write_figures("isolated", alone);
   if (job.congestor_nodes > 0) {
     struct figures factor[test_count];
     for (int test = 0; test < test_count; ++test) factor[test] = factors((enum test)test, alone, beside);
-    write_figures(file, "congested", beside);
-    write_figures(file, "factors", factor);
+    write_figures("congested", beside);
+    write_figures("factors", factor);
   }
-  fprintf(file, ",\n  \"wrong\": %ld\n}\n", wrong);
-  fclose(file);
+  fprintf(json, ",\n  \"wrong\": %ld", wrong);
 }
 
 static void print_results(struct figures (*results)[test_count]) {
@@ -409,7 +402,7 @@ static void print_results(struct figures (*results)[test_count]) {
     print_factors(results[0], results[1]);
   }
   fflush(stdout);
-  if (given.json != NULL) write_json(results[0], results[1]);
+  if (json != NULL) write_json(results[0], results[1]);
 }
 
 // The first rank has what the first one of the tests knows.
@@ -494,6 +487,7 @@ int main(int argc, char** argv) {
   read_arguments(argc, argv);
   int local = 0;
   divide(&local);
+  open_json(given.json);
   make_buffers();
   struct figures results[2][test_count] = {{{0, 0}}};
   for (int loaded = 0; loaded < (job.congestor_nodes > 0 ? 2 : 1); ++loaded) {
@@ -511,5 +505,5 @@ int main(int argc, char** argv) {
   if (my_rank == 0) print_results(results);
   any_wrong = wrong != 0;
   if (job.is_congestor && one_sided()) MPI_Win_free(&window);
-  return finish();
+  return finish(given.json);
 }

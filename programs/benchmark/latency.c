@@ -1,29 +1,24 @@
 // Half of a round trip between rank 0 and the last rank.
 #include "pair.h"
 
+static void latency_of_size(size_t size) {
+  char *out = buffer_of(size), *in = buffer_of(size);
+  long wrong = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  double us = half_round_trip_us(out, in, (int)size, &wrong);
+  print_row(size, &us, all_wrong(wrong));
+  print_each(size, each);
+  free(out);
+  free(in);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
-  options.window = 1;
+  options.window = 0;
   read_options(argc, argv, "e", "");
   one_pair();
-  if (my_rank == 0) {
-    printf("# MPI Latency Test\n%-10s%18s", "# Size", "Avg Latency(us)");
-    end_head();
-  }
-  for (size_t size = options.least; size <= options.most && fits(size, 2 * size); size = next_size(size)) {
-    char *out = buffer_of(size), *in = buffer_of(size);
-    long wrong = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
-    double us = half_round_trip_us(out, in, (int)size, &wrong);
-    wrong = all_wrong(wrong);
-    if (my_rank == 0) {
-      printf("%-10zu%18.*f", size, options.digits, us);
-      end_row(wrong);
-    }
-    print_each(size, each);
-    free(out);
-    free(in);
-  }
-  return finish();
+  add_column("Avg Latency(us)", "mean_us", 18);
+  begin_table("# MPI Latency Test");
+  return run(&(struct sweep){.unit = 1, .bytes = two_buffers, .measure = latency_of_size});
 }

@@ -4,11 +4,35 @@
 // (A sum of the senders' own windows would count what a node can carry twice: while one waits, another sends.)
 #include "pair.h"
 
-static void print_titles(void) {
-  if (my_rank != 0) return;
-  printf("# MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: %d ] [ window size: %d ]\n%-10s%18s%20s", pairs,
-         options.window, "# Size", "MB/s", "Messages/s");
-  end_head();
+static void rate_of_size(size_t size) {
+  struct window window = make_window(size);
+  double started = 0, checking = 0;
+  long wrong = 0;
+  for (int repetition = -options.warmup; repetition < options.iterations; ++repetition) {
+    if (repetition == 0) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      started = MPI_Wtime();
+      checking = 0;
+    }
+    if (peer < 0) continue;
+    double began = MPI_Wtime();
+    fill_window(&window, repetition);
+    checking += MPI_Wtime() - began;
+    send_window(&window);
+    if (!sends) wrong += wrong_in_window(&window, repetition);
+  }
+  double ended = MPI_Wtime() - checking;
+  double own[4] = {-1e300, -1e300, -1e300, 0}, most[4];  // of the senders: minus start, start, end, duration
+  if (sends) own[0] = -started, own[1] = started, own[2] = ended, own[3] = ended - started;
+  MPI_Reduce(own, most, 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  wrong = all_wrong(wrong);
+  if (my_rank == 0) {
+    int one_clock = most[1] + most[0] < 1e-3;  // they left the barrier within a millisecond
+    double seconds = one_clock ? most[2] + most[0] : most[3];
+    double messages = (double)pairs * options.window * options.iterations / seconds;
+    print_row(size, (double[]){messages * (double)size / 1e6, messages}, wrong);
+  }
+  free_window(&window);
 }
 
 int main(int argc, char** argv) {
@@ -18,37 +42,9 @@ int main(int argc, char** argv) {
                "  -W, --window-size N           messages under way at once (64)\n"
                "  -p, --pairs N                 pairs of ranks (all)\n");
   many_pairs();
-  print_titles();
-  for (size_t size = options.least; size <= options.most && fits(size, window_bytes(size)); size = next_size(size)) {
-    struct window window = make_window(size);
-    double started = 0, checking = 0;
-    long wrong = 0;
-    for (int repetition = -options.warmup; repetition < options.iterations; ++repetition) {
-      if (repetition == 0) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        started = MPI_Wtime();
-        checking = 0;
-      }
-      if (peer < 0) continue;
-      double began = MPI_Wtime();
-      fill_window(&window, repetition);
-      checking += MPI_Wtime() - began;
-      send_window(&window);
-      if (!sends) wrong += wrong_in_window(&window, repetition);
-    }
-    double ended = MPI_Wtime() - checking;
-    double own[4] = {-1e300, -1e300, -1e300, 0}, most[4];  // of the senders: minus start, start, end, duration
-    if (sends) own[0] = -started, own[1] = started, own[2] = ended, own[3] = ended - started;
-    MPI_Reduce(own, most, 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    wrong = all_wrong(wrong);
-    if (my_rank == 0) {
-      int one_clock = most[1] + most[0] < 1e-3;  // they left the barrier within a millisecond
-      double seconds = one_clock ? most[2] + most[0] : most[3];
-      double messages = (double)pairs * options.window * options.iterations / seconds;
-      printf("%-10zu%18.*f%20.*f", size, options.digits, messages * (double)size / 1e6, options.digits, messages);
-      end_row(wrong);
-    }
-    free_window(&window);
-  }
-  return finish();
+  add_column("MB/s", "bandwidth_mb_per_s", 18);
+  add_column("Messages/s", "messages_per_s", 20);
+  begin_table("# MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: %d ] [ window size: %d ]", pairs,
+              options.window);
+  return run(&(struct sweep){.unit = 1, .bytes = window_bytes, .measure = rate_of_size});
 }

@@ -16,14 +16,21 @@ static inline void one_pair(void) {
 
 static inline void many_pairs(void) {
   if (options.pairs > rank_count / 2) refuse("-p", "there are not so many pairs of ranks");
-  pairs = options.pairs > 0 ? options.pairs : rank_count / 2;
+  if (options.pairs == 0) options.pairs = rank_count / 2;
+  pairs = options.pairs;
   sends = my_rank < pairs;
   peer = my_rank >= 2 * pairs ? -1 : sends ? my_rank + pairs : my_rank - pairs;
 }
 
 static inline void pair_defaults(void) {
-  options = (struct options){
-      .least = 1, .most = 4 << 20, .iterations = 10, .warmup = 2, .window = 64, .digits = 2, .memory = (size_t)1 << 30};
+  options = (struct options){.least = 1,
+                             .most = 4 << 20,
+                             .iterations = 10,
+                             .warmup = 2,
+                             .window = 64,
+                             .digits = 2,
+                             .check = 1,
+                             .memory = (size_t)1 << 30};
 }
 
 // A window of messages: one buffer for all, or with a data check one for each.
@@ -43,6 +50,8 @@ static inline struct window make_window(size_t bytes) {
 }
 
 static inline size_t window_bytes(size_t bytes) { return 2 * bytes * (options.validate ? (size_t)options.window : 1); }
+
+static inline size_t two_buffers(size_t bytes) { return 2 * bytes; }
 
 static inline void free_window(struct window* window) {
   free(window->out);
@@ -88,36 +97,39 @@ static inline void send_window(struct window* window) {
 }
 
 // A table of bandwidths: of `windows` windows of messages that a call of `pass` moves.
+static struct {
+  double windows;
+  void (*pass)(struct window*);
+} bandwidth;
+
+static inline void bandwidth_of_size(size_t size) {
+  struct window window = make_window(size);
+  double seconds = 0;
+  long wrong = 0;
+  begin_each();
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int repetition = -options.warmup; peer >= 0 && repetition < options.iterations; ++repetition) {
+    fill_window(&window, repetition);
+    double started = MPI_Wtime();
+    bandwidth.pass(&window);
+    double took = MPI_Wtime() - started;
+    if (repetition >= 0) seconds += took;
+    note_each(repetition, bandwidth.windows * (double)size * options.window / took / 1e6);
+    if (!sends || bandwidth.windows > 1) wrong += wrong_in_window(&window, repetition);
+  }
+  wrong = all_wrong(wrong);
+  double bytes = bandwidth.windows * (double)size * options.window * options.iterations;
+  print_row(size, (double[]){bytes / seconds / 1e6}, wrong);
+  print_each(size, each);
+  free_window(&window);
+}
+
 static inline int measure_bandwidth(const char* title, double windows, void (*pass)(struct window*)) {
-  if (my_rank == 0) {
-    printf("# %s\n%-10s%18s", title, "# Size", "Bandwidth (MB/s)");
-    end_head();
-  }
-  for (size_t size = options.least; size <= options.most && fits(size, window_bytes(size)); size = next_size(size)) {
-    struct window window = make_window(size);
-    double seconds = 0;
-    long wrong = 0;
-    begin_each();
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (int repetition = -options.warmup; peer >= 0 && repetition < options.iterations; ++repetition) {
-      fill_window(&window, repetition);
-      double started = MPI_Wtime();
-      pass(&window);
-      double took = MPI_Wtime() - started;
-      if (repetition >= 0) seconds += took;
-      note_each(repetition, windows * (double)size * options.window / took / 1e6);
-      if (!sends || windows > 1) wrong += wrong_in_window(&window, repetition);
-    }
-    wrong = all_wrong(wrong);
-    if (my_rank == 0) {
-      double bytes = windows * (double)size * options.window * options.iterations;
-      printf("%-10zu%18.*f", size, options.digits, bytes / seconds / 1e6);
-      end_row(wrong);
-    }
-    print_each(size, each);
-    free_window(&window);
-  }
-  return finish();
+  bandwidth.windows = windows;
+  bandwidth.pass = pass;
+  add_column("Bandwidth (MB/s)", "bandwidth_mb_per_s", 18);
+  begin_table("# %s", title);
+  return run(&(struct sweep){.unit = 1, .bytes = window_bytes, .measure = bandwidth_of_size});
 }
 
 // Half of the mean round trip, in us; 0 on ranks that take no part.

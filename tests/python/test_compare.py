@@ -54,6 +54,21 @@ def test_options_without_a_value_and_the_long_names_of_osu_are_taken() -> None:
             benchmarks.parse(text)
 
 
+def test_options_of_one_sided_benchmarks_and_of_threads_are_taken() -> None:
+    put = benchmarks.parse("put_bw --fence-interval 8 -w create --sync-option=fence -W 16")
+    assert put.options == ("--fence-interval", "8", "-w", "create", "-s", "fence", "-W", "16")
+    assert benchmarks.parse("latency_mt -t 2:4").options == ("-t", "2:4")
+    assert benchmarks.parse("igather", common=("-f", "-m", "8")).options == ("-m", "8")
+    for text, says in (
+        ("put_bw -s often", "accepted is flush, flush_local, lock, lock_all, pscw, fence"),
+        ("latency_mt -t 2:3", "accepted is R or S:R"),
+        ("put_latency --fence-interval 0", "accepted is a whole number from 1"),
+        ("bw -w create", 'there is no option "-w"'),
+    ):
+        with pytest.raises(UserError, match=says):
+            benchmarks.parse(text)
+
+
 def test_with_f_the_fastest_and_the_slowest_rank_are_read() -> None:
     row = "1024        7.91        7.50        8.28         5          Pass\n"
     assert benchmarks.read_ranges(f"# Size\n{row}") == {1024: (7.5, 8.28)}

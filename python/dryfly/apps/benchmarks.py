@@ -23,11 +23,15 @@ _EACH = re.compile(r"^# each (\d+)((?: [\d.]+)+)$")
 _NUMBER = r"\d{1,10}[KMG]?"
 _VALUES = {
     "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
-    "-M": _NUMBER, "-c": "", "-f": "",
+    "-M": _NUMBER, "-c": "", "-f": "", "-t": r"(?:\d{1,10}:)?\d{1,10}", "--fence-interval": r"\d{1,10}",
+    "-w": "allocate|create|dynamic", "-s": "flush|flush_local|lock|lock_all|pscw|fence",
 }  # fmt: skip
+_WORDS = ("-w", "-s")
+_THREADS = 64  # of a rank
 _LONG = {
     "--message-size": "-m", "--iterations": "-i", "--warmup": "-x", "--window-size": "-W", "--pairs": "-p",
-    "--mem-limit": "-M", "--validation": "-c", "--full": "-f",
+    "--mem-limit": "-M", "--validation": "-c", "--full": "-f", "--num-threads": "-t", "--win-option": "-w",
+    "--sync-option": "-s", "--fence-interval": "--fence-interval",
 }  # fmt: skip
 
 
@@ -41,10 +45,39 @@ class Kind:
     one_pair: bool = False  # two ranks, on two nodes or on the one there is
     window: bool = False  # -W
     repeats: bool = True  # it can say what each repetition took
+    one_sided: bool = False  # -w, -s and --fence-interval
+    barriers: int = 1  # of a size that is not a collective's and has no warm-up; what is counted follows the last
 
 
 def _collective(title: str, call: str) -> Kind:
     return Kind(title=title, unit="us", calls=frozenset({f"MPI_{call}"}), collective=True)
+
+
+def _nonblocking(title: str, call: str) -> Kind:
+    calls = frozenset({f"MPI_{call}", "MPI_Wait"})
+    return Kind(title=f"{title} beside work", unit="us", calls=calls, repeats=False, barriers=2)
+
+
+_EPOCHS = frozenset(
+    f"MPI_{name}"
+    for name in (
+        "Put", "Get", "Accumulate", "Win_flush", "Win_flush_local", "Win_lock", "Win_unlock", "Win_lock_all",
+        "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_fence",
+    )
+)  # fmt: skip
+
+
+def _one_sided(title: str, *, rate: bool) -> Kind:
+    return Kind(
+        title=title,
+        unit="MB/s" if rate else "us",
+        calls=_EPOCHS,
+        more_is_better=rate,
+        one_pair=True,
+        window=rate,
+        repeats=False,
+        one_sided=True,
+    )
 
 
 _WINDOW = frozenset({"MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Recv"})
@@ -68,6 +101,25 @@ KINDS = {
     "bcast": _collective("Broadcast", "Bcast"),
     "barrier": _collective("Barrier", "Barrier"),
     "reduce_scatter": _collective("Reduce_scatter", "Reduce_scatter"),
+    "reduce_scatter_block": _collective("Reduce_scatter_block", "Reduce_scatter_block"),
+    "gatherv": _collective("Gatherv", "Gatherv"),
+    "igather": _nonblocking("Igather", "Igather"),
+    "igatherv": _nonblocking("Igatherv", "Igatherv"),
+    "sync_pairs": Kind(
+        title="Synchronous sends of many pairs",
+        unit="us",
+        calls=frozenset({"MPI_Issend", "MPI_Irecv", "MPI_Waitall"}),
+        window=True,
+        repeats=False,
+    ),
+    "latency_mt": Kind(title="Latency of threads", unit="us", calls=_ROUND_TRIP, one_pair=True, repeats=False),
+    "put_latency": _one_sided("Put, latency", rate=False),
+    "get_latency": _one_sided("Get, latency", rate=False),
+    "acc_latency": _one_sided("Accumulate, latency", rate=False),
+    "put_bw": _one_sided("Put, bandwidth", rate=True),
+    "get_bw": _one_sided("Get, bandwidth", rate=True),
+    "acc_bw": _one_sided("Accumulate, bandwidth", rate=True),
+    "put_bibw": _one_sided("Put, bidirectional bandwidth", rate=True),
 }
 
 
@@ -89,8 +141,9 @@ class Benchmark:
         return programs_folder() / "benchmark" / f"{self.name}.c"
 
     def command(self, *more: str) -> tuple[str, ...]:
-        """Later options win, so `more` goes over the user's. Digits: a table of two would hide small differences."""
-        return (str(self.source), *self.options, *more, "--digits", "6")
+        """Later options win, so `more` goes over the user's. Digits: a table of two would hide small differences. Only
+        what is timed is run: data is checked with -c."""
+        return (str(self.source), *self.options, *more, "--check", "0", "--digits", "6")
 
 
 def parse(text: str, *, common: tuple[str, ...] = ()) -> Benchmark:
@@ -134,7 +187,11 @@ def _split(words: Sequence[str]) -> list[Option]:
 
 def _has(name: str, flag: str) -> bool:
     kind = KINDS[name]
-    only = {"-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat"), "-m": name != "barrier"}
+    only = {
+        "-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat", "sync_pairs"),
+        "-m": name != "barrier", "-t": name == "latency_mt",
+        **dict.fromkeys(("-w", "-s", "--fence-interval"), kind.one_sided),
+    }  # fmt: skip
     return flag in _VALUES and only.get(flag, True)
 
 
@@ -146,14 +203,34 @@ def check_options(name: str, words: Sequence[str]) -> list[Option]:
             there = " ".join(option for option in _VALUES if _has(name, option))
             raise UserError(f'benchmark {name}: there is no option "{flag}"; it has {there}')
         for value in values:
-            least = 1 if flag in ("-i", "-W", "-p", "-M") else 0
-            numbers = [number(part) for part in value.split(":")] if re.fullmatch(_VALUES[flag], value) else []
-            nothing = flag == "-m" and numbers[-1:] == [0]
-            if not numbers or numbers != sorted(numbers) or numbers[-1] > 2**30 or numbers[0] < least or nothing:
-                sizes = "MAX or MIN:MAX in bytes, such as 1:65536, MAX from 1 to"
-                wanted = sizes if flag == "-m" else f"a whole number from {least} to"
-                raise UserError(f"benchmark {name}: {flag} {value}: accepted is {wanted} 2^30")
+            if not _is_accepted(flag, value):
+                raise UserError(f"benchmark {name}: {flag} {value}: accepted is {_accepted(flag)}")
     return options
+
+
+def _is_accepted(flag: str, value: str) -> bool:
+    if not re.fullmatch(_VALUES[flag], value):
+        return False
+    if flag in _WORDS:
+        return True
+    numbers = [number(part) for part in value.split(":")]
+    if flag == "-t":
+        return 1 <= numbers[0] <= numbers[-1] <= _THREADS and numbers[-1] % numbers[0] == 0
+    nothing = flag == "-m" and numbers[-1] == 0
+    return numbers == sorted(numbers) and _least(flag) <= numbers[0] and numbers[-1] <= 2**30 and not nothing
+
+
+def _least(flag: str) -> int:
+    return 1 if flag in ("-i", "-W", "-p", "-M", "--fence-interval") else 0
+
+
+def _accepted(flag: str) -> str:
+    if flag in _WORDS:
+        return _VALUES[flag].replace("|", ", ")
+    if flag == "-t":
+        return f"R or S:R, 1 to {_THREADS} threads, R a multiple of S"
+    sizes = "MAX or MIN:MAX in bytes, such as 1:65536, MAX from 1 to"
+    return f"{sizes if flag == '-m' else f'a whole number from {_least(flag)} to'} 2^30"
 
 
 def number(text: str) -> int:

@@ -35,7 +35,7 @@ class Change:
 
 def count(folder: Path, *, calls: frozenset[str], sizes: Sequence[int], barriers: int, last: bool) -> dict[int, Counts]:
     """From the tables of a recorded run. The k-th size follows `barriers` barriers of each rank; with `last` the timed
-    call is the first one after the last of them (a collective), else all of these calls up to the next barrier."""
+    call is the first one after the last of them (a collective), else all after it up to the next barrier."""
     from dryfly.result import tables
 
     spans = _spans(tables.read(folder, "calls"), calls, barriers=barriers, last=last)
@@ -65,7 +65,7 @@ def _spans(table: Mapping[str, Any], calls: frozenset[str], *, barriers: int, la
     taken: dict[int, int] = {}  # barriers at its last timed call
     for rank, call, begin, end in zip(table["rank"], table["call"], table["entered_s"], table["left_s"], strict=True):
         number = seen.get(rank, 0)
-        timed = call in calls and number > 0 and (not last or (number % barriers == 0 and taken.get(rank) != number))
+        timed = call in calls and number > 0 and number % barriers == 0 and not (last and taken.get(rank) == number)
         if timed:
             begins, ends, places = spans.setdefault(rank, ([], [], []))
             begins.append(begin)

@@ -149,7 +149,7 @@ def _sources(benchmark: Benchmark) -> tuple[Path, ...]:
 def _counting(plan: Plan, benchmark: Benchmark, variant: Variant, sizes: list[int], options: Options) -> Trial:
     """One timed repetition a size, recorded. Collectives get one before it, in which a library may set itself up."""
     kind = benchmark.kind
-    warmup, barriers = ("1", 2) if kind.collective else ("0", 1)
+    warmup, barriers = ("1", 2) if kind.collective else ("0", kind.barriers)
     case = plan.case_of(benchmark, variant)
     digest = partial(_digest, calls=kind.calls, sizes=sizes, barriers=barriers, last=kind.collective)
     return Trial(
