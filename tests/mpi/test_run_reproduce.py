@@ -94,7 +94,7 @@ def test_many_pairs_without_processes_have_what_ranks_have(dryfly: Dryfly) -> No
         name="pairs", machine="aurora", pattern="windows", crowd=(4, 4), ranks_per_nic=1, sizes=tuple(sizes),
         arguments=("count=10",),
     )  # fmt: skip
-    without = measure(pairs, given={}, entry=Entry())
+    without = measure(pairs, given={}, entry=Entry()).figures
     flags = ("--machine", "aurora", "-N", "4", "--ppn", "8", "--compute", "none", "--software", "none")
     ended = dryfly("run", *flags, "--", ROOT / "programs" / "benchmark" / "mbw_mr.c", "-m", "2048:65536").succeeded()
     ranks = {int(row.split()[0]): float(row.split()[1]) for row in ended.stdout.splitlines() if row[:1].isdigit()}

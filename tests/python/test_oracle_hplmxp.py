@@ -126,7 +126,9 @@ def test_a_matrix_that_does_not_fit_is_said() -> None:
         ({"machine": "perlmutter-cpu"}, "hplmxp needs GPUs, and machine perlmutter-cpu says nothing of them"),
         ({"parameters": (("grid", "3x3"),)}, "grid=3x3 has 9 processes"),
         ({"parameters": (("precision", "fp8"),)}, "precision=fp8: accepted is bf16 or fp16"),
-        ({"model": "skeleton"}, "--model skeleton: hplmxp has closed"),
+        ({"model": "drawn"}, "--model drawn: hplmxp has closed and skeleton"),
+        ({"model": "skeleton"}, "hplmxp: --model skeleton runs every panel: n is missing; accepted is one such as"),
+        ({"model": "skeleton", "parameters": (("amx", "on"),)}, "hplmxp: parameter amx is none of --model skeleton"),
         ({"level": "links"}, "--level has no effect on --model closed"),
     ],
 )

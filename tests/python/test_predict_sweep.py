@@ -198,6 +198,12 @@ def test_seeds_are_cases_with_a_median(dryfly: Run, tmp_path: Path, asked: Path)
         2,
         "dryfly: --seeds has no effect on --model closed: leave it out\n",
     )
+    for one in (("--seed", "2"), ("--sweep", "seed=1,2")):
+        refused = dryfly(*_HPL, "-N", "16", *one)
+        assert (refused.returncode, refused.stderr) == (
+            2,
+            "dryfly: --seed 2 has no effect on --model closed: leave it out\n",
+        )
 
 
 def _is_alive(name: str) -> bool:

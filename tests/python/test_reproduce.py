@@ -280,6 +280,40 @@ def test_a_prediction_that_is_kept_is_not_made_again(
     capsys.readouterr()
 
 
+def test_what_a_prediction_warns_of_stands_below_the_table_and_in_the_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kept answers have their warnings too."""
+    warned = (Measurement(name="tight", machine="aurora", predict="hplmxp", nodes=64, ppn=2,
+                          parameters=(("n", "9000000"),)),)  # fmt: skip
+    registry = Registry(
+        measurements={each.name: each for each in warned},
+        rows=(row(figure="tight/s", quantity="too much"), row(figure="tight/us", quantity="the same")),
+    )
+    for _ in range(2):
+        file = tmp_path / "rows.json"
+        options = reproduce.Options(json_file=str(file), out=str(tmp_path / "kept"), quiet=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reproduce, "load", lambda _: registry)
+            assert reproduce.reproduce("made up", options) == 0
+        shown = capsys.readouterr().out
+        assert shown.count("predicted [1]") == 2
+        assert "warnings of predictions\n  [1] n=9000000: " in shown
+        rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        assert all(len(each["warnings"]) == 1 and each["warnings"][0].startswith("n=9000000: ") for each in rows)
+
+
+def test_seeds_are_refused_where_nothing_is_drawn() -> None:
+    with pytest.raises(UserError, match="--seeds 3 has no effect: closed forms and what a machine's file adds up to"):
+        reproduce.reproduce("aurora", reproduce.Options(only=("aurora/hpl/9234",), seeds=3))
+    with pytest.raises(UserError, match="--seed: measurement hpl-9234 is a prediction; accepted are --machine, --set"):
+        prediction.check(AURORA.measurements["hpl-9234"], {"seed": 3})
+    closed = Measurement(name="x", machine="aurora", predict="hpl", model="closed")
+    assert reproduce.seeds_of(closed, reproduce.Options(seeds=5)) == range(1, 2)
+    drawn = Measurement(name="x", machine="aurora", predict="halo")
+    assert reproduce.seeds_of(drawn, reproduce.Options(seeds=5)) == range(1, 6)
+
+
 def test_flaps_of_a_measurement_count_by_what_they_are(tmp_path: Path) -> None:
     measurement = ABLATION.measurements["flaps-p2p"]
     other = replace(measurement, faults=({"link": "edge", "per_hour": 5},))

@@ -75,6 +75,10 @@ Duration WorkRates::memory(std::uint64_t bytes) const {
   return bytes == 0 ? Duration{} : time({.bytes = bytes}, Precision::fp64);
 }
 
+Duration WorkRates::arithmetic(std::uint64_t operations, Precision precision) const {
+  return operations == 0 ? Duration{} : time({.operations = operations}, precision);
+}
+
 Duration WorkRates::time(const Amount& amount, Precision precision) const {
   const bool has_gpu = gpu_.memory_bytes_per_s != 0;
   std::uint64_t ps = UINT64_MAX;

@@ -35,6 +35,7 @@ class WorkRates {
   Duration product(std::uint64_t m, std::uint64_t n, std::uint64_t k, Precision precision) const;
   Duration triangular_solve(std::uint64_t m, std::uint64_t n, Precision precision) const;
   Duration memory(std::uint64_t bytes) const;
+  Duration arithmetic(std::uint64_t operations, Precision precision) const;
 
   // Operations per second in FP64 of a node, of the place that is the faster.
   double node_fp64_per_s() const;

@@ -122,6 +122,7 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);
 Answer predict_hpcg(Stage& stage, Parameters& parameters);
 Answer predict_hpl(Stage& stage, Parameters& parameters);
+Answer predict_hplmxp(Stage& stage, Parameters& parameters);
 Answer predict_lammps(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

@@ -32,6 +32,7 @@ constexpr std::array workloads{
     Workload{"halo", predict_halo},
     Workload{"hpcg", predict_hpcg},
     Workload{"hpl", predict_hpl},
+    Workload{"hplmxp", predict_hplmxp},
     Workload{"lammps", predict_lammps},
     Workload{"nekbone", predict_nekbone},
     Workload{"reduce", predict<Collective::reduce>},

@@ -20,6 +20,7 @@ from dryfly.case.bind import BoundCase, bind, library_of, load_machine
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.evidence import prediction
+from dryfly.evidence.prediction import Found
 from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
@@ -96,14 +97,14 @@ def measure(
     entry: Entry,
     timeout_s: float | None = None,
     answered: Store | None = None,
-) -> Figures:
-    """Figures by key; `given` and `entry` have been checked. `answered`: predictions that have been made already."""
+) -> Found:
+    """`given` and `entry` have been checked. `answered`: predictions that have been made already."""
     if measurement.predict:
-        return prediction.figures_of(measurement, given, timeout_s, answered)
+        return prediction.found(measurement, given, timeout_s, answered)
     case = case_of(measurement, given)
     if measurement.program:
-        return _run_program(measurement, case, entry, timeout_s)
-    return _run_pattern(measurement, case, timeout_s)
+        return Found(figures=_run_program(measurement, case, entry, timeout_s))
+    return Found(figures=_run_pattern(measurement, case, timeout_s))
 
 
 def _run_program(measurement: Measurement, case: Case, entry: Entry, timeout_s: float | None) -> Figures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,36 @@ from dryfly.machine.load import load
 from dryfly.machine.topology import summarise
 from dryfly.predict import ask
 from dryfly.predict.answer import Answer
+from dryfly.predict.find import find
 from dryfly.predict.question import Question
+from dryfly.predict.workloads import CLOSED
 
 MACHINE = "machine"  # in the place of a workload
 
 # What may differ from the measurement: by the names of Case's fields, which Question has too, the flags. How many
 # nodes and ranks there are is the row's: what was published is of those.
 _TAKEN = {"machine": "--machine", "sets": "--set", "seed": "--seed", "noise": "--noise", "place": "--place"}
-_OF_MACHINE = {"machine": "--machine", "sets": "--set"}
+_DRAWING_NOTHING = {"machine": "--machine", "sets": "--set"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """`figures`: by name. `warnings`: sentences of the model."""
+
+    figures: dict[str, float]
+    warnings: tuple[str, ...] = ()
+
+
+def draws(measurement: Measurement) -> bool:
+    """Whether a seed could change it: a closed form and sums of a machine's file are the same with each."""
+    if measurement.predict in ("", MACHINE):
+        return not measurement.predict
+    return (measurement.model or find(measurement.predict).models[0]) != CLOSED
 
 
 def check(measurement: Measurement, given: Mapping[str, Any]) -> None:
     """Raises UserError."""
-    taken = _OF_MACHINE if measurement.predict == MACHINE else _TAKEN
+    taken = _TAKEN if draws(measurement) else _DRAWING_NOTHING
     flags = {"ranks": "-n", "nodes": "-N"}
     for name in given:
         if name not in taken:
@@ -63,26 +80,35 @@ def question_of(measurement: Measurement, given: Mapping[str, Any], folder: Path
     return Question(**{**fields, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
 
 
-def figures_of(
+def found(
     measurement: Measurement, given: Mapping[str, Any], timeout_s: float | None = None, answered: Store | None = None
-) -> dict[str, float]:
-    """By name: an answer's figures and its time in s and us, or counts and rates of a machine."""
+) -> Found:
+    """An answer's figures and its time in s and us, with its warnings, or counts and rates of a machine."""
     if measurement.predict == MACHINE:
         name = given.get("machine", measurement.machine)
         counts = summarise(load(name, sets=(*measurement.sets, *given.get("sets", ()))))
         named = {**vars(counts), "fabric_ports": counts.fabric_ports}
-        return {key: float(value) for key, value in named.items() if value is not None}
+        return Found(figures={key: float(value) for key, value in named.items() if value is not None})
     with RunFolder() as made:
         question = question_of(measurement, given, made.path)
         if answered is None:
-            return _figures(ask.ask(question, timeout_s=timeout_s))
+            return _of_answer(ask.ask(question, timeout_s=timeout_s))
         key = _key(measurement, question)
         kept = answered.get(key)
         if kept is not None:
-            return {name: math.nan if value is None else float(value) for name, value in kept.items()}
-        found = _figures(ask.ask(question, timeout_s=timeout_s))
-        answered.put(key, {name: None if math.isnan(value) else value for name, value in found.items()})
-    return found
+            return _of_kept(kept)
+        new = _of_answer(ask.ask(question, timeout_s=timeout_s))
+        figures = {name: None if math.isnan(value) else value for name, value in new.figures.items()}
+        answered.put(key, {**figures, _WARNINGS: list(new.warnings)})
+    return new
+
+
+_WARNINGS = "warnings"  # beside the figures, where an answer is kept
+
+
+def _of_kept(kept: Mapping[str, Any]) -> Found:
+    figures = {name: math.nan if value is None else float(value) for name, value in kept.items() if name != _WARNINGS}
+    return Found(figures=figures, warnings=tuple(kept.get(_WARNINGS, ())))
 
 
 def _flaps(measurement: Measurement) -> dict[str, object]:
@@ -97,10 +123,11 @@ def _key(measurement: Measurement, question: Question) -> str:
     return hashlib.sha256((key + toml.text(_flaps(measurement))).encode()).hexdigest()
 
 
-def _figures(answer: Answer) -> dict[str, float]:
-    return {
+def _of_answer(answer: Answer) -> Found:
+    figures = {
         **answer.figures,
         "s": answer.virtual_time_s,
         "us": answer.virtual_time_s * 1e6,
         "bound": math.nan if answer.error_bound is None else answer.error_bound,
     }
+    return Found(figures=figures, warnings=tuple(answer.warnings))

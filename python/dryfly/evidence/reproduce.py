@@ -20,7 +20,7 @@ from dryfly.base.fitted import fitted
 from dryfly.base.store import Store
 from dryfly.case.case import SEED_MAX
 from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
-from dryfly.evidence.prediction import MACHINE
+from dryfly.evidence.prediction import MACHINE, Found, draws
 from dryfly.evidence.published import Measurement, Registry, Row, load
 from dryfly.result import result
 from dryfly.result.capture import check_target
@@ -63,15 +63,18 @@ def reproduce(subject: str, options: Options) -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     _check_seeds(options)
     needed = dict.fromkeys(figure.split("/")[0] for row in chosen for figure in row.figures)
+    _check_draws([registry.measurements[name] for name in needed], options)
     entries = dict(zip(needed, options.kept.entries([(name,) for name in needed]), strict=True))
     for name, entry in entries.items():
         check(registry.measurements[name], given=options.given, entry=entry)
     options.kept.check()
     answered = store(options.out)
-    figures, walls = _measure_all({name: registry.measurements[name] for name in needed}, entries, options, answered,
-                                  console)  # fmt: skip
+    found, walls = _measure_all({name: registry.measurements[name] for name in needed}, entries, options, answered,
+                                console)  # fmt: skip
+    figures = {name: [each.figures for each in of_seeds] for name, of_seeds in found.items()}
+    warnings = {name: [text for each in of_seeds for text in each.warnings] for name, of_seeds in found.items()}
     noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
-    rows = [_result(registry, row, figures, noises) for row in chosen]
+    rows = [_result(registry, row, figures, noises, warnings) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
         content = {"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}
@@ -99,13 +102,22 @@ def _check_seeds(options: Options) -> None:
         raise UserError(f"--record and --trace are of one run, and --seeds {options.seeds} makes several")
 
 
+def _check_draws(measurements: Sequence[Measurement], options: Options) -> None:
+    """Raises UserError."""
+    if options.seeds is not None and measurements and not any(map(draws, measurements)):
+        raise UserError(
+            f"--seeds {options.seeds} has no effect: closed forms and what a machine's file adds up to are the same "
+            "with each; leave it out"
+        )
+
+
 def seeds_of(measurement: Measurement, options: Options) -> range:
     """Those with which it is measured: one where nothing depends on it, or where the runs are kept."""
     case = case_of(measurement, options.given)
-    count = options.seeds
+    count = options.seeds if draws(measurement) else 1
     if count is None:
-        draws = case.noise != "none" or bool(measurement.faults)
-        count = measurement.seeds if draws and options.kept == NOTHING else 1
+        by_chance = case.noise != "none" or bool(measurement.faults)
+        count = measurement.seeds if by_chance and options.kept == NOTHING else 1
     return range(case.seed, case.seed + count)
 
 
@@ -129,14 +141,14 @@ def _measure_all(
     options: Options,
     answered: Store | None,
     console: Console,
-) -> tuple[dict[str, list[Figures]], dict[str, float]]:
-    """Figures of each, in the order of its seeds, and the seconds that these took together. Nothing of it depends on
-    how many are measured at a time."""
+) -> tuple[dict[str, list[Found]], dict[str, float]]:
+    """What is found of each, in the order of its seeds, and the seconds that these took together. Nothing of it depends
+    on how many are measured at a time."""
     tasks = [(name, seed) for name, each in measurements.items() for seed in seeds_of(each, options)]
     counts = {name: len(seeds_of(each, options)) for name, each in measurements.items()}
     begun: dict[str, int] = {}
 
-    def one(task: tuple[str, int]) -> tuple[Figures, float]:
+    def one(task: tuple[str, int]) -> tuple[Found, float]:
         name, seed = task
         if name not in begun:
             begun[name] = len(begun) + 1
@@ -156,12 +168,12 @@ def _measure_all(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    figures: dict[str, list[Figures]] = {name: [] for name in measurements}
+    all_found: dict[str, list[Found]] = {name: [] for name in measurements}
     walls = dict.fromkeys(measurements, 0.0)
     for (name, _), (found, wall) in zip(tasks, done, strict=True):
-        figures[name].append(found)
+        all_found[name].append(found)
         walls[name] = round(walls[name] + wall, 3)
-    return figures, walls
+    return all_found, walls
 
 
 def _jobs(measurements: Iterable[Measurement], options: Options) -> int:
@@ -228,8 +240,9 @@ def _result(
     row: Row,
     figures: Mapping[str, Sequence[Figures]],
     noises: Mapping[str, str] = MappingProxyType({}),
+    warnings: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """`figures`: by measurement, of each of its seeds."""
+    """`figures`: by measurement, of each of its seeds; `warnings`: by measurement, of all of them."""
     noise = [found for figure in row.figures if (found := noises.get(figure.split("/")[0], "none")) != "none"]
     measured = row.figures != ()
     values = _values(row, figures) if measured else []
@@ -250,6 +263,9 @@ def _result(
         "source": row.source,
         "certainty": row.certainty,
         "note": row.note,
+        "warnings": list(
+            dict.fromkeys(text for figure in row.figures for text in warnings.get(figure.split("/")[0], ()))
+        ),
         "measured_by": [_how(registry, figure) for figure in row.figures],
     }
 
@@ -309,11 +325,12 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
     more = ("flat",) if flat else ()
     heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *more, "kind", "wall", "source")
     lines = [heads]
+    warned = {text: number for number, text in enumerate(dict.fromkeys(t for row in rows for t in row["warnings"]), 1)}
     for row, wall in zip(rows, walls, strict=True):
         errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
         lines.append(
             (row["id"] or row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"],
-             *errors, _shown_kind(row), wall, f"{row['source']} [{row['certainty']}]")
+             *errors, _shown_kind(row, warned), wall, f"{row['source']} [{row['certainty']}]")
         )  # fmt: skip
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
@@ -322,6 +339,7 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         console.print(fitted("  ".join(cells).rstrip()), markup=False)
+    _show_warnings(console, warned)
     _show_notes(console, rows)
     _show_summary(console, summary)
 
@@ -333,8 +351,17 @@ def _percent(error: float | None) -> str:
     return "" if error is None else f"{error:+.1%}"
 
 
-def _shown_kind(row: Mapping[str, Any]) -> str:
-    return _SHOWN[row["kind"]] + ("" if row["noise"] == "none" else ", noise")
+def _shown_kind(row: Mapping[str, Any], warned: Mapping[str, int] = MappingProxyType({})) -> str:
+    """With the numbers of what the row's prediction warned of."""
+    kind = _SHOWN[row["kind"]] + ("" if row["noise"] == "none" else ", noise")
+    return kind + "".join(f" [{warned[text]}]" for text in row.get("warnings", ()) if text in warned)
+
+
+def _show_warnings(console: Console, warned: Mapping[str, int]) -> None:
+    if warned:
+        console.print("\nwarnings of predictions", markup=False)
+    for text, number in warned.items():
+        console.print(fitted(f"  [{number}] {text}"), markup=False)
 
 
 def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:

@@ -23,6 +23,7 @@ class Answer:
     chosen: Sequence[str] = ()  # sentences: what was chosen, and why
     warnings: Sequence[str] = ()
     calibrated: str = ""  # what was set to meet which figure; empty: nothing
+    assumed: str = ""  # what of it rests on nothing published; empty: the model says so itself, or nothing does
     messages: int | None = None  # None: the model counts none
     bytes: int | None = None
     events: int | None = None
@@ -63,6 +64,7 @@ class Answer:
             "sampled": self.sampled,
             "error_bound": self.error_bound,
             "calibrated": self.calibrated,
+            "assumed": self.assumed,
             "warnings": list(self.warnings),
             "fingerprint": self.fingerprint,
             "wall_time_s": round(self.wall_s, 3),

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from dryfly.base.paths import data_folder
-from dryfly.predict import campaign, closed_hpl, closed_hplmxp, file, selection, skeleton
+from dryfly.predict import campaign, closed_hpl, closed_hplmxp, closed_startup, file, selection, skeleton
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -15,8 +15,13 @@ from dryfly.skeleton import motif
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 # Of closed forms and of what is drawn, by workload.
-_CHECKS = {"hpl": closed_hpl.check, "hplmxp": closed_hplmxp.check, "campaign": campaign.check}
-_ANSWERS = {"hpl": closed_hpl.answer, "hplmxp": closed_hplmxp.answer, "campaign": campaign.answer}
+_CHECKS = {
+    "hpl": closed_hpl.check, "hplmxp": closed_hplmxp.check, "campaign": campaign.check, "startup": closed_startup.check,
+}  # fmt: skip
+_ANSWERS = {
+    "hpl": closed_hpl.answer, "hplmxp": closed_hplmxp.answer, "campaign": campaign.answer,
+    "startup": closed_startup.answer,
+}  # fmt: skip
 
 
 def check(question: Question) -> None:
@@ -51,6 +56,15 @@ def _own_digest() -> str:
     beside it."""
     files = [data_folder() / "predict" / f"{name}.toml" for name in _ANSWERS]
     files += [_PACKAGE / "oracle" / f"{name}.py" for name in _ANSWERS]  # one takes from the other
-    names = ("closed_hpl", "closed_hplmxp", "campaign", "fit", "facts", "skeleton_hpl")
+    names = (
+        "closed_hpl",
+        "closed_hplmxp",
+        "closed_startup",
+        "campaign",
+        "fit",
+        "facts",
+        "skeleton_hpl",
+        "skeleton_hplmxp",
+    )
     files += [_PACKAGE / "predict" / f"{name}.py" for name in names]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

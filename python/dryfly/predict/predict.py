@@ -20,6 +20,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 
 _FIGURES_SHOWN = 2
+_SEED = 1  # where none is given
 _PS_PER_S = 10**12
 _ROWS_SHOWN = 200
 
@@ -45,7 +46,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     if how.seeds is not None:
-        axes.append(_seeds(how.seeds, int(given.get("seed", 1))))
+        axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
     question = Question(**base)
@@ -114,6 +115,9 @@ def _check_without_ranks(questions: Sequence[Question], how: How) -> None:
     models = {str(question.model) for question in questions}
     if how.seeds is not None and models == {workloads.CLOSED}:
         raise UserError("--seeds has no effect on --model closed: leave it out")
+    other = next((question.seed for question in questions if question.seed != _SEED), None)
+    if other is not None and models == {workloads.CLOSED}:
+        raise UserError(f"--seed {other} has no effect on --model closed: leave it out")
     if how.timeout_s is not None and workloads.SKELETON not in models:
         raise UserError(f"--timeout has no effect on --model {' and '.join(sorted(models))}: leave it out")
 

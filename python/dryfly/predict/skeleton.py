@@ -10,7 +10,7 @@ from dryfly.base.folder import RunFolder
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import file, memory, selection, skeleton_hpl
+from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import SKELETON
@@ -30,6 +30,8 @@ def check(question: Question) -> None:
     memory.check(question)
     if question.workload == "hpl":
         skeleton_hpl.check(question)
+    if question.workload == "hplmxp":
+        skeleton_hplmxp.check(question)
     spec_of(question)
     _job(question)
     file.check(question)
@@ -110,6 +112,8 @@ def _job(question: Question) -> list[str]:
 
 
 def _arguments(question: Question) -> list[str]:
+    if question.workload == "hplmxp":
+        return skeleton_hplmxp.arguments(question)
     values = dict(question.values)
     known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name not in _OF_FILES]
     return [word for each in known for word in each.arguments(values[each.name])]

@@ -93,6 +93,8 @@ def _bound(answer: Answer) -> str:
 
 
 def _kind(answer: Answer) -> str:
+    if answer.assumed:
+        return f"assumed: {answer.assumed}"
     return f"predicted; one parameter is calibrated: {answer.calibrated}" if answer.calibrated else "predicted"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dryfly.base.errors import UserError
 from dryfly.base.units import RATIO
-from dryfly.machine.field import Field, count, size, time
+from dryfly.machine.field import Field, count, rate, size, time
 from dryfly.predict import facts
 from dryfly.predict.parameter import Parameter
 
@@ -163,20 +163,28 @@ _HPLMXP = (
     Parameter(name="n", field=count("", "order of the matrix; without it memory_share is filled", least=1)),
     _fact("hplmxp", "nb", count("", "size of a block", least=1, most=2**16)),
     Parameter(name="grid", field=_choice("processes, P rows x Q columns; without it as square as can be"), grid=2),
-    Parameter(name="depth", field=count("", "panels that are factored ahead", most=1), default="1"),
-    Parameter(name="precision", field=_choice("of products", "bf16", "fp16"), default="bf16"),
+    _of_skeleton("pmap", _choice("which way ranks are numbered in the grid", "column", "row"), "row"),
+    _of_closed("depth", count("", "panels that are factored ahead", most=1), "1"),
+    _of_closed("precision", _choice("of products", "bf16", "fp16"), "bf16"),
     Parameter(name="storage", field=_choice("what an element is kept and sent in", "half", "single"), default="half"),
-    Parameter(name="triangle", field=_choice("what does the triangular solves", "gpu", "cpu"), default="gpu"),
-    Parameter(name="amx", field=_choice("whether processors multiply in 16 bits", "off", "on"), default="off"),
+    _of_closed("triangle", _choice("what does the triangular solves", "gpu", "cpu"), "gpu"),
+    _of_closed("amx", _choice("whether processors multiply in 16 bits", "off", "on"), "off"),
     *_OF_CAMPAIGNS,
     _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
-    _fact("hplmxp", "gemm_exposed", _part("of the matrix' traffic, that products do not hide")),
-    _fact("hplmxp", "gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
-    _fact("hplmxp", "gemm_tiles", count("", "tiles at a time, of a GPU", least=1, most=2**20)),
-    _fact("hplmxp", "triangle_share", _share("of the GPUs' rate in FP32, in triangular solves")),
-    _fact("hplmxp", "panel_share", _share("of the cores' peak in FP32, while they factor a diagonal block")),
-    _fact("hplmxp", "fp16_share", _share("of the rate in BF16, with precision=fp16")),
-    _fact("hplmxp", "memory_share", _share("of the GPUs' memory, that the matrix fills without n")),
+    _of_closed("gemm_exposed", _part("of the matrix' traffic, that products do not hide"),
+               facts.text("hplmxp", "gemm_exposed")),
+    _of_closed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14),
+               facts.text("hplmxp", "gemm_tile")),
+    _of_closed("gemm_tiles", count("", "tiles at a time, of a GPU", least=1, most=2**20),
+               facts.text("hplmxp", "gemm_tiles")),
+    _of_closed("triangle_share", _share("of the GPUs' rate in FP32, in triangular solves"),
+               facts.text("hplmxp", "triangle_share")),
+    _of_closed("panel_share", _share("of the cores' peak in FP32, while they factor a diagonal block"),
+               facts.text("hplmxp", "panel_share")),
+    _of_closed("fp16_share", _share("of the rate in BF16, with precision=fp16"), facts.text("hplmxp", "fp16_share")),
+    _of_closed("memory_share", _share("of the GPUs' memory, that the matrix fills without n"),
+               facts.text("hplmxp", "memory_share")),
+    _ON_NODE,
 )  # fmt: skip
 
 _LONG = 10**19  # ps, 115 days
@@ -199,6 +207,36 @@ _CAMPAIGN = (
     Parameter(name="policy", field=Field(meaning="of repair; without it that of data/predict/campaign.toml",
                                          such_as="a FILE in TOML")),
     Parameter(name="histories", field=count("", "that are drawn", least=10, most=10**6), default="2000"),
+)  # fmt: skip
+
+_STARTUP = (
+    Parameter(name="launcher", field=_choice("what starts the ranks", "pals", "hydra", "prterun", "dryfly"),
+              default="pals"),
+    Parameter(name="pmi", field=_choice("what ranks and their daemons speak; without it the launcher's own", "pmi1",
+                                        "pmi2", "pmix")),
+    Parameter(name="exchange", field=_choice("whose addresses go by PMI, of MPICH: those of one rank a node, and "
+                                             "the others over the fabric, or all", "roots", "all"), default="roots"),
+    Parameter(name="fence", field=_choice("of PMIx: it brings all addresses, or a rank asks for each", "collect",
+                                          "direct"), default="collect"),
+    Parameter(name="arp", field=_choice("whether the tables of NICs are complete before the job", "static", "dynamic"),
+              default="static"),
+    Parameter(name="contacts", field=count("", "other nodes that a NIC, or with fence=direct a rank, meets first; "
+                                           "without it as many as in a barrier", most=10**6)),
+    Parameter(name="radix", field=count("", "children of a daemon, in the launcher's tree; without it its own", least=2,
+                                        most=10**6)),
+    Parameter(name="card", field=count("", "characters of an address; without it as of dryfly's provider", least=1,
+                                       most=1024)),
+    _fact("startup", "environment", size("", "of the user's variables, that Hydra and PALS hand on", most=2**24)),
+    _fact("startup", "topology", size("", "of a node's description, that PMIx hands to each rank", most=2**28)),
+    _fact("startup", "latency", time("", "of a message between daemons", most=10**12)),
+    _fact("startup", "rate", rate("", "of their network")),
+    _fact("startup", "serve", time("", "of a daemon, for each message", most=10**12)),
+    _fact("startup", "local", time("", "of a message between a rank and its daemon", most=10**12)),
+    _fact("startup", "spawn", time("", "to start a daemon on another node; PALS' run already", most=10**14)),
+    _fact("startup", "at_once", count("", "daemons that one starts at a time", least=1, most=10**6)),
+    _fact("startup", "fork", time("", "to start a rank, one after another on a node", most=10**14)),
+    _fact("startup", "init", time("", "of MPI_Init by itself", most=10**14)),
+    _fact("startup", "arp_time", time("", "of a request to all and its answer", most=10**12)),
 )  # fmt: skip
 
 # Names are those of programs/proxy/graph500.c, where it has them.
@@ -277,9 +315,11 @@ ROWS = (
     _collective("reduce_scatter", "a sum over all ranks, of which each gets a part, all of one size here, in a loop"),
     _collective("reduce_scatter_block", "a sum over all ranks, of which each gets its part, in a loop"),
     Workload(name="hplmxp", about="HPL-MxP: LU without pivoting in 16 bits on GPUs, refined in FP64", ppn="2",
-             models=(CLOSED,), parameters=_HPLMXP, one_size=False),
+             models=(CLOSED, SKELETON), parameters=_HPLMXP, one_size=False),
     Workload(name="campaign", about="a long job on nodes that fail: histories of it are drawn", models=(DRAWN,),
              parameters=_CAMPAIGN, one_size=False),
+    Workload(name="startup", about="from the launcher to the end of MPI_Init: daemons, PMI, addresses, ARP",
+             models=(CLOSED,), parameters=_STARTUP, ppn="nics", one_size=False),
     Workload(name="graph500", about="breadth-first search of Graph500, in both directions, on R x C ranks",
              models=(SKELETON,), parameters=_GRAPH500, ppn="nics", one_size=False),
     Workload(name="halo", about="ranks of a closed 3-D grid exchange with their neighbours, in a loop",

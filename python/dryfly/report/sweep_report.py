@@ -52,6 +52,7 @@ def _about(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
     how = "closed form" if first["level"] is None else f"skeletons, network {first['level']}"
     calibrated = {answer["calibrated"] for _, answer in cases} - {""}
     kind = f"; calibrated: {', '.join(sorted(calibrated))}" if calibrated else "; nothing calibrated"
+    kind += "".join(f"; assumed: {each}" for each in sorted({answer.get("assumed", "") for _, answer in cases} - {""}))
     return f"{first['machine']}; {how}; {len(cases):,} cases of {swept}{kind}"
 
 
