@@ -269,7 +269,10 @@ void Gates::take_share(Rank& rank, std::uint64_t clock, bool has_waited) {
     rank.seat.share = coming.front().second;
     coming.erase(coming.begin());
   }
-  rank.page->share = rank.seat.share;
+  wire::NodeShare share = rank.seat.share;
+  share.node_of_job = rank.page->share.node_of_job;
+  share.slow = rank.page->share.slow;
+  rank.page->share = share;
 }
 
 void Gates::release_all_at_start(Instant start) {

@@ -13,6 +13,7 @@
 #include "conductor/service_settings.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/host/noise_settings.hpp"
+#include "core/spec/slow_parts.hpp"
 #include "core/memory/moved.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
@@ -116,6 +117,14 @@ std::map<std::uint64_t, NodeOfJob> nodes_of(const Spec& spec, std::uint32_t rank
   return nodes;
 }
 
+wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
+  const auto left = [&](const std::map<NodeId, std::uint64_t>& parts) {
+    const std::uint64_t share = SlowParts::share_of(parts, node);
+    return share == SlowParts::whole_ppb ? 0 : share;
+  };
+  return {.cpu_ppb = left(slow.cpus), .memory_ppb = left(slow.memories)};
+}
+
 wire::CopyCosts copy_costs(const Spec& spec) {
   const NodeMemorySpec memory = node_memory_spec(spec);
   return {.ps = memory.copy.ps,
@@ -197,6 +206,7 @@ Segment::Segment(const Spec& spec) {
     head->arena.ahead_bytes = std::min({ranks * ahead_bytes_per_rank, ahead_bytes_mapped / ranks, arena_bytes});
   madvise(base_ + states_offset, head->arena.ahead_bytes / wire::arena_granule, populate_write);
   madvise(base_ + arena_offset, head->arena.ahead_bytes, populate_write);
+  const SlowParts slow = SlowParts::read(spec);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
@@ -204,6 +214,7 @@ Segment::Segment(const Spec& spec) {
     const NodeOfJob& node = nodes.at(spec.number(fields::run_rank_node, {rank}));
     fresh.share.ranks_on_node = node.ranks;
     fresh.share.node_of_job = node.place;
+    fresh.share.slow = slow_node(slow, NodeId{spec.small(fields::run_rank_node, {rank})});
   }
 }
 

@@ -23,6 +23,7 @@ void after_fork_in_child() {
 }
 
 void begin_noise(const Attachment& attachment, Self& self) {
+  self.cpu_ppb = attachment.page->share.slow.cpu_ppb;
   const Welcome& welcome = attachment.welcome;
   self.noise.begin(attachment.header->noise, welcome.node, welcome.rank_on_node, self.now(),
                    attachment.page->times.noise);

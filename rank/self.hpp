@@ -54,6 +54,7 @@ struct Self {
   Software software;
   Noise noise;
   std::uint64_t others_on_core;  // ranks that are bound to the same core, as of the last gate
+  std::uint64_t cpu_ppb;         // as wire::SlowNode has it
   // Filled in by the preload: where the process is bound (preload/node).
   wire::NodePlace place;
   std::uint32_t domain;  // of its first processor, one more than its number; 0: not bound
@@ -62,8 +63,11 @@ struct Self {
 
   std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
   void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }
-  // How long it takes from now on to do what takes so long on a core without detours that no other rank uses.
-  std::uint64_t duration_ps(std::uint64_t ps) { return noise.duration_ps(now(), ps + ps * others_on_core); }
+  // How long it takes from now on to do what takes so long on a core in order, without detours, that no other rank
+  // uses.
+  std::uint64_t duration_ps(std::uint64_t ps) {
+    return noise.duration_ps(now(), wire::SlowNode::longer(ps + ps * others_on_core, cpu_ppb));
+  }
   CallMode mode() const { return static_cast<CallMode>(call_mode.load(std::memory_order_relaxed)); }
   bool has_threads() const { return thread_multiple.load(std::memory_order_relaxed) != 0; }
   bool watches() const { return watches_memory.load(std::memory_order_relaxed) != 0; }

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 11;
+inline constexpr std::uint32_t version = 12;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -276,6 +276,24 @@ struct NodePlace {
 };
 static_assert(sizeof(NodePlace) <= inline_bytes_max);
 
+// What is left of the speed of a rank's cores and of its node's memory, in billionths (core/spec/slow_parts.hpp); 0:
+// all.
+struct SlowNode {
+  std::uint64_t cpu_ppb;
+  std::uint64_t memory_ppb;
+
+  static std::uint64_t longer(std::uint64_t ps, std::uint64_t ppb) {
+    if (ppb == 0) return ps;
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(Wide{ps} * 1'000'000'000 / ppb);
+  }
+  static std::uint64_t less(std::uint64_t rate, std::uint64_t ppb) {
+    if (ppb == 0) return rate;
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(Wide{rate} * ppb / 1'000'000'000);
+  }
+};
+
 // What the rank has of its node, by where it and the others are bound.
 struct NodeShare {
   std::uint32_t counts;          // 0: nobody on the node is bound, and the next three say nothing
@@ -283,7 +301,8 @@ struct NodeShare {
   std::uint64_t operations_ppb;  // of what the node's processors compute
   std::uint64_t memory_bytes_per_s;
   std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
-  std::uint32_t node_of_job;    // which of the job's nodes it is
+  std::uint32_t node_of_job;    // which of the job's nodes it is; this and the next never change
+  SlowNode slow;
 };
 
 struct alignas(64) RankPage {

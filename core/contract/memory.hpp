@@ -28,8 +28,9 @@ struct MemoryPath {
   Duration command;            // the same from the processor that writes commands
   std::uint32_t link_in = 0;   // number of the link between the sockets from NIC to memory; 0: none is shared
   std::uint32_t link_out = 0;  // and from memory to NIC
-  std::uint32_t lane = 0;      // of its NIC, on the bus of the NIC's socket
-  bool plain = true;           // the NIC has all it wants: neither of the two changes any instant
+  static constexpr std::uint32_t no_lane = ~std::uint32_t{0};
+  std::uint32_t lane = no_lane;  // of its NIC, on the bus of the NIC's socket; none: it has all it wants
+  bool plain = true;             // the NIC has all it wants: neither of the two changes any instant
 };
 
 }  // namespace dryfly

@@ -15,8 +15,10 @@ MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
     place.link_in = socket_link(node, host.nic_socket, host.socket);
     place.link_out = socket_link(node, host.socket, host.nic_socket);
   }
-  place.plain = !crosses && place.command == Duration{} && !shares_bus();
-  if (!shares_bus()) return place;
+  const auto slow = spec_.slow_nics.find(nic);
+  const bool has_lane = shares_bus() || slow != spec_.slow_nics.end();
+  place.plain = !crosses && place.command == Duration{} && !has_lane;
+  if (!has_lane) return place;
   if (nic.value >= lane_of_.size()) lane_of_.resize(nic.value + std::size_t{1}, none);
   std::uint32_t& lane = lane_of_[nic.value];
   if (lane == none) {
@@ -25,9 +27,12 @@ MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
     if (first) buses_.emplace_back();
     Bus& joined = buses_[bus->second];
     ++joined.lanes;
-    joined.ahead = transmission_time(Bytes{2 * joined.lanes * spec_.framing.payload_max.count}, spec_.pcie_rate);
+    if (shares_bus()) {
+      joined.ahead = transmission_time(Bytes{2 * joined.lanes * spec_.framing.payload_max.count}, spec_.pcie_rate);
+    }
     lanes_.emplace_back().bus = bus->second;
     lanes_.back().counters = counters_.open(nic);
+    if (slow != spec_.slow_nics.end()) lanes_.back().own_rate = slow->second;
   }
   place.lane = lane;
   return place;
@@ -93,6 +98,9 @@ void HostPaths::took(NicId nic, Bytes payload, Instant now) {
   count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began, bus.to_memory_until);
   bus.to_memory_until = std::max(bus.to_memory_until, began) + pcie_.time_of(payload);
   lane.there = bus.to_memory_until;
+  if (lane.own_rate.bytes_per_s == 0) return;
+  lane.own_to_memory_until = std::max(lane.own_to_memory_until, began) + transmission_time(payload, lane.own_rate);
+  lane.there = std::max(lane.there, lane.own_to_memory_until);
 }
 
 void HostPaths::sends(NicId nic, Bytes payload, Instant now) {
@@ -104,6 +112,9 @@ void HostPaths::sends(NicId nic, Bytes payload, Instant now) {
              bus.from_memory_until);
   bus.from_memory_until = std::max(bus.from_memory_until, now) + pcie_.time_of(payload);
   lane.sent = bus.from_memory_until;
+  if (lane.own_rate.bytes_per_s == 0) return;
+  lane.own_from_memory_until = std::max(lane.own_from_memory_until, now) + transmission_time(payload, lane.own_rate);
+  lane.sent = std::max(lane.sent, lane.own_from_memory_until);
 }
 
 void HostPaths::count_wait(const Lane& lane, Counter counter, Instant& counted_until, Instant now, Instant free) {
@@ -117,12 +128,15 @@ Instant HostPaths::may_send(NicId nic) const {
   const std::uint32_t number = lane_of(nic);
   if (number == none) return {};
   const Lane& lane = lanes_[number];
-  const Duration early = buses_[lane.bus].ahead;
+  Duration early = buses_[lane.bus].ahead;
+  if (lane.own_rate.bytes_per_s != 0) {
+    early = std::max(early, transmission_time(Bytes{2 * spec_.framing.payload_max.count}, lane.own_rate));
+  }
   return Instant{lane.sent.ps - std::min(lane.sent.ps, early.ps)};
 }
 
 Duration HostPaths::arrival_lag(std::uint32_t number, Instant now) const {
-  if (!shares_bus()) return {};
+  if (number == MemoryPath::no_lane) return {};
   const Instant there = lanes_[number].there;
   return there > now ? there - now : Duration{};
 }

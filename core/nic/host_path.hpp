@@ -10,7 +10,8 @@
 // doorbell comes from the rank's processor, all else goes to and from its memory, which may be on another socket. The
 // link between two sockets carries payloads one after the other, whole: of those that leave one of each NIC in its
 // turn, which is sent while it crosses; one that arrives crosses from when it has set out, as it comes in among others,
-// and is in memory when the link has carried it. Left out: that a NIC whose bus or link is behind holds up its own
+// and is in memory when the link has carried it. A NIC that is slow itself (docs/model/reliability.md#parts-of-nodes)
+// has a lane of its own rate before the bus. Left out: that a NIC whose bus or link is behind holds up its own
 // link; completions, which take the latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
@@ -41,6 +42,8 @@ class HostPaths final : public HostBus {
   // Of an end-point.
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
+  // Whether any NIC has less from memory than its link carries.
+  bool holds_up() const { return shares_bus() || !spec_.slow_nics.empty(); }
   // What payloads get of the links between the sockets of a node from now on, each way.
   void limit_crossing(NodeId node, Rate rate);
   // A payload is to cross from memory to its NIC, by MemoryPath::link_out. True: it is the first one that waits, and
@@ -68,7 +71,10 @@ class HostPaths final : public HostBus {
    public:
     Pace(Rate rate, Bytes full)
         : rate_(rate), full_(full), full_time_(rate.bytes_per_s == 0 ? Duration{} : transmission_time(full, rate)) {}
-    Duration time_of(Bytes size) const { return size == full_ ? full_time_ : transmission_time(size, rate_); }
+    Duration time_of(Bytes size) const {
+      if (size == full_ || rate_.bytes_per_s == 0) return full_time_;
+      return transmission_time(size, rate_);
+    }
 
    private:
     Rate rate_;
@@ -96,8 +102,11 @@ class HostPaths final : public HostBus {
   struct Lane {
     std::uint32_t bus = 0;
     std::uint32_t counters = 0;  // where those of the NIC are
-    Instant there;               // when the last that arrived is in memory
-    Instant sent;                // when the bus has carried what it has chosen to send
+    Rate own_rate;               // of a slow NIC; 0: as much as the bus gives
+    Instant own_to_memory_until;
+    Instant own_from_memory_until;
+    Instant there;  // when the last that arrived is in memory
+    Instant sent;   // when the bus has carried what it has chosen to send
     // Until when it has been counted as waiting for the bus, each way.
     Instant waited_to_memory_until;
     Instant waited_from_memory_until;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct NodeMemorySpec {
   Rate copy_rate{};         // of one core
   Bytes cached{};           // what is not longer never gets as far as the memory
   Rate rate{};              // that all cores of a node share, read and written; 0: as much as they ask for
+  std::map<NodeId, std::uint64_t> slow{};  // of nodes whose memory is slower: the share that is left, in billionths
 };
 
 struct NicSpec {
@@ -45,7 +47,8 @@ struct NicSpec {
   Duration socket_latency{};            // to a NIC or memory on another socket, each time
   Rate socket_rate{};                   // of the link between two sockets, each way; 0: as much as is asked for
   Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
-  Rate link_rate{};                     // of a NIC; used with pcie_rate and socket_rate
+  Rate link_rate{};                     // of a NIC; used with pcie_rate, socket_rate and slow_nics
+  std::map<NicId, Rate> slow_nics{};    // that have less than their link's rate from and to memory, each way
   Duration reduction_latency{};         // of a reduction engine, for each packet
   bool gets_by_nic = true;              // else software issues the Get of every rendezvous (driver: rdzv_get_en)
 };

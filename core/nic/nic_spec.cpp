@@ -1,6 +1,7 @@
 #include "core/nic/nic_spec.hpp"
 
 #include "core/spec/fields.hpp"
+#include "core/spec/slow_parts.hpp"
 
 namespace dryfly {
 
@@ -18,6 +19,7 @@ NodeMemorySpec node_memory_spec(const Spec& spec) {
   if (spec.has(fields::node_memory_rate_bytes_per_s)) {
     result.rate = Rate{spec.number(fields::node_memory_rate_bytes_per_s)};
   }
+  result.slow = SlowParts::read(spec).memories;
   return result;
 }
 
@@ -48,9 +50,11 @@ NicSpec nic_spec(const Spec& spec) {
   if (spec.has(fields::node_socket_rate_bytes_per_s)) {
     result.socket_rate = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
   }
-  if (result.pcie_rate.bytes_per_s != 0 || result.socket_rate.bytes_per_s != 0) {
+  const SlowParts slow = SlowParts::read(spec);
+  if (result.pcie_rate.bytes_per_s != 0 || result.socket_rate.bytes_per_s != 0 || !slow.nics.empty()) {
     result.link_rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)};
   }
+  for (const auto& [nic, share] : slow.nics) result.slow_nics[nic] = SlowParts::of(result.link_rate, share);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/memory/moved.hpp"
 #include "core/nic/nic.hpp"
+#include "core/spec/slow_parts.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {
@@ -20,11 +21,14 @@ class NodeMemory {
   Instant copied(NodeId node, Instant begin, Bytes size) {
     if (size == Bytes{0}) return begin;
     const Instant started = begin + spec_.copy;
-    const Duration alone = transmission_time(size, spec_.copy_rate);
-    if (room_ == 0 || size <= spec_.cached) return started + alone;
+    const std::uint64_t share = SlowParts::share_of(spec_.slow, node);
+    if (room_ == 0 || size <= spec_.cached) return started + transmission_time(size, spec_.copy_rate);
+    const Duration alone = transmission_time(size, SlowParts::of(spec_.copy_rate, share));
+    const std::uint64_t room =
+        share == SlowParts::whole_ppb ? room_ : MovedMemory::room(SlowParts::of(spec_.rate, share).bytes_per_s);
     std::unique_ptr<MovedMemory>& moved = moved_[node];
     if (!moved) moved = std::make_unique<MovedMemory>();
-    return Instant{moved->end_of(started.ps, alone.ps, 2 * size.count, room_)};
+    return Instant{moved->end_of(started.ps, alone.ps, 2 * size.count, room)};
   }
 
  private:

@@ -48,7 +48,7 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
       memory_(spec_.memory) {
   engine_.attach(ComponentClass::nic, *this, 3);
   network_.connect(*this);
-  if (paths_.shares_bus()) network_.attach(paths_);
+  if (paths_.holds_up()) network_.attach(paths_);
 }
 
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,

@@ -90,7 +90,12 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   if (amount.bytes == 0 && amount.operations == 0) return;
   const wire::SegmentHeader& header = *dryfly_self.header;
   const std::uint32_t sharers = dryfly_self.page->share.ranks_on_node;
-  std::uint64_t ps = time_on_own(header.compute.cpu, dryfly_self.page->share, amount, width, sharers);
+  ComputePlace processors = header.compute.cpu;
+  processors.memory_bytes_per_s =
+      wire::SlowNode::less(processors.memory_bytes_per_s, dryfly_self.page->share.slow.memory_ppb);
+  wire::NodeShare share = dryfly_self.page->share;
+  share.memory_bytes_per_s = wire::SlowNode::less(share.memory_bytes_per_s, dryfly_self.page->share.slow.memory_ppb);
+  std::uint64_t ps = time_on_own(processors, share, amount, width, sharers);
   if (header.compute.gpu.memory_bytes_per_s != 0) {
     const std::uint64_t on_gpu = time_on(header.compute.gpu, amount, width, sharers);
     // A core that others use as well is no slower for what the GPU does.

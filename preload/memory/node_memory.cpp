@@ -45,7 +45,8 @@ std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_p
   wire::SegmentHeader& header = *dryfly_self.header;
   if (header.copies.room == 0 || bytes <= header.copies.cached) return begin_ps + alone_ps;
   auto* nodes = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + header.copies.moved_offset);
-  return nodes[dryfly_self.page->share.node_of_job].end_of(begin_ps, alone_ps, 2 * bytes, header.copies.room);
+  const std::uint64_t room = wire::SlowNode::less(header.copies.room, dryfly_self.page->share.slow.memory_ppb);
+  return nodes[dryfly_self.page->share.node_of_job].end_of(begin_ps, alone_ps, 2 * bytes, room);
 }
 
 void charge(std::size_t bytes) {
@@ -53,7 +54,8 @@ void charge(std::size_t bytes) {
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
   reach_node_memory(bytes);
   const wire::CopyCosts& copies = dryfly_self.header->copies;
-  const std::uint64_t alone_ps = bytes * copies.ps_per_kib / 1024;
+  std::uint64_t alone_ps = bytes * copies.ps_per_kib / 1024;
+  if (bytes > copies.cached) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
   const std::uint64_t end_ps = dryfly_self.now();
   const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes);

@@ -54,6 +54,46 @@ def test_all_nics_of_a_node_of_aurora_are_named_and_nothing_is_written_without_f
     assert entries(aurora, "") == {"faults.count": "0"}
 
 
+def test_parts_of_nodes_become_entries_of_their_own() -> None:
+    crusher = load("crusher")
+    text = (
+        '[[pcie]]\nnic = "n5"\nwidth = 8\n[[nic]]\nnode = "crusher001"\nrate = "25 %"\n'
+        '[[memory]]\nnode = "crusher002"\nrate = 0.5\n[[cpu]]\nnode = "crusher002"\nrate = 0.8\n'
+    )
+    slow = faults.parse(tomllib.loads(text), crusher, seed=1).slow
+    assert [(part.kind, part.number, part.share_ppb) for part in slow] == [
+        ("nic", 5, 520_000_000), *[("nic", nic, 250_000_000) for nic in range(4)],
+        ("memory", 1, 500_000_000), ("cpu", 1, 800_000_000),
+    ]  # fmt: skip
+    lines = resolve(
+        crusher, place(crusher, nodes=2), seed=1, compute=ComputeSpec(mode="none"),
+        scenario=faults.parse(tomllib.loads(text), crusher, seed=1),
+    ).splitlines()  # fmt: skip
+    assert "slow.count 7" in lines
+    assert "slow.0.share_ppb 520000000" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[memory]]\nnic = "n0"\nrate = 0.5', "unknown key nic; accepted are node, rate"),
+        ('[[memory]]\nnode = "t1"\nrate = 0', "rate = 0: accepted is 0.001 to 1 of what is usual"),
+        ('[[pcie]]\nnic = "n1"', "width, speed or replays is missing"),
+        ('[[pcie]]\nnic = "n1"\nwidth = 16.0', "width = 16.0: accepted is 1, 2, 4, 8 or 16 lanes, up to 16"),
+        ('[[pcie]]\nnic = "n1"\nspeed = 32', "speed = 32: accepted is 2.5 to 16, in GT/s"),
+        ('[[pcie]]\nnic = "n1"\nreplays = "banana"', 'replays = "banana"'),
+        ('[[load]]\nlink = "s0-s1"\nshare = 1', "share = 1: accepted is less than all of the link"),
+        ('[[miscabled]]\nlink = "s0-s1"\nwith = "s1-s0"', 'with = "s1-s0": accepted is another cable than link'),
+        ('[[miscabled]]\nlink = "n1"\nwith = "s1-s0"', 'link = "n1": accepted is a cable between switches'),
+        ('[[node]]\nlink = "n1"', "unknown key link; accepted are node, at"),
+    ],
+)
+def test_faults_of_nodes_that_cannot_be_are_refused(testbed: Machine, text: str, sentence: str) -> None:
+    with pytest.raises(UserError) as refused:
+        faults.parse(tomllib.loads(text), testbed, seed=1)
+    assert sentence in str(refused.value)
+
+
 def test_the_example_in_the_documentation_can_be_used(testbed: Machine) -> None:
     spec = entries(testbed, EXAMPLE.read_text(encoding="utf-8"))
     kinds = [spec[f"faults.{n}.kind"] for n in range(int(spec["faults.count"]))]

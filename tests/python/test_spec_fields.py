@@ -52,7 +52,7 @@ def test_faults_storage_and_a_model_of_computing_resolve_as_declared() -> None:
 def test_a_line_that_is_not_as_declared_is_named() -> None:
     assert problems("fabric.nic.window_packets 65537\nfaults.3.kind up\nrun.sead 1\nrun.ranks two\n") == [
         "fabric.nic.window_packets = 65537: accepted is 1 to 65536",
-        "faults.3.kind = up: accepted is down or absent or lanes or replays or flaps or drain",
+        "faults.3.kind = up: accepted is down or absent or lanes or replays or flaps or drain or load",
         "run.sead is no name of the resolved spec",
         "run.ranks = two: accepted is 1 to 16384",
     ]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/spec/slow_parts.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
@@ -10,18 +11,26 @@
 
 namespace dryfly::motif {
 
-bool BusCarriage::is_in(const Spec& spec) { return spec.has(fields::node_pcie_rate_bytes_per_s); }
+bool BusCarriage::is_in(const Spec& spec) {
+  return spec.has(fields::node_pcie_rate_bytes_per_s) || !SlowParts::read(spec).nics.empty();
+}
 
 BusCarriage::BusCarriage(const Spec& spec, const Dragonfly& topology, std::unique_ptr<Carriage> inner)
     : inner_(std::move(inner)),
       topology_(topology),
-      rate_{spec.number(fields::node_pcie_rate_bytes_per_s)},
       packet_{Wires::read(spec).payload_bytes},
-      part_ps_(transmission_time(inner_->part(), rate_).ps),
-      packet_ps_(transmission_time(packet_, rate_).ps),
       nic_sockets_(nic_sockets(spec)) {
+  for (const auto& [nic, share] : SlowParts::read(spec).nics) {
+    slow_[nic].pace = pace_of(SlowParts::of(Rate{spec.number(fields::fabric_link_rate_bytes_per_s)}, share));
+  }
   for (const std::uint32_t socket : nic_sockets_) sockets_ = std::max(sockets_, socket + 1);
+  if (!spec.has(fields::node_pcie_rate_bytes_per_s)) return;
+  pace_ = pace_of(Rate{spec.number(fields::node_pcie_rate_bytes_per_s)});
   buses_.resize(std::size_t{topology.node_count()} * sockets_);
+}
+
+BusCarriage::Pace BusCarriage::pace_of(Rate rate) const {
+  return {rate, transmission_time(inner_->part(), rate).ps, transmission_time(packet_, rate).ps};
 }
 
 BusCarriage::Bus& BusCarriage::bus_of(NicId nic) {
@@ -31,26 +40,35 @@ BusCarriage::Bus& BusCarriage::bus_of(NicId nic) {
   return buses_[std::size_t{node.value} * sockets_ + socket];
 }
 
-Duration BusCarriage::cross(Lane& lane, Instant at, Bytes size) const {
-  const std::uint64_t takes_ps = transmission_time(size, rate_).ps;
+Duration BusCarriage::cross(Lane& lane, Instant at, Bytes size, bool is_packet, const Pace& pace) {
+  const std::uint64_t takes_ps = transmission_time(size, pace.rate).ps;
   std::uint64_t wait_ps = lane.all.left_ps(at.ps);
   lane.all.add(at.ps, takes_ps);
-  if (size <= packet_) {
-    const std::uint64_t loads = (wait_ps + part_ps_ - 1) / part_ps_;
-    wait_ps = std::min(wait_ps, lane.packets.left_ps(at.ps) + loads * packet_ps_);
+  if (is_packet) {
+    const std::uint64_t loads = (wait_ps + pace.part_ps - 1) / pace.part_ps;
+    wait_ps = std::min(wait_ps, lane.packets.left_ps(at.ps) + loads * pace.packet_ps);
     lane.packets.add(at.ps, takes_ps);
   }
   return Duration{wait_ps};
 }
 
+Duration BusCarriage::cross(NicId nic, Lane Bus::* way, Instant at, Bytes size) {
+  const bool is_packet = size <= packet_;
+  Duration waits;
+  if (pace_.rate.bytes_per_s != 0) waits = cross(bus_of(nic).*way, at, size, is_packet, pace_);
+  if (slow_.empty()) return waits;
+  const auto slow = slow_.find(nic);
+  if (slow == slow_.end()) return waits;
+  return std::max(waits, cross(slow->second.lanes.*way, at, size, is_packet, slow->second.pace));
+}
+
 std::optional<Carried> BusCarriage::carry(const Load& load) {
-  Bus& there = bus_of(load.to);
-  fetch_line(&there);
+  if (!buses_.empty()) fetch_line(&bus_of(load.to));
   Load later = load;
-  later.ready = load.ready + cross(bus_of(load.from).out, load.ready, load.size);
+  later.ready = load.ready + cross(load.from, &Bus::out, load.ready, load.size);
   std::optional<Carried> times = inner_->carry(later);
   if (times->sent_again) return times;
-  const Duration waits = cross(there.in, times->arrived, load.size);
+  const Duration waits = cross(load.to, &Bus::in, times->arrived, load.size);
   times->arrived = times->arrived + waits;
   times->answered = times->answered + waits;
   return times;

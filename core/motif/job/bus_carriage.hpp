@@ -1,12 +1,14 @@
 // Another carriage behind the PCIe of the nodes: what the NICs of a socket share each way, where the spec has such a
 // rate (docs/model/nodes.md). A load that the bus holds up leaves its NIC later, and is in memory later. A single
-// packet waits for other such, and for one packet of each longer load: NICs take turns packet by packet.
+// packet waits for other such, and for one packet of each longer load: NICs take turns packet by packet. A NIC that is
+// slow itself has a lane of its own before the bus.
 //
 // Left out: the link between sockets, as a rank is taken to be on its NIC's. The networks of the levels `packet` and
 // `flow` have a bus of their own (network_carriage.hpp).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -38,16 +40,26 @@ class BusCarriage final : public Carriage {
     Lane out;
     Lane in;
   };
+  struct Pace {
+    Rate rate;  // 0: all that NICs want
+    std::uint64_t part_ps = 0;
+    std::uint64_t packet_ps = 0;
+  };
+  struct SlowNic {
+    Pace pace;
+    Bus lanes;
+  };
+  Pace pace_of(Rate rate) const;
   // How long the load waits that comes then.
-  Duration cross(Lane& lane, Instant at, Bytes size) const;
+  static Duration cross(Lane& lane, Instant at, Bytes size, bool is_packet, const Pace& pace);
+  Duration cross(NicId nic, Lane Bus::* way, Instant at, Bytes size);
   Bus& bus_of(NicId nic);
 
   std::unique_ptr<Carriage> inner_;
   const Dragonfly& topology_;
-  Rate rate_;
   Bytes packet_;
-  std::uint64_t part_ps_;
-  std::uint64_t packet_ps_;
+  Pace pace_;
+  std::map<NicId, SlowNic> slow_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
   std::uint32_t sockets_ = 1;
   LargeVector<Bus> buses_;  // of each node's sockets

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/spec/slow_parts.hpp"
 #include "core/motif/job/lists.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
@@ -52,7 +53,9 @@ JobCosts JobCosts::read(const Spec& spec) {
           .reduction_frame = Duration{Wires::read(spec).serialisation_ps(Reductions::packet_bytes)},
           .command_interval = nic.command_interval,
           .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
-          .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)}};
+          .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)},
+          .cached = nic.memory.cached,
+          .slow_memories = nic.memory.slow};
 }
 
 Frames& frames_of(Rank& rank) { return rank.job().frames_; }
@@ -229,7 +232,10 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
 // The source's core copies; the target sees the last byte a latency later.
 void Job::copy_on_node(std::uint32_t message, Instant from) {
   const Record& record = records_[message];
-  const Instant copied = from + transmission_time(Bytes{record.bytes}, costs_.copy_rate);
+  const std::uint64_t share = record.bytes > costs_.cached.count
+                                  ? SlowParts::share_of(costs_.slow_memories, placement_.node_of(record.rank))
+                                  : SlowParts::whole_ppb;
+  const Instant copied = from + transmission_time(Bytes{record.bytes}, SlowParts::of(costs_.copy_rate, share));
   schedule(copied + costs_.local_latency, Kind::arrival, message);
   finish_own(message, copied);
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -47,8 +48,10 @@ struct JobCosts {
   Duration reduction;        // an engine takes for a packet
   Duration reduction_frame;  // a link does
   Duration command_interval;
-  Duration local_latency;      // between cores of a node
-  Rate copy_rate;              // of one core
+  Duration local_latency;                           // between cores of a node
+  Rate copy_rate;                                   // of one core
+  Bytes cached{};                                   // what is not longer never gets as far as the memory
+  std::map<NodeId, std::uint64_t> slow_memories{};  // as NodeMemorySpec::slow
   bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
 
   static JobCosts read(const Spec& spec);
@@ -165,6 +168,8 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   Phases phases_;
   Driver* driver_ = nullptr;
   std::uint32_t ended_ = 0;
+  std::uint32_t gathered_ = 0;
+  Instant gathered_until_{};
   JobTotals totals_;
   std::vector<SentMessage>* sent_ = nullptr;
 };

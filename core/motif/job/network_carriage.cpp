@@ -13,14 +13,14 @@ NetworkCarriage::NetworkCarriage(const Spec& spec, const Dragonfly& topology, En
       nic_sockets_(nic_sockets(spec)),
       counters_(engine),
       paths_(nic_spec_, counters_),
-      lanes_(topology.nic_count(), no_lane) {
+      lanes_(topology.nic_count(), not_asked) {
   network_.connect(*this);
-  if (paths_.shares_bus()) network_.attach(paths_);
+  if (paths_.holds_up()) network_.attach(paths_);
 }
 
 std::uint32_t NetworkCarriage::lane_of(NicId nic) {
   std::uint32_t& lane = lanes_[nic.value];
-  if (lane != no_lane) return lane;
+  if (lane != not_asked) return lane;
   const std::uint32_t index = topology_.index_in_node(nic);
   const std::uint32_t socket = index < nic_sockets_.size() ? nic_sockets_[index] : 0;
   lane = paths_.place(nic, topology_.node_of(nic), {.socket = socket, .nic_socket = socket}).lane;

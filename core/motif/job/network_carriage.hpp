@@ -34,7 +34,7 @@ class NetworkCarriage final : public Carriage, private TransferSink {
   std::optional<Carried> carry(const Load& load) override;
 
  private:
-  static constexpr std::uint32_t no_lane = ~std::uint32_t{0};
+  static constexpr std::uint32_t not_asked = MemoryPath::no_lane - 1;
 
   // Of that NIC, on the bus of its socket.
   std::uint32_t lane_of(NicId nic);

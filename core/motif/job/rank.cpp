@@ -111,6 +111,18 @@ void Rank::Computing::await_suspend(std::coroutine_handle<> resumed) const {
   rank.job_->resume_at(rank, rank.clock_);
 }
 
+void Rank::Gathering::await_suspend(std::coroutine_handle<> resumed) const {
+  rank.work(rank.owed_);
+  rank.owed_ = {};
+  rank.resumed_ = resumed;
+  rank.want_ = Want::time;
+  Job& job = *rank.job_;
+  job.gathered_until_ = std::max({job.gathered_until_, rank.clock_, job.engine_.now()});
+  if (++job.gathered_ < job.count()) return;
+  job.gathered_ = 0;
+  for (Rank& each : job.ranks_) job.resume_at(each, job.gathered_until_);
+}
+
 void Rank::enter(std::uint16_t phase) { job_->phases_.enter(id_, phase, clock_); }
 
 }  // namespace dryfly::motif

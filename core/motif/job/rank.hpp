@@ -115,6 +115,16 @@ class alignas(64) Rank {
   // Takes so long on this rank's core.
   [[nodiscard]] Computing compute(Duration work) { return {*this, work}; }
 
+  struct Gathering {
+    Rank& rank;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> resumed) const;
+    void await_resume() const noexcept {}
+  };
+  // Until all ranks of the job have come here; they go on together, and no message tells them. For programs that
+  // measure and must not be measured.
+  [[nodiscard]] Gathering gather() { return {*this}; }
+
   // From now on the rank's time counts for this phase, one of Job::phases(). 0: none.
   void enter(std::uint16_t phase);
 

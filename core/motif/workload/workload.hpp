@@ -119,6 +119,8 @@ Answer predict_graph500(Stage& stage, Parameters& parameters);
 Answer predict_hacc(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
 Answer predict_nekbone(Stage& stage, Parameters& parameters);
+Answer predict_probe(Stage& stage, Parameters& parameters);
+Answer predict_wiring(Stage& stage, Parameters& parameters);
 Answer predict_schedule(Stage& stage, Parameters& parameters);
 Answer predict_hpcg(Stage& stage, Parameters& parameters);
 Answer predict_hpl(Stage& stage, Parameters& parameters);

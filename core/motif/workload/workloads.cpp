@@ -35,11 +35,13 @@ constexpr std::array workloads{
     Workload{"hplmxp", predict_hplmxp},
     Workload{"lammps", predict_lammps},
     Workload{"nekbone", predict_nekbone},
+    Workload{"probe", predict_probe},
     Workload{"reduce", predict<Collective::reduce>},
     Workload{"reduce_scatter", predict<Collective::reduce_scatter>},
     Workload{"reduce_scatter_block", predict<Collective::reduce_scatter_block>},
     Workload{"scatter", predict<Collective::scatter>},
     Workload{"schedule", predict_schedule},
+    Workload{"wiring", predict_wiring},
 };
 
 }  // namespace

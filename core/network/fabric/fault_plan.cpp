@@ -18,7 +18,8 @@ struct Word {
 };
 constexpr std::array words{Word{"down", FaultKind::down},   Word{"absent", FaultKind::absent},
                            Word{"lanes", FaultKind::lanes}, Word{"replays", FaultKind::replays},
-                           Word{"flaps", FaultKind::flaps}, Word{"drain", FaultKind::drain}};
+                           Word{"flaps", FaultKind::flaps}, Word{"drain", FaultKind::drain},
+                           Word{"load", FaultKind::load}};
 
 FaultKind kind_named(const std::string& name) {
   const auto* found = std::find_if(words.begin(), words.end(), [&](const Word& word) { return word.name == name; });
@@ -40,6 +41,9 @@ Fault read_fault(const Spec& spec, std::uint64_t n, const Dragonfly& dragonfly, 
   if (fault.kind == FaultKind::lanes) fault.lanes = spec.small(fields::faults_lanes, {n});
   if (fault.kind == FaultKind::replays || fault.kind == FaultKind::flaps) {
     fault.rate_ppb = spec.number(fields::faults_rate_ppb, {n});
+  }
+  if (fault.kind == FaultKind::load) {
+    fault.rate_ppb = spec.number_between(1, 999'999'999, fields::faults_rate_ppb, {n});
   }
   if (fault.kind == FaultKind::flaps) {
     fault.least_ps = spec.number(fields::faults_least_ps, {n});

@@ -2,9 +2,9 @@
 // links it concerns, and from when to when. Instants count from the start of virtual time; nothing happens before it.
 //
 // Models docs/model/reliability.md#lanes, docs/model/reliability.md#link-level-retry,
-// docs/model/reliability.md#flaps, docs/model/reliability.md#retry-schedule and
-// docs/model/reliability.md#sweeps-of-the-fabric-manager. The numbers are the machine's (data/hardware), the
-// scenario is the user's.
+// docs/model/reliability.md#flaps, docs/model/reliability.md#traffic-of-others,
+// docs/model/reliability.md#retry-schedule and docs/model/reliability.md#sweeps-of-the-fabric-manager. The numbers are
+// the machine's (data/hardware), the scenario is the user's.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ enum class FaultKind : std::uint8_t {
   lanes,    // runs on some of its four lanes
   replays,  // the link-level retry sends a share of the packets again
   flaps,    // goes down at random
-  drain     // the manager takes it out of the routes, then down; back at the end
+  drain,    // the manager takes it out of the routes, then down; back at the end
+  load      // traffic of others has a share of it
 };
 
 struct Fault {
@@ -34,13 +35,14 @@ struct Fault {
   std::uint64_t from_ps = 0;
   std::uint64_t until_ps = never.ps;
   std::uint32_t lanes = 4;
-  std::uint64_t rate_ppb = 0;  // of packets; of flaps: that begin in a second, by link
+  std::uint64_t rate_ppb = 0;  // of packets; of flaps: that begin in a second, by link; of a load: of the link
   std::uint64_t least_ps = 0;  // how long a flap lasts
   std::uint64_t most_ps = 0;
 
   // Every instant has it as every other.
   bool is_lasting() const {
-    const bool steady = kind == FaultKind::absent || kind == FaultKind::lanes || kind == FaultKind::replays;
+    const bool steady =
+        kind == FaultKind::absent || kind == FaultKind::lanes || kind == FaultKind::replays || kind == FaultKind::load;
     return steady && from_ps == 0 && until_ps == never.ps;
   }
 };

@@ -59,6 +59,9 @@ void LinkFaults::add(const Fault& fault, const FaultPlan& plan, std::uint32_t po
     case FaultKind::flaps:
       link.flaps.push_back({span, fault.rate_ppb, fault.least_ps, fault.most_ps, 0});
       break;
+    case FaultKind::load:
+      link.loads.push_back({span, fault.rate_ppb, 0, 0, 0});
+      break;
     case FaultKind::drain: {
       link.drains.push_back(span);
       const std::uint64_t out_ps = drain_done_ps(fault.from_ps, plan.packet_age_ps) + start_.ps;
@@ -88,6 +91,11 @@ std::uint64_t LinkFaults::delay_ps(std::uint32_t port, std::uint64_t start_ps, s
     if (start_ps < part.span.from_ps || start_ps >= part.span.until_ps) continue;
     whole_ps = std::max(whole_ps, (transmission_ps * all_lanes + part.lanes - 1) / part.lanes);
   }
+  for (const RateSpan& part : link.loads) {
+    if (start_ps < part.span.from_ps || start_ps >= part.span.until_ps) continue;
+    __extension__ using Wide = unsigned __int128;
+    whole_ps = static_cast<std::uint64_t>(static_cast<Wide>(whole_ps) * billion / (billion - part.rate_ppb));
+  }
   std::uint64_t again_ps = 0;
   for (const RateSpan& part : link.replays) {
     if (start_ps < part.span.from_ps || start_ps >= part.span.until_ps) continue;
@@ -108,6 +116,9 @@ double LinkFaults::worth(std::uint32_t port, std::uint64_t at_ps, std::uint64_t 
   double whole_ps = usual_ps;
   for (const LaneSpan& part : link.lanes) {
     if (holds(part.span)) whole_ps = std::max(whole_ps, usual_ps * all_lanes / part.lanes);
+  }
+  for (const RateSpan& part : link.loads) {
+    if (holds(part.span)) whole_ps /= 1 - static_cast<double>(part.rate_ppb) / billion;
   }
   double again_ps = 0;
   for (const RateSpan& part : link.replays) {
@@ -137,6 +148,7 @@ std::vector<std::uint64_t> LinkFaults::changes() const {
     for (const Span& span : link.drains) add(span, true);
     for (const LaneSpan& part : link.lanes) add(part.span, false);
     for (const RateSpan& part : link.replays) add(part.span, false);
+    for (const RateSpan& part : link.loads) add(part.span, false);
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());

@@ -6,7 +6,8 @@
 // come back. That a port whose link is down discards is assumed; published is how long a retune takes
 // (docs/model/reliability.md#flaps). On a part of its lanes a link takes longer for a packet, and the switch behind
 // it holds the head back until the tail can follow without a gap. A link-level replay costs a round trip on the wire
-// and the frame again. Leaves out: pre-emptive loss of a lane by errors, the window in which replays are tried.
+// and the frame again. What others have of a link leaves it as much slower, and no packet of theirs is there to wait
+// for. Leaves out: pre-emptive loss of a lane by errors, the window in which replays are tried.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ class LinkFaults {
 
   // How much longer than on a link in order the packet is on this one, which it enters at `start_ps`.
   std::uint64_t delay_ps(std::uint32_t port, std::uint64_t start_ps, std::uint64_t transmission_ps);
-  // How many links in order this one is worth on average to packets that begin at that instant: fewer lanes and
-  // replays.
+  // How many links in order this one is worth on average to packets that begin at that instant: fewer lanes, replays
+  // and what others have of it.
   double worth(std::uint32_t port, std::uint64_t at_ps, std::uint64_t transmission_ps) const;
   // The instants, in order, at which something of the plan begins or ends, and at which the routes have learned of it.
   std::vector<std::uint64_t> changes() const;
@@ -83,6 +84,7 @@ class LinkFaults {
     std::vector<Span> down;
     std::vector<Span> drains;
     std::vector<LaneSpan> lanes;
+    std::vector<RateSpan> loads;
     std::vector<RateSpan> replays;
     std::vector<RateSpan> flaps;
   };

@@ -172,6 +172,19 @@ TEST_CASE("a loaded link of a large group is gone around by all switches that li
   CHECK(16.0 * 2048 * frame_ps / static_cast<double>(last) == doctest::Approx(16).epsilon(0.1));
 }
 
+TEST_CASE("of two groups there is no third, but within each a loaded link is gone around all the same") {
+  SampleMachine two = machine(32);
+  two.groups = 2;
+  Rig rig{two};
+  for (std::uint32_t source = 0; source < 8; ++source) {
+    rig.submit_at(0, transfer_between(source, 8 + source, 4 * MiB, false));
+  }
+  rig.engine.run(never);
+  std::uint64_t last = 0;
+  for (const auto& outcome : rig.outcomes) last = std::max(last, outcome.delivered_ps);
+  CHECK(8.0 * 2048 * frame_ps / static_cast<double>(last) == doctest::Approx(3).epsilon(0.1));
+}
+
 // It lets a NIC choose a piece each microsecond, less than the link carries of pieces of 16 KiB.
 struct SlowBus final : HostBus {
   void took(NicId, Bytes, Instant) override {}
@@ -243,6 +256,14 @@ TEST_CASE("a NIC with half of its lanes has half of its rate") {
   rig.engine.run(never);
   CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(2.0 * 512 * frame_ps).epsilon(0.05));
   CHECK(static_cast<double>(took_ps(rig, 1)) == doctest::Approx(512.0 * frame_ps).epsilon(0.05));
+}
+
+TEST_CASE("a link that traffic of others has three tenths of carries the rest") {
+  FaultRig rig{with("faults.0.kind load\nfaults.0.where s0>s1\nfaults.0.from_ps 0\nfaults.0.rate_ppb 300000000\n", 1,
+                    "minimal")};
+  rig.submit_at(0, transfer_between(0, 2, 8 * MiB, false));
+  rig.engine.run(never);
+  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(4096.0 * frame_ps / 0.7).epsilon(0.005));
 }
 
 TEST_CASE("however many streams come and go, one event at most waits for the next change of a link") {

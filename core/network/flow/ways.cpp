@@ -52,21 +52,26 @@ struct MinimalLoaded final : fabric::LoadView {
 
 }  // namespace
 
-// Several draws, for a detour may be drawn where there is none.
+// Several draws, for a detour may be drawn where there is none; and of two switches of a group as well as of two
+// groups, for where there are only two of these no third one is on a detour.
 void Ways::find_kind() {
   constexpr std::uint32_t tries = 32;
   if (dragonfly_.switch_count() < 2) return;
-  const SwitchId last{dragonfly_.switch_count() - 1};
-  const fabric::RouteQuery query{SwitchId{0}, last, 0};
-  const MinimalLoaded loaded(dragonfly_, query);
-  bool minimal = false;
-  for (std::uint32_t draw = 0; draw < tries; ++draw) {
-    fabric::PacketDraws draws{draw, 0};
-    fabric::PacketDraws again{draw, 0};
-    minimal = minimal || !fabric::is_detour(query, routing_->choose(query, draws, Idle{}));
-    takes_detours_ = takes_detours_ || fabric::is_detour(query, routing_->choose(query, again, loaded));
+  takes_minimal_ = true;
+  for (const SwitchId target : {SwitchId{1}, SwitchId{dragonfly_.switch_count() - 1}}) {
+    const fabric::RouteQuery query{SwitchId{0}, target, 0};
+    const MinimalLoaded loaded(dragonfly_, query);
+    bool minimal = false;
+    bool detours = false;
+    for (std::uint32_t draw = 0; draw < tries; ++draw) {
+      fabric::PacketDraws draws{draw, 0};
+      fabric::PacketDraws again{draw, 0};
+      minimal = minimal || !fabric::is_detour(query, routing_->choose(query, draws, Idle{}));
+      detours = detours || fabric::is_detour(query, routing_->choose(query, again, loaded));
+    }
+    takes_detours_ = takes_detours_ || detours;
+    takes_minimal_ = takes_minimal_ && (minimal || !detours);
   }
-  takes_minimal_ = minimal || !takes_detours_;
 }
 
 void Ways::lay(Journey& journey) const {

@@ -26,6 +26,7 @@ ROWS = (
     Row(name="bisect", part="Study"),
     Row(name="reproduce", part="Study"),
     Row(name="predict", part="Study"),
+    Row(name="validate", part="Study"),
     Row(name="extrapolate", part="Study"),
     Row(name="serve", part="Serve a fabric"),
     Row(name="env", part="Serve a fabric"),

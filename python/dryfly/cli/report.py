@@ -21,8 +21,12 @@ def command(run_folder: str, target: str, silent: str | None) -> None:
 
     RUN may also be a sweep (dryfly predict --out RUN): scaling, phases and sensitivity. Or the --json of several seeds
     (dryfly run --seeds N --json RUN): medians and their intervals. Or that of dryfly-hpl or dryfly-mxp: where the time
-    of each step went; also as FILE.png or .svg.
+    of each step went; also as FILE.png or .svg. Or that of dryfly validate: findings and heat maps.
     """
     from dryfly.report.report import report
+    from dryfly.validate.page import write_page
+
+    if silent is None and write_page(run_folder, target):
+        sys.exit(0)
 
     sys.exit(report(run_folder, target, silent=silent))

@@ -175,6 +175,9 @@ FIELDS: dict[str, Field] = {
     "fabric.cabling": text("a text file with a cable or node and `up` or `down` on each line"),
     "nic.retry.timeout": time("nic.retry.timeout_ps", "an unanswered packet times out", least=1, most=_MINUTES),
     **_refusals(),
+    "nic.pcie.rate": rate("", "of payload, that the PCIe of a NIC carries in order, each way", least=10**8),
+    "nic.pcie.width": count("", "its lanes", least=1, most=16),
+    "nic.pcie.speed": count("", "of each, in GT/s", least=2, most=64),
     "nic.retry.delays": text('"0 s, 1 s, 2 s": the pause before each retry, up to seven', required=True),
     "nic.inline": size("nic.inline_bytes", "largest message inside the command", most=192),  # wire::inline_bytes_max
     "nic.pushed": size("nic.pushed_bytes", "largest inline message that the CPU writes to the NIC at once", most=192),

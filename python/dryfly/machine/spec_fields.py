@@ -122,7 +122,7 @@ def _declared() -> list[SpecField]:
         _number("faults.seed", "network", "of what faults draw", 0, 2**63 - 1, optional=True),
         _text(
             "faults.N.kind", "network", "absent: for ever, and known; flaps: at random",
-            "down", "absent", "lanes", "replays", "flaps", "drain",
+            "down", "absent", "lanes", "replays", "flaps", "drain", "load",
         ),
         _text("faults.N.where", "network", "s0-s4, s0>s4, s0-s4.1, n5, s3, all, edge, local or global"),
         _number("faults.N.from_ps", "network", "from the start of virtual time", 0, _INSTANT),
@@ -130,10 +130,21 @@ def _declared() -> list[SpecField]:
         _number("faults.N.lanes", "network", "of lanes: lanes left", 1, 4, optional=True),
         _number(
             "faults.N.rate_ppb", "network",
-            "share of packets that are replayed, or of seconds in which a flap begins", 1, 10**9, optional=True,
+            "share of packets that are replayed, of seconds in which a flap begins, or of a link that others have",
+            1, 10**9, optional=True,
         ),
         _number("faults.N.least_ps", "network", "the least that a flap lasts", 1, _INSTANT, optional=True),
         _number("faults.N.most_ps", "network", "the most that a flap lasts", 1, _INSTANT, optional=True),
+        _number("slow.count", "network", "parts of nodes that are slower than the machine's", 0, 10**6, optional=True),
+        _text(
+            "slow.N.kind", "network", "nic: its way to memory; memory: of a node; cpu: all cores of a node",
+            "nic", "memory", "cpu",
+        ),
+        _number("slow.N.number", "network", "the NIC or node, counted over the machine", 0, 2**32 - 1),
+        _number(
+            "slow.N.share_ppb", "network", "what is left, of the rate of a NIC's link or of the part's own speed",
+            1, 10**9,
+        ),
         _number("service.id", "ranks", "the CXI service of the job; without it nothing is restricted", 1, 2**31 - 1,
                 optional=True),
         _number("service.vni_count", "ranks", "VNIs that it may use; 0: a range", 0, 4),

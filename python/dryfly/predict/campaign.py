@@ -162,7 +162,10 @@ def _flaps(question: Question, machine: Machine) -> float:
     accepted = 'campaign takes [[flap]] with link = "edge" and per_hour, all the time'
     links = (question.nodes or 0) * machine.kinds[machine.job_kinds[0]].nics_per_node
     rate = 0.0
-    for each in faults.load(question.faults, machine, seed=question.seed).faults:
+    scenario = faults.load(question.faults, machine, seed=question.seed)
+    if scenario.slow:
+        raise UserError(f"--faults {question.faults}: {accepted}, and no other fault")
+    for each in scenario.faults:
         always = each.from_ps == 0 and each.until_ps is None
         if each.kind != "flaps" or each.places != ("edge",) or not always:
             raise UserError(f"--faults {question.faults}: {accepted}, and no other fault")

@@ -400,7 +400,11 @@ def load_counted(path: Path) -> Json:
 
 def write(result: Json, target: str) -> None:
     """In one piece: a file of that name is either the old one or the whole new one. `-` is standard output."""
-    text = json.dumps(result, indent=1) + "\n"
+    write_text(json.dumps(result, indent=1) + "\n", target)
+
+
+def write_text(text: str, target: str) -> None:
+    """As `write`, what is text already."""
     if target == "-":
         print(text, end="", flush=True)
         return

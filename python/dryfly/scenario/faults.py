@@ -1,7 +1,7 @@
 """Faults: a scenario file (`--faults`), and what a machine file says is down. docs/reference/cli.md describes both.
 
-What is said here in names of nodes and text with units becomes entries `faults.N` of the resolved spec. The simulator
-knows the wiring; it refuses a link that is not there.
+What is said here in names of nodes and text with units becomes entries `faults.N` of the resolved spec, for links, and
+`slow.N`, for parts of nodes. The simulator knows the wiring; it refuses a link that is not there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dryfly.base import toml, units
@@ -37,9 +37,36 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Slow:
+    """A part of a node that is slower than the machine's, for as long as the machine is looked at."""
+
+    kind: str  # nic, memory or cpu
+    number: int  # of the NIC or node, over the machine
+    share_ppb: int  # what is left: of the rate of a NIC's link, of the part's own speed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One table of a scenario, as its author has it: what an operator's log would know of it."""
+
+    kind: str
+    place: str
+    places: tuple[str, ...]  # links and NICs, as the spec names them
+    node: int | None = None  # over the machine
+    from_ps: int = 0
+    until_ps: int | None = None
+    values: tuple[tuple[str, float], ...] = ()
+
+    def value(self, name: str) -> float | None:
+        return dict(self.values).get(name)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     faults: tuple[Fault, ...] = ()
     seed: int | None = None  # None: the run's
+    slow: tuple[Slow, ...] = ()
+    said: tuple[Said, ...] = ()
 
 
 # Keys of an entry besides the place: those it must have, and those it may have.
@@ -49,11 +76,29 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lanes": (("lanes",), ("at", "for")),
     "replays": (("rate",), ("at", "for")),
     "drain": (("at",), ("for",)),
+    "load": (("share",), ("at", "for")),
+    "miscabled": (("with",), ()),
+    "pcie": ((), ("width", "speed", "replays")),
+    "nic": (("rate",), ()),
+    "memory": (("rate",), ()),
+    "cpu": (("rate",), ()),
+    "node": ((), ("at",)),
 }
+# What each kind may be about; those not named here: any place of _PLACES.
+_PLACES_OF: dict[str, tuple[str, ...]] = {
+    "miscabled": ("link",),
+    "pcie": ("nic", "node"),
+    "memory": ("node",),
+    "cpu": ("node",),
+}
+_CABLE_OF_SWITCHES = re.compile(r"s\d+-s\d+(\.\d+)?")
+_PCIE_WIDTHS = (1, 2, 4, 8, 16)
 
 
-def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Scenario:
-    """The scenario of a file, or of a dict of the same form."""
+def load(path: str | Mapping[str, object] | Scenario, machine: Machine, *, seed: int) -> Scenario:
+    """The scenario of a file, or of a dict of the same form, or one that is there already."""
+    if isinstance(path, Scenario):
+        return path
     if not isinstance(path, str):
         return parse(path, machine, seed=seed)
     content = toml.read(path, f"--faults {path}")
@@ -65,7 +110,7 @@ def parse(content: Mapping[str, object], machine: Machine, *, seed: int, origin:
     chosen = content.get("seed")
     if chosen is not None and (not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < 2**63):
         raise UserError(f"{origin}: seed = {chosen}: accepted is 0 to {2**63 - 1}")
-    faults: list[Fault] = []
+    scenario = Scenario(seed=chosen)
     for kind, entries in content.items():
         if kind == "seed":
             continue
@@ -76,23 +121,126 @@ def parse(content: Mapping[str, object], machine: Machine, *, seed: int, origin:
         for number, entry in enumerate(entries, start=1):
             where = f"{origin}: {kind} {number}"
             draw = _draw(chosen if chosen is not None else seed, f"{kind} {number}")
-            faults.append(_entry(machine, where, kind, entry, draw))
-    return Scenario(faults=tuple(faults), seed=chosen)
+            faults, slow, said = _entry(machine, where, kind, entry, draw)
+            scenario = replace(
+                scenario,
+                faults=(*scenario.faults, *faults),
+                slow=(*scenario.slow, *slow),
+                said=(*scenario.said, said),
+            )
+    return scenario
 
 
 def _draw(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"faults {seed} {name}".encode(), digest_size=8).digest(), "big")
 
 
-def _entry(machine: Machine, where: str, kind: str, entry: Mapping[str, object], draw: int) -> Fault:
+def _entry(
+    machine: Machine, where: str, kind: str, entry: Mapping[str, object], draw: int
+) -> tuple[list[Fault], list[Slow], Said]:
+    """What it is to links and to parts of nodes, and what its author has said."""
     needed, optional = _KEYS[kind]
+    accepted = _PLACES_OF.get(kind, _PLACES)
     for key in entry:
-        if key not in (*_PLACES, *needed, *optional):
-            raise UserError(f"{where}: unknown key {key}; accepted are {', '.join((*_PLACES, *needed, *optional))}")
+        if key not in (*accepted, *needed, *optional):
+            raise UserError(f"{where}: unknown key {key}; accepted are {', '.join((*accepted, *needed, *optional))}")
     for key in needed:
         if key not in entry:
             raise UserError(f"{where}: {key} is missing")
-    places = _places(machine, where, entry)
+    given = [key for key in accepted if key in entry]
+    if len(given) != 1:
+        raise UserError(f"{where}: name one place by one of the keys {', '.join(accepted)}")
+    places = _places(machine, where, entry, given[0])
+    node = None
+    if given[0] == "node":
+        index = NodeNames(machine).index(str(entry["node"]))
+        assert index is not None
+        node = NodeNames(machine).number(index)
+    said = Said(kind=kind, place=str(entry[given[0]]), places=places, node=node)
+    if kind == "miscabled":
+        return _miscabled(machine, where, entry, said)
+    if kind in ("pcie", "nic", "memory", "cpu"):
+        return _slow(machine, where, entry, said)
+    if kind == "node":
+        if given[0] != "node":
+            raise UserError(f"{where}: unknown key {given[0]}; accepted are node, at")
+        at = _time(where, entry, "at", least=0) if "at" in entry else 0
+        return [Fault(kind="down", places=places, from_ps=at)], [], replace(said, from_ps=at)
+    fault = _link_fault(machine, where, kind, entry, places, draw)
+    values = {name: float(value) for name, value in fault.more}
+    return [fault], [], replace(
+        said, from_ps=fault.from_ps, until_ps=fault.until_ps, values=tuple(values.items())
+    )  # fmt: skip
+
+
+def _miscabled(
+    machine: Machine, where: str, entry: Mapping[str, object], said: Said
+) -> tuple[list[Fault], list[Slow], Said]:
+    """Of two cables that are swapped the fabric manager uses neither: it finds neighbours that it does not expect."""
+    other = str(entry["with"])
+    for key, text in (("link", said.place), ("with", other)):
+        if _CABLE_OF_SWITCHES.fullmatch(text) is None:
+            raise UserError(f'{where}: {key} = "{text}": accepted is a cable between switches, "s0-s4"')
+        _check_numbers(machine, f'{where}: {key} = "{text}"', text)
+    ends = [(set(re.findall(r"s(\d+)", text)), text.partition(".")[2]) for text in (said.place, other)]
+    if ends[0] == ends[1]:
+        raise UserError(f'{where}: with = "{other}": accepted is another cable than link')
+    return [Fault(kind="absent", places=(said.place, other))], [], replace(said, places=(said.place, other))
+
+
+def _slow(
+    machine: Machine, where: str, entry: Mapping[str, object], said: Said
+) -> tuple[list[Fault], list[Slow], Said]:
+    if said.kind in ("memory", "cpu"):
+        assert said.node is not None
+        share = _share(where, "rate", entry["rate"])
+        slow = Slow(kind=said.kind, number=said.node, share_ppb=share)
+        return [], [slow], replace(said, values=(("rate", share / _BILLION),))
+    if said.kind == "nic":
+        share = _share(where, "rate", entry["rate"])
+        values = [("rate", share / _BILLION)]
+    else:
+        share, values = _pcie(machine, where, entry)
+    if not all(re.fullmatch(r"n\d+", place) for place in said.places):
+        raise UserError(f'{where}: "{said.place}": accepted is a NIC, "n0" and so on, or a node')
+    slows = [Slow(kind="nic", number=int(place[1:]), share_ppb=share) for place in said.places]
+    return [], slows, replace(said, values=tuple(values))
+
+
+def _pcie(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[int, list[tuple[str, float]]]:
+    """What is left of the rate of a link, of a NIC whose PCIe has fewer lanes, a lower speed, or replays."""
+    if not any(key in entry for key in ("width", "speed", "replays")):
+        raise UserError(f"{where}: width, speed or replays is missing")
+    usual_width, usual_speed = machine.number("nic.pcie.width"), machine.number("nic.pcie.speed")
+    width = entry.get("width", usual_width)
+    if isinstance(width, bool) or not isinstance(width, int) or width not in _PCIE_WIDTHS or width > usual_width:
+        raise UserError(f"{where}: width = {width}: accepted is 1, 2, 4, 8 or 16 lanes, up to {usual_width}")
+    speed = entry.get("speed", usual_speed)
+    if isinstance(speed, bool) or not isinstance(speed, int | float) or not 2.5 <= speed <= usual_speed:
+        raise UserError(f"{where}: speed = {speed}: accepted is 2.5 to {usual_speed:g}, in GT/s")
+    replays = _rate(where, entry["replays"], "replays") / _BILLION if "replays" in entry else 0.0
+    if replays >= 1:
+        raise UserError(f'{where}: replays = "{entry["replays"]}": accepted is less than all packets')
+    rate = machine.number("nic.pcie.rate") * (width / usual_width) * (speed / usual_speed) * (1 - replays)
+    share = min(1.0, rate / machine.number("fabric.link.rate"))
+    values = [("width", float(width)), ("speed", float(speed)), ("replays", replays), ("rate", share)]
+    return max(1, round(share * _BILLION)), values
+
+
+def _share(where: str, key: str, value: object) -> int:
+    """What is left, in billionths: 0.5, or "50 %"."""
+    try:
+        share = value if isinstance(value, int | float) else units.parse(value, units.RATIO) / 10**6
+    except UserError as error:
+        raise UserError(f'{where}: {key} = "{value}": {error}') from None
+    if isinstance(value, bool) or not 0.001 <= share <= 1:
+        raise UserError(f"{where}: {key} = {value}: accepted is 0.001 to 1 of what is usual")
+    return round(share * _BILLION)
+
+
+def _link_fault(
+    machine: Machine, where: str, kind: str, entry: Mapping[str, object], places: tuple[str, ...], draw: int
+) -> Fault:
     from_ps = _time(where, entry, "at", least=0) if "at" in entry else 0
     until_ps = from_ps + _time(where, entry, "for", least=1) if "for" in entry else None
     if kind == "flap":
@@ -102,6 +250,11 @@ def _entry(machine: Machine, where: str, kind: str, entry: Mapping[str, object],
         if not isinstance(lanes, int) or isinstance(lanes, bool) or lanes not in (1, 2, 3):
             raise UserError(f"{where}: lanes = {lanes}: accepted is 1 to 3 of the 4 (a link without lanes is a loss)")
         return Fault(kind="lanes", places=places, from_ps=from_ps, until_ps=until_ps, more=(("lanes", lanes),))
+    if kind == "load":
+        share = _share(where, "share", entry["share"])
+        if share >= _BILLION:
+            raise UserError(f"{where}: share = {entry['share']}: accepted is less than all of the link")
+        return Fault(kind="load", places=places, from_ps=from_ps, until_ps=until_ps, more=(("rate_ppb", share),))
     if kind == "replays":
         rate = _rate(where, entry["rate"])
         return Fault(kind="replays", places=places, from_ps=from_ps, until_ps=until_ps, more=(("rate_ppb", rate),))
@@ -142,22 +295,18 @@ def _time(where: str, entry: Mapping[str, object], key: str, *, least: int) -> i
     return value
 
 
-def _rate(where: str, value: object) -> int:
+def _rate(where: str, value: object, key: str = "rate") -> int:
     """A share of packets in billionths: 1e-6, or "1 ppm"."""
     try:
         share = value if isinstance(value, int | float) else units.parse(value, units.RATIO) / 10**6
     except UserError as error:
-        raise UserError(f'{where}: rate = "{value}": {error}') from None
+        raise UserError(f'{where}: {key} = "{value}": {error}') from None
     if isinstance(value, bool) or not 1 / _BILLION <= share <= 1:
-        raise UserError(f"{where}: rate = {value}: accepted is 1e-9 to 1 of the packets")
+        raise UserError(f"{where}: {key} = {value}: accepted is 1e-9 to 1 of the packets")
     return round(share * _BILLION)
 
 
-def _places(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[str, ...]:
-    given = [key for key in _PLACES if key in entry]
-    if len(given) != 1:
-        raise UserError(f"{where}: name one place by one of the keys {', '.join(_PLACES)}")
-    key = given[0]
+def _places(machine: Machine, where: str, entry: Mapping[str, object], key: str) -> tuple[str, ...]:
     text = entry[key]
     if not isinstance(text, str):
         raise UserError(f"{where}: {key} = {text}: accepted is text")
@@ -268,6 +417,16 @@ def resolved(machine: Machine, scenario: Scenario | None, *, seed: int) -> list[
         if fault.until_ps is not None:
             lines.append((f"{name}.until_ps", fault.until_ps))
         lines += [(f"{name}.{leaf}", value) for leaf, value in fault.more]
+    return lines + _slow_lines(scenario)
+
+
+def _slow_lines(scenario: Scenario | None) -> list[tuple[str, int | str]]:
+    if scenario is None or not scenario.slow:
+        return []
+    lines: list[tuple[str, int | str]] = [("slow.count", len(scenario.slow))]
+    for number, part in enumerate(scenario.slow):
+        name = f"slow.{number}"
+        lines += [(f"{name}.kind", part.kind), (f"{name}.number", part.number), (f"{name}.share_ppb", part.share_ppb)]
     return lines
 
 

@@ -1,0 +1,314 @@
+// What `dryfly validate` measures on a machine, step by step, with any MPI: in each step pairs of ranks measure what is
+// between them, all at once, and no rank is in two.
+//
+//   probe STEPS OUT    files: what to measure, and what was
+//
+// The steps and the rows of OUT are those of `dryfly-motif probe` (core/motif/workload/probe.cpp), times in
+// picoseconds; `step NUMBER BEGIN END` in those of MPI_Wtime since the first step. Data of streams, pingpongs and sends
+// is checked outside what is timed; a rank that has been sent something else ends the program.
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dryfly/work.h"
+
+enum kind { pingpong, stream, sends, work };
+static const char* const kind_names[] = {"pingpong", "stream", "send", "work"};
+enum { to_meet = 1, to_measure = 2, none = -1 };
+enum { most_bytes = 1 << 30, most_count = 1000000000 };
+
+struct step {
+  int kind;
+  long long bytes, count, rank;
+  int partner;  // of this rank; none: it rests
+  int is_a;
+};
+
+static int my_rank, rank_count;
+
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char* format, ...) {
+  va_list values;
+  if (my_rank == 0) {
+    va_start(values, format);
+    fputs("probe: ", stderr);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+  }
+  MPI_Finalize();
+  exit(2);
+}
+
+static void* room(size_t bytes) {
+  void* memory = calloc(bytes > 0 ? bytes : 1, 1);
+  if (memory == NULL) {
+    fprintf(stderr, "probe: %zu bytes of memory are not there\n", bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return memory;
+}
+
+// Rank 0 reads, all get the text; the same input is wrong on all of them.
+static char* read_all(const char* path) {
+  long long size = -1;
+  char* text = NULL;
+  if (my_rank == 0) {
+    FILE* file = fopen(path, "rb");
+    if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
+      size = ftell(file);
+      rewind(file);
+      text = room((size_t)size + 1);
+      if (fread(text, 1, (size_t)size, file) != (size_t)size) size = -1;
+    }
+    if (file != NULL) fclose(file);
+  }
+  MPI_Bcast(&size, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  if (size < 0 || size > INT32_MAX) refuse("%s: no file of steps that can be read", path);
+  if (my_rank != 0) text = room((size_t)size + 1);
+  MPI_Bcast(text, (int)size, MPI_CHAR, 0, MPI_COMM_WORLD);
+  return text;
+}
+
+static int kind_named(const char* name) {
+  for (int kind = 0; kind <= work; ++kind)
+    if (strcmp(name, kind_names[kind]) == 0) return kind;
+  return none;
+}
+
+// How many, and what each is to this rank.
+static struct step* parse(char* text, const char* path, int* count) {
+  struct step* steps = NULL;
+  int* used = room((size_t)rank_count * sizeof *used);  // the last step of each rank, from 1
+  *count = 0;
+  int number = 0;
+  char* rest = NULL;
+  for (char* line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    ++number;
+    char name[16];
+    struct step step = {.rank = 1, .partner = none};
+    const int words = sscanf(line, "step %15s %lld %lld %lld", name, &step.bytes, &step.count, &step.rank);
+    if (words > 0) {
+      step.kind = kind_named(name);
+      if (words < 3 || step.kind == none || step.bytes < 0 || step.bytes > most_bytes || step.count < 1 ||
+          step.count > most_count || step.rank < 1 || step.rank > step.count)
+        refuse("%s, line %d: accepted is `step KIND BYTES COUNT [RANK]`, KIND pingpong, stream, send or work", path,
+               number);
+      steps = realloc(steps, (size_t)(*count + 1) * sizeof *steps);
+      if (steps == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+      steps[(*count)++] = step;
+      continue;
+    }
+    int a, b;
+    if (*count == 0 || sscanf(line, "%d %d", &a, &b) != 2 || a < 0 || b < 0 || a >= rank_count || b >= rank_count)
+      refuse("%s, line %d: accepted are two ranks below %d", path, number, rank_count);
+    struct step* last = &steps[*count - 1];
+    if ((a == b) != (last->kind == work))
+      refuse("%s, line %d: accepted are two ranks, of `work` twice the same", path, number);
+    if (used[a] == *count || used[b] == *count)
+      refuse("%s, line %d: rank %d is in two pairs of a step", path, number, used[a] == *count ? a : b);
+    used[a] = used[b] = *count;
+    if (a != my_rank && b != my_rank) continue;
+    last->partner = a == my_rank ? b : a;
+    last->is_a = a == my_rank;
+  }
+  free(used);
+  return steps;
+}
+
+// --- Data: what a rank sends in a step follows from both.
+
+static unsigned char pattern(int sender, int step, size_t at) { return (unsigned char)(sender * 31 + step * 7 + at); }
+
+static void fill(unsigned char* buffer, size_t bytes, int step) {
+  for (size_t at = 0; at < bytes; ++at) buffer[at] = pattern(my_rank, step, at);
+}
+
+static void check(const unsigned char* buffer, size_t bytes, int sender, int step) {
+  for (size_t at = 0; at < bytes; ++at) {
+    if (buffer[at] == pattern(sender, step, at)) continue;
+    fprintf(stderr, "probe: rank %d has of rank %d in step %d, byte %zu, %d and not %d\n", my_rank, sender, step, at,
+            buffer[at], pattern(sender, step, at));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+// --- What a pair measures: two times in seconds
+
+static void meet(int partner) {
+  MPI_Sendrecv(NULL, 0, MPI_BYTE, partner, to_meet, NULL, 0, MPI_BYTE, partner, to_meet, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+}
+
+static int ascending(const void* left, const void* right) {
+  const double a = *(const double*)left, b = *(const double*)right;
+  return (a > b) - (a < b);
+}
+
+static void measure_stream(const struct step* step, int number, double times[2]) {
+  const size_t bytes = (size_t)step->bytes;
+  unsigned char* out = room(bytes);
+  unsigned char* in = room(bytes * (size_t)step->count);
+  MPI_Request* requests = room(2 * (size_t)step->count * sizeof *requests);
+  fill(out, bytes, number);
+  meet(step->partner);
+  const double begun = MPI_Wtime();
+  for (long long n = 0; n < step->count; ++n)
+    MPI_Irecv(in + (size_t)n * bytes, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &requests[n]);
+  for (long long n = 0; n < step->count; ++n)
+    MPI_Isend(out, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &requests[step->count + n]);
+  MPI_Waitall((int)(2 * step->count), requests, MPI_STATUSES_IGNORE);
+  times[step->is_a ? 0 : 1] = MPI_Wtime() - begun;
+  meet(step->partner);
+  for (long long n = 0; n < step->count; ++n) check(in + (size_t)n * bytes, bytes, step->partner, number);
+  free(out);
+  free(in);
+  free(requests);
+}
+
+static void measure_pingpong(const struct step* step, int number, double times[2]) {
+  const int bytes = (int)step->bytes;
+  unsigned char* out = room((size_t)bytes);
+  unsigned char* in = room((size_t)bytes);
+  fill(out, (size_t)bytes, number);
+  meet(step->partner);
+  double best = 0;
+  const double begun = MPI_Wtime();
+  for (long long n = 0; n < step->count; ++n) {
+    const double before = MPI_Wtime();
+    if (step->is_a) MPI_Send(out, bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD);
+    MPI_Recv(in, bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!step->is_a) MPI_Send(out, bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD);
+    const double took = MPI_Wtime() - before;
+    if (n == 0 || took < best) best = took;
+  }
+  if (step->is_a) {
+    times[0] = best / 2;
+    times[1] = (MPI_Wtime() - begun) / (2 * (double)step->count);
+  }
+  meet(step->partner);
+  check(in, (size_t)bytes, step->partner, number);
+  free(out);
+  free(in);
+}
+
+// Of a message that is not copied away MPI_Send comes back when it has been acknowledged.
+static void measure_sends(const struct step* step, int number, double times[2]) {
+  const size_t bytes = (size_t)step->bytes, count = (size_t)step->count;
+  unsigned char* buffer = room(step->is_a ? bytes : bytes * count);
+  MPI_Request* requests = room(count * sizeof *requests);
+  if (step->is_a) fill(buffer, bytes, number);
+  for (size_t n = 0; n < count && !step->is_a; ++n)
+    MPI_Irecv(buffer + n * bytes, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &requests[n]);
+  meet(step->partner);
+  if (step->is_a) {
+    double* each = room(count * sizeof *each);
+    for (size_t n = 0; n < count; ++n) {
+      const double before = MPI_Wtime();
+      MPI_Request sent;
+      MPI_Isend(buffer, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &sent);
+      MPI_Wait(&sent, MPI_STATUS_IGNORE);
+      each[n] = MPI_Wtime() - before;
+    }
+    qsort(each, count, sizeof *each, ascending);
+    times[0] = each[0];
+    times[1] = each[step->rank - 1];
+    free(each);
+  } else {
+    MPI_Waitall((int)count, requests, MPI_STATUSES_IGNORE);
+  }
+  meet(step->partner);
+  for (size_t n = 0; n < count && !step->is_a; ++n) check(buffer + n * bytes, bytes, step->partner, number);
+  free(buffer);
+  free(requests);
+}
+
+// So many multiplications and additions that each needs the one before; under dryfly they are announced as such.
+static void measure_work(const struct step* step, double times[2]) {
+  volatile double sink;
+  double value = 1;
+  const double begun = MPI_Wtime();
+  dryfly_work_announce(DRYFLY_ARITHMETIC, DRYFLY_FP64, 2 * step->count, 0, 0);
+  if (dryfly_work_mode_now() != DRYFLY_WORK_SKIPPED)
+    for (long long n = 0; n < step->count; ++n) value = value * 0.999999 + 1e-9;
+  sink = value;
+  (void)sink;
+  times[0] = times[1] = MPI_Wtime() - begun;
+}
+
+// --- The result: rows of all ranks, by rank 0
+
+struct row {
+  double first, second, begun, ended;
+  int partner, is_a;
+};
+
+static void write_rows(FILE* file, const struct step* steps, int count, const struct row* all) {
+  for (int number = 0; number < count; ++number) {
+    double begun = 0, ended = 0;
+    int pairs = 0;
+    for (int rank = 0; rank < rank_count; ++rank) {
+      const struct row* row = &all[(size_t)rank * (size_t)count + (size_t)number];
+      if (row->partner == none) continue;
+      if (pairs == 0 || row->begun < begun) begun = row->begun;
+      if (pairs == 0 || row->ended > ended) ended = row->ended;
+      ++pairs;
+    }
+    if (pairs > 0) fprintf(file, "step %d %.0f %.0f\n", number, begun * 1e12, ended * 1e12);
+    for (int rank = 0; rank < rank_count; ++rank) {
+      const struct row* row = &all[(size_t)rank * (size_t)count + (size_t)number];
+      if (row->partner == none || !row->is_a) continue;
+      const struct row* other = &all[(size_t)row->partner * (size_t)count + (size_t)number];
+      const double second = steps[number].kind == stream ? other->second : row->second;
+      fprintf(file, "%d %d %d %.0f %.0f\n", number, rank, row->partner, row->first * 1e12, second * 1e12);
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
+  if (argc != 3) refuse("accepted is probe STEPS OUT, two files");
+  int count;
+  struct step* steps = parse(read_all(argv[1]), argv[1], &count);
+  FILE* file = my_rank == 0 ? fopen(argv[2], "w") : NULL;
+  int opened = my_rank != 0 || file != NULL;
+  MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (!opened) refuse("%s: no file that can be written", argv[2]);
+
+  struct row* rows = room((size_t)count * sizeof *rows);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  for (int number = 0; number < count; ++number) {
+    const struct step* step = &steps[number];
+    struct row* row = &rows[number];
+    MPI_Barrier(MPI_COMM_WORLD);
+    double times[2] = {0, 0};
+    row->begun = MPI_Wtime() - start;
+    row->partner = step->partner;
+    row->is_a = step->is_a;
+    if (step->partner == none) continue;
+    if (step->kind == stream) measure_stream(step, number, times);
+    if (step->kind == pingpong) measure_pingpong(step, number, times);
+    if (step->kind == sends) measure_sends(step, number, times);
+    if (step->kind == work) measure_work(step, times);
+    row->first = times[0];
+    row->second = times[1];
+    row->ended = MPI_Wtime() - start;
+  }
+  struct row* all = my_rank == 0 ? room((size_t)rank_count * (size_t)count * sizeof *all) : NULL;
+  const int bytes = (int)((size_t)count * sizeof *rows);
+  MPI_Gather(rows, bytes, MPI_BYTE, all, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  int wrong = 0;
+  if (my_rank == 0) {
+    write_rows(file, steps, count, all);
+    wrong = fclose(file) != 0;
+    if (wrong) fprintf(stderr, "probe: %s: cannot be written\n", argv[2]);
+  }
+  MPI_Finalize();
+  return wrong;
+}

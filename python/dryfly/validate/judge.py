@@ -1,0 +1,98 @@
+"""From times to low performers: one figure for each part and measure, held against what a machine in order has.
+
+A pair's time tells of both its ends; a part's figure is the median over its pairs, so that one bad partner among
+several does not count against it. A measure's figures are then compared by their ratio to what is expected, and that
+ratio to the median of all parts: the little that all share (noise, another clock) is nobody's fault.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dryfly.validate.plan import Step
+from dryfly.validate.probe import Measured
+
+Figures = dict[tuple[str, str], float]  # by measure and place, in seconds
+OF_LINKS = ("link", "cable")  # measures whose places are cables
+LOADED = ("pair", "groups", "system")  # those in which many pairs share the fabric
+_OF_MAD = 1.4826  # a standard deviation, where figures are normally distributed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """`tolerance`: by measure, the share by which a part may be slower; `sigmas`: in loaded measures also so many
+    robust standard deviations of its peers (data/validate.toml)."""
+
+    tolerance: Mapping[str, float]
+    sigmas: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    """`time_s` against `expected_s`; `slower`: their ratio over the peers' median, `limit`: the most it may be."""
+
+    measure: str
+    place: str
+    time_s: float
+    expected_s: float
+    slower: float
+    limit: float
+
+
+def figures(steps: Sequence[Step], measured: Sequence[Measured]) -> Figures:
+    samples: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for step, of_step in zip(steps, measured, strict=True):
+        for probe, (first, second) in zip(step.probes, of_step.times, strict=True):
+            time_s = first if step.kind == "pingpong" else max(first, second)
+            for place in probe.places:
+                samples[step.measure, place].append(time_s)
+    # Of both ways of a cable the slower one counts.
+    return {key: (max if key[0] in OF_LINKS else statistics.median)(times) for key, times in samples.items()}
+
+
+def common(found: Figures, expected: Figures, limits: Limits) -> dict[str, float]:
+    """Of each measure what all its parts share: the median of their ratios, where that is no more than the tolerance.
+    Beyond, it is not the clock or noise but a fault of most of them, and each is held against the model alone."""
+    shared: dict[str, list[float]] = defaultdict(list)
+    for key, time_s in found.items():
+        if expected.get(key):
+            shared[key[0]].append(time_s / expected[key])
+    middles = {measure: statistics.median(all_of) for measure, all_of in shared.items()}
+    return {measure: middle if middle <= 1 + limits.tolerance[measure] else 1.0 for measure, middle in middles.items()}
+
+
+def ratios(found: Figures, expected: Figures, limits: Limits) -> dict[str, dict[str, float]]:
+    """By measure and place: how many times as long as expected, over what all places share."""
+    shared = common(found, expected, limits)
+    by_measure: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for (measure, place), time_s in found.items():
+        usual = expected.get((measure, place))
+        if usual:
+            by_measure[measure][place] = time_s / usual / shared[measure]
+    return dict(by_measure)
+
+
+def suspects(found: Figures, expected: Figures, limits: Limits) -> list[Suspect]:
+    """The slowest of each measure first. Where parts are measured alone the tolerance decides, for suspects are
+    measured again; where many pairs load the fabric at once their scatter counts as well."""
+    rows: list[Suspect] = []
+    for measure, all_of in ratios(found, expected, limits).items():
+        limit = 1 + limits.tolerance[measure]
+        if measure in LOADED:
+            limit = max(limit, 1 + limits.sigmas * spread(list(all_of.values())))
+        for place, ratio in sorted(all_of.items(), key=lambda row: (-row[1], row[0])):
+            if ratio > limit:
+                rows.append(
+                    Suspect(measure=measure, place=place, time_s=found[measure, place],
+                            expected_s=expected[measure, place], slower=ratio, limit=limit)
+                )  # fmt: skip
+    return rows
+
+
+def spread(values: Sequence[float]) -> float:
+    """A robust standard deviation: from the median of distances to the median."""
+    middle = statistics.median(values)
+    return _OF_MAD * statistics.median(abs(value - middle) for value in values)

@@ -1,0 +1,131 @@
+"""What a scheduler's prolog and epilog ask of one node: an answer in seconds, by the names of the tools that Aurora's
+take (S0): cxi_healthcheck, cxi_gpu_loopback and slingshot-diag before a job, flaps, services and node errors after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dryfly.base.errors import UserError
+from dryfly.case.resolve import resolve_machine
+from dryfly.machine.load import load
+from dryfly.machine.names import NodeNames
+from dryfly.scenario import faults
+from dryfly.scenario.faults import Scenario
+from dryfly.skeleton import motif
+from dryfly.validate import console as consoles
+from dryfly.validate import judge, plan, probe, wiring
+from dryfly.validate.procedure import Asked
+from dryfly.validate.settings import settings
+
+PROLOG, EPILOG = "prolog", "epilog"
+_STATES = ("lanes", "pcie", "loss", "replays")  # what a NIC says of itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    name: str
+    passed: bool | None  # None: not checked
+    said: tuple[str, ...]
+
+    def line(self) -> str:
+        word = {True: "pass", False: "FAIL", None: "not checked"}[self.passed]
+        return f"{self.name:17} {word}" + (": " + "; ".join(self.said) if self.said else "")
+
+
+class NodeCheck:
+    """Raises UserError."""
+
+    def __init__(self, asked: Asked, name: str) -> None:
+        self._asked = asked
+        self._machine = load(asked.machine, sets=asked.sets)
+        names = NodeNames(self._machine)
+        index = names.index(name)
+        if index is None:
+            first, last = names.name(0), names.name(self._machine.nodes_max - 1)
+            raise UserError(f"--node {name}: {self._machine.name} has no such node; its nodes are {first} to {last}")
+        self._node = names.number(index)
+        self._scenario = (
+            Scenario() if asked.faults is None else faults.load(asked.faults, self._machine, seed=asked.seed)
+        )
+        self._wiring = wiring.read(self._spec(Scenario()))
+        self._console = consoles.Console(self._machine, self._wiring, self._scenario, seed=asked.seed)
+        self._nics = [plan.nic_name(nic) for nic in self._wiring.nics_of_node[self._node]]
+
+    def run(self, when: str) -> list[Check]:
+        if when == PROLOG:
+            return [self._health(), self._loopback(), self._gpu_loopback()]
+        return [self._flaps(), self._node_errors(), self._services()]
+
+    def content(self, when: str, checks: Sequence[Check]) -> dict[str, Any]:
+        return {
+            "when": when, "machine": self._machine.name, "node": self._console.node_name(self._node),
+            "result": "fail" if any(check.passed is False for check in checks) else "pass",
+            "checks": [
+                {"name": check.name, "result": {True: "pass", False: "fail", None: "not checked"}[check.passed],
+                 "said": list(check.said)}
+                for check in checks
+            ],
+        }  # fmt: skip
+
+    def _spec(self, scenario: Scenario) -> str:
+        return resolve_machine(
+            self._machine, seed=self._asked.seed, ranks=1, scenario=scenario,
+            network=motif.network_of(str(self._asked.network)),
+        )  # fmt: skip
+
+    def _said(self, kinds: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
+        events = [event for place in places for event in self._console.about(place, 0.0)]
+        return tuple(
+            f"{event.source} {event.text}"
+            for event in sorted(events, key=lambda event: event.at_s)
+            if event.kind in kinds
+        )
+
+    def _health(self) -> Check:
+        said = self._said(_STATES, self._nics)
+        return Check(name="cxi_healthcheck", passed=not said, said=said)
+
+    def _loopback(self) -> Check:
+        """Each NIC to itself, and the node's memory and cores, against the machine's model."""
+        if self._said(("loss",), self._nics) or self._said(("node",), [plan.node_name(self._node)]):
+            return Check(name="slingshot-diag", passed=False, said=("no answer",))
+        known = settings()
+        steps = plan.node_level(self._wiring, [self._node], known.sizes)
+        slow = Scenario(slow=self._scenario.slow)
+        found, expected = (
+            judge.figures(
+                steps, probe.run(self._spec(each), self._wiring, [self._node], steps, network=str(self._asked.network))
+            )
+            for each in (slow, Scenario())
+        )
+        bad = [
+            f"{measure} of {self._console.spoken(place)} takes {time_s / expected[measure, place]:.2f} times as long"
+            for (measure, place), time_s in found.items()
+            if time_s / expected[measure, place] > 1 + known.limits.tolerance[measure]
+        ]
+        return Check(name="slingshot-diag", passed=not bad, said=tuple(bad))
+
+    def _gpu_loopback(self) -> Check:
+        return Check(name="cxi_gpu_loopback", passed=None, said=("no GPU memory",))
+
+    def _flaps(self) -> Check:
+        known = settings()
+        said = []
+        for place, instants in self._console.flaps().items():
+            if place not in self._nics:
+                continue
+            for hours, limit in ((1, known.flaps_per_hour), (10, known.flaps_per_10_hours)):
+                count = sum(at_s > -3600 * hours for at_s in instants)
+                if count >= limit:
+                    said.append(f"{self._console.spoken(place)}: {count} in {hours} h, accepted are fewer than {limit}")
+        return Check(name="flaps", passed=not said, said=tuple(said))
+
+    def _node_errors(self) -> Check:
+        said = self._said(("node", "memory", "cpu"), [plan.node_name(self._node)])
+        return Check(name="node errors", passed=not said, said=said)
+
+    def _services(self) -> Check:
+        return Check(name="services", passed=None, said=("a simulated node keeps no CXI service after a job",))

@@ -1,0 +1,40 @@
+"""Lists of nodes in the forms that Slurm takes (`--nodelist`, `--exclude`) and that PBS takes (`-l select`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_Name = tuple[str, ...]  # text and numbers in turn, beginning with text
+
+
+def slurm(names: Sequence[str]) -> str:
+    """`crusher[001-003,007]`, `x4000c[0-7]s[0-7]b0n0`: from the last number to the first, names that differ in that one
+    only become one."""
+    folded: list[_Name] = [tuple(re.split(r"(\d+)", name)) for name in names]
+    for place in reversed(range(1, max((len(name) for name in folded), default=0), 2)):
+        by_rest: dict[tuple[_Name, _Name, int], list[str]] = {}
+        for name in folded:
+            number = name[place] if place < len(name) else ""
+            by_rest.setdefault((name[:place], name[place + 1 :], len(number)), []).append(number)
+        folded = [(*before, _runs(numbers), *after) if numbers != [""] else before
+                  for (before, after, _), numbers in by_rest.items()]  # fmt: skip
+    return ",".join("".join(name) for name in folded)
+
+
+def _runs(numbers: Sequence[str]) -> str:
+    """Of numbers with as many digits: `7`, or `[001-003,007]`."""
+    if len(numbers) == 1:
+        return numbers[0]
+    runs: list[list[str]] = []
+    for number in sorted(numbers, key=int):
+        if runs and int(number) == int(runs[-1][-1]) + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return "[" + ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs) + "]"
+
+
+def pbs(names: Sequence[str]) -> str:
+    """`1:host=crusher001+1:host=crusher002`."""
+    return "+".join(f"1:host={name}" for name in names)

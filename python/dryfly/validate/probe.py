@@ -1,0 +1,90 @@
+"""Runs steps on a simulated machine by ranks without a program (`dryfly-motif probe`), and reads what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dryfly.base.folder import RunFolder
+from dryfly.skeleton import motif
+from dryfly.validate.plan import Step
+from dryfly.validate.wiring import Wiring
+
+_PS = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Of one step: when it was, and of each of its probes the two times that its kind has, in seconds."""
+
+    begin_s: float
+    end_s: float
+    times: tuple[tuple[float, float], ...]
+
+
+def text_of(steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> str:
+    """The file that both probes read. `rank_of`: of each NIC; None: steps name ranks."""
+    lines = []
+    for step in steps:
+        lines.append(f"step {step.kind} {step.size} {step.count}" + (f" {step.rank}" if step.rank > 1 else ""))
+        for probe in step.probes:
+            a, b = (probe.a, probe.b) if rank_of is None else (rank_of[probe.a], rank_of[probe.b])
+            lines.append(f"{a} {b}")
+    return "\n".join(lines) + "\n"
+
+
+def parse(text: str, steps: Sequence[Step]) -> list[Measured]:
+    """What a probe has written."""
+    begun: dict[int, tuple[float, float]] = {}
+    times: list[list[tuple[float, float]]] = [[] for _ in steps]
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "step":
+            begun[int(words[1])] = (int(words[2]) * _PS, int(words[3]) * _PS)
+        else:
+            times[int(words[0])].append((int(words[3]) * _PS, int(words[4]) * _PS))
+    return [
+        Measured(begin_s=begun[number][0], end_s=begun[number][1], times=tuple(values))
+        for number, values in enumerate(times)
+    ]
+
+
+def run(spec: str, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], *, network: str) -> list[Measured]:
+    """On the machine of a resolved spec. Steps of the node's level have two ranks for each NIC, others one. Raises
+    UserError, RunError."""
+    found: list[Measured] = []
+    for on_node, some in groupby(steps, key=lambda step: step.on_node):
+        found += _run(spec, wiring, nodes, list(some), on_node, network)
+    return found
+
+
+def ranks_of_node(wiring: Wiring, nodes: Sequence[int], on_node: str) -> int:
+    return len(wiring.nics_of_node[nodes[0]]) * (2 if on_node else 1)
+
+
+def ranks_of(wiring: Wiring, nodes: Sequence[int], on_node: str) -> list[int] | None:
+    """The rank of each NIC, where it has one; None: steps name ranks themselves."""
+    if on_node:
+        return None
+    rank_of = [0] * len(wiring.node_of_nic)
+    rank = 0
+    for node in nodes:
+        for nic in wiring.nics_of_node[node]:
+            rank_of[nic] = rank
+            rank += 1
+    return rank_of
+
+
+def _run(
+    spec: str, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], on_node: str, network: str
+) -> list[Measured]:
+    ppn = ranks_of_node(wiring, nodes, on_node)
+    with RunFolder() as folder:
+        file, out = folder.path / "steps", folder.path / "measured"
+        file.write_text(text_of(steps, ranks_of(wiring, nodes, on_node)), encoding="ascii")
+        words = [*motif.job(on=nodes, ppn=ppn, level=network), f"file={file}", f"out={out}"]
+        if on_node:
+            words.append(f"on_node={on_node}")
+        motif.ask(spec, "probe", words)
+        return parse(out.read_text(encoding="ascii"), steps)

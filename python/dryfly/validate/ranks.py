@@ -1,0 +1,74 @@
+"""Runs steps with real ranks: programs/benchmark/probe.c, by an MPI library on the simulated machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from dryfly.base.errors import RunFailed
+from dryfly.base.folder import RunFolder
+from dryfly.base.paths import programs_folder
+from dryfly.case.case import Case
+from dryfly.run.run import execute
+from dryfly.run.runner import Runner
+from dryfly.scenario.faults import Scenario
+from dryfly.validate import probe
+from dryfly.validate.plan import Step
+from dryfly.validate.probe import Measured
+from dryfly.validate.wiring import Wiring
+
+RANKS_MOST = 4096  # two processes for each NIC of a node: more are no measurement but a wait
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """How ranks are run: fields of Case that do not change from step to step, and the nodes' names."""
+
+    case: Mapping[str, Any]
+    names: Mapping[int, str]  # of nodes, over the machine
+
+    def digest(self) -> str:
+        """Of the program."""
+        return hashlib.sha256(_program().read_bytes()).hexdigest()
+
+    def run(
+        self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], *, noisy: bool
+    ) -> list[Measured]:  # fmt: skip
+        """`noisy`: with the case's noise. Raises UserError, RunFailed."""
+        found: list[Measured] = []
+        for on_node, some in groupby(steps, key=lambda step: step.on_node):
+            found += self._run(scenario, seed, wiring, nodes, list(some), on_node, noisy)
+        return found
+
+    def _run(
+        self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], on_node: str,
+        noisy: bool,
+    ) -> list[Measured]:  # fmt: skip
+        ppn = probe.ranks_of_node(wiring, nodes, on_node)
+        with RunFolder() as folder:
+            file, out, hosts = folder.path / "steps", folder.path / "measured", folder.path / "hosts"
+            file.write_text(probe.text_of(steps, probe.ranks_of(wiring, nodes, on_node)), encoding="ascii")
+            hosts.write_text("".join(f"{self.names[node]} {ppn}\n" for node in nodes), encoding="utf-8")
+            fixed = dict(self.case) if noisy else {**self.case, "noise": "none"}
+            case = Case(
+                **fixed,
+                program=(str(_program()), str(file), str(out)),
+                ranks=ppn * len(nodes),
+                place=str(hosts),
+                seed=seed,
+                faults=scenario,
+                compute="model",
+                on_node="shared" if on_node == "memory" else "provider",
+            )
+            ended = execute(case, Runner(quiet=True, progress=False))
+            if ended.result is None or ended.exit_status != 0:
+                raise RunFailed(ended.failure, exit_status=ended.exit_status or 1, details=ended.details)
+            return probe.parse(out.read_text(encoding="ascii"), steps)
+
+
+def _program() -> Path:
+    return programs_folder() / "benchmark/probe.c"

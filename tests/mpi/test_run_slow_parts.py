@@ -1,0 +1,84 @@
+"""Parts of nodes that are slower than the machine's, under real ranks; and `dryfly validate` with these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Programs
+from harness import ROOT
+
+from dryfly.apps import benchmarks
+from dryfly.validate.procedure import Asked, Validation
+
+_COMMON = ("run", "--quiet", "--machine", "crusher", "--compute", "none", "--software", "none")
+
+
+def figure(dryfly: Dryfly, program: Path, scenario: str, *options: str, size: str = "1M:1M") -> float:
+    command = (*_COMMON, *options, *(("--faults", scenario) if scenario else ()), "--", program, "-m", size, "-i", "4")
+    ((value, *_),) = benchmarks.read_rows(dryfly(*command).succeeded().stdout).values()
+    return value
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    file = tmp_path / "faults.toml"
+    file.write_text(
+        '[[nic]]\nnic = "n4"\nrate = 0.5\n'
+        '[[pcie]]\nnic = "n12"\nwidth = 4\n'
+        '[[memory]]\nnode = "crusher003"\nrate = 0.5\n'
+        '[[cpu]]\nnode = "crusher005"\nrate = 0.5\n',
+        encoding="utf-8",
+    )
+    return str(file)
+
+
+def nodes(folder: Path, *names: str) -> tuple[str, ...]:
+    file = folder / "nodes"
+    file.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    return ("-n", str(len(names)), "--place", str(file))
+
+
+def test_bandwidth_of_a_slow_nic_and_of_one_with_four_lanes_of_pcie(
+    dryfly: Dryfly, programs: Programs, scenario: str, tmp_path: Path
+) -> None:
+    bw = programs(ROOT / "programs" / "benchmark" / "bw.c")
+    usual = figure(dryfly, bw, "", *nodes(tmp_path, "crusher001", "crusher007"))
+    assert figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher001", "crusher007")) == usual
+    slow = figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher002", "crusher007"))
+    assert slow == pytest.approx(12_500, rel=0.03)  # half of 25 GB/s
+    into = figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher007", "crusher002"))
+    assert into == pytest.approx(12_500, rel=0.03)
+    assert figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher004", "crusher007")) == pytest.approx(6_500, rel=0.03)
+
+
+def test_slow_memory_halves_what_its_node_copies_and_slow_cores_what_they_do(
+    dryfly: Dryfly, programs: Programs, scenario: str, tmp_path: Path
+) -> None:
+    bw = programs(ROOT / "programs" / "benchmark" / "bw.c")
+    on_node = {
+        name: figure(dryfly, bw, given, *nodes(tmp_path, name, name), "--on-node", "shared", size="4M:4M")
+        for name, given in (("crusher001", ""), ("crusher007", scenario), ("crusher003", scenario))
+    }
+    assert on_node["crusher007"] == pytest.approx(on_node["crusher001"], rel=1e-6)
+    assert on_node["crusher003"] == pytest.approx(on_node["crusher001"] / 2, rel=0.02)
+    bound = ("--on-node", "shared", "--cpu-bind", "cores")
+    both = figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher003", "crusher003"), *bound, size="4M:4M")
+    assert both == pytest.approx(on_node["crusher003"], rel=0.02)
+    latency = programs(ROOT / "programs" / "benchmark" / "latency.c")
+    usual = figure(dryfly, latency, "", *nodes(tmp_path, "crusher001", "crusher007"), size="8:8")
+    assert figure(dryfly, latency, scenario, *nodes(tmp_path, "crusher001", "crusher007"), size="8:8") == usual
+    slow = figure(dryfly, latency, scenario, *nodes(tmp_path, "crusher005", "crusher007"), size="8:8")
+    assert 1.05 * usual < slow < 1.6 * usual  # the network and the other node are as ever
+
+
+@pytest.mark.slow
+def test_real_ranks_find_what_is_planted() -> None:
+    faults: dict[str, object] = {
+        "nic": [{"nic": "n5", "rate": 0.5}],
+        "memory": [{"node": "crusher003", "rate": 0.5}],
+    }
+    outcome = Validation(Asked(machine="crusher", nodes=4, mpi="mpich", faults=faults, level="node")).run()
+    assert sorted((finding.kind, finding.place) for finding in outcome.findings) == [
+        ("memory", "crusher003"), ("nic", "n5")
+    ]  # fmt: skip

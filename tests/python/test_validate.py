@@ -1,0 +1,369 @@
+"""`dryfly validate`: schedules, judgement, and what it finds on machines with planted faults."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from dryfly.base.errors import UserError
+from dryfly.cli.main import cli
+from dryfly.machine.load import load
+from dryfly.scenario import faults
+from dryfly.validate import console, judge, nodelist, plan, probe, study, wiring
+from dryfly.validate.judge import Limits
+from dryfly.validate.plan import Probe, Step
+from dryfly.validate.probe import Measured
+from dryfly.validate.procedure import Asked, Validation
+from dryfly.validate.settings import settings
+
+THREE: dict[str, object] = {
+    "lanes": [{"link": "s3-s17", "lanes": 2}],
+    "nic": [{"nic": "n13", "rate": "50 %"}],
+    "memory": [{"node": "crusher020", "rate": "50 %"}],
+}
+
+
+def findings(**asked: Any) -> list[tuple[str, str]]:
+    return [(finding.kind, finding.place) for finding in Validation(Asked(**asked)).run().findings]
+
+
+# --- Schedules
+
+
+@pytest.mark.parametrize("players", [2, 5, 8, 13])
+def test_in_a_tournament_all_meet_once_and_nobody_is_in_two_pairs(players: int) -> None:
+    met: list[frozenset[int]] = []
+    for round_ in plan.tournament(range(players)):
+        busy = [player for pair in round_ for player in pair]
+        assert len(busy) == len(set(busy))
+        met += [frozenset(pair) for pair in round_]
+    assert sorted(map(sorted, met)) == sorted(map(sorted, combinations(range(players), 2)))
+
+
+@pytest.fixture(scope="module")
+def crusher() -> wiring.Wiring:
+    return Validation(Asked(machine="crusher"))._wiring
+
+
+def test_every_level_covers_what_it_is_for_and_no_nic_is_in_two_pairs(crusher: wiring.Wiring) -> None:
+    nodes, sizes = range(192), settings().sizes
+    covered: dict[str, set[frozenset[int]]] = {}
+    for level in plan.LEVELS[1:]:
+        for step in plan.level_steps(level, crusher, nodes, sizes):
+            ends = [end for each in step.probes for end in (each.a, each.b)]
+            assert len(ends) == len(set(ends))
+            if step.measure in ("nic", "pair", "system"):
+                covered.setdefault(level, set()).update(
+                    frozenset((crusher.node_of_nic[each.a], crusher.node_of_nic[each.b])) for each in step.probes
+                )
+    pairs = {frozenset(pair) for pair in combinations(nodes, 2)}
+    within = {pair for pair in pairs if len({crusher.group_of_node(node) for node in pair}) == 1}
+    assert covered["group"] == within
+    assert covered["system"] == pairs - within
+    trunks = {cable.trunk for cable in crusher.cables}
+    measured = {
+        place
+        for level in ("group", "pair")
+        for step in plan.level_steps(level, crusher, nodes, sizes)
+        for each in step.probes
+        for place in each.places
+        if step.measure in judge.OF_LINKS
+    }
+    assert measured == trunks
+
+
+def test_ends_of_a_cable_are_on_two_nodes_and_on_its_switches(crusher: wiring.Wiring) -> None:
+    for turn in range(3):
+        for step in plan.link_steps(crusher, range(192), crusher.cables, settings().sizes, turn=turn):
+            for each in step.probes:
+                at = {crusher.switch_of_nic[each.a], crusher.switch_of_nic[each.b]}
+                assert each.places == (f"s{min(at)}-s{max(at)}",)
+                assert crusher.node_of_nic[each.a] != crusher.node_of_nic[each.b]
+
+
+# --- Judgement
+
+
+def judged(times: dict[str, float], *, measure: str = "nic") -> list[str]:
+    found = {(measure, place): time_s for place, time_s in times.items()}
+    expected = dict.fromkeys(found, 1.0)
+    limits = Limits(tolerance={measure: 0.05}, sigmas=6)
+    return [suspect.place for suspect in judge.suspects(found, expected, limits)]
+
+
+def test_the_little_that_all_share_is_nobody_s_fault_and_what_one_has_alone_is_its() -> None:
+    assert judged({"n0": 1.04, "n1": 1.04, "n2": 1.04}) == []
+    assert judged({"n0": 1.04, "n1": 1.08, "n2": 1.04}) == []
+    assert judged({"n0": 1.04, "n1": 1.1, "n2": 1.04}) == ["n1"]
+
+
+def test_what_most_share_beyond_the_tolerance_is_held_against_the_model() -> None:
+    assert judged({"n0": 1.3, "n1": 1.3, "n2": 1.0}) == ["n0", "n1"]
+    assert judged({"n0": 2.0, "n1": 1.0}) == ["n0"]
+
+
+def test_where_loaded_peers_differ_much_a_part_has_to_differ_more() -> None:
+    spread = {f"n{n}": 1 + n % 5 * 0.02 for n in range(50)}
+    assert judged(spread, measure="pair") == []
+    assert judged({**spread, "n99": 3.0}, measure="pair") == ["n99"]
+    assert judged({**spread, "n99": 1.11}, measure="pair") == []
+
+
+def test_a_part_s_figure_is_the_median_of_its_pairs_and_a_cable_s_the_slower_way() -> None:
+    probes = (Probe(a=0, b=1, places=("n0", "n1")),)
+    steps = [Step(measure="nic", kind="stream", size=8, count=1, probes=probes) for _ in range(3)]
+    ways = [
+        Step(measure="link", kind="send", size=8, count=1, probes=(Probe(a=0, b=1, places=("s0-s1",)),))
+        for _ in range(2)
+    ]
+    times = [1.0, 9.0, 2.0, 3.0, 5.0]
+    measured = [Measured(begin_s=0, end_s=1, times=((0.0, time_s),)) for time_s in times]
+    assert judge.figures([*steps, *ways], measured) == {("nic", "n0"): 2.0, ("nic", "n1"): 2.0, ("link", "s0-s1"): 5.0}
+
+
+def test_lists_of_nodes() -> None:
+    assert nodelist.slurm(["crusher001", "crusher002", "crusher007"]) == "crusher[001-002,007]"
+    names = [f"x4000c{c}s{s}b0n0" for c in range(8) for s in range(8)]
+    assert nodelist.slurm(names) == "x4000c[0-7]s[0-7]b0n0"
+    assert nodelist.slurm(["t9", "t10", "login"]) == "t9,t10,login"
+    assert nodelist.slurm([]) == ""
+    assert nodelist.pbs(["a", "b"]) == "1:host=a+1:host=b"
+
+
+# --- What is found
+
+
+@pytest.mark.parametrize("network", ["links", "flow", "packet"])
+def test_exactly_what_is_planted_is_found_each_with_its_kind(network: str) -> None:
+    outcome = Validation(Asked(machine="crusher", faults=THREE, network=network, level="group")).run()
+    assert [(f.kind, f.place) for f in outcome.findings] == [
+        ("memory", "crusher020"), ("nic", "n13"), ("lanes", "s3-s17")
+    ]  # fmt: skip
+    assert outcome.exclude == ("crusher004", "crusher020")
+    for finding in outcome.findings:
+        worse = finding.measured < finding.limit if finding.unit == "GB/s" else finding.measured > finding.limit
+        assert worse
+
+
+def test_the_same_on_64_nodes_of_aurora_and_on_a_machine_in_order_nothing() -> None:
+    of_aurora = {**THREE, "memory": [{"node": "x4000c2s1b0n0", "rate": "50 %"}]}
+    assert findings(machine="aurora", nodes=64, faults=of_aurora) == [
+        ("memory", "x4000c2s1b0n0"), ("nic", "n13"), ("lanes", "s3-s17")
+    ]  # fmt: skip
+    assert findings(machine="aurora", nodes=64, noise="machine") == []
+    assert findings(machine="crusher", noise="machine") == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"pcie": [{"nic": "n300", "width": 8}]}, [("pcie", "n300")]),
+        ({"cpu": [{"node": "crusher077", "rate": 0.9}]}, [("cpu", "crusher077")]),
+        ({"load": [{"link": "s20-s21", "share": "10 %"}]}, [("load", "s20-s21")]),
+        ({"lanes": [{"link": "n100", "lanes": 3}]}, [("lanes", "n100")]),
+        ({"lanes": [{"link": "s3-s35.1", "lanes": 3}]}, [("lanes", "s3-s35.1")]),
+        ({"lanes": [{"link": "s7>s8", "lanes": 3}]}, [("lanes", "s7-s8")]),
+        ({"node": [{"node": "crusher150", "at": "1 ms"}]}, [("node", "crusher150")]),
+        ({"loss": [{"link": "n204", "at": "0 s"}]}, [("loss", "n204")]),
+        ({"loss": [{"link": "s0-s1", "at": "0 s"}]}, [("loss", "s0-s1")]),
+        ({"flap": [{"link": "n200", "per_hour": 8}]}, [("flap", "n200")]),
+        ({"miscabled": [{"link": "s1-s2", "with": "s5-s9"}]}, [("miscabled", "s1-s2"), ("miscabled", "s5-s9")]),
+        ({"replays": [{"link": "s0-s4", "rate": 0.1}]}, [("replays", "s0-s4")]),
+        ({"loss": [{"nic": "n40", "at": "2 ms"}]}, [("loss", "n40")]),
+        ({"drain": [{"node": "crusher020", "at": "1 ms"}]}, [("drain", "n76")]),
+        ({"nic": [{"nic": "n8", "rate": 0.5}], "replays": [{"link": "n8", "rate": 1e-9}]}, [("nic", "n8")]),
+        (
+            {"memory": [{"node": "crusher003", "rate": 0.5}], "cpu": [{"node": "crusher003", "rate": 0.5}]},
+            [("cpu", "crusher003"), ("memory", "crusher003")],
+        ),
+    ],
+)  # fmt: skip
+def test_each_kind_of_fault(fault: dict[str, object], expected: list[tuple[str, str]]) -> None:
+    assert sorted(findings(machine="crusher", faults=fault, level="pair")) == expected
+
+
+def test_what_most_parts_have_is_one_finding_and_excludes_nobody() -> None:
+    lanes: dict[str, object] = {"lanes": [{"link": "local", "lanes": 2}]}
+    outcome = Validation(Asked(machine="crusher", nodes=64, faults=lanes, level="group")).run()
+    assert ("lanes", "120 of 120") in [(finding.kind, finding.place) for finding in outcome.findings]
+    assert outcome.exclude == ()
+    half: dict[str, object] = {"memory": [{"node": f"crusher00{n}", "rate": 0.5} for n in (1, 2, 3, 4)]}
+    assert len(findings(machine="crusher", nodes=8, faults=half, level="node")) == 4
+    assert len(findings(machine="crusher", nodes=2, faults={"memory": half["memory"][:1]}, level="node")) == 1  # type: ignore[index]
+
+
+def test_where_nodes_have_no_others_near_them_levels_have_nothing_to_measure() -> None:
+    outcome = Validation(Asked(machine="aurora", nodes=8, place="spread")).run()
+    assert [(level.name, level.steps > 0) for level in outcome.levels] == [
+        ("node", True), ("switch", False), ("group", False), ("pair", True), ("system", True)
+    ]  # fmt: skip
+
+
+def test_a_flap_that_is_rare_is_none_and_one_that_is_to_come_is_not_yet() -> None:
+    rare: dict[str, object] = {"flap": [{"link": "n200", "per_hour": 0.1}, {"link": "n8", "at": "100 s"}]}
+    assert findings(machine="crusher", nodes=64, faults=rare, level="switch") == []
+
+
+def test_time_outs_are_those_of_the_link_that_was_down_meanwhile() -> None:
+    faults: dict[str, object] = {
+        "flap": [{"link": "n13", "at": "1 ms", "for": "2 s"}, {"link": "n700", "at": "100 s", "for": "2 s"}]
+    }
+    outcome = Validation(Asked(machine="crusher", faults=faults, level="switch")).run()
+    (found,) = outcome.findings
+    assert (found.kind, found.place, found.level) == ("timeout", "n13", "switch")
+    assert "CXI_EVENT_LINK_DOWN (flap)" in found.evidence[0]
+    assert outcome.exclude == ()
+
+
+def test_two_runs_are_the_same() -> None:
+    runs = [Validation(Asked(machine="crusher", nodes=64, faults=THREE, noise="machine")).run() for _ in range(2)]
+    first, second = ({**run.content(), "wall_s": 0} for run in runs)
+    assert first == second
+
+
+def test_a_folder_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(machine="crusher", nodes=64, faults=THREE, level="switch", out=str(tmp_path))
+    first = Validation(asked).run()
+
+    def refuse(*_: object, **__: object) -> list[Measured]:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(probe, "run", refuse)
+    assert {**Validation(asked).run().content(), "wall_s": 0} == {**first.content(), "wall_s": 0}
+
+
+# --- The command
+
+
+def run(*words: str) -> tuple[int, str]:
+    ended = CliRunner().invoke(cli, ["validate", *words])
+    return (2 if isinstance(ended.exception, UserError) else ended.exit_code), ended.output + str(ended.exception)
+
+
+def test_exit_status_json_page_and_lists(tmp_path: Path) -> None:
+    scenario = tmp_path / "faults.toml"
+    scenario.write_text('[[nic]]\nnic = "n13"\nrate = 0.5\n', encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("v.json", "v.html", "v.lists")]
+    status, said = run(
+        "--machine", "crusher", "-N", "64", "--level", "switch", "--faults", str(scenario),
+        "--json", files[0], "--html", files[1], "--lists", files[2],
+    )  # fmt: skip
+    assert status == 1
+    assert "n13 (crusher004 cxi1)" in said
+    content = json.loads(Path(files[0]).read_text(encoding="utf-8"))
+    (found,) = content["findings"]
+    assert {"kind", "place", "measured", "limit", "evidence"} <= found.keys()
+    assert (found["kind"], found["place"]) == ("nic", "n13")
+    assert content["exclude"]["slurm"] == "crusher004"
+    assert Path(files[1]).read_text(encoding="utf-8").count("<svg") == 5
+    assert "exclude.pbs=1:host=crusher004\n" in Path(files[2]).read_text(encoding="utf-8")
+    again = tmp_path / "again.html"
+    assert CliRunner().invoke(cli, ["report", files[0], "-o", str(again)]).exit_code == 0
+    assert again.read_text(encoding="utf-8") == Path(files[1]).read_text(encoding="utf-8")
+    assert run("--machine", "crusher", "-N", "64", "--level", "switch")[0] == 0
+
+
+def test_a_baseline_takes_the_place_of_the_model(tmp_path: Path) -> None:
+    good = str(tmp_path / "good.json")
+    assert run("--machine", "crusher", "-N", "64", "--level", "group", "--json", good)[0] == 0
+    scenario = tmp_path / "faults.toml"
+    scenario.write_text('[[lanes]]\nlink = "s3-s9"\nlanes = 2\n', encoding="utf-8")
+    words = ("--machine", "crusher", "-N", "64", "--level", "group", "--baseline", good)
+    status, said = run(*words, "--faults", str(scenario))
+    assert status == 1
+    assert "lanes      s3-s9" in said
+    assert run(*words)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--machine", "crusher", "-N", "1"), "-N 1: accepted is 2 or more"),
+        (("--machine", "crusher", "-N", "500"), "-N 500: accepted is 1 to 192"),
+        (("--network", "latency"), "--network latency: accepted is links, flow, packet"),
+        (("--level", "rack"), "--level rack: accepted is node, switch, group, pair, system"),
+        (("--node", "t0"), "--node t0 goes with --prolog or --epilog"),
+        (("--prolog", "--epilog"), "--prolog --epilog: accepted is one of the two"),
+        (("--prolog", "--node", "nobody"), "--node nobody: testbed has no such node"),
+        (("--baseline", "nowhere.json"), "--baseline nowhere.json: No such file or directory"),
+        (("--json", "nowhere/v.json"), "--json nowhere/v.json"),
+        (("--out", "/dev/null/x"), "--out /dev/null/x"),
+        (("--seed", "-1"), "--seed -1: accepted is 0 to"),
+        (("--prolog", "--html", "v.html"), "--html v.html has no effect on --prolog and --epilog"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused(words: tuple[str, ...], sentence: str) -> None:
+    status, said = run(*words)
+    assert status == 2
+    assert sentence in said
+
+
+def test_a_baseline_of_another_machine_is_refused(tmp_path: Path) -> None:
+    good = tmp_path / "good.json"
+    outcome = Validation(Asked(machine="crusher", nodes=64, level="switch")).run()
+    good.write_text(json.dumps(outcome.content()), encoding="utf-8")
+    with pytest.raises(UserError, match="it is of crusher, and this is testbed"):
+        Validation(Asked(machine="testbed", baseline=str(good)))
+    for change, sentence in (
+        ({"result": "fail"}, "something was found in it"),
+        ({"network": "flow"}, "it has network flow, and this links"),
+        ({"levels": outcome.content()["levels"][:1]}, "it ends with level node"),
+    ):
+        good.write_text(json.dumps({**outcome.content(), **change}), encoding="utf-8")
+        with pytest.raises(UserError, match=sentence):
+            Validation(Asked(machine="crusher", nodes=64, level="switch", baseline=str(good)))
+    good.write_text(json.dumps(outcome.content()), encoding="utf-8")
+    with pytest.raises(UserError, match="it is of 64 nodes that are not these 96"):
+        Validation(Asked(machine="crusher", nodes=96, level="switch", baseline=str(good)))
+    good.write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match="accepted is what --json of a validation has written"):
+        Validation(Asked(machine="crusher", baseline=str(good)))
+
+
+def test_before_and_after_a_job(tmp_path: Path) -> None:
+    scenario = tmp_path / "faults.toml"
+    scenario.write_text(
+        '[[nic]]\nnic = "n13"\nrate = 0.5\n[[flap]]\nlink = "n12"\nper_hour = 8\n[[pcie]]\nnic = "n20"\nwidth = 8\n',
+        encoding="utf-8",
+    )
+    words = ("--machine", "crusher", "--faults", str(scenario))
+    status, said = run(*words, "--prolog", "--node", "crusher004")
+    assert status == 1
+    assert "cxi_healthcheck   pass" in said
+    assert "slingshot-diag    FAIL: loopback of n13" in said
+    assert "cxi_gpu_loopback  not checked: no GPU memory" in said
+    assert run(*words, "--prolog", "--node", "crusher001")[0] == 0
+    status, said = run(*words, "--prolog", "--node", "crusher006")
+    assert status == 1
+    assert "cxi_healthcheck   FAIL: crusher006 cxi0 LnkSta: Speed 16GT/s, Width x8" in said
+    status, said = run(*words, "--epilog", "--node", "crusher004")
+    assert status == 1
+    assert "flaps             FAIL: n12 (crusher004 cxi0)" in said
+
+
+# --- The console, and the study
+
+
+def test_the_console_says_what_was_before_and_counts_flaps_from_the_seed_alone(crusher: wiring.Wiring) -> None:
+    machine = load("crusher")
+    scenario = faults.load({"flap": [{"link": "n0", "per_hour": 6}]}, machine, seed=1)
+    counts = [len(console.Console(machine, crusher, scenario, seed=seed).flaps()["n0"]) for seed in range(40)]
+    assert 50 < sum(counts) / len(counts) < 70  # 60 in ten hours
+    assert len(set(counts)) > 5
+    again = console.Console(machine, crusher, scenario, seed=3).flaps()["n0"]
+    assert len(again) == counts[3]
+    assert all(-console.HISTORY_S < at_s < 0 for at_s in again)
+
+
+def test_cases_of_the_study_follow_from_their_number_and_name_places_that_are_measured() -> None:
+    assert study.planted(7) == study.planted(7)
+    kinds = {fault["kind"] for case in range(12) for fault in study.planted(case)["truth"]}
+    assert kinds == set(study.KINDS)
+    row = study.run(4, "links")
+    assert row["false_alarms"] == []
+    assert all(fault["found"] == fault["places"] for fault in row["truth"])
