@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,6 +54,10 @@ class Console:
         self._events: list[Event] = []
         for number, said in enumerate(scenario.said):
             self._events += self._of(said, number)
+        self._of_place: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in self.events():
+            for place in event.places:
+                self._of_place[place].append(event)
 
     def mark(self, at_s: float, text: str) -> None:
         self._events.append(Event(at_s=at_s, source="dryfly", text=text))
@@ -64,7 +69,7 @@ class Console:
 
     def about(self, place: str, until_s: float | None = None) -> list[Event]:
         """What was said of a link, NIC or node."""
-        return [event for event in self.events(until_s) if place in event.places]
+        return [event for event in self._of_place.get(place, ()) if until_s is None or event.at_s <= until_s]
 
     def flaps(self, until_s: float = 0.0) -> dict[str, list[float]]:
         """When each link of a NIC, or between switches, went down."""

@@ -33,7 +33,7 @@ from dryfly.validate.plan import Step
 from dryfly.validate.probe import Measured
 from dryfly.validate.ranks import RANKS_MOST, Ranks
 from dryfly.validate.settings import Settings, settings
-from dryfly.validate.wiring import Wiring
+from dryfly.validate.wiring import Cable, Wiring
 
 NETWORKS = ("links", "flow", "packet")
 _PS = 10**12
@@ -98,6 +98,7 @@ class Validation:
         self._ranks = None if asked.mpi is None else self._with_ranks(asked.mpi)
         self._clock_s = 0.0
         self._out: dict[int, None] = {}  # nodes that have failed, in that order
+        self._names_of_trunk: dict[str, list[str]] = {}
         self._findings: list[Finding] = []
         self._figures: Figures = {}
         self._common: dict[str, float] = {}  # of each measure: what all its parts share
@@ -185,13 +186,13 @@ class Validation:
 
     def _uncovered(self) -> int:
         of_switch = self._wiring.nics_of_switches(self._nodes)
+        return sum(cable.a not in of_switch or cable.b not in of_switch for cable in self._cables_of_groups())
+
+    def _cables_of_groups(self) -> list[Cable]:
+        """Those of which both ends are in groups of the nodes."""
         groups = {self._wiring.group_of_node(node) for node in self._nodes}
-        between = [
-            cable
-            for cable in self._wiring.cables
-            if {self._wiring.group_of_switch[cable.a], self._wiring.group_of_switch[cable.b]} <= groups
-        ]
-        return sum(cable.a not in of_switch or cable.b not in of_switch for cable in between)
+        group_of = self._wiring.group_of_switch
+        return [cable for cable in self._wiring.cables if group_of[cable.a] in groups and group_of[cable.b] in groups]
 
     # --- The machine as it is, and as it should be
 
@@ -276,26 +277,18 @@ class Validation:
     def _check_before(self) -> None:
         """Nodes that do not answer, links that are down, and those that flap more than SHS' health check allows."""
         places = {f"n{nic}" for node in self._nodes for nic in self._wiring.nics_of_node[node]}
+        cables = {cable.name for cable in self._cables_of_groups()}
         for event in self._console.events(0.0):
             of_job = [place for place in event.places if place in places or self._node_of(place) in self._nodes]
             if event.kind in ("node", "loss", "drain") and of_job:
                 self._add_said(event.kind, of_job[0], "checks", [event])
-            elif event.kind in ("loss", "miscabled") and self._is_of_job(event.places[0]):
+            elif event.kind in ("loss", "miscabled") and event.places[0] in cables:
                 self._add_said(event.kind, event.places[0], "checks", [event])
-            elif event.kind == "replays" and (of_job or self._is_of_job(event.places[0])):
+            elif event.kind == "replays" and (of_job or event.places[0] in cables):
                 self._check_replays(event)
         for place, instants in sorted(self._console.flaps().items()):
             if place in places or place.startswith("s"):
                 self._check_flaps(place, instants)
-
-    def _is_of_job(self, place: str) -> bool:
-        """Of a cable: both ends are in groups of the job."""
-        groups = {self._wiring.group_of_node(node) for node in self._nodes}
-        return any(
-            {self._wiring.group_of_switch[cable.a], self._wiring.group_of_switch[cable.b]} <= groups
-            for cable in self._wiring.cables
-            if cable.name == place
-        )
 
     def _check_replays(self, event: consoles.Event) -> None:
         share, limit = event.slower - 1, self._settings.replays
@@ -475,26 +468,30 @@ class Validation:
         return steps
 
     def _cross_pairs(self, nics: Sequence[int], nodes: Sequence[int], turn: int) -> list[Step]:
-        """Each of them with a NIC that is not suspected, of its switch if there is one, another one each turn."""
-        suspected, wired = set(nics), self._wiring
-        good = [nic for node in nodes for nic in wired.nics_of_node[node] if nic not in suspected]
+        """Each of them with a NIC that is not suspected, of its switch if there is one, another one each turn; and at a
+        time one of a node only, for NICs of a node share its PCIe."""
+        suspected, node_of, switch_of = set(nics), self._wiring.node_of_nic, self._wiring.switch_of_nic
+        good = [nic for node in nodes for nic in self._wiring.nics_of_node[node] if nic not in suspected]
+        near: dict[int, list[int]] = {}
+        for nic in good:
+            near.setdefault(switch_of[nic], []).append(nic)
         sizes = self._settings.sizes
         steps: list[Step] = []
         waiting = list(nics)
         while waiting:
-            taken: set[int] = set()
+            busy: set[int] = set()  # nodes
             probes, rest = [], []
             for nic in waiting:
-                choice = [
-                    other for other in good if other not in taken and wired.node_of_nic[other] != wired.node_of_nic[nic]
+                own = node_of[nic]
+                free = [
+                    each for each in near.get(switch_of[nic], ()) if node_of[each] not in busy and node_of[each] != own
                 ]
-                near = [other for other in choice if wired.switch_of_nic[other] == wired.switch_of_nic[nic]]
-                partners = near or choice
-                if not partners:
+                free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own]
+                if own in busy or not free:
                     rest.append(nic)
                     continue
-                other = partners[turn % len(partners)]
-                taken.add(other)
+                other = free[turn % len(free)]
+                busy |= {own, node_of[other]}
                 probes.append(plan.Probe(a=nic, b=other, places=(plan.nic_name(nic),)))
             if not probes:
                 break
@@ -526,7 +523,10 @@ class Validation:
 
     def _of_place(self, place: str) -> list[consoles.Event]:
         """What was said of it, or of one of the cables between two switches."""
-        names = [cable.name for cable in self._wiring.cables if cable.trunk == place] or [place]
+        if not self._names_of_trunk:
+            for cable in self._wiring.cables:
+                self._names_of_trunk.setdefault(cable.trunk, []).append(cable.name)
+        names = self._names_of_trunk.get(place, [place])
         events = [event for name in names for event in self._console.about(name, self._clock_s)]
         return sorted(events, key=lambda event: event.at_s)
 
