@@ -13,10 +13,10 @@
 #include "conductor/service_settings.hpp"
 #include "core/host/cpu_costs.hpp"
 #include "core/host/noise_settings.hpp"
-#include "core/spec/slow_parts.hpp"
 #include "core/memory/moved.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
+#include "core/spec/slow_parts.hpp"
 
 namespace dryfly {
 

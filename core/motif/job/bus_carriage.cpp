@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/spec/slow_parts.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
+#include "core/spec/slow_parts.hpp"
 #include "core/unit/fetch.hpp"
 
 namespace dryfly::motif {

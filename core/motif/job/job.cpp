@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/spec/slow_parts.hpp"
 #include "core/motif/job/lists.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
+#include "core/spec/slow_parts.hpp"
 #include "core/unit/fetch.hpp"
 #include "core/unit/random.hpp"
 

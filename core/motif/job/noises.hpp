@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/host/noise_settings.hpp"
-#include "core/spec/slow_parts.hpp"
 #include "core/motif/job/placement.hpp"
 #include "core/noise/noise.hpp"
+#include "core/spec/slow_parts.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::motif {
