@@ -78,11 +78,13 @@ def _bindings(case: Case, machine: Machine, placement: Placement) -> tuple[RankB
     return tuple(found)
 
 
-def bind(case: Case, *, compute_record: str | None = None) -> BoundCase:
-    """Raises UserError for what cannot be used. `compute_record`: where what is measured will be written."""
+def bind(case: Case, *, compute_record: str | None = None, scenario: faults.Scenario | None = None) -> BoundCase:
+    """Raises UserError for what cannot be used. `compute_record`: where what is measured will be written. `scenario`:
+    in place of the case's faults."""
     machine = load_machine(case)
     placement = place(machine, nodes=case.nodes, ppn=case.ppn, ranks=case.ranks, policy=case.place, seed=case.seed)
-    scenario = faults.load(case.faults, machine, seed=case.seed) if case.faults is not None else None
+    if scenario is None and case.faults is not None:
+        scenario = faults.load(case.faults, machine, seed=case.seed)
     streams = None
     if case.storage is not None:
         streams = storage_files.load(case.storage, machine, job=placement.nodes, seed=case.seed)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from dryfly.base.checked import check_fields
 from dryfly.base.errors import UserError
-from dryfly.scenario.faults import Scenario
 
 SEED_MAX = 2**63 - 1
 PROVIDERS = ("cxi", "linkx")
@@ -44,7 +43,7 @@ class Case:
     compute: str = "measured"
     software: str | None = None  # None: measured where this build of the library has been counted
     skip_numerics: bool = False
-    faults: str | Mapping[str, object] | Scenario | None = field(default=None, hash=False)
+    faults: str | Mapping[str, object] | None = field(default=None, hash=False)
     storage: str | Mapping[str, object] | None = field(default=None, hash=False)
     noise: str | Mapping[str, object] = field(default="none", hash=False)  # or none, or machine
     service: str | Mapping[str, object] | None = field(default=None, hash=False)

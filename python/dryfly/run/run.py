@@ -27,6 +27,7 @@ from dryfly.result import compute_recording as recording
 from dryfly.run import processes as job
 from dryfly.run import progress
 from dryfly.run.runner import Runner
+from dryfly.scenario.faults import Scenario
 
 DETAILS_SHOWN = 16  # lines that explain a failure, such as each rank's last call in a deadlock
 
@@ -44,14 +45,14 @@ def run(case: Case, runner: Runner) -> int:
     return execute(case, runner).exit_status
 
 
-def execute(case: Case, runner: Runner) -> Ended:
-    """Raises UserError for what is wrong before the start."""
+def execute(case: Case, runner: Runner, *, scenario: Scenario | None = None) -> Ended:
+    """`scenario`: in place of the case's faults. Raises UserError for what is wrong before the start."""
     with environment.applied(case.environment):
-        return _execute(case, runner)
+        return _execute(case, runner, scenario)
 
 
-def _execute(case: Case, runner: Runner) -> Ended:
-    bound = bind(case, compute_record=runner.compute_record)
+def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
+    bound = bind(case, compute_record=runner.compute_record, scenario=scenario)
     machine, placement, compute = bound.machine, bound.placement, bound.compute
     nics.check(os.environ, machine, placement, nic_bind=case.nic_bind)
     class_warning = traffic_class.check(os.environ, machine)

@@ -95,10 +95,8 @@ _CABLE_OF_SWITCHES = re.compile(r"s\d+-s\d+(\.\d+)?")
 _PCIE_WIDTHS = (1, 2, 4, 8, 16)
 
 
-def load(path: str | Mapping[str, object] | Scenario, machine: Machine, *, seed: int) -> Scenario:
-    """The scenario of a file, or of a dict of the same form, or one that is there already."""
-    if isinstance(path, Scenario):
-        return path
+def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Scenario:
+    """The scenario of a file, or of a dict of the same form."""
     if not isinstance(path, str):
         return parse(path, machine, seed=seed)
     content = toml.read(path, f"--faults {path}")

@@ -60,11 +60,10 @@ class Ranks:
                 ranks=ppn * len(nodes),
                 place=str(hosts),
                 seed=seed,
-                faults=scenario,
                 compute="model",
                 on_node="shared" if on_node == "memory" else "provider",
             )
-            ended = execute(case, Runner(quiet=True, progress=False))
+            ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:
                 raise RunFailed(ended.failure, exit_status=ended.exit_status or 1, details=ended.details)
             return probe.parse(out.read_text(encoding="ascii"), steps)
