@@ -249,7 +249,7 @@ __attribute__((noreturn)) static void help(const char* name) {
   exit(0);
 }
 
-static int one_of(const char* option, const char* text, const char* first, const char* second) {
+static int choice_of(const char* option, const char* text, const char* first, const char* second) {
   if (strcmp(text, first) == 0) return 0;
   if (strcmp(text, second) == 0) return 1;
   char sentence[80];
@@ -266,13 +266,13 @@ static void read_arguments(int argc, char** argv) {
       {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, ":h", names, NULL)) != -1;) {
-    if (option == 'w') given.what = one_of("--what", optarg, "get", "put");
+    if (option == 'w') given.what = choice_of("--what", optarg, "get", "put");
     if (option == 'b') given.boxes = whole("--boxes", optarg, 2);
     if (option == 't') given.terms = whole("--terms", optarg, 1);
     if (option == 'o') given.ops = whole("--ops", optarg, 1);
-    if (option == 'l') given.by_ranks = one_of("--list", optarg, "turns", "ranks");
+    if (option == 'l') given.by_ranks = choice_of("--list", optarg, "turns", "ranks");
     if (option == 'g') given.groups = whole("--groups", optarg, 1);
-    if (option == 'c') given.check = one_of("--check", optarg, "0", "1");
+    if (option == 'c') given.check = choice_of("--check", optarg, "0", "1");
     if (option == 'j') given.json = optarg;
     if (option == 'h') help(argv[0]);
     if (option == ':') refuse(argv[optind - 1], "a value is missing");

@@ -16,7 +16,7 @@ from dryfly.mpi.libraries import MpiLibrary
 
 BENCHMARK = ROOT / "programs" / "benchmark"
 WHERE = ("--machine", "testbed", "--compute", "none", "--software", "none", "--quiet")
-ALL = sorted(path.stem for path in BENCHMARK.glob("*.c") if path.stem not in ("gpcnet", "barrier"))
+ALL = sorted(path.stem for path in BENCHMARK.glob("*.c") if path.stem not in ("gpcnet", "barrier", "probe"))
 NEW = (
     "acc_bw", "acc_latency", "gatherv", "get_bw", "get_latency", "igather", "igatherv", "latency_mt", "overlap",
     "put_bibw", "put_bw", "put_latency", "reduce_scatter_block", "sync_pairs",
