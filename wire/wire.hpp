@@ -283,14 +283,17 @@ struct SlowNode {
   std::uint64_t memory_ppb;
 
   static std::uint64_t longer(std::uint64_t ps, std::uint64_t ppb) {
-    if (ppb == 0) return ps;
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>(Wide{ps} * 1'000'000'000 / ppb);
+    return ppb == 0 ? ps : product_over(ps, 1'000'000'000, ppb);
   }
   static std::uint64_t less(std::uint64_t rate, std::uint64_t ppb) {
-    if (ppb == 0) return rate;
+    return ppb == 0 ? rate : product_over(rate, ppb, 1'000'000'000);
+  }
+
+ private:
+  // Apart, for a division of 128 bits is a call, around which every caller of the above would have to save registers.
+  __attribute__((noinline, cold)) static std::uint64_t product_over(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
     __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>(Wide{rate} * ppb / 1'000'000'000);
+    return static_cast<std::uint64_t>(Wide{a} * b / c);
   }
 };
 

@@ -22,8 +22,9 @@ class NodeMemory {
     if (size == Bytes{0}) return begin;
     const Instant started = begin + spec_.copy;
     const std::uint64_t share = SlowParts::share_of(spec_.slow, node);
-    if (room_ == 0 || size <= spec_.cached) return started + transmission_time(size, spec_.copy_rate);
+    if (size <= spec_.cached) return started + transmission_time(size, spec_.copy_rate);
     const Duration alone = transmission_time(size, SlowParts::of(spec_.copy_rate, share));
+    if (room_ == 0) return started + alone;
     const std::uint64_t room =
         share == SlowParts::whole_ppb ? room_ : MovedMemory::room(SlowParts::of(spec_.rate, share).bytes_per_s);
     std::unique_ptr<MovedMemory>& moved = moved_[node];

@@ -9,7 +9,8 @@ from conftest import Dryfly, Programs
 from harness import ROOT
 
 from dryfly.apps import benchmarks
-from dryfly.validate.procedure import Asked, Validation
+from dryfly.validate.asked import Asked
+from dryfly.validate.procedure import of_simulated
 
 _COMMON = ("run", "--quiet", "--machine", "crusher", "--compute", "none", "--software", "none")
 
@@ -72,13 +73,26 @@ def test_slow_memory_halves_what_its_node_copies_and_slow_cores_what_they_do(
     assert 1.05 * usual < slow < 1.6 * usual  # the network and the other node are as ever
 
 
+def test_each_node_copies_through_its_own_memory_where_ranks_are_bound(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    """Four pairs of a node ask for more than its memory has; those of another node have another memory."""
+    program = programs(ROOT / "programs" / "benchmark" / "mbw_mr.c")
+    bound = ("--on-node", "shared", "--cpu-bind", "cores")
+    one, two = (
+        figure(dryfly, program, "", *nodes(tmp_path, *names), *bound, size="4M:4M")
+        for names in (["crusher001"] * 8, ["crusher001", "crusher002"] * 8)
+    )
+    assert two == pytest.approx(2 * one, rel=0.1)
+
+
 @pytest.mark.slow
 def test_real_ranks_find_what_is_planted() -> None:
     faults: dict[str, object] = {
         "nic": [{"nic": "n5", "rate": 0.5}],
         "memory": [{"node": "crusher003", "rate": 0.5}],
     }
-    outcome = Validation(Asked(machine="crusher", nodes=4, mpi="mpich", faults=faults, level="node")).run()
+    outcome = of_simulated(Asked(machine="crusher", nodes=4, mpi="mpich", faults=faults, level="node")).run()
     assert sorted((finding.kind, finding.place) for finding in outcome.findings) == [
         ("memory", "crusher003"), ("nic", "n5")
     ]  # fmt: skip

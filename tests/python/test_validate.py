@@ -14,12 +14,14 @@ from dryfly.base.errors import UserError
 from dryfly.cli.main import cli
 from dryfly.machine.load import load
 from dryfly.scenario import faults
-from dryfly.validate import console, judge, nodelist, plan, probe, study, wiring
+from dryfly.validate import LEVELS, console, judge, nodelist, plan, probe, study, told, wiring
+from dryfly.validate.asked import Asked
 from dryfly.validate.judge import Limits
 from dryfly.validate.plan import Probe, Step
 from dryfly.validate.probe import Measured
-from dryfly.validate.procedure import Asked, Validation
+from dryfly.validate.procedure import of_simulated
 from dryfly.validate.settings import settings
+from dryfly.validate.simulated import Simulated
 
 THREE: dict[str, object] = {
     "lanes": [{"link": "s3-s17", "lanes": 2}],
@@ -29,7 +31,7 @@ THREE: dict[str, object] = {
 
 
 def findings(**asked: Any) -> list[tuple[str, str]]:
-    return [(finding.kind, finding.place) for finding in Validation(Asked(**asked)).run().findings]
+    return [(finding.kind, finding.place) for finding in of_simulated(Asked(**asked)).run().findings]
 
 
 # --- Schedules
@@ -47,13 +49,13 @@ def test_in_a_tournament_all_meet_once_and_nobody_is_in_two_pairs(players: int) 
 
 @pytest.fixture(scope="module")
 def crusher() -> wiring.Wiring:
-    return Validation(Asked(machine="crusher"))._wiring
+    return Simulated(Asked(machine="crusher")).subject.wiring
 
 
 def test_every_level_covers_what_it_is_for_and_no_nic_is_in_two_pairs(crusher: wiring.Wiring) -> None:
     nodes, sizes = range(192), settings().sizes
     covered: dict[str, set[frozenset[int]]] = {}
-    for level in plan.LEVELS[1:]:
+    for level in LEVELS[1:]:
         for step in plan.level_steps(level, crusher, nodes, sizes):
             ends = [end for each in step.probes for end in (each.a, each.b)]
             assert len(ends) == len(set(ends))
@@ -140,7 +142,7 @@ def test_lists_of_nodes() -> None:
 
 @pytest.mark.parametrize("network", ["links", "flow", "packet"])
 def test_exactly_what_is_planted_is_found_each_with_its_kind(network: str) -> None:
-    outcome = Validation(Asked(machine="crusher", faults=THREE, network=network, level="group")).run()
+    outcome = of_simulated(Asked(machine="crusher", faults=THREE, network=network, level="group")).run()
     assert [(f.kind, f.place) for f in outcome.findings] == [
         ("memory", "crusher020"), ("nic", "n13"), ("lanes", "s3-s17")
     ]  # fmt: skip
@@ -189,7 +191,7 @@ def test_each_kind_of_fault(fault: dict[str, object], expected: list[tuple[str, 
 
 def test_what_most_parts_have_is_one_finding_and_excludes_nobody() -> None:
     lanes: dict[str, object] = {"lanes": [{"link": "local", "lanes": 2}]}
-    outcome = Validation(Asked(machine="crusher", nodes=64, faults=lanes, level="group")).run()
+    outcome = of_simulated(Asked(machine="crusher", nodes=64, faults=lanes, level="group")).run()
     assert ("lanes", "120 of 120") in [(finding.kind, finding.place) for finding in outcome.findings]
     assert outcome.exclude == ()
     half: dict[str, object] = {"memory": [{"node": f"crusher00{n}", "rate": 0.5} for n in (1, 2, 3, 4)]}
@@ -198,7 +200,7 @@ def test_what_most_parts_have_is_one_finding_and_excludes_nobody() -> None:
 
 
 def test_where_nodes_have_no_others_near_them_levels_have_nothing_to_measure() -> None:
-    outcome = Validation(Asked(machine="aurora", nodes=8, place="spread")).run()
+    outcome = of_simulated(Asked(machine="aurora", nodes=8, place="spread")).run()
     assert [(level.name, level.steps > 0) for level in outcome.levels] == [
         ("node", True), ("switch", False), ("group", False), ("pair", True), ("system", True)
     ]  # fmt: skip
@@ -213,7 +215,7 @@ def test_time_outs_are_those_of_the_link_that_was_down_meanwhile() -> None:
     faults: dict[str, object] = {
         "flap": [{"link": "n13", "at": "1 ms", "for": "2 s"}, {"link": "n700", "at": "100 s", "for": "2 s"}]
     }
-    outcome = Validation(Asked(machine="crusher", faults=faults, level="switch")).run()
+    outcome = of_simulated(Asked(machine="crusher", faults=faults, level="switch")).run()
     (found,) = outcome.findings
     assert (found.kind, found.place, found.level) == ("timeout", "n13", "switch")
     assert "CXI_EVENT_LINK_DOWN (flap)" in found.evidence[0]
@@ -221,20 +223,20 @@ def test_time_outs_are_those_of_the_link_that_was_down_meanwhile() -> None:
 
 
 def test_two_runs_are_the_same() -> None:
-    runs = [Validation(Asked(machine="crusher", nodes=64, faults=THREE, noise="machine")).run() for _ in range(2)]
+    runs = [of_simulated(Asked(machine="crusher", nodes=64, faults=THREE, noise="machine")).run() for _ in range(2)]
     first, second = ({**run.content(), "wall_s": 0} for run in runs)
     assert first == second
 
 
 def test_a_folder_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked(machine="crusher", nodes=64, faults=THREE, level="switch", out=str(tmp_path))
-    first = Validation(asked).run()
+    first = of_simulated(asked).run()
 
     def refuse(*_: object, **__: object) -> list[Measured]:
         raise AssertionError("measured again")
 
     monkeypatch.setattr(probe, "run", refuse)
-    assert {**Validation(asked).run().content(), "wall_s": 0} == {**first.content(), "wall_s": 0}
+    assert {**of_simulated(asked).run().content(), "wall_s": 0} == {**first.content(), "wall_s": 0}
 
 
 # --- The command
@@ -305,10 +307,10 @@ def test_what_cannot_be_used_is_refused(words: tuple[str, ...], sentence: str) -
 
 def test_a_baseline_of_another_machine_is_refused(tmp_path: Path) -> None:
     good = tmp_path / "good.json"
-    outcome = Validation(Asked(machine="crusher", nodes=64, level="switch")).run()
+    outcome = of_simulated(Asked(machine="crusher", nodes=64, level="switch")).run()
     good.write_text(json.dumps(outcome.content()), encoding="utf-8")
     with pytest.raises(UserError, match="it is of crusher, and this is testbed"):
-        Validation(Asked(machine="testbed", baseline=str(good)))
+        of_simulated(Asked(machine="testbed", baseline=str(good)))
     for change, sentence in (
         ({"result": "fail"}, "something was found in it"),
         ({"network": "flow"}, "it has network flow, and this links"),
@@ -316,13 +318,13 @@ def test_a_baseline_of_another_machine_is_refused(tmp_path: Path) -> None:
     ):
         good.write_text(json.dumps({**outcome.content(), **change}), encoding="utf-8")
         with pytest.raises(UserError, match=sentence):
-            Validation(Asked(machine="crusher", nodes=64, level="switch", baseline=str(good)))
+            of_simulated(Asked(machine="crusher", nodes=64, level="switch", baseline=str(good)))
     good.write_text(json.dumps(outcome.content()), encoding="utf-8")
     with pytest.raises(UserError, match="it is of 64 nodes that are not these 96"):
-        Validation(Asked(machine="crusher", nodes=96, level="switch", baseline=str(good)))
+        of_simulated(Asked(machine="crusher", nodes=96, level="switch", baseline=str(good)))
     good.write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match="accepted is what --json of a validation has written"):
-        Validation(Asked(machine="crusher", baseline=str(good)))
+        of_simulated(Asked(machine="crusher", baseline=str(good)))
 
 
 def test_before_and_after_a_job(tmp_path: Path) -> None:
@@ -351,11 +353,16 @@ def test_before_and_after_a_job(tmp_path: Path) -> None:
 
 def test_the_console_says_what_was_before_and_counts_flaps_from_the_seed_alone(crusher: wiring.Wiring) -> None:
     machine = load("crusher")
-    scenario = faults.load({"flap": [{"link": "n0", "per_hour": 6}]}, machine, seed=1)
-    counts = [len(console.Console(machine, crusher, scenario, seed=seed).flaps()["n0"]) for seed in range(40)]
+
+    def flaps(seed: int) -> list[float]:
+        said = console.Console(crusher, {})
+        told.tell(said, crusher, faults.load({"flap": [{"link": "n0", "per_hour": 6}]}, machine, seed=seed))
+        return said.flaps()["n0"]
+
+    counts = [len(flaps(seed)) for seed in range(40)]
     assert 50 < sum(counts) / len(counts) < 70  # 60 in ten hours
     assert len(set(counts)) > 5
-    again = console.Console(machine, crusher, scenario, seed=3).flaps()["n0"]
+    again = flaps(3)
     assert len(again) == counts[3]
     assert all(-console.HISTORY_S < at_s < 0 for at_s in again)
 

@@ -11,9 +11,7 @@ import click
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
 from dryfly.cli.options import CASE, CONTEXT, how, option
-
-_LEVELS = ("node", "switch", "group", "pair", "system")
-_NETWORKS = ("links", "flow", "packet")
+from dryfly.validate import LEVELS, NETWORKS
 
 
 @click.command("validate", context_settings=CONTEXT)
@@ -31,9 +29,9 @@ _NETWORKS = ("links", "flow", "packet")
     shell_complete=complete.libraries,
 )
 @option("--network", metavar="LEVEL", help="What the network is: links (the default), flow or, with --mpi, packet.",
-        shell_complete=complete.words(*_NETWORKS))  # fmt: skip
-@option("--level", default=_LEVELS[-1], metavar="LEVEL", help=f"The last one: {', '.join(_LEVELS)}.",
-        shell_complete=complete.words(*_LEVELS))  # fmt: skip
+        shell_complete=complete.words(*NETWORKS))  # fmt: skip
+@option("--level", default=LEVELS[-1], metavar="LEVEL", help=f"The last one: {', '.join(LEVELS)}.",
+        shell_complete=complete.words(*LEVELS))  # fmt: skip
 @option(
     "--baseline",
     metavar="FILE",
@@ -65,7 +63,8 @@ def command(
     """
     from dryfly.base.printer import Printer
     from dryfly.result.capture import check_target
-    from dryfly.validate.procedure import Asked, Validation
+    from dryfly.validate.asked import Asked
+    from dryfly.validate.procedure import of_simulated
 
     asked = Asked(**given)
     printer = Printer(quiet=quiet, on_stdout=json_file != "-")
@@ -84,7 +83,7 @@ def command(
         check_target("--out", asked.out, folder=True)
     if node is not None:
         raise UserError(f"--node {node} goes with --prolog or --epilog: leave it out")
-    outcome = Validation(asked, tell=printer.line).run()
+    outcome = of_simulated(asked, tell=printer.line).run()
     content = outcome.content()
     _write(content, html=html, lists=lists, json_file=json_file)
     from dryfly.validate import text

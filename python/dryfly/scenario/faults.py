@@ -56,6 +56,7 @@ class Said:
     from_ps: int = 0
     until_ps: int | None = None
     values: tuple[tuple[str, float], ...] = ()
+    draw: int = 0  # what chance makes of it is drawn from that
 
     def value(self, name: str) -> float | None:
         return dict(self.values).get(name)
@@ -154,7 +155,7 @@ def _entry(
         index = NodeNames(machine).index(str(entry["node"]))
         assert index is not None
         node = NodeNames(machine).number(index)
-    said = Said(kind=kind, place=str(entry[given[0]]), places=places, node=node)
+    said = Said(kind=kind, place=str(entry[given[0]]), places=places, node=node, draw=draw)
     if kind == "miscabled":
         return _miscabled(machine, where, entry, said)
     if kind in ("pcie", "nic", "memory", "cpu"):

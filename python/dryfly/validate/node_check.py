@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dryfly.base.errors import UserError
-from dryfly.case.resolve import resolve_machine
-from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
-from dryfly.scenario import faults
 from dryfly.scenario.faults import Scenario
-from dryfly.skeleton import motif
-from dryfly.validate import console as consoles
-from dryfly.validate import judge, plan, probe, wiring
-from dryfly.validate.procedure import Asked
+from dryfly.validate import judge, plan, probe
+from dryfly.validate.asked import Asked
 from dryfly.validate.settings import settings
+from dryfly.validate.simulated import Simulated
+from dryfly.validate.wiring import nic_place, node_place
 
 PROLOG, EPILOG = "prolog", "epilog"
 _STATES = ("lanes", "pcie", "loss", "replays")  # what a NIC says of itself
@@ -40,19 +37,17 @@ class NodeCheck:
 
     def __init__(self, asked: Asked, name: str) -> None:
         self._asked = asked
-        self._machine = load(asked.machine, sets=asked.sets)
-        names = NodeNames(self._machine)
+        self._simulated = Simulated(asked)
+        machine = self._simulated.machine
+        names = NodeNames(machine)
         index = names.index(name)
         if index is None:
-            first, last = names.name(0), names.name(self._machine.nodes_max - 1)
-            raise UserError(f"--node {name}: {self._machine.name} has no such node; its nodes are {first} to {last}")
+            first, last = names.name(0), names.name(machine.nodes_max - 1)
+            raise UserError(f"--node {name}: {machine.name} has no such node; its nodes are {first} to {last}")
         self._node = names.number(index)
-        self._scenario = (
-            Scenario() if asked.faults is None else faults.load(asked.faults, self._machine, seed=asked.seed)
-        )
-        self._wiring = wiring.read(self._spec(Scenario()))
-        self._console = consoles.Console(self._machine, self._wiring, self._scenario, seed=asked.seed)
-        self._nics = [plan.nic_name(nic) for nic in self._wiring.nics_of_node[self._node]]
+        self._wiring = self._simulated.subject.wiring
+        self._console = self._simulated.subject.console
+        self._nics = [nic_place(nic) for nic in self._wiring.nics_of_node[self._node]]
 
     def run(self, when: str) -> list[Check]:
         if when == PROLOG:
@@ -61,7 +56,7 @@ class NodeCheck:
 
     def content(self, when: str, checks: Sequence[Check]) -> dict[str, Any]:
         return {
-            "when": when, "machine": self._machine.name, "node": self._console.node_name(self._node),
+            "when": when, "machine": self._simulated.machine.name, "node": self._console.node_name(self._node),
             "result": "fail" if any(check.passed is False for check in checks) else "pass",
             "checks": [
                 {"name": check.name, "result": {True: "pass", False: "fail", None: "not checked"}[check.passed],
@@ -69,12 +64,6 @@ class NodeCheck:
                 for check in checks
             ],
         }  # fmt: skip
-
-    def _spec(self, scenario: Scenario) -> str:
-        return resolve_machine(
-            self._machine, seed=self._asked.seed, ranks=1, scenario=scenario,
-            network=motif.network_of(str(self._asked.network)),
-        )  # fmt: skip
 
     def _said(self, kinds: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
         events = [event for place in places for event in self._console.about(place, 0.0)]
@@ -90,14 +79,17 @@ class NodeCheck:
 
     def _loopback(self) -> Check:
         """Each NIC to itself, and the node's memory and cores, against the machine's model."""
-        if self._said(("loss",), self._nics) or self._said(("node",), [plan.node_name(self._node)]):
+        if self._said(("loss",), self._nics) or self._said(("node",), [node_place(self._node)]):
             return Check(name="slingshot-diag", passed=False, said=("no answer",))
         known = settings()
         steps = plan.node_level(self._wiring, [self._node], known.sizes)
-        slow = Scenario(slow=self._scenario.slow)
+        slow = Scenario(slow=self._simulated.scenario.slow)
         found, expected = (
             judge.figures(
-                steps, probe.run(self._spec(each), self._wiring, [self._node], steps, network=str(self._asked.network))
+                steps,
+                probe.run(
+                    self._simulated.spec(each), self._wiring, [self._node], steps, network=str(self._asked.network)
+                ),
             )
             for each in (slow, Scenario())
         )
@@ -117,14 +109,14 @@ class NodeCheck:
         for place, instants in self._console.flaps().items():
             if place not in self._nics:
                 continue
-            for hours, limit in ((1, known.flaps_per_hour), (10, known.flaps_per_10_hours)):
-                count = sum(at_s > -3600 * hours for at_s in instants)
-                if count >= limit:
-                    said.append(f"{self._console.spoken(place)}: {count} in {hours} h, accepted are fewer than {limit}")
+            many = known.too_many_flaps(instants)
+            if many is not None:
+                hours, count, limit = many
+                said.append(f"{self._console.spoken(place)}: {count} in {hours} h, accepted are fewer than {limit}")
         return Check(name="flaps", passed=not said, said=tuple(said))
 
     def _node_errors(self) -> Check:
-        said = self._said(("node", "memory", "cpu"), [plan.node_name(self._node)])
+        said = self._said(("node", "memory", "cpu"), [node_place(self._node)])
         return Check(name="node errors", passed=not said, said=said)
 
     def _services(self) -> Check:

@@ -10,9 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dryfly.validate.wiring import Cable, Wiring
-
-LEVELS = ("node", "switch", "group", "pair", "system")
+from dryfly.validate.wiring import Cable, Wiring, nic_place, node_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +66,6 @@ def tournament(players: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
         ring = [ring[0], ring[-1], *ring[1:-1]]
 
 
-def between(left: Sequence[int], right: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
-    """Rounds in which everybody of one side meets everybody of the other once."""
-    rounds = max(len(left), len(right))
-    for shift in range(rounds):
-        met = []
-        for i in range(rounds):
-            j = (i + shift) % rounds
-            if i < len(left) and j < len(right):
-                met.append((left[i], right[j]))
-        if met:
-            yield met
-
-
 def _merged(schedules: Iterable[Iterable[list[tuple[int, int]]]]) -> list[list[tuple[int, int]]]:
     """Schedules of disjoint players at once: their first rounds together, and so on."""
     rounds: list[list[tuple[int, int]]] = []
@@ -90,14 +75,6 @@ def _merged(schedules: Iterable[Iterable[list[tuple[int, int]]]]) -> list[list[t
                 rounds.append([])
             rounds[number] += met
     return rounds
-
-
-def nic_name(nic: int) -> str:
-    return f"n{nic}"
-
-
-def node_name(node: int) -> str:
-    return f"node {node}"
 
 
 def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]:
@@ -113,9 +90,9 @@ def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]
     for node, ranks in ranks_of.items():
         for place, nic in enumerate(wiring.nics_of_node[node]):
             a, b = ranks[2 * place], ranks[2 * place + 1]
-            copies.append(Probe(a=a, b=b, places=(node_name(node),)))
-            loops[place].append(Probe(a=a, b=b, places=(nic_name(nic),)))
-        work += [Probe(a=rank, b=rank, places=(node_name(node),)) for rank in ranks]
+            copies.append(Probe(a=a, b=b, places=(node_place(node),)))
+            loops[place].append(Probe(a=a, b=b, places=(nic_place(nic),)))
+        work += [Probe(a=rank, b=rank, places=(node_place(node),)) for rank in ranks]
     steps = [
         Step(measure="memory", kind="stream", size=sizes.memory_bytes, count=sizes.memory_count, probes=tuple(copies),
              on_node="memory"),
@@ -135,7 +112,7 @@ def switch_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Ste
     steps = []
     for met in rounds:
         probes = tuple(
-            Probe(a=a, b=b, places=(nic_name(a), nic_name(b)))
+            Probe(a=a, b=b, places=(nic_place(a), nic_place(b)))
             for a, b in met
             if wiring.node_of_nic[a] != wiring.node_of_nic[b]
         )
@@ -195,7 +172,7 @@ def _dealt(wiring: Wiring, nodes: Sequence[int]) -> list[int]:
 
 def _node_pairs(wiring: Wiring, met: Sequence[tuple[int, int]], measure: str, sizes: Sizes) -> Step:
     probes = tuple(
-        Probe(a=a, b=b, places=(nic_name(a), nic_name(b)))
+        Probe(a=a, b=b, places=(nic_place(a), nic_place(b)))
         for left, right in met
         for a, b in zip(wiring.nics_of_node[left], wiring.nics_of_node[right], strict=False)
     )

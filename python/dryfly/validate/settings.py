@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,9 +18,16 @@ class Settings:
     sizes: Sizes
     limits: Limits
     again: int
-    flaps_per_hour: int
-    flaps_per_10_hours: int
+    flaps: tuple[tuple[int, int], ...]  # hours, and how many in them are too many
     replays: float  # of the frames of a link
+
+    def too_many_flaps(self, instants: Sequence[float]) -> tuple[int, int, int] | None:
+        """Of a link that went down at these, in seconds since now: in so many hours so many, and the limit."""
+        for hours, limit in self.flaps:
+            count = sum(at_s > -3600 * hours for at_s in instants)
+            if count >= limit:
+                return hours, count, limit
+        return None
 
 
 @cache
@@ -35,7 +43,6 @@ def settings() -> Settings:
         sizes=Sizes(**known["size"]),
         limits=Limits(tolerance=known["tolerance"], sigmas=float(limit["sigmas"])),
         again=int(limit["again"]),
-        flaps_per_hour=int(limit["flaps_per_hour"]),
-        flaps_per_10_hours=int(limit["flaps_per_10_hours"]),
+        flaps=((1, int(limit["flaps_per_hour"])), (10, int(limit["flaps_per_10_hours"]))),
         replays=float(limit["replays"]),
     )

@@ -8,6 +8,7 @@ finding as a false alarm. With every tenth case goes a machine in order, which m
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import sys
@@ -18,13 +19,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dryfly.base.paths import data_folder
 from dryfly.base.store import Store
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine
 from dryfly.machine.load import load
 from dryfly.machine.names import NodeNames
+from dryfly.skeleton import motif
 from dryfly.validate import wiring
-from dryfly.validate.procedure import Asked, Validation
+from dryfly.validate.asked import Asked
+from dryfly.validate.procedure import of_simulated
 
 # A machine, and the numbers of nodes of which a case takes one. All pairs of nodes are measured up to this many.
 MACHINES = (("crusher", (64, 128, 192)), ("aurora", (64, 128, 256, 512)), ("frontier", (64, 128, 256)))
@@ -98,7 +102,7 @@ def planted(case: int, mpi: str | None = None) -> dict[str, Any]:
 def run(case: int, network: str | None, in_order: bool = False, mpi: str | None = None) -> dict[str, Any]:
     about = planted(case, mpi)
     began = time.monotonic()
-    outcome = Validation(
+    outcome = of_simulated(
         Asked(
             machine=about["machine"], nodes=about["nodes"], network=network, mpi=mpi, seed=case + 1, noise="machine",
             faults=None if in_order else about["faults"], level="system" if about["nodes"] <= WHOLE_UP_TO else "pair",
@@ -115,6 +119,13 @@ def run(case: int, network: str | None, in_order: bool = False, mpi: str | None 
     }  # fmt: skip
 
 
+def _digest() -> str:
+    """Of what answers: the engine, and the procedure with its limits."""
+    code = sorted(Path(__file__).parent.rglob("*.py"))
+    parts = [motif.digest().encode(), *(file.read_bytes() for file in (*code, data_folder() / "validate.toml"))]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
 def report(rows: list[dict[str, Any]]) -> dict[str, Any]:
     total: Counter[tuple[str, float]] = Counter()
     found: Counter[tuple[str, float]] = Counter()
@@ -124,6 +135,7 @@ def report(rows: list[dict[str, Any]]) -> dict[str, Any]:
             total[key] += len(fault["places"])
             found[key] += len(fault["found"])
     alarms = sum(len(row["false_alarms"]) for row in rows)
+    named = sum(row["kinds_named"] for row in rows)
     large = [key for key in total if key[1] >= AIMED_AT]
     hits = sum(found[key] for key in large)
     print(f"{'kind':18}{'defect':>8}{'planted':>9}{'found':>7}{'recall':>8}")
@@ -132,6 +144,7 @@ def report(rows: list[dict[str, Any]]) -> dict[str, Any]:
         print(f"{kind:18}{share:8.0%}{n:9}{k:7}{k / n:8.2f}")
     recall = hits / max(1, sum(total[key] for key in large))
     precision = sum(found.values()) / max(1, sum(found.values()) + alarms)
+    print(f"{named} of {sum(found.values())} that were found have their kind's name")
     order = [row for row in rows if row["in_order"]]
     print(f"defects of {AIMED_AT:.0%} and more: recall {recall:.3f}; precision {precision:.3f} ({alarms} false alarms)")
     print(f"{len(order)} machines in order: {sum(len(row['false_alarms']) for row in order)} false alarms")
@@ -149,6 +162,7 @@ def main() -> None:
     asked = parser.parse_args()
     network = asked.network or ("flow" if asked.mpi is None else "packet")
     store = Store(Path(asked.out) if asked.out else None)
+    about = _digest()
     began = time.monotonic()
     todo = [(case, False) for case in range(asked.first, asked.first + asked.cases)]
     todo += [(case, True) for case in range(asked.first, asked.first + asked.cases, 10)]
@@ -156,7 +170,7 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs) as pool:
         running = {}
         for case, in_order in todo:
-            key = f"{network}-{asked.mpi}-{case}-{in_order}"
+            key = f"{network}-{asked.mpi}-{case}-{in_order}-{about}"
             kept = store.get(key)
             running[key] = kept if kept is not None else pool.submit(run, case, network, in_order, asked.mpi)
         for key, row in running.items():

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dryfly.base.folder import RunFolder
 from dryfly.skeleton import motif
+
+
+def nic_place(nic: int) -> str:
+    return f"n{nic}"
+
+
+def node_place(node: int) -> str:
+    return f"node {node}"
+
+
+def node_in(place: str) -> int | None:
+    """None: it is no node's place."""
+    return int(place.removeprefix("node ")) if place.startswith("node ") else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +71,37 @@ class Wiring:
         """Cables between two groups."""
         return self._global_counts[min(a, b), max(a, b)]
 
-    @property
+    def node_at(self, place: str) -> int | None:
+        """The node of a place, or of the NIC that it is; None: a link between switches."""
+        nic = re.fullmatch(r"n(\d+)", place)
+        return node_in(place) if nic is None else self.node_of_nic[int(nic[1])]
+
+    def names_of_trunk(self, place: str) -> list[str]:
+        """The cables of a trunk; of anything else itself."""
+        return self._names_by_trunk.get(place, [place])
+
+    def cables_of_groups(self, nodes: Sequence[int]) -> list[Cable]:
+        """Those of which both ends are in groups of the nodes."""
+        groups = {self.group_of_node(node) for node in nodes}
+        of = self.group_of_switch
+        return [cable for cable in self.cables if of[cable.a] in groups and of[cable.b] in groups]
+
+    def uncovered(self, nodes: Sequence[int]) -> int:
+        """Of these, those that have no NIC of the nodes at one end."""
+        of_switch = self.nics_of_switches(nodes)
+        return sum(cable.a not in of_switch or cable.b not in of_switch for cable in self.cables_of_groups(nodes))
+
+    @cached_property
+    def _names_by_trunk(self) -> dict[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for cable in self.cables:
+            found[cable.trunk].append(cable.name)
+        return dict(found)
+
+    @cached_property
     def _global_counts(self) -> Counter[tuple[int, int]]:
-        if "counts" not in self.__dict__:
-            ends = ((self.group_of_switch[c.a], self.group_of_switch[c.b]) for c in self.cables if c.is_global)
-            self.__dict__["counts"] = Counter((min(x, y), max(x, y)) for x, y in ends)
-        counts: Counter[tuple[int, int]] = self.__dict__["counts"]
-        return counts
+        ends = ((self.group_of_switch[c.a], self.group_of_switch[c.b]) for c in self.cables if c.is_global)
+        return Counter((min(x, y), max(x, y)) for x, y in ends)
 
 
 def read(spec: str) -> Wiring:

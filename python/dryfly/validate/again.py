@@ -1,0 +1,70 @@
+"""The steps in which what has been found slow is measured again, with other partners each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dryfly.validate import judge, plan
+from dryfly.validate.judge import USUAL_KIND, Suspect
+from dryfly.validate.plan import Sizes, Step
+from dryfly.validate.wiring import Wiring, nic_place
+
+_OF_NODE = ("memory", "cpu", "loopback")
+
+
+def measure_of(measure: str) -> str:
+    """By which a suspect is measured again: a NIC that has been slow among many pairs, in pairs of its own."""
+    return "nic" if measure in judge.LOADED else measure
+
+
+def steps(suspects: Sequence[Suspect], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
+    by_measure: dict[str, list[str]] = {}
+    for suspect in suspects:
+        by_measure.setdefault(suspect.measure, []).append(suspect.place)
+    found: list[Step] = []
+    own = {place for measure in _OF_NODE for place in by_measure.get(measure, [])}
+    if own:
+        some = [
+            replace(step, probes=tuple(each for each in step.probes if set(each.places) & own))
+            for step in plan.node_level(wiring, nodes, sizes)
+        ]
+        found += [step for step in some if step.probes]
+    links = {place for measure in judge.OF_LINKS for place in by_measure.get(measure, [])}
+    if links:
+        cables = [cable for cable in wiring.cables if cable.trunk in links]
+        found += plan.link_steps(wiring, nodes, cables, sizes, turn=turn)
+    nics = {place for measure, places in by_measure.items() if USUAL_KIND[measure] == "nic" for place in places}
+    return found + _cross_pairs(sorted(int(place[1:]) for place in nics - own), wiring, nodes, sizes, turn)
+
+
+def _cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
+    """Each of them with a NIC that is not suspected, of its switch if there is one, another one each turn; and at a
+    time one of a node only, for NICs of a node share its PCIe."""
+    suspected, node_of, switch_of = set(nics), wiring.node_of_nic, wiring.switch_of_nic
+    good = [nic for node in nodes for nic in wiring.nics_of_node[node] if nic not in suspected]
+    near: dict[int, list[int]] = {}
+    for nic in good:
+        near.setdefault(switch_of[nic], []).append(nic)
+    found: list[Step] = []
+    waiting = list(nics)
+    while waiting:
+        busy: set[int] = set()  # nodes
+        probes, rest = [], []
+        for nic in waiting:
+            own = node_of[nic]
+            free = [each for each in near.get(switch_of[nic], ()) if node_of[each] not in busy and node_of[each] != own]
+            free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own]
+            if own in busy or not free:
+                rest.append(nic)
+                continue
+            other = free[turn % len(free)]
+            busy |= {own, node_of[other]}
+            probes.append(plan.Probe(a=nic, b=other, places=(nic_place(nic),)))
+        if not probes:
+            break
+        some = tuple(probes)
+        found.append(Step(measure="nic", kind="stream", size=sizes.nic_bytes, count=sizes.nic_count, probes=some))
+        found.append(Step(measure="latency", kind="pingpong", size=8, count=sizes.latency_count, probes=some))
+        waiting = rest
+    return found

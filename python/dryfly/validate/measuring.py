@@ -1,0 +1,100 @@
+"""Measures steps on a simulated machine, as it is and in order: by ranks without a program or by an MPI program's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dryfly.base.errors import UserError
+from dryfly.base.store import Store
+from dryfly.scenario.faults import Scenario
+from dryfly.skeleton import motif
+from dryfly.validate import judge, probe
+from dryfly.validate.asked import Asked
+from dryfly.validate.judge import Figures
+from dryfly.validate.plan import Step
+from dryfly.validate.probe import Measured
+from dryfly.validate.ranks import RANKS_MOST, Ranks
+from dryfly.validate.simulated import Simulated
+
+
+class Kept:
+    """What a folder of an earlier run has is not measured again. `folder`: None: nothing is kept."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._store = Store(None if folder is None else Path(folder) / "measured")
+
+    def measured(self, about: str, steps: Sequence[Step], measure: Callable[[], list[Measured]]) -> list[Measured]:
+        """`about`: all that the times depend on besides the steps."""
+        key = hashlib.sha256((about + probe.text_of(steps)).encode()).hexdigest()[:32]
+        found = self._store.get(key)
+        if found is not None:
+            return [Measured(begin_s=b, end_s=e, times=tuple(map(tuple, times))) for b, e, times in found["steps"]]
+        measured = measure()
+        self._store.put(key, {"steps": [[m.begin_s, m.end_s, m.times] for m in measured]})
+        return measured
+
+
+class _Measurer:
+    """Expected is what the machine in order has, or the baseline."""
+
+    def __init__(self, asked: Asked, simulated: Simulated, baseline: Figures | None) -> None:
+        self._asked = asked
+        self._simulated = simulated
+        self._baseline = baseline
+        self._kept = Kept(asked.out)
+        self._run = 0
+
+
+class BySkeleton(_Measurer):
+    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
+        self._run += 1
+        present = self._simulated.spec(self._simulated.present(at_s), run=self._run, with_noise=True)
+        if self._baseline is not None:
+            return self._measured(present, steps, nodes), self._baseline
+        in_order = self._simulated.spec(Scenario(), run=self._run)
+        with ThreadPoolExecutor(2) as pool:
+            found, usual = pool.map(lambda spec: self._measured(spec, steps, nodes), (present, in_order))
+        return found, judge.figures(steps, usual)
+
+    def _measured(self, spec: str, steps: Sequence[Step], nodes: Sequence[int]) -> list[Measured]:
+        network, wiring = str(self._asked.network), self._simulated.subject.wiring
+        about = json.dumps([spec, list(nodes), network, motif.digest()])
+        return self._kept.measured(about, steps, lambda: probe.run(spec, wiring, nodes, steps, network=network))
+
+
+class ByRanks(_Measurer):
+    """One run after the other, for only the main thread runs ranks. Raises UserError where they are too many."""
+
+    def __init__(self, asked: Asked, simulated: Simulated, baseline: Figures | None) -> None:
+        super().__init__(asked, simulated, baseline)
+        subject = simulated.subject
+        count = 2 * sum(len(subject.wiring.nics_of_node[node]) for node in subject.nodes)
+        if count > RANKS_MOST:
+            raise UserError(
+                f"--mpi {asked.mpi}: {len(subject.nodes)} nodes have {count:,} ranks, two for each NIC; accepted are "
+                f"up to {RANKS_MOST:,}, or leave --mpi out"
+            )
+        case = {"machine": asked.machine, "sets": asked.sets, "mpi": asked.mpi, "network": asked.network,
+                "noise": asked.noise}  # fmt: skip
+        self._ranks = Ranks(case=case, names={node: subject.console.node_name(node) for node in subject.nodes})
+
+    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
+        self._run += 1
+        found = self._measured(self._simulated.present(at_s), steps, nodes, noisy=True)
+        if self._baseline is not None:
+            return found, self._baseline
+        return found, judge.figures(steps, self._measured(Scenario(), steps, nodes, noisy=False))
+
+    def _measured(
+        self, scenario: Scenario, steps: Sequence[Step], nodes: Sequence[int], *, noisy: bool
+    ) -> list[Measured]:
+        spec = self._simulated.spec(scenario, run=self._run, with_noise=noisy)
+        about = json.dumps([spec, self._asked.mpi, list(nodes), self._ranks.digest()])
+        seed, wiring = self._simulated.seed(self._run), self._simulated.subject.wiring
+        return self._kept.measured(
+            about, steps, lambda: self._ranks.run(scenario, seed, wiring, nodes, steps, noisy=noisy)
+        )

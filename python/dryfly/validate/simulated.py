@@ -1,0 +1,90 @@
+"""A simulated machine as what is validated: which of its nodes, what is wrong with it, and how it is at an instant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from dryfly.base.errors import UserError
+from dryfly.case.case import SEED_MAX
+from dryfly.case.placement import node_blocks, nodes_listed
+from dryfly.case.resolve import resolve_machine
+from dryfly.machine.load import load
+from dryfly.machine.machine import Machine
+from dryfly.machine.names import NodeNames
+from dryfly.scenario import faults, noise
+from dryfly.scenario.faults import Fault, Scenario
+from dryfly.skeleton import motif
+from dryfly.validate import told, wiring
+from dryfly.validate.asked import Asked
+from dryfly.validate.console import Console
+from dryfly.validate.subject import Subject
+
+_PS = 10**12
+_STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
+
+
+class Simulated:
+    """Raises UserError."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self.machine: Machine = load(asked.machine, sets=asked.sets)
+        self.scenario = Scenario() if asked.faults is None else faults.load(asked.faults, self.machine, seed=asked.seed)
+        self._noise = noise.load(asked.noise, self.machine)
+        wired = wiring.read(self.spec(Scenario()))
+        console = Console(wired, _names(self.machine))
+        told.tell(console, wired, self.scenario)
+        self.subject = Subject(
+            name=self.machine.name,
+            nodes=tuple(self._nodes()),
+            wiring=wired,
+            console=console,
+            timeout_s=self.machine.number("nic.retry.timeout") / _PS,
+        )
+
+    def _nodes(self) -> list[int]:
+        asked = self._asked
+        listed = nodes_listed(self.machine, asked.place)
+        count = (listed or self.machine.nodes_max) if asked.nodes is None else asked.nodes
+        if not 1 <= count <= self.machine.nodes_max:
+            raise UserError(f"-N {count}: accepted is 1 to {self.machine.nodes_max}, the nodes of {asked.machine}")
+        return node_blocks(self.machine, nodes=count, ppn=1, policy=asked.place, seed=asked.seed)
+
+    def seed(self, run: int) -> int:
+        """Each run draws anew: all begin at instant 0, and detours would be where they have been before."""
+        return (self._asked.seed + _STRIDE * run) % (SEED_MAX + 1)
+
+    def spec(self, scenario: Scenario, *, run: int = 0, with_noise: bool = False) -> str:
+        return resolve_machine(
+            self.machine,
+            seed=self.seed(run),
+            ranks=1,
+            scenario=scenario,
+            noise=self._noise if with_noise else None,
+            network=motif.network_of(str(self._asked.network)),
+        )
+
+    def present(self, at_s: float) -> Scenario:
+        """What is wrong from then on. What is down for good by then every route knows; the nodes of NICs without
+        a link are out by then."""
+        begin = round(at_s * _PS)
+        now: list[Fault] = []
+        for fault in self.scenario.faults:
+            for_good = (fault.kind == "down" and fault.until_ps is None) or fault.kind == "drain"
+            if for_good and fault.from_ps <= begin and (fault.until_ps is None or begin < fault.until_ps):
+                between = tuple(place for place in fault.places if not place.startswith("n"))
+                now.append(replace(fault, kind="absent", places=between, from_ps=0, until_ps=None))
+                continue
+            if for_good and any(re.fullmatch(r"[ns]\d+|all|edge", place) for place in fault.places):
+                continue  # whose NICs are lost then has nobody who sends; what they measured is dropped
+            if fault.until_ps is not None and fault.until_ps <= begin:
+                continue
+            until = None if fault.until_ps is None else fault.until_ps - begin
+            now.append(replace(fault, from_ps=max(0, fault.from_ps - begin), until_ps=until))
+        return replace(self.scenario, faults=tuple(now))
+
+
+def _names(machine: Machine) -> dict[int, str]:
+    names = NodeNames(machine)
+    return {names.number(index): names.name(index) for index in range(machine.nodes_max)}
