@@ -222,6 +222,32 @@ def test_time_outs_are_those_of_the_link_that_was_down_meanwhile() -> None:
     assert outcome.exclude == ()
 
 
+def test_each_part_has_its_verdict_and_a_cable_that_is_slow_one_way_that_way() -> None:
+    faults: dict[str, object] = {
+        "lanes": [{"link": "s7>s8", "lanes": 2}, {"link": "s3-s35.1", "lanes": 2}],
+        "nic": [{"nic": "n100", "rate": 0.7}],
+    }
+    outcome = of_simulated(Asked(machine="crusher", faults=faults, level="pair")).run()
+    assert [finding.spoken for finding in outcome.findings] == [
+        "n100 (crusher026 cxi0)", "s7-s8 (g0s7-g0s8), s7>s8 only", "s3-s35.1 (g0s3-g1s3)"
+    ]  # fmt: skip
+    failed = {
+        kind: {name: each.get("because") for name, each in of.items() if each["result"] == "fail"}
+        for kind, of in outcome.parts.items()
+    }
+    assert failed == {
+        "nodes": {"crusher026": ["n100"]},
+        "nics": {"n100": None},
+        "links": {"s7-s8": None, "s3-s35": ["s3-s35.1"]},
+        "groups": {"g0": ["crusher026", "n100", "s3-s35", "s7-s8"], "g1": ["s3-s35"]},
+    }
+    assert {each["result"] for of in outcome.parts.values() for each in of.values()} == {"pass", "fail"}
+    for of in outcome.parts.values():
+        for each in of.values():
+            if "limit" in each:
+                assert (each["slower"] > each["limit"]) == (each["result"] == "fail")
+
+
 def test_two_runs_are_the_same() -> None:
     runs = [of_simulated(Asked(machine="crusher", nodes=64, faults=THREE, noise="machine")).run() for _ in range(2)]
     first, second = ({**run.content(), "wall_s": 0} for run in runs)
@@ -373,4 +399,5 @@ def test_cases_of_the_study_follow_from_their_number_and_name_places_that_are_me
     assert kinds == set(study.KINDS)
     row = study.run(4, "links")
     assert row["false_alarms"] == []
+    assert row["kinds_named"] == sum(len(fault["found"]) for fault in row["truth"])
     assert all(fault["found"] == fault["places"] for fault in row["truth"])

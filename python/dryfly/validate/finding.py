@@ -9,6 +9,7 @@ from typing import Any
 from dryfly.validate.judge import Figures
 
 FORMAT = 1
+NOT_CHECKED = ("GPU buffers: no GPU memory",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,11 @@ class Finding:
     unit: str
     nodes: tuple[str, ...]  # that are not to be used for it
     evidence: tuple[str, ...]
+    places: tuple[str, ...] = ()  # all that it is about; none given: its place
+
+    def __post_init__(self) -> None:
+        if not self.places:
+            object.__setattr__(self, "places", (self.place,))
 
     def content(self) -> dict[str, Any]:
         return {
@@ -45,6 +51,7 @@ class LevelDone:
     virtual_s: float
     findings: int
     ratios: Mapping[str, Mapping[str, float]] = field(repr=False)  # by measure and place
+    limits: Mapping[str, float]  # of the ratios, by measure
 
     def content(self) -> dict[str, Any]:
         return {
@@ -52,7 +59,7 @@ class LevelDone:
             "begin_s": self.begin_s, "virtual_time_s": self.virtual_s,
             "result": "nothing to measure" if not self.steps else "fail" if self.findings else "pass",
             "findings": self.findings,
-            "slower": {measure: dict(of) for measure, of in self.ratios.items()},
+            "slower": {measure: dict(of) for measure, of in self.ratios.items()}, "limits": dict(self.limits),
         }  # fmt: skip
 
 
@@ -69,6 +76,7 @@ class Outcome:
     exclude: tuple[str, ...]
     events: tuple[str, ...]
     uncovered: int  # cables of the nodes' groups without a NIC of theirs at both ends
+    parts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(repr=False)  # as parts.verdicts has them
     figures: Figures = field(repr=False)
     sizes: Mapping[str, int] = field(repr=False)
     wall_s: float = 0.0
@@ -88,6 +96,7 @@ class Outcome:
             "result": "fail" if self.findings else "pass",
             "findings": [finding.content() for finding in self.findings],
             "levels": [level.content() for level in self.levels],
+            "parts": self.parts, "not_checked": list(NOT_CHECKED),
             "use": {"nodes": self.use, "slurm": nodelist.slurm(self.use), "pbs": nodelist.pbs(self.use)},
             "exclude": {
                 "nodes": list(self.exclude), "slurm": nodelist.slurm(self.exclude), "pbs": nodelist.pbs(self.exclude),

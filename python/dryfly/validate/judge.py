@@ -42,6 +42,7 @@ class Suspect:
     expected_s: float
     slower: float
     limit: float
+    way: str = ""  # of a cable: the one way that is slow, where it is one
 
 
 def figures(steps: Sequence[Step], measured: Sequence[Measured]) -> Figures:
@@ -53,6 +54,21 @@ def figures(steps: Sequence[Step], measured: Sequence[Measured]) -> Figures:
                 samples[step.measure, place].append(time_s)
     # Of both ways of a cable the slower one counts.
     return {key: (max if key[0] in OF_LINKS else statistics.median)(times) for key, times in samples.items()}
+
+
+def ways(
+    steps: Sequence[Step], measured: Sequence[Measured], switch_of: Sequence[int]
+) -> dict[tuple[str, str], dict[str, float]]:
+    """By measure and cable: the time of each of its two ways, by the name that scenario files have for a way.
+    `switch_of`: of each NIC."""
+    found: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for step, of_step in zip(steps, measured, strict=True):
+        if step.measure in OF_LINKS:
+            for probe, (_, time_s) in zip(step.probes, of_step.times, strict=True):
+                way = f"s{switch_of[probe.a]}>s{switch_of[probe.b]}"
+                for place in probe.places:
+                    found[step.measure, place][way] = max(time_s, found[step.measure, place].get(way, 0.0))
+    return dict(found)
 
 
 def common(found: Figures, expected: Figures, limits: Limits) -> dict[str, float]:
@@ -77,14 +93,18 @@ def ratios(found: Figures, expected: Figures, limits: Limits) -> dict[str, dict[
     return dict(by_measure)
 
 
-def suspects(found: Figures, expected: Figures, limits: Limits) -> list[Suspect]:
-    """The slowest of each measure first. Where parts are measured alone the tolerance decides, for suspects are
+def limit_of(measure: str, ratios_of: Mapping[str, float], limits: Limits) -> float:
+    """The ratio up to which a part is in order. Where parts are measured alone the tolerance decides, for suspects are
     measured again; where many pairs load the fabric at once their scatter counts as well."""
+    limit = 1 + limits.tolerance[measure]
+    return max(limit, 1 + limits.sigmas * spread(list(ratios_of.values()))) if measure in LOADED else limit
+
+
+def suspects(found: Figures, expected: Figures, limits: Limits) -> list[Suspect]:
+    """The slowest of each measure first."""
     rows: list[Suspect] = []
     for measure, all_of in ratios(found, expected, limits).items():
-        limit = 1 + limits.tolerance[measure]
-        if measure in LOADED:
-            limit = max(limit, 1 + limits.sigmas * spread(list(all_of.values())))
+        limit = limit_of(measure, all_of, limits)
         for place, ratio in sorted(all_of.items(), key=lambda row: (-row[1], row[0])):
             if ratio > limit:
                 rows.append(

@@ -15,6 +15,7 @@ from dryfly.report import page
 from dryfly.report.pictures import STYLE
 from dryfly.result import result
 from dryfly.result.capture import check_target
+from dryfly.validate import parts as parts_of
 from dryfly.validate import text
 
 _MEASURES = {
@@ -53,7 +54,7 @@ def document(content: Mapping[str, Any]) -> str:
         f"{escape(content['network'])}, seed {content['seed']}: {'nothing' if not found else len(found)} found</p>",
         page.section("Findings", _findings(found)),
         page.section("Levels", _levels(content["levels"])),
-        page.section("Nodes", _nodes(content)),
+        page.section("Nodes", f"<p>{escape(parts_of.line(content['parts']).capitalize())}.</p>" + _nodes(content)),
     ]
     for level in content["levels"]:
         for measure, ratios in level["slower"].items():

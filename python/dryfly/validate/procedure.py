@@ -7,12 +7,12 @@ has not been the cause, and noise is never as slow three times.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from dryfly.base.errors import UserError
-from dryfly.validate import LEVELS, again, baseline, judge, plan
+from dryfly.validate import LEVELS, again, baseline, judge, parts, plan
 from dryfly.validate import console as consoles
 from dryfly.validate.asked import Asked
 from dryfly.validate.finding import Finding, LevelDone, Outcome, merged
@@ -87,6 +87,7 @@ class Validation:
             findings=tuple(found),
             exclude=tuple(self._console.node_name(node) for node in sorted(self._out)),
             events=tuple(event.line() for event in self._console.events(self._clock_s)),
+            parts=parts.verdicts(self._subject, levels, found),
             uncovered=self._wiring.uncovered(self._nodes),
             figures=self._figures,
             sizes=asdict(self._settings.sizes),
@@ -144,12 +145,14 @@ class Validation:
         self._console.mark(begin_s, f"level {name} begins, {len(nodes):,} nodes")
         self._tell(f"level {name}: {len(nodes):,} nodes, {len(steps):,} steps")
         ratios: dict[str, dict[str, float]] = {}
+        limits = self._settings.limits
         if steps:
             ratios = self._judged(name, steps, nodes)
         self._console.mark(self._clock_s, f"level {name} ends")
         return LevelDone(
             name=name, nodes=len(nodes), steps=len(steps), probes=sum(len(step.probes) for step in steps),
             begin_s=begin_s, virtual_s=self._clock_s - begin_s, findings=len(self._findings) - before, ratios=ratios,
+            limits={measure: judge.limit_of(measure, of, limits) for measure, of in ratios.items()},
         )  # fmt: skip
 
     def _judged(self, level: str, steps: Sequence[Step], nodes: Sequence[int]) -> dict[str, dict[str, float]]:
@@ -187,7 +190,8 @@ class Validation:
             self._findings.append(
                 Finding(kind=self._kind_of_common(middle), place=f"{len(some)} of {count}", level=level,
                         measure=measure, spoken=f"{len(some):,} of {count:,}, {some[0].place} the slowest",
-                        measured=measured, limit=limit, unit=unit, nodes=(), evidence=tuple(events)[-5:])
+                        measured=measured, limit=limit, unit=unit, nodes=(), evidence=tuple(events)[-5:],
+                        places=tuple(self._console.public(each.place) for each in some))
             )  # fmt: skip
         return rest
 
@@ -247,6 +251,7 @@ class Validation:
         """Those that are as slow with other partners; of each place and measure the fastest of the times counts."""
         chosen = {(suspect.measure, suspect.place): suspect for suspect in suspects}
         best: dict[tuple[str, str], tuple[float, Suspect]] = {}
+        best_way: dict[tuple[str, str], dict[str, float]] = {}
         for turn in range(1, self._settings.again + 1):
             steps = again.steps(list(chosen.values()), self._wiring, nodes, self._settings.sizes, turn)
             if not steps:
@@ -254,6 +259,9 @@ class Validation:
             measured, expected = self._measuring.measure(steps, nodes, self._clock_s)
             self._died(level, measured)
             found = judge.figures(steps, measured)
+            for key, of_ways in judge.ways(steps, measured, self._wiring.switch_of_nic).items():
+                known = best_way.setdefault(key, of_ways)
+                known |= {way: min(time_s, known.get(way, time_s)) for way, time_s in of_ways.items()}
             for key, suspect in chosen.items():
                 measure, place = again.measure_of(suspect.measure), suspect.place
                 if (measure, place) not in found or (measure, place) not in expected:
@@ -264,7 +272,13 @@ class Validation:
                     seen = replace(suspect, measure=measure, time_s=time_s, expected_s=usual_s, slower=slower,
                                    limit=1 + self._settings.limits.tolerance[measure])  # fmt: skip
                     best[key] = (slower, seen)
-        return [seen for slower, seen in best.values() if slower > seen.limit]
+        return [self._one_way(seen, best_way) for slower, seen in best.values() if slower > seen.limit]
+
+    def _one_way(self, suspect: Suspect, times: Mapping[tuple[str, str], Mapping[str, float]]) -> Suspect:
+        of_ways = times.get((suspect.measure, suspect.place), {})
+        usual_s = suspect.expected_s * self._common.get(suspect.measure, 1.0)
+        slow = [way for way, time_s in of_ways.items() if time_s > usual_s * suspect.limit]
+        return replace(suspect, way=slow[0]) if len(slow) == 1 < len(of_ways) else suspect
 
     # --- What is found
 
@@ -279,9 +293,10 @@ class Validation:
             suspect = replace(suspect, place=cause.places[0])  # which of the parallel ones
         kind = USUAL_KIND[suspect.measure] if cause is None else cause.kind
         measured, limit, unit = self._shown(suspect)
+        spoken = self._console.spoken(suspect.place) + (f", {suspect.way} only" if suspect.way else "")
         self._exclude(suspect.place)
         self._findings.append(
-            Finding(kind=kind, place=self._console.public(suspect.place), spoken=self._console.spoken(suspect.place),
+            Finding(kind=kind, place=self._console.public(suspect.place), spoken=spoken,
                     level=level, measure=suspect.measure, measured=measured, limit=limit, unit=unit,
                     nodes=self._names_of(suspect.place), evidence=tuple(event.line() for event in events[-5:]))
         )  # fmt: skip

@@ -114,7 +114,7 @@ def run(case: int, network: str | None, in_order: bool = False, mpi: str | None 
     return {
         "case": case, "machine": about["machine"], "nodes": about["nodes"], "in_order": in_order,
         "truth": [{**fault, "found": [p for p in fault["places"] if any(q == p for _, q in found)]} for fault in truth],
-        "kinds_named": sum(any(q in f["places"] and k == f["kind"].split()[0] for k, q in found) for f in truth),
+        "kinds_named": sum(any(q in f["places"] and k == f["kind"].split()[0] for f in truth) for k, q in found),
         "false_alarms": [[k, p] for k, p in found if p not in wanted], "wall_s": time.monotonic() - began,
     }  # fmt: skip
 

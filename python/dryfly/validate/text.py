@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dryfly.base.units import time_text
-from dryfly.validate import nodelist
+from dryfly.validate import nodelist, parts
 
 _PS = 1e12
 
@@ -26,7 +26,9 @@ def lines(content: Mapping[str, Any]) -> list[str]:
             f"{content['cables_not_covered']:,} cables of these groups have no NIC of these nodes at both ends: not "
             "measured by themselves"
         )
+    rows += [f"not checked: {each}" for each in content["not_checked"]]
     rows += findings(content["findings"])
+    rows.append(parts.line(content["parts"]))
     exclude = content["exclude"]
     if exclude["nodes"]:
         rows.append(f"exclude  {exclude['slurm']}")
