@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,6 +40,15 @@ class Kept:
 
 class _Measurer:
     """Expected is what the machine in order has, or the baseline."""
+
+    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
+        raise NotImplementedError
+
+    def again(
+        self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
+    ) -> tuple[list[Measured], Figures]:
+        measured, expected = self.measure(steps, nodes, at_s)
+        return measured, {key: time_s * common.get(key[0], 1.0) for key, time_s in expected.items()}
 
     def __init__(self, asked: Asked, simulated: Simulated, baseline: Figures | None) -> None:
         self._asked = asked
