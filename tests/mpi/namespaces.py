@@ -117,7 +117,7 @@ def running(count: int) -> Iterator[Hosts]:
             hosts.run(_SWITCH, "ip", "link", "set", "br0", "up")
             for host in (LOGIN, *names):
                 _plug_in(hosts, host)
-            cases = [f"{host}) exec {shlex.join(hosts.on(host, 'sh', '-c'))} \"$*\" ;;" for host in (LOGIN, *names)]
+            cases = [f'{host}) exec {shlex.join(hosts.on(host, "sh", "-c"))} "$*" ;;' for host in (LOGIN, *names)]
             hosts.agent.write_text(_AGENT.format(cases="\n".join(cases)), encoding="utf-8")
             hosts.agent.chmod(0o755)
             yield hosts
@@ -128,7 +128,9 @@ def running(count: int) -> Iterator[Hosts]:
 
 
 def _keep(host: str, table: Path) -> subprocess.Popen[bytes]:
-    script = f"hostname {host} && mount --bind {table} /etc/hosts && ip link set lo up && echo up && exec sleep infinity"
+    script = (
+        f"hostname {host} && mount --bind {table} /etc/hosts && ip link set lo up && echo up && exec sleep infinity"
+    )
     keeper = subprocess.Popen(
         ["unshare", "--net", "--uts", "--mount", "--propagation=private", "sh", "-c", script],
         stdin=subprocess.DEVNULL,
