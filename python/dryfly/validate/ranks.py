@@ -51,7 +51,8 @@ class Ranks:
         ppn = probe.ranks_of_node(wiring, nodes, on_node)
         with RunFolder() as folder:
             file, out, hosts = folder.path / "steps", folder.path / "measured", folder.path / "hosts"
-            file.write_text(probe.text_of(steps, probe.ranks_of(wiring, nodes, on_node)), encoding="ascii")
+            rank_of = probe.ranks_of(wiring, nodes, on_node)
+            file.write_text(probe.text_of(steps, rank_of), encoding="ascii")
             hosts.write_text("".join(f"{self.names[node]} {ppn}\n" for node in nodes), encoding="utf-8")
             fixed = dict(self.case) if noisy else {**self.case, "noise": "none"}
             case = Case(
@@ -66,7 +67,7 @@ class Ranks:
             ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:
                 raise RunFailed(ended.failure, exit_status=ended.exit_status or 1, details=ended.details)
-            return probe.parse(out.read_text(encoding="ascii"), steps)
+            return probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
 
 
 def _program() -> Path:

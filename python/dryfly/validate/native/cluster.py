@@ -96,7 +96,8 @@ class Cluster:
         on_node = steps[0].on_node
         ppn = probe.ranks_of_node(wiring, nodes, on_node)
         file, out = self.folder / "steps", self.folder / "measured"
-        file.write_text(probe.text_of(steps, probe.ranks_of(wiring, nodes, on_node)), encoding="ascii")
+        rank_of = probe.ranks_of(wiring, nodes, on_node)
+        file.write_text(probe.text_of(steps, rank_of), encoding="ascii")
         out.unlink(missing_ok=True)
         nics = ppn // (2 if on_node else 1)
         per_nic = ppn // nics if nics > 1 else 0
@@ -111,7 +112,7 @@ class Cluster:
             on_line=lambda line: _tell_step(line, on_step),
         )
         if ended.status == 0 and not ended.too_long and out.is_file():
-            measured = probe.parse(out.read_text(encoding="ascii"), steps)
+            measured = probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
             return measured, " ".join(_after("probe: library ", ended.lines).split())
         raise self._failure(ended, nodes, ppn)
 
