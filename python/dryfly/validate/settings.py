@@ -27,6 +27,7 @@ class Native:
     hang_s: float
     start_s: float
     chunk_s: float
+    tool_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ def settings(*, native: bool = False, limits: str | None = None) -> Settings:
         replays=float(limit["replays"]),
         native=Native(
             repeats=int(limit["repeats"]),
-            **{name: float(limit[name]) for name in ("answer_s", "hang_s", "start_s", "chunk_s")},
+            **{name: float(limit[name]) for name in ("answer_s", "hang_s", "start_s", "chunk_s", "tool_s")},
         ),
     )
 
