@@ -114,7 +114,7 @@ class Cluster:
         if ended.status == 0 and not ended.too_long and out.is_file():
             measured = probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
             return measured, " ".join(_after("probe: library ", ended.lines).split())
-        raise self._failure(ended, nodes, ppn)
+        raise self.failure(ended, nodes, ppn)
 
     def _environment(self, on_node: str) -> dict[str, str]:
         if on_node != "nic":
@@ -123,7 +123,7 @@ class Cluster:
         ways = [way for way in self.environment.get(_OPENMPI_BTL, "^sm").split(",") if way not in ("sm", "vader")]
         return {**self.environment, **_LOOPBACK, _OPENMPI_BTL: ",".join(ways) or "^sm"}
 
-    def _failure(self, ended: Ended, nodes: Sequence[int], ppn: int) -> RunError:
+    def failure(self, ended: Ended, nodes: Sequence[int], ppn: int) -> RunError:
         """A node is to blame that the launcher names, or whose rank alone says nothing any more, or that does not
         answer."""
         own = _after(

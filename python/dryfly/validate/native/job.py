@@ -80,7 +80,9 @@ def run(
             process.wait()
     finally:
         _end(process)
-        reader.join(timeout=_END_WITHIN_S)
+        reader.join(timeout=_END_WITHIN_S)  # whoever still has the pipe is none of the launcher's group
+        if not reader.is_alive() and process.stdout is not None:
+            process.stdout.close()
     return Ended(status=process.returncode, lines=tuple(lines), too_long=too_long)
 
 
