@@ -1,21 +1,28 @@
-"""One run of a launcher: its lines as they come, within limits of time, and nothing of it left afterwards."""
+"""One run of a launcher: its lines as they come, within limits of time, and nothing of it left here afterwards.
+
+Hydra leaves its proxies, and the ssh that started them, where one of them could not be started. Whatever a run has
+started has a variable in its environment by which it is found.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
+import secrets
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dryfly.base import signals
 from dryfly.base.errors import RunError
 
 _END_WITHIN_S = 5.0
+_MARK = "DRYFLY_NATIVE_RUN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +53,14 @@ def run(
 ) -> Ended:
     """Ends it when its first line takes longer than `first_s`, or another one longer than `silence_s`. Raises RunError
     where the command cannot be started."""
+    mark = secrets.token_hex(16)
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env={**environment, _MARK: mark},
             text=True,
             errors="replace",
             start_new_session=True,
@@ -80,6 +88,7 @@ def run(
             process.wait()
     finally:
         _end(process)
+        _kill_rest(f"{_MARK}={mark}".encode())
         reader.join(timeout=_END_WITHIN_S)  # whoever still has the pipe is none of the launcher's group
         if not reader.is_alive() and process.stdout is not None:
             process.stdout.close()
@@ -94,12 +103,19 @@ def _read(process: subprocess.Popen[str], said: queue.SimpleQueue[str | None]) -
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """A launcher that is asked to end ends its ranks; what is left of its group is killed."""
+    """A launcher that is asked to end ends its ranks."""
     if process.poll() is None:
         process.terminate()
         deadline = time.monotonic() + _END_WITHIN_S
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
     process.wait()
+
+
+def _kill_rest(mark: bytes) -> None:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):  # it is gone, or another user's
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
