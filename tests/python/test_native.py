@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import shutil
 import socket
+import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -253,7 +255,7 @@ def test_without_a_compiler_wrapper_it_is_said(bin_folder: Callable[[str, str], 
     with pytest.raises(UserError, match="there is no mpicc beside"):
         program.compile_probe(launcher, None, tmp_path, {})
     bin_folder("mpicc", "echo 'mpi.h: No such file' >&2; exit 1")
-    with pytest.raises(UserError, match="does not compile with .*mpicc: mpi.h: No such file"):
+    with pytest.raises(UserError, match=r"does not compile with .*mpicc: mpi.h: No such file"):
         program.compile_probe(launcher, None, tmp_path, {})
 
 
@@ -274,15 +276,12 @@ _GOOD_NIC = {
 
 
 def _host_says(cxi: Path) -> list[str]:
-    import subprocess
-
-    return subprocess.run(["sh", "-c", facts.script(str(cxi))], capture_output=True, text=True, check=True,
-                          env={"PATH": "/usr/bin:/bin", "PMI_RANK": "1", "SLURM_PROCID": "0"}).stdout.splitlines()  # fmt: skip
+    environment = {"PATH": "/usr/bin:/bin", "PMI_RANK": "1", "SLURM_PROCID": "0"}
+    command = ["sh", "-c", facts.script(str(cxi))]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.splitlines()
 
 
 def test_a_host_tells_of_its_nics_what_sysfs_has(tmp_path: Path) -> None:
-    import time
-
     _sysfs(tmp_path, 0, **_GOOD_NIC, link_restarts__time_0=str(int(time.time()) - 60), link_restarts__time_1="0")
     _sysfs(tmp_path, 1, **{**_GOOD_NIC, "properties__link": "down", "current_link_width": "8"})
     said = facts.parse(["[1] noise", *_host_says(tmp_path)])[1]  # hydra's name of a rank comes before Slurm's
@@ -553,8 +552,6 @@ def test_after_a_job_services_that_it_left_are_deleted(bin_folder: Callable[[str
 
 
 def test_links_that_have_flapped_too_often_fail_after_a_job(tmp_path: Path) -> None:
-    import time
-
     times = {f"link_restarts__time_{n}": str(int(time.time()) - 100 * n) for n in range(1, 6)}
     _sysfs(tmp_path / "cxi", 0, **_GOOD_NIC, **times)
     assert _check(tmp_path).run("epilog")[0].said == ("cxi0: 5 in 1 h, accepted are fewer than 5",)
@@ -595,8 +592,8 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
         def isatty(self) -> bool:
             return True
 
-    for stream, expected in ((Terminal(), "nic                      [###############...............]  50%, about 50 s left"),
-                             (io.StringIO(), "dryfly: nic: 50%, about 50 s left\n")):  # fmt: skip
+    written_over = f"nic{21 * ' '} [{15 * '#'}{15 * '.'}]  50%, about 50 s left"
+    for stream, expected in ((Terminal(), written_over), (io.StringIO(), "dryfly: nic: 50%, about 50 s left\n")):
         now = [0.0]
         bar = Bar(quiet=False, stream=stream, clock=lambda now=now: now[0])  # type: ignore[misc]
         bar.expect(100)

@@ -193,7 +193,8 @@ class Validation:
         for measure in dict.fromkeys(suspect.measure for suspect in suspects):
             some = [suspect for suspect in suspects if suspect.measure == measure]
             count = sum(key[0] == measure for key in figures)
-            if 2 * len(some) <= count or len(some) < _MOST_NAMED:
+            no_partner = len(some) == count and again.needs_partner(measure)
+            if not no_partner and (2 * len(some) <= count or len(some) < _MOST_NAMED):
                 rest += some
                 continue
             middle = some[len(some) // 2]

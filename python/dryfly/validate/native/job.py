@@ -114,8 +114,20 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _kill_rest(mark: bytes) -> None:
+    """One of them may start another meanwhile, so until there is none."""
+    deadline = time.monotonic() + _END_WITHIN_S
+    while (left := _marked(mark)) and time.monotonic() < deadline:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: bytes) -> list[int]:
+    found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):  # it is gone, or another user's
                 if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGKILL)
+                    found.append(int(entry.name))
+    return found

@@ -24,7 +24,7 @@ def library(name: str | None) -> mpi.MpiLibrary | None:
 def compile_probe(
     launcher: Launcher, chosen: mpi.MpiLibrary | None, folder: Path, environment: Mapping[str, str] = os.environ
 ) -> Path:
-    """Raises UserError, with the compiler's own words above it."""
+    """Raises UserError."""
     command = _compiler(launcher, chosen, environment)
     if chosen is not None:
         if launchers.family(launcher) not in (None, chosen.family):
@@ -39,7 +39,8 @@ def compile_probe(
     except OSError as error:
         raise UserError(f"--native: {command[0]} cannot be run: {error.strerror}") from None
     if built.returncode != 0:
-        reason = (built.stderr.strip().splitlines() or ["without a word"])[-1]
+        lines = built.stderr.strip().splitlines() or ["without a word"]
+        reason = next((line for line in lines if "error" in line), lines[-1])
         raise UserError(f"--native: the probe does not compile with {command[0]}: {reason}")
     return target
 
