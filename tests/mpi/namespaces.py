@@ -138,8 +138,9 @@ def _keep(host: str, table: Path) -> subprocess.Popen[bytes]:
         preexec_fn=_die_with_parent,
     )
     assert keeper.stdout is not None
-    if keeper.stdout.readline() != b"up\n":
-        raise RuntimeError(f"no namespaces for {host}")
+    with keeper.stdout as said:
+        if said.readline() != b"up\n":
+            raise RuntimeError(f"no namespaces for {host}")
     return keeper
 
 
