@@ -37,8 +37,9 @@ class Ranks:
     names: Mapping[int, str]  # of nodes, over the machine
 
     def digest(self) -> str:
-        """Of the program."""
-        return hashlib.sha256(_program().read_bytes()).hexdigest()
+        """Of the program, with the headers beside it."""
+        files = (_program(), *sorted(_program().parent.glob("*.h")))
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
     def run(
         self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], *, noisy: bool
