@@ -95,7 +95,8 @@ void HostPaths::took(NicId nic, Bytes payload, Instant now) {
   Bus& bus = buses_[lane.bus];
   const Duration on_link = link_.time_of(payload);
   const Instant began{now.ps - std::min(now.ps, on_link.ps)};
-  count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began, bus.to_memory_until);
+  count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began,
+             std::max(bus.to_memory_until, lane.own_to_memory_until));
   bus.to_memory_until = std::max(bus.to_memory_until, began) + pcie_.time_of(payload);
   lane.there = bus.to_memory_until;
   if (lane.own_rate.bytes_per_s == 0) return;
@@ -109,7 +110,7 @@ void HostPaths::sends(NicId nic, Bytes payload, Instant now) {
   Lane& lane = lanes_[number];
   Bus& bus = buses_[lane.bus];
   count_wait(lane, Counter::parbs_tarb_pi_non_posted_blocked_cnt, lane.waited_from_memory_until, now,
-             bus.from_memory_until);
+             std::max(bus.from_memory_until, lane.own_from_memory_until));
   bus.from_memory_until = std::max(bus.from_memory_until, now) + pcie_.time_of(payload);
   lane.sent = bus.from_memory_until;
   if (lane.own_rate.bytes_per_s == 0) return;

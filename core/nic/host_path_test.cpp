@@ -81,6 +81,26 @@ TEST_CASE("the time in which others have the bus is counted for the NIC that wai
   CHECK(blocked(1) > blocked(0));
 }
 
+TEST_CASE("the time in which a slow NIC is at the packet before counts as blocked") {
+  Rig rig;
+  rig.spec.slow_nics[NicId{1}] = Rate{packet.count * 1'000'000'000 / 160};  // a packet in 160 ns
+  HostPaths paths(rig.spec, rig.counters);
+  paths.place(NicId{0}, NodeId{0}, {});
+  paths.place(NicId{1}, NodeId{0}, {});
+  // A packet each 100 ns, which the bus takes at once: the n-th waits for the one before.
+  std::uint64_t waited = 0, free_at = 0, counted = 0;
+  for (std::uint64_t turn = 0; turn < 5; ++turn) {
+    const std::uint64_t begin = 100 * turn;
+    if (free_at > std::max(begin, counted)) waited += free_at - std::max(begin, counted);
+    counted = std::max(counted, free_at);
+    paths.sends(NicId{1}, packet, Instant{begin * ns});
+    free_at = std::max(free_at, begin) + 160;
+  }
+  const std::vector<NicCounters> counters = rig.counters.sorted();
+  CHECK(waited == 500);  // 60 and 120 ns, and then the whole of a packet each time
+  CHECK(counters[1].values[static_cast<std::size_t>(Counter::parbs_tarb_pi_non_posted_blocked_cnt)] == waited);
+}
+
 TEST_CASE("a NIC that sends waits for the bus when it is two packets of each NIC ahead") {
   Rig rig;
   rig.spec.framing.payload_max = packet;

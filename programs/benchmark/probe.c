@@ -8,15 +8,11 @@
 // picoseconds; `step NUMBER BEGIN END` in those of MPI_Wtime since the first step. Data of streams, pingpongs and sends
 // is checked outside what is timed; a rank that has been sent something else ends the program.
 #include <dlfcn.h>
-#include <mpi.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "benchmark.h"
 #include "dryfly/work.h"
 
 enum kind { pingpong, stream, sends, work };
@@ -31,28 +27,10 @@ struct step {
   int is_a;
 };
 
-static int my_rank, rank_count;
-
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char* format, ...) {
-  va_list values;
-  if (my_rank == 0) {
-    va_start(values, format);
-    fputs("probe: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
-    va_end(values);
-  }
-  MPI_Finalize();
-  exit(2);
-}
-
-static void* room(size_t bytes) {
-  void* memory = calloc(bytes > 0 ? bytes : 1, 1);
-  if (memory == NULL) {
-    fprintf(stderr, "probe: %zu bytes of memory are not there\n", bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return memory;
+static void refuse_line(const char* path, int line, const char* sentence) {
+  char where[256];
+  snprintf(where, sizeof where, "probe: %s, line %d", path, line);
+  refuse(where, sentence);
 }
 
 // Rank 0 reads, all get the text; the same input is wrong on all of them.
@@ -64,14 +42,14 @@ static char* read_all(const char* path) {
     if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
       size = ftell(file);
       rewind(file);
-      text = room((size_t)size + 1);
+      text = memory_for((size_t)size + 1, 1);
       if (fread(text, 1, (size_t)size, file) != (size_t)size) size = -1;
     }
     if (file != NULL) fclose(file);
   }
   MPI_Bcast(&size, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
-  if (size < 0 || size > INT32_MAX) refuse("%s: no file of steps that can be read", path);
-  if (my_rank != 0) text = room((size_t)size + 1);
+  if (size < 0 || size > INT32_MAX) refuse(path, "no file of steps that can be read");
+  if (my_rank != 0) text = memory_for((size_t)size + 1, 1);
   MPI_Bcast(text, (int)size, MPI_CHAR, 0, MPI_COMM_WORLD);
   return text;
 }
@@ -85,7 +63,7 @@ static int kind_named(const char* name) {
 // How many, and what each is to this rank.
 static struct step* parse(char* text, const char* path, int* count) {
   struct step* steps = NULL;
-  int* used = room((size_t)rank_count * sizeof *used);  // the last step of each rank, from 1
+  int* used = memory_for((size_t)rank_count, sizeof *used);  // the last step of each rank, from 1
   *count = 0;
   int number = 0;
   char* rest = NULL;
@@ -98,8 +76,7 @@ static struct step* parse(char* text, const char* path, int* count) {
       step.kind = kind_named(name);
       if (words < 3 || step.kind == none || step.bytes < 0 || step.bytes > most_bytes || step.count < 1 ||
           step.count > most_count || step.rank < 1 || step.rank > step.count)
-        refuse("%s, line %d: accepted is `step KIND BYTES COUNT [RANK]`, KIND pingpong, stream, send or work", path,
-               number);
+        refuse_line(path, number, "accepted is `step KIND BYTES COUNT [RANK]`, KIND pingpong, stream, send or work");
       steps = realloc(steps, (size_t)(*count + 1) * sizeof *steps);
       if (steps == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
       steps[(*count)++] = step;
@@ -107,12 +84,11 @@ static struct step* parse(char* text, const char* path, int* count) {
     }
     int a, b;
     if (*count == 0 || sscanf(line, "%d %d", &a, &b) != 2 || a < 0 || b < 0 || a >= rank_count || b >= rank_count)
-      refuse("%s, line %d: accepted are two ranks below %d", path, number, rank_count);
+      refuse_line(path, number, "accepted are two of the job's ranks, behind a step");
     struct step* last = &steps[*count - 1];
-    if ((a == b) != (last->kind == work))
-      refuse("%s, line %d: accepted are two ranks, of `work` twice the same", path, number);
+    if ((a == b) != (last->kind == work)) refuse_line(path, number, "accepted are two ranks, of `work` twice the same");
     if (used[a] == *count || used[b] == *count)
-      refuse("%s, line %d: rank %d is in two pairs of a step", path, number, used[a] == *count ? a : b);
+      refuse_line(path, number, "a rank of it is in an earlier pair of the step; accepted is one pair");
     used[a] = used[b] = *count;
     if (a != my_rank && b != my_rank) continue;
     last->partner = a == my_rank ? b : a;
@@ -144,6 +120,7 @@ static void say_where(int signal_number) {
 static void note(int step, int partner) {
   if (limit_s == 0) return;
   alarm(0);
+  waited = 0;
   int length = snprintf(where, sizeof where, "probe: rank %d waits in step %d for ", my_rank, step);
   if (partner == none) {
     length += snprintf(where + length, sizeof where - (size_t)length, "all\n");
@@ -177,30 +154,25 @@ static void choose_nic(long per_nic) {
 }
 
 static void check_ranks(long asked) {
-  if (rank_count != asked)
-    refuse("MPI has %d ranks and not the %ld that were started: launcher and MPI library do not fit", rank_count,
+  char sentence[128];
+  snprintf(sentence, sizeof sentence,
+           "MPI has %d ranks and not the %ld that were started: launcher and MPI library do not fit", rank_count,
            asked);
+  if (rank_count != asked) refuse("probe", sentence);
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length;
   MPI_Get_library_version(version, &length);
   if (my_rank == 0) printf("probe: library %.*s\n", (int)strcspn(version, "\n"), version);
 }
 
-// --- Data: what a rank sends in a step follows from both.
+// --- Data
 
-static unsigned char pattern(int sender, int step, size_t at) { return (unsigned char)(sender * 31 + step * 7 + at); }
-
-static void fill(unsigned char* buffer, size_t bytes, int step) {
-  for (size_t at = 0; at < bytes; ++at) buffer[at] = pattern(my_rank, step, at);
-}
-
-static void check(const unsigned char* buffer, size_t bytes, int sender, int step) {
-  for (size_t at = 0; at < bytes; ++at) {
-    if (buffer[at] == pattern(sender, step, at)) continue;
-    fprintf(stderr, "probe: rank %d has of rank %d in step %d, byte %zu, %d and not %d\n", my_rank, sender, step, at,
-            buffer[at], pattern(sender, step, at));
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+// What a rank sends in a step follows from both.
+static void check(char* buffer, size_t bytes, int sender, int step) {
+  const long wrong = wrong_bytes(buffer, bytes, seed_of(sender, my_rank, step));
+  if (wrong == 0) return;
+  fprintf(stderr, "probe: rank %d has %ld wrong bytes of rank %d in step %d\n", my_rank, wrong, sender, step);
+  MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 // --- What a pair measures: two times in seconds
@@ -217,10 +189,10 @@ static int ascending(const void* left, const void* right) {
 
 static void measure_stream(const struct step* step, int number, double times[2]) {
   const size_t bytes = (size_t)step->bytes;
-  unsigned char* out = room(bytes);
-  unsigned char* in = room(bytes * (size_t)step->count);
-  MPI_Request* requests = room(2 * (size_t)step->count * sizeof *requests);
-  fill(out, bytes, number);
+  char* out = memory_for(bytes, 1);
+  char* in = memory_for((size_t)step->count, bytes);
+  MPI_Request* requests = memory_for(2 * (size_t)step->count, sizeof *requests);
+  fill(out, bytes, seed_of(my_rank, step->partner, number));
   meet(step->partner);
   const double begun = MPI_Wtime();
   for (long long n = 0; n < step->count; ++n)
@@ -238,9 +210,9 @@ static void measure_stream(const struct step* step, int number, double times[2])
 
 static void measure_pingpong(const struct step* step, int number, double times[2]) {
   const int bytes = (int)step->bytes;
-  unsigned char* out = room((size_t)bytes);
-  unsigned char* in = room((size_t)bytes);
-  fill(out, (size_t)bytes, number);
+  char* out = memory_for((size_t)bytes, 1);
+  char* in = memory_for((size_t)bytes, 1);
+  fill(out, (size_t)bytes, seed_of(my_rank, step->partner, number));
   meet(step->partner);
   double best = 0;
   const double begun = MPI_Wtime();
@@ -265,25 +237,25 @@ static void measure_pingpong(const struct step* step, int number, double times[2
 // Of a message that is not copied away MPI_Send comes back when it has been acknowledged.
 static void measure_sends(const struct step* step, int number, double times[2]) {
   const size_t bytes = (size_t)step->bytes, count = (size_t)step->count;
-  unsigned char* buffer = room(step->is_a ? bytes : bytes * count);
-  MPI_Request* requests = room(count * sizeof *requests);
-  if (step->is_a) fill(buffer, bytes, number);
+  char* buffer = memory_for(step->is_a ? 1 : count, bytes);
+  MPI_Request* requests = memory_for(count, sizeof *requests);
+  if (step->is_a) fill(buffer, bytes, seed_of(my_rank, step->partner, number));
   for (size_t n = 0; n < count && !step->is_a; ++n)
     MPI_Irecv(buffer + n * bytes, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &requests[n]);
   meet(step->partner);
   if (step->is_a) {
-    double* each = room(count * sizeof *each);
+    double* took = memory_for(count, sizeof *took);
     for (size_t n = 0; n < count; ++n) {
       const double before = MPI_Wtime();
       MPI_Request sent;
       MPI_Isend(buffer, (int)bytes, MPI_BYTE, step->partner, to_measure, MPI_COMM_WORLD, &sent);
       MPI_Wait(&sent, MPI_STATUS_IGNORE);
-      each[n] = MPI_Wtime() - before;
+      took[n] = MPI_Wtime() - before;
     }
-    qsort(each, count, sizeof *each, ascending);
-    times[0] = each[0];
-    times[1] = each[step->rank - 1];
-    free(each);
+    qsort(took, count, sizeof *took, ascending);
+    times[0] = took[0];
+    times[1] = took[step->rank - 1];
+    free(took);
   } else {
     MPI_Waitall((int)count, requests, MPI_STATUSES_IGNORE);
   }
@@ -342,7 +314,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
   if (argc != 3 && argc != 6)
-    refuse("accepted is probe STEPS OUT, two files, or with RANKS LIMIT_S PER_NIC behind them");
+    refuse("probe", "accepted is probe STEPS OUT, two files, or with RANKS LIMIT_S PER_NIC behind them");
   if (real) {
     check_ranks(strtol(argv[3], NULL, 10));
     limit_s = strtol(argv[4], NULL, 10);
@@ -353,9 +325,9 @@ int main(int argc, char** argv) {
   FILE* file = my_rank == 0 ? fopen(argv[2], "w") : NULL;
   int opened = my_rank != 0 || file != NULL;
   MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (!opened) refuse("%s: no file that can be written", argv[2]);
+  if (!opened) refuse(argv[2], "no file that can be written");
 
-  struct row* rows = room((size_t)count * sizeof *rows);
+  struct row* rows = memory_for((size_t)count, sizeof *rows);
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   for (int number = 0; number < count; ++number) {
@@ -379,7 +351,7 @@ int main(int argc, char** argv) {
     row->ended = MPI_Wtime() - start;
   }
   note(count, none);
-  struct row* all = my_rank == 0 ? room((size_t)rank_count * (size_t)count * sizeof *all) : NULL;
+  struct row* all = my_rank == 0 ? memory_for((size_t)rank_count * (size_t)count, sizeof *all) : NULL;
   const int bytes = (int)((size_t)count * sizeof *rows);
   MPI_Gather(rows, bytes, MPI_BYTE, all, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
   int wrong = 0;

@@ -96,3 +96,5 @@ def test_real_ranks_find_what_is_planted() -> None:
     assert sorted((finding.kind, finding.place) for finding in outcome.findings) == [
         ("memory", "crusher003"), ("nic", "n5")
     ]  # fmt: skip
+    (line,) = next(finding.evidence for finding in outcome.findings if finding.kind == "nic")
+    assert "crusher002 cxi1: telemetry: parbs_tarb_pi_non_posted_blocked_cnt" in line

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from dryfly.validate.wiring import Wiring, node_in
 
+TELEMETRY = "telemetry"  # the kind of a line that has counters
+_LINES = 5  # of evidence
 HISTORY_S = 36_000.0  # before the start: what SHS' limits on flaps look back to
 
 
@@ -90,6 +92,13 @@ class Console:
     def switch_words(self, switch: int) -> str:
         groups = self._wiring.group_of_switch
         return f"g{groups[switch]}s{switch - groups.index(groups[switch])}"
+
+
+def evidence(events: Sequence[Event]) -> tuple[str, ...]:
+    """The last lines, each once; of counters, which are read again and again, the last reading of a place."""
+    latest = {event.places: event for event in events if event.kind == TELEMETRY}
+    some = [event for event in events if event.kind != TELEMETRY or latest[event.places] is event]
+    return tuple(dict.fromkeys(event.line() for event in some))[-_LINES:]
 
 
 _WHOLE = ("loss", "miscabled", "drain", "flap")  # a link is not used at all

@@ -12,11 +12,11 @@ from dryfly.base.errors import UserError
 from dryfly.base.store import Store
 from dryfly.scenario.faults import Scenario
 from dryfly.skeleton import motif
-from dryfly.validate import judge, probe
+from dryfly.validate import judge, probe, ranks, told
 from dryfly.validate.asked import Asked
 from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Step
-from dryfly.validate.probe import Measured
+from dryfly.validate.probe import Counters, Measured
 from dryfly.validate.ranks import RANKS_MOST, Ranks
 from dryfly.validate.simulated import Simulated
 
@@ -27,15 +27,20 @@ class Kept:
     def __init__(self, folder: str | None) -> None:
         self._store = Store(None if folder is None else Path(folder) / "measured")
 
-    def measured(self, about: str, steps: Sequence[Step], measure: Callable[[], list[Measured]]) -> list[Measured]:
+    def measured(
+        self, about: str, steps: Sequence[Step], measure: Callable[[], tuple[list[Measured], Counters]]
+    ) -> tuple[list[Measured], Counters]:
         """`about`: all that the times depend on besides the steps."""
         key = hashlib.sha256((about + probe.text_of(steps)).encode()).hexdigest()[:32]
         found = self._store.get(key)
         if found is not None:
-            return [Measured(begin_s=b, end_s=e, times=tuple(map(tuple, times))) for b, e, times in found["steps"]]
-        measured = measure()
-        self._store.put(key, {"steps": [[m.begin_s, m.end_s, m.times] for m in measured]})
-        return measured
+            rows = found["steps"]
+            return [Measured(begin_s=b, end_s=e, times=tuple(map(tuple, each))) for b, e, each in rows], found[
+                "counters"
+            ]
+        measured, counters = measure()
+        self._store.put(key, {"steps": [[m.begin_s, m.end_s, m.times] for m in measured], "counters": counters})
+        return measured, counters
 
 
 class _Measurer:
@@ -72,7 +77,9 @@ class BySkeleton(_Measurer):
     def _measured(self, spec: str, steps: Sequence[Step], nodes: Sequence[int]) -> list[Measured]:
         network, wiring = str(self._asked.network), self._simulated.subject.wiring
         about = json.dumps([spec, list(nodes), network, motif.digest()])
-        return self._kept.measured(about, steps, lambda: probe.run(spec, wiring, nodes, steps, network=network))
+        return self._kept.measured(about, steps, lambda: (probe.run(spec, wiring, nodes, steps, network=network), {}))[
+            0
+        ]
 
 
 class ByRanks(_Measurer):
@@ -89,20 +96,26 @@ class ByRanks(_Measurer):
             )
         case = {"machine": asked.machine, "sets": asked.sets, "mpi": asked.mpi, "network": asked.network,
                 "noise": asked.noise}  # fmt: skip
-        self._ranks = Ranks(case=case, names={node: subject.console.node_name(node) for node in subject.nodes})
+        self._ranks = Ranks(
+            case=case,
+            machine=simulated.machine,
+            names={node: subject.console.node_name(node) for node in subject.nodes},
+        )
 
     def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
         self._run += 1
-        found = self._measured(self._simulated.present(at_s), steps, nodes, noisy=True)
+        found, counters = self._measured(self._simulated.present(at_s), steps, nodes, noisy=True)
+        took_s = sum(each.end_s - each.begin_s for each in found)
+        told.tell_counters(self._simulated.subject.console, counters, at_s + took_s)
         if self._baseline is not None:
             return found, self._baseline
-        return found, judge.figures(steps, self._measured(Scenario(), steps, nodes, noisy=False))
+        return found, judge.figures(steps, self._measured(Scenario(), steps, nodes, noisy=False)[0])
 
     def _measured(
         self, scenario: Scenario, steps: Sequence[Step], nodes: Sequence[int], *, noisy: bool
-    ) -> list[Measured]:
+    ) -> tuple[list[Measured], Counters]:
         spec = self._simulated.spec(scenario, run=self._run, with_noise=noisy)
-        about = json.dumps([spec, self._asked.mpi, list(nodes), self._ranks.digest()])
+        about = json.dumps([spec, self._asked.mpi, list(nodes), ranks.digest()])
         seed, wiring = self._simulated.seed(self._run), self._simulated.subject.wiring
         return self._kept.measured(
             about, steps, lambda: self._ranks.run(scenario, seed, wiring, nodes, steps, noisy=noisy)

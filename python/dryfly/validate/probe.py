@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -21,6 +21,9 @@ class Measured:
     begin_s: float
     end_s: float
     times: tuple[tuple[float, float], ...]
+
+
+Counters = Mapping[str, Mapping[str, int]]  # by NIC, as findings name it, and by name
 
 
 def text_of(steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> str:

@@ -134,7 +134,7 @@ class Validation:
         self._findings.append(
             Finding(kind=kind, place=self._console.public(place), spoken=self._console.spoken(place), level=level,
                     measure="console", measured=measured, limit=limit, unit=unit, nodes=self._names_of(place),
-                    evidence=tuple(event.line() for event in events[-5:]))
+                    evidence=consoles.evidence(events))
         )  # fmt: skip
 
     # --- A level
@@ -199,11 +199,11 @@ class Validation:
                 continue
             middle = some[len(some) // 2]
             measured, limit, unit = self._shown(middle)
-            events = {event.line(): None for each in some for event in self._of_place(each.place)}
+            events = [event for each in some for event in self._of_place(each.place)]
             self._findings.append(
                 Finding(kind=self._kind_of_common(middle), place=f"{len(some)} of {count}", level=level,
                         measure=measure, spoken=f"{len(some):,} of {count:,}, {some[0].place} the slowest",
-                        measured=measured, limit=limit, unit=unit, nodes=(), evidence=tuple(events)[-5:],
+                        measured=measured, limit=limit, unit=unit, nodes=(), evidence=consoles.evidence(events),
                         places=tuple(self._console.public(each.place) for each in some))
             )  # fmt: skip
         return rest
@@ -238,7 +238,7 @@ class Validation:
             self._findings.append(
                 Finding(kind="timeout", place=place, spoken=self._console.spoken(place), level=level, measure="timeout",
                         measured=count, limit=0, unit="steps with network time-outs", nodes=(),
-                        evidence=tuple(event.line() for event in about[place]))
+                        evidence=consoles.evidence(about[place]))
             )  # fmt: skip
 
     def _down_between(self, from_s: float, until_s: float) -> list[consoles.Event]:
@@ -312,7 +312,7 @@ class Validation:
         self._findings.append(
             Finding(kind=kind, place=self._console.public(suspect.place), spoken=spoken,
                     level=level, measure=suspect.measure, measured=measured, limit=limit, unit=unit,
-                    nodes=self._names_of(suspect.place), evidence=tuple(event.line() for event in events[-5:]))
+                    nodes=self._names_of(suspect.place), evidence=consoles.evidence(events))
         )  # fmt: skip
 
     def _of_place(self, place: str) -> list[consoles.Event]:

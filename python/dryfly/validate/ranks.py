@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,14 +13,17 @@ from typing import Any
 from dryfly.base.errors import RunFailed
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import programs_folder
+from dryfly.binding import advice, sets
 from dryfly.case.case import Case
+from dryfly.machine.machine import Machine
+from dryfly.machine.node import most_nics, node_of
 from dryfly.run.run import execute
 from dryfly.run.runner import Runner
 from dryfly.scenario.faults import Scenario
 from dryfly.validate import probe
 from dryfly.validate.plan import Step
-from dryfly.validate.probe import Measured
-from dryfly.validate.wiring import Wiring
+from dryfly.validate.probe import Counters, Measured
+from dryfly.validate.wiring import Wiring, nic_place
 
 RANKS_MOST = 4096  # two processes for each NIC of a node: more are no measurement but a wait
 
@@ -29,25 +33,27 @@ class Ranks:
     """How ranks are run: fields of Case that do not change from step to step, and the nodes' names."""
 
     case: Mapping[str, Any]
+    machine: Machine
     names: Mapping[int, str]  # of nodes, over the machine
-
-    def digest(self) -> str:
-        """Of the program."""
-        return hashlib.sha256(_program().read_bytes()).hexdigest()
 
     def run(
         self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], *, noisy: bool
-    ) -> list[Measured]:  # fmt: skip
-        """`noisy`: with the case's noise. Raises UserError, RunFailed."""
+    ) -> tuple[list[Measured], Counters]:  # fmt: skip
+        """What was measured, and what each NIC counted meanwhile. `noisy`: with the case's noise. Raises UserError,
+        RunFailed."""
         found: list[Measured] = []
+        counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for on_node, some in groupby(steps, key=lambda step: step.on_node):
-            found += self._run(scenario, seed, wiring, nodes, list(some), on_node, noisy)
-        return found
+            measured, nics = self._run(scenario, seed, wiring, nodes, list(some), on_node, noisy)
+            found += measured
+            for place, counters in nics.items():
+                counted[place].update(counters)
+        return found, counted
 
     def _run(
         self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], on_node: str,
         noisy: bool,
-    ) -> list[Measured]:  # fmt: skip
+    ) -> tuple[list[Measured], Counters]:  # fmt: skip
         ppn = probe.ranks_of_node(wiring, nodes, on_node)
         with RunFolder() as folder:
             file, out, hosts = folder.path / "steps", folder.path / "measured", folder.path / "hosts"
@@ -57,6 +63,7 @@ class Ranks:
             fixed = dict(self.case) if noisy else {**self.case, "noise": "none"}
             case = Case(
                 **fixed,
+                **_binding(self.machine, ppn),
                 program=(str(_program()), str(file), str(out)),
                 ranks=ppn * len(nodes),
                 place=str(hosts),
@@ -67,7 +74,31 @@ class Ranks:
             ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:
                 raise RunFailed(ended.failure, exit_status=ended.exit_status or 1, details=ended.details)
-            return probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
+            return probe.parse(out.read_text(encoding="ascii"), steps, rank_of), self._counters(ended.result, wiring)
+
+    def _counters(self, result: Mapping[str, Any], wiring: Wiring) -> Counters:
+        number = {name: node for node, name in self.names.items()}
+        return {
+            nic_place(wiring.nics_of_node[number[nic["node"]]][nic["index"]]): nic["counters"] for nic in result["nics"]
+        }
+
+
+def digest() -> str:
+    """Of the program, with the headers beside it."""
+    files = (_program(), *sorted(_program().parent.glob("*.h")))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _binding(machine: Machine, ppn: int) -> dict[str, Any]:
+    """The good one of `dryfly bind`, with a node's ranks in the order of their NICs, as steps have them."""
+    nics = most_nics(machine)
+    found = advice.good(node_of(machine, nics=nics), ranks=ppn)
+    ranks = sorted(found.bindings, key=lambda each: each.nic or 0)
+    return {
+        "cpu_bind": "list:" + ":".join(sets.text(each.processors or ()) for each in ranks),
+        "mem_bind": "list:" + ":".join(sets.text(each.memories or ()) for each in ranks),
+        "nic_bind": "list:" + ":".join(str(rank * nics // ppn) for rank in range(ppn)),
+    }
 
 
 def _program() -> Path:

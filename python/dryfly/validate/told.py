@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import statistics
 from collections.abc import Callable
 
 from dryfly.scenario.faults import Said, Scenario
-from dryfly.validate.console import HISTORY_S, Console, Event
+from dryfly.validate.console import HISTORY_S, TELEMETRY, Console, Event
+from dryfly.validate.probe import Counters
 from dryfly.validate.wiring import Wiring, nic_place, node_place
 
 _PS = 1e-12
@@ -27,6 +29,24 @@ def tell(console: Console, wiring: Wiring, scenario: Scenario) -> None:
     for said in scenario.said:
         for event in teller.makers[said.kind](said) if said.kind in teller.makers else ():
             console.note(event)
+
+
+# Of a NIC: those that move when something holds it up, and by how much at least before it is worth a line.
+_OF_TROUBLE = re.compile(r"parbs_tarb_pi_\w+_blocked_cnt|hni_[rt]x_paused_\d+|hni_llr_\w+|hni_pcs_uncorrected_cw|"
+                         r"\w+_timeouts|pct_\w+_nacks|pct_retry_srb_requests")  # fmt: skip
+_TIMES_OTHERS = 4
+
+
+def tell_counters(console: Console, counters: Counters, at_s: float) -> None:
+    """Of each NIC the counters of trouble that moved several times as far as those of the median NIC."""
+    names = sorted({name for of in counters.values() for name in of if _OF_TROUBLE.fullmatch(name)})
+    usual = {name: statistics.median(of.get(name, 0) for of in counters.values()) for name in names}
+    for place, of in counters.items():
+        moved = [name for name in names if of.get(name, 0) > _TIMES_OTHERS * usual[name]]
+        if moved:
+            text = "; ".join(f"{name} {of[name]:,}, the median NIC's {usual[name]:,.0f}" for name in moved)
+            source = console.nic_words(int(place.removeprefix("n")))
+            console.note(Event(at_s=at_s, source=source, text=f"telemetry: {text}", kind=TELEMETRY, places=(place,)))
 
 
 class _Teller:

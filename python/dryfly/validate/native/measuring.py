@@ -3,7 +3,6 @@ or by its peers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import statistics
 import time
@@ -13,14 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from dryfly.base.paths import programs_folder
 from dryfly.validate import LEVELS, judge, plan
 from dryfly.validate.judge import Figures
 from dryfly.validate.measuring import Kept
 from dryfly.validate.native.cluster import Cluster
 from dryfly.validate.native.progress import Bar
 from dryfly.validate.plan import Probe, Step
-from dryfly.validate.probe import Measured
+from dryfly.validate.probe import Counters, Measured
+from dryfly.validate.ranks import digest
 from dryfly.validate.settings import Settings
 from dryfly.validate.subject import NodeFailed
 from dryfly.validate.wiring import Wiring, nic_place
@@ -177,7 +176,7 @@ class Natively:
         for _, group in groupby(steps, key=lambda step: step.on_node):
             for some in self._chunks(list(group)):
                 self._run += 1
-                found += self._kept.measured(self._about(nodes), some, self._runs(some, nodes))
+                found += self._kept.measured(self._about(nodes), some, self._runs(some, nodes))[0]
         self._bar.clear()
         return found
 
@@ -194,8 +193,8 @@ class Natively:
             seconds += step_s
         return chunks
 
-    def _runs(self, steps: Sequence[Step], nodes: Sequence[int]) -> Callable[[], list[Measured]]:
-        def run() -> list[Measured]:
+    def _runs(self, steps: Sequence[Step], nodes: Sequence[int]) -> Callable[[], tuple[list[Measured], Counters]]:
+        def run() -> tuple[list[Measured], Counters]:
             repeats = self._settings.native.repeats
             costs = [repeats * self._trial.step_s.get(step.measure, 0.0) for step in steps]
             self._bar.done(steps[0].measure, self._trial.start_s)
@@ -208,7 +207,7 @@ class Natively:
 
             measured = self._runner.run(steps, nodes, repeats, on_step)[0]
             on_step(len(steps))
-            return measured
+            return measured, {}
 
         return run
 
@@ -216,10 +215,9 @@ class Natively:
         """All that times depend on besides the steps, and how many runs there were before: what is measured again is to
         be measured, and not found to be there."""
         cluster = self._runner.cluster
-        source = (programs_folder() / "benchmark/probe.c").read_bytes()
         hosts = [cluster.hosts[node] for node in nodes]
         return json.dumps([hosts, cluster.launcher.name, cluster.launcher.options, self._trial.library,
-                           hashlib.sha256(source).hexdigest(), self._settings.native.repeats, self._run])  # fmt: skip
+                           digest(), self._settings.native.repeats, self._run])  # fmt: skip
 
 
 def first_trial(
