@@ -20,7 +20,12 @@ _NATIVE = ("hosts", "topology", "launcher", "launcher_options", "nics")
 
 
 @click.command("validate", context_settings=CONTEXT)
-@option("--machine", **CASE["machine"][1])
+@option(
+    "--machine",
+    metavar="NAME|FILE",
+    shell_complete=complete.machines,
+    help="Which machine to simulate; default: testbed. With --native: whose model says what is expected.",
+)
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--place", default="packed", **CASE["place"][1])
 @option("--seed", default=1, **CASE["seed"][1])
@@ -30,7 +35,8 @@ _NATIVE = ("hosts", "topology", "launcher", "launcher_options", "nics")
 @option(
     "--mpi",
     metavar="LIBRARY",
-    help="Measure with real ranks of this MPI library, not with ranks without a program.",
+    help="Measure with real ranks of this MPI library, not with ranks without a program. With --native: by this one of "
+    '"dryfly mpi list" and its mpiexec.',
     shell_complete=complete.libraries,
 )
 @option("--network", metavar="LEVEL", help="What the network is: links (the default), flow or, with --mpi, packet.",
