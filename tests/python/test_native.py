@@ -4,6 +4,7 @@ own tools. What it finds on hosts is in tests/mpi/test_run_native.py."""
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import socket
 import subprocess
@@ -30,6 +31,7 @@ from dryfly.validate.native.node_check import HostCheck
 from dryfly.validate.native.progress import Bar, duration
 from dryfly.validate.plan import Step
 from dryfly.validate.probe import Measured
+from dryfly.validate.procedure import of_simulated
 from dryfly.validate.settings import settings
 from dryfly.validate.subject import NodeFailed
 from dryfly.validate.wiring import nic_place
@@ -156,6 +158,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
     def write(name: str, script: str) -> Path:
         path = folder / name
+        path.unlink(missing_ok=True)  # it may be a link to the system's own
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
         return path
@@ -332,6 +335,23 @@ def test_who_does_not_answer_is_found_by_halves(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="host b does not answer by hydra, nor do 1 others: ssh: connect"):
         cluster.check_answers(range(5))
     assert sorted(_cluster(tmp_path, {}).check_answers(range(5))) == [0, 1, 2, 3, 4]
+
+
+def test_flux_numbers_ranks_in_an_order_of_its_own(bin_folder: Callable[[str, str], Path], tmp_path: Path) -> None:
+    bin_folder("uname", "echo $HOST.site.org")
+    flux = bin_folder("flux", "n=0; for HOST in a b c; do HOST=$HOST FLUX_TASK_RANK=$n $5 $6; n=$((n + 1)); done")
+    cluster = Cluster(
+        hosts=("c", "a", "b"),
+        launcher=Launcher(name="flux", path=str(flux)),
+        folder=tmp_path,
+        limits=settings(native=True).native,
+        environment={"PATH": str(flux.parent)},
+    )
+    answers = cluster.check_answers(range(3))
+    assert {cluster.hosts[node]: said.name for node, said in answers.items()} == {
+        name: f"{name}.site.org" for name in "abc"
+    }
+    assert cluster.in_order(answers).hosts == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(
@@ -562,6 +582,21 @@ def test_only_this_node_is_checked_natively() -> None:
         HostCheck(Asked(native=Native()), "elsewhere")
 
 
+def test_a_baseline_of_another_machine_is_refused_before_any_host_is_asked(tmp_path: Path) -> None:
+    good = tmp_path / "good.json"
+    content = of_simulated(Asked(machine="crusher", nodes=4, level="node")).run().content()
+    for changes, sentence in (
+        ({}, "it is of crusher, and this is native"),
+        ({"machine": "native"}, "it has network links, and this native"),
+        ({"machine": "native", "network": "native"}, "it is of 4 nodes that are not these 2"),
+    ):
+        good.write_text(json.dumps({**content, **changes}), encoding="utf-8")
+        words = ["validate", "--native", "--hosts", "a,b", "--mpi", "mpich", "--level", "node", "--baseline", str(good)]
+        ended = CliRunner().invoke(cli, words)
+        assert isinstance(ended.exception, UserError)
+        assert sentence in str(ended.exception)
+
+
 # --- The command
 
 
@@ -597,8 +632,8 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
         now = [0.0]
         bar = Bar(quiet=False, stream=stream, clock=lambda now=now: now[0])  # type: ignore[misc]
         bar.expect(100)
-        bar.done("nic", 10)
+        bar.reached("nic", 10)
         now[0] = 11.0
-        bar.done("nic", 40)
+        bar.reached("nic", 50)
         assert stream.getvalue().removeprefix("\r\033[K") == expected
     assert [duration(seconds) for seconds in (0.2, 40, 700, 12600)] == ["1 s", "40 s", "12 min", "3.5 h"]

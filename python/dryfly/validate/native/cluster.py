@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dryfly.base.errors import RunError, UserError
+from dryfly.base.errors import DryflyError, RunError, UserError
 from dryfly.validate import probe
 from dryfly.validate.native import facts, job
 from dryfly.validate.native.facts import Facts
@@ -40,7 +40,7 @@ _WAITS = re.compile(r"probe: rank (\d+) waits in step")
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """`folder`: one that all hosts see. `binding`: words for the launcher, by ranks of a node."""
+    """`folder`: one that all hosts see."""
 
     hosts: tuple[str, ...]
     launcher: Launcher
@@ -57,10 +57,15 @@ class Cluster:
         seconds = self.limits.answer_s
         ended = job.run(command, environment=self.environment, first_s=seconds, silence_s=seconds)
         said = facts.parse(ended.lines)
-        if self.launcher.name == "flux":  # which has an order of its own
+        if self.launcher.name == "flux":  # which has an order of its own: see in_order
             by_name = {of.name.partition(".")[0]: of for of in said.values()}
             return {node: by_name[self.hosts[node]] for node in nodes if self.hosts[node] in by_name}, ended
         return {nodes[rank]: of for rank, of in said.items() if rank < len(nodes)}, ended
+
+    def in_order(self, answers: Mapping[int, Facts]) -> Cluster:
+        """With the hosts, all of which have answered, in the order in which the launcher numbers ranks."""
+        nodes = sorted(answers, key=lambda node: answers[node].rank)
+        return replace(self, hosts=tuple(self.hosts[node] for node in nodes))
 
     def ask_all(self, nodes: Sequence[int]) -> tuple[dict[int, Facts], dict[int, str]]:
         """What the nodes say, and of those that do not answer what was said about them. Where one does not answer
@@ -112,7 +117,10 @@ class Cluster:
             on_line=lambda line: _tell_step(line, on_step),
         )
         if ended.status == 0 and not ended.too_long and out.is_file():
-            measured = probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
+            try:
+                measured = probe.parse(out.read_text(encoding="ascii"), steps, rank_of)
+            except (OSError, ValueError, LookupError):
+                raise RunError(f"what was measured is not in {out} as a whole: is there room?", exit_status=1) from None
             return measured, " ".join(_after("probe: library ", ended.lines).split())
         raise self.failure(ended, nodes, ppn)
 
@@ -123,14 +131,14 @@ class Cluster:
         ways = [way for way in self.environment.get(_OPENMPI_BTL, "^sm").split(",") if way not in ("sm", "vader")]
         return {**self.environment, **_LOOPBACK, _OPENMPI_BTL: ",".join(ways) or "^sm"}
 
-    def failure(self, ended: Ended, nodes: Sequence[int], ppn: int) -> RunError:
+    def failure(self, ended: Ended, nodes: Sequence[int], ppn: int) -> DryflyError:
         """A node is to blame that the launcher names, or whose rank alone says nothing any more, or that does not
         answer."""
         own = _after(
             "probe: ", [line for line in ended.lines if re.match(r"probe: (?!at |library |rank \d+ wa)", line)]
         )
         if own and "do not fit" in own:
-            raise UserError(f"--native by {self.launcher.name}: {own}")
+            return UserError(f"--native by {self.launcher.name}: {own}")
         silent = _silent_ranks(ended.lines, ppn * len(nodes))
         if silent:
             return NodeFailed(nodes[silent[0] // ppn], f"rank {silent[0] % ppn} of the node has stopped")

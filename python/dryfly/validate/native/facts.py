@@ -75,6 +75,7 @@ def _number(text: str) -> float:
 
 @dataclass(kw_only=True)
 class Facts:
+    rank: int  # that the launcher gave it
     name: str = ""
     nics: dict[int, NicFacts] = field(default_factory=dict)
     whole: bool = False  # all was said
@@ -93,7 +94,7 @@ def parse(lines: Sequence[str]) -> dict[int, Facts]:
         if len(words) < 3 or not words[1].isdecimal():
             continue
         rank, word, rest = int(words[1]), words[2], words[3:]
-        facts = found.setdefault(rank, Facts())
+        facts = found.setdefault(rank, Facts(rank=rank))
         if word == "name":
             facts.name = rest[0]
         elif word == "nic" and len(rest) == 6 and rest[0].isdecimal():

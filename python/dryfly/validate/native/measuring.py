@@ -107,6 +107,7 @@ class Natively:
         self._kept = Kept(out)
         self._bar = bar
         self._run = 0
+        self._done_s = 0.0  # of the time that the trial has all take
 
     def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:  # noqa: ARG002
         measured = self._measured(steps, nodes)
@@ -177,6 +178,7 @@ class Natively:
             for some in self._chunks(list(group)):
                 self._run += 1
                 found += self._kept.measured(self._about(nodes), some, self._runs(some, nodes))[0]
+                self._done_s += self._trial.seconds(some, self._settings.native.repeats)
         self._bar.clear()
         return found
 
@@ -196,18 +198,11 @@ class Natively:
     def _runs(self, steps: Sequence[Step], nodes: Sequence[int]) -> Callable[[], tuple[list[Measured], Counters]]:
         def run() -> tuple[list[Measured], Counters]:
             repeats = self._settings.native.repeats
-            costs = [repeats * self._trial.step_s.get(step.measure, 0.0) for step in steps]
-            self._bar.done(steps[0].measure, self._trial.start_s)
-            reached = 0
 
             def on_step(number: int) -> None:
-                nonlocal reached
-                self._bar.done(steps[min(number, len(steps) - 1)].measure, sum(costs[reached:number]))
-                reached = max(reached, number)
+                self._bar.reached(steps[number].measure, self._done_s + self._trial.seconds(steps[:number], repeats))
 
-            measured = self._runner.run(steps, nodes, repeats, on_step)[0]
-            on_step(len(steps))
-            return measured, {}
+            return self._runner.run(steps, nodes, repeats, on_step)[0], {}
 
         return run
 

@@ -32,23 +32,21 @@ class Bar:
         self._quiet = quiet
         self._clock = clock
         self._expected_s = 0.0
-        self._done_s = 0.0  # of the expected time
         self._said_at = clock()
         self._shown = False
 
     def expect(self, seconds: float) -> None:
         self._expected_s = seconds
 
-    def done(self, what: str, seconds: float) -> None:
-        """Another part of what was expected is done: as many seconds of it."""
-        self._done_s += seconds
+    def reached(self, what: str, seconds: float) -> None:
+        """So much of the expected time has been worked off."""
         every_s = _BAR_EVERY_S if self._terminal else _LINE_EVERY_S
         now = self._clock()
         if self._quiet or self._expected_s == 0 or now - self._said_at < every_s:
             return
         self._said_at = now
-        share = min(self._done_s / self._expected_s, 1.0)
-        left = duration(max(self._expected_s - self._done_s, 0))
+        share = min(seconds / self._expected_s, 1.0)
+        left = duration(max(self._expected_s - seconds, 0))
         if self._terminal:
             full = round(share * _WIDTH)
             text = f"{what:24} [{'#' * full}{'.' * (_WIDTH - full)}] {share:4.0%}, about {left} left"

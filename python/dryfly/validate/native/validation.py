@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,15 +40,22 @@ def of_cluster(asked: Asked, *, tell: Callable[[str], None] = lambda _: None, ba
     chosen = program.library(asked.mpi)
     launcher = launchers.find(native.launcher, None if chosen is None else Path(chosen.prefix))
     launcher = replace(launcher, options=native.launcher_options)
-    # Before anything is started: what they say is used when it is known how many NICs there are.
-    wiring = topology.wiring(names, native.nics or 1, native.topology)
+    # Files are refused before anything is started, and used when it is known how many NICs there are.
+    subject = _subject(native, names, topology.wiring(names, native.nics or 1, native.topology), {})
+    if asked.baseline is not None:
+        baseline.read(
+            Path(asked.baseline), replace(asked, machine=subject.name), subject, known.sizes, same=("network",)
+        )
     with RunFolder(_base(asked.out), _PREFIX) as folder:
         probe = program.compile_probe(launcher, chosen, folder.path)
         cluster = Cluster(hosts=names, launcher=launcher, folder=folder.path, limits=known.native)
         answers = cluster.check_answers(range(len(names)))
-        nics = native.nics or _nics(names, answers)
+        cluster = cluster.in_order(answers)
+        by_name = {names[node]: of for node, of in answers.items()}
+        names = cluster.hosts
+        nics = native.nics or _nics(by_name)
         wiring = topology.wiring(names, nics, native.topology)
-        subject = _subject(native, names, wiring, answers)
+        subject = _subject(native, names, wiring, by_name)
         runner = Runner(cluster=cluster, program=probe, wiring=wiring, binding=_binding(launcher, machine, nics))
         trial = first_trial(runner, subject.nodes, asked.level, known, lambda error: _note_failed(subject, error))
         asked = replace(asked, machine=subject.name, mpi=f"{trial.library} ({launcher.name})")
@@ -82,23 +89,24 @@ def _base(out: str | None) -> Path:
     return Path(out).absolute()
 
 
-def _nics(names: Sequence[str], answers: dict[int, Facts]) -> int:
+def _nics(answers: Mapping[str, Facts]) -> int:
     """Of Slingshot's; 1 where there are none."""
-    counts = {node: len(of.nics) for node, of in answers.items()}
-    few, many = min(counts, key=lambda node: counts[node]), max(counts, key=lambda node: counts[node])
+    counts = {name: len(of.nics) for name, of in answers.items()}
+    few, many = min(counts, key=lambda name: counts[name]), max(counts, key=lambda name: counts[name])
     if counts[few] != counts[many]:
         raise UserError(
-            f"--native: {names[few]} has {counts[few]} Slingshot NICs and {names[many]} {counts[many]}; accepted are "
-            "hosts with as many, or --nics"
+            f"--native: {few} has {counts[few]} Slingshot NICs and {many} {counts[many]}; accepted are hosts with as "
+            "many, or --nics"
         )
     return max(counts[few], 1)
 
 
-def _subject(native: Native, names: Sequence[str], wiring: Wiring, answers: dict[int, Facts]) -> Subject:
+def _subject(native: Native, names: Sequence[str], wiring: Wiring, answers: Mapping[str, Facts]) -> Subject:
     slingshot = any(of.nics for of in answers.values())
     console = Console(wiring, dict(enumerate(names)), nic="cxi{}" if slingshot else "NIC {}")
-    for node, of in answers.items():
-        facts.tell(console, wiring.nics_of_node[node], of)
+    for node, name in enumerate(names):
+        if name in answers:
+            facts.tell(console, wiring.nics_of_node[node], answers[name])
     return Subject(
         name=native.model or NATIVE,
         nodes=tuple(range(len(names))),
