@@ -126,6 +126,55 @@ def test_a_host_that_is_lost_is_out_and_the_rest_goes_on(dryfly: Dryfly, cluster
     assert [level["nodes"] for level in report["levels"]] == [3, 2, 2, 2, 2]
 
 
+_PALS = """#!/bin/sh
+[ "$1" = --version ] && echo "PALS mpiexec version 1.7.1" && exit
+hosts=$2 ranks=$6
+shift 6
+exec mpiexec.hydra -f $hosts -n $ranks "$@"
+"""
+_FLUX = """#!/bin/sh
+ranks=${3#*=} hosts=${4#*=hosts:}
+shift 4
+exec mpiexec.hydra -hosts $hosts -n $ranks "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "text"), [("pals", "mpiexec", _PALS), ("flux", "flux", _FLUX)], ids=["pals", "flux"]
+)
+def test_launchers_that_are_not_here_by_stand_ins(
+    name: str, program: str, text: str, dryfly: Dryfly, cluster: Cluster, library: MpiLibrary
+) -> None:
+    """Of flux hosts are told by the names that they say they have."""
+    script(cluster.folder / program, text)
+    uname = "#!/bin/sh\nset -- one two three\nshift $PMI_RANK\necho $1\n"
+    script(cluster.folder / "uname", uname)
+    environment = {
+        **cluster.environment,
+        "PATH": f"{cluster.folder}:{cluster.environment['PATH']}",
+        "MPICC": f"{library.prefix}/bin/mpicc",
+    }
+    words = cluster.words("--launcher", name, "--level", "switch")
+    ended = dryfly(*words, environment=environment, cwd=cluster.folder / "work").succeeded()
+    assert f"started by {name}" in ended.stdout
+    assert "passed   3 of 3 nodes, 3 of 3 NICs" in ended.stdout
+
+
+def test_what_is_far_from_the_machine_s_model_everywhere_is_one_finding_and_excludes_nobody(
+    dryfly: Dryfly, cluster: Cluster
+) -> None:
+    """Sockets of this computer for Slingshot's NICs: a stream takes several times as long as 25 GB/s."""
+    cluster.limits.write_text(_WIDE.replace("nic = 1e6", "nic = 0.1"), encoding="ascii")
+    words = cluster.words("--machine", "testbed", "--launcher-options=-bind-to none", "--level", "switch")
+    words = (*words, "--json", str(cluster.folder / "v.json"))
+    ended = dryfly(*words, environment=cluster.environment, cwd=cluster.folder / "work")
+    assert ended.exit_status == 1, ended.stderr
+    (finding,) = _report(cluster)["findings"]
+    assert (finding["measure"], finding["place"], finding["unit"]) == ("nic", "3 of 3", "GB/s")
+    assert finding["measured"] < finding["limit"] < 25
+    assert _report(cluster)["exclude"]["nodes"] == []
+
+
 def _rank_of_level(run: Started, level: str) -> tuple[int, int]:
     """The process of a rank other than the first, and its number, once the level has begun."""
     run.wait_for_line(f"level {level}")

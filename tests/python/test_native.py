@@ -240,6 +240,8 @@ def test_each_launcher_has_ranks_host_by_host(
     file = tmp_path / "hosts"
     expected = ["/bin/it", *words.replace("FILE", str(file)).split(), "--bind", "--more"]
     assert launcher.words(["b", "a"], 2, tmp_path, ["--bind"]) == expected
+    of_the_user = replace(launcher, options=("-bind-to", "none")).words(["b", "a"], 2, tmp_path, ["--bind"])
+    assert of_the_user == [*expected[:-2], "-bind-to", "none"]
     assert (file.read_text(encoding="utf-8").splitlines() if lines else []) == lines
 
 

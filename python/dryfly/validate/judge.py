@@ -105,7 +105,8 @@ def limit_of(measure: str, ratios_of: Mapping[str, float], limits: Limits) -> fl
     limit = 1 + limits.tolerance[measure]
     if measure not in limits.scatter or len(ratios_of) < _PEERS_LEAST:
         return limit
-    return max(limit, 1 + limits.sigmas * spread(list(ratios_of.values())))
+    values = list(ratios_of.values())
+    return max(limit, 1 + limits.sigmas * spread(values) / statistics.median(values))
 
 
 def suspects(found: Figures, expected: Figures, limits: Limits) -> list[Suspect]:

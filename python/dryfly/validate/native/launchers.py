@@ -34,8 +34,11 @@ class Launcher:
     options: tuple[str, ...] = ()  # words of the user's for it
 
     def words(self, hosts: Sequence[str], ppn: int, folder: Path, binding: Sequence[str] = ()) -> list[str]:
-        """What stands before the program. A file with the hosts is written to `folder` where one is needed."""
+        """What stands before the program: without `binding` where the user's words bind. A file with the hosts is
+        written to `folder` where one is needed."""
         own = _WORDS[self.name](hosts, ppn, folder / "hosts")
+        if any("bind" in word for word in self.options):
+            binding = ()
         return [self.path, *own, *binding, *self.options]
 
 
