@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "wire/futex.hpp"
 
 namespace dryfly::rank {
@@ -42,9 +44,10 @@ void Gate::stop(GateKind kind, std::uint64_t deadline_ps, long patience_ns) {
     return stop(GateKind::none, 0);  // takes the place of the one that lasts too long
   }
   const std::uint64_t at_least = page_->release_clock_ps.load(std::memory_order_relaxed);
+  // It may go on later than that, behind a detour; what it was released for is this instant.
+  released_at_ps_ = std::max(at_least, self_->now());
   if (at_least > self_->now()) self_->set_clock(self_->noise.resume_ps(at_least));
   self_->others_on_core = page_->share.others_on_core;
-  released_at_ps_ = self_->now();
 }
 
 std::uint64_t Gate::wait(GateKind kind, std::uint64_t deadline_ps) {

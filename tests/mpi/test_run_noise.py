@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly
-from harness import MICRO
+from harness import MICRO, ROOT
 
 from dryfly.base.paths import GENERATOR, native
 from dryfly.base.units import time_text
@@ -97,6 +97,35 @@ def test_with_shared_memory_noise_repeats_too(dryfly: Dryfly, program: Path) -> 
     first, second = (dryfly(*command, "10", "2000").succeeded() for _ in range(2))
     assert first.fingerprint == second.fingerprint
     assert first.results["virtual_time_s"] == second.results["virtual_time_s"]
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_a_rank_that_goes_on_behind_a_detour_lets_the_others_of_its_node_come_first(
+    dryfly: Dryfly, tmp_path: Path, seed: str
+) -> None:
+    """A detour between any two looks: the rank's node has come to where it goes on only when the others have."""
+    noise = tmp_path / "noise.toml"
+    noise.write_text('[[detour]]\nevery = "10 us"\nlength = "3 us"\ninstants = "random"\n', encoding="utf-8")
+    run = (
+        "run",
+        "--quiet",
+        "--machine",
+        "crusher",
+        "-N",
+        "2",
+        "--ppn",
+        "4",
+        "--compute",
+        "none",
+        "--on-node",
+        "shared",
+    )
+    said = (
+        dryfly(*run, "--noise", str(noise), "--seed", seed, "--", ROOT / "programs" / "check" / "node_aware.c")
+        .succeeded()
+        .stdout
+    )
+    assert "node size 4, failures 0" in said
 
 
 def test_several_seeds_give_medians_and_intervals(dryfly: Dryfly) -> None:

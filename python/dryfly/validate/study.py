@@ -36,6 +36,8 @@ WHOLE_UP_TO = 192
 MACHINES_OF_RANKS = (("crusher", (4, 8, 12)), ("aurora", (4, 6)))  # with --mpi: a process for each two of a NIC
 SHARES = (0.05, 0.1, 0.15, 0.25, 0.5)
 KINDS = ("lanes of a link", "lanes of a NIC", "nic", "pcie", "memory", "cpu", "load", "miscabled", "flap")
+_OF_CABLES = ("lanes of a link", "load", "miscabled")
+_FAULTS_MOST = 4
 FLAPS_PER_HOUR = (2.0, 6.0)
 AIMED_AT = 0.1  # defects of that size and more
 
@@ -61,11 +63,13 @@ def planted(case: int, mpi: str | None = None) -> dict[str, Any]:
     free_nodes = draw.sample(range(count), 4)
     faults: dict[str, list[dict[str, Any]]] = {}
     truth: list[dict[str, Any]] = []
-    for kind in draw.sample(KINDS, draw.randint(1, 4)):
+    kinds = KINDS if len(cables) > _FAULTS_MOST else tuple(kind for kind in KINDS if kind not in _OF_CABLES)
+    for kind in draw.sample(kinds, draw.randint(1, _FAULTS_MOST)):
         share = draw.choice(SHARES)
         node = free_nodes.pop()
         nic = nics[node * len(wired.nics_of_node[nodes[0]]) + draw.randrange(len(wired.nics_of_node[nodes[0]]))]
-        cable = cables.pop(draw.randrange(len(cables)))
+        if kinds is KINDS:
+            cable = cables.pop(draw.randrange(len(cables)))
         places = [f"n{nic}"]
         if kind == "lanes of a link":
             lanes = draw.choice((1, 2, 3))
