@@ -27,6 +27,17 @@ __all__ = ["built"]
 _RUN = ("run", "-N", "2", "--ppn", "2", "--compute", "none")
 
 
+def _flux_is_installed() -> bool:
+    """Another project's command has the name too."""
+    if shutil.which("flux") is None:
+        return False
+    said = subprocess.run(["flux", "version"], capture_output=True, text=True, check=False).stdout
+    return "libflux-core" in said
+
+
+_REAL_FLUX = ["real flux"] if _flux_is_installed() else []
+
+
 @contextlib.contextmanager
 def _flux_instance() -> Iterator[dict[str, str]]:
     with subprocess.Popen(
@@ -46,16 +57,14 @@ def places() -> Iterator[dict[str, dict[str, str]]]:
     with contextlib.ExitStack() as stack:
         stand_ins = stack.enter_context(launcher_stand_ins.on_path())
         found = {"pals": stand_ins, "flux": stand_ins}
-        if shutil.which("flux") is not None:
+        if _REAL_FLUX:
             found["real flux"] = stack.enter_context(_flux_instance())
         yield found
 
 
-@pytest.fixture(params=["pals", "flux", "real flux"])
+@pytest.fixture(params=["pals", "flux", *_REAL_FLUX])
 def launcher(request: pytest.FixtureRequest, places: dict[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
     """Its name and the environment in which it is found."""
-    if request.param not in places:
-        pytest.skip("flux is not on PATH")
     return request.param.split()[-1], places[request.param]
 
 
@@ -74,7 +83,7 @@ def test_the_run_is_the_same_whoever_starts_it(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("how", _ENDINGS)
+@pytest.mark.parametrize("how", ["crash", "leave"])
 def test_the_rank_that_ends_the_job_is_named(
     how: str, launcher: tuple[str, dict[str, str]], dryfly: Dryfly, built: Built
 ) -> None:
