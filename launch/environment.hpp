@@ -1,5 +1,5 @@
 // What a rank finds in its environment: what dryfly-launch inherited, the plan's `env`, the plan's `rankenv`, and
-// last what leads to the PMIx server, the name of the rank's node (DRYFLY_NODE_NAME), what MPICH's PMI-1 client reads
+// last what leads to the PMIx server, the name of the rank's node (DRYFLY_NODE_NAME), what MPICH's PMI client reads
 // to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra also sets and programs came to rely on
 // (MPI_LOCALRANKID, MPI_LOCALNRANKS), and DRYFLY_RANK. The later one wins. What another process manager left behind
 // (PMI_PORT, PMIX_SERVER_URI2 and their kin) is taken out: MPI would follow it.

@@ -40,7 +40,7 @@ struct Plan {
   std::string directory;                 // empty: stay
   int stdin_rank = 0;
   std::map<int, std::string> node_names;
-  std::string pmix_library;  // empty: PMI-1 alone
+  std::string pmix_library;  // empty: PMI alone
   std::string pmix_folder;
   std::vector<std::string> starter;  // empty: dryfly-launch itself
   std::string starter_rank;

@@ -147,8 +147,8 @@ TEST_CASE("published names are found until they are withdrawn") {
 TEST_CASE("what is not served is refused, once for each request") {
   PmiServer server("job", {0});
   CHECK(ask(server, 0, "cmd=getbyidx idx=0\n") == "cmd=getbyidx_result rc=-1 msg=not_served\n");
-  CHECK(ask(server, 0, "cmd=init pmi_version=2 pmi_subversion=0\n") ==
-        "cmd=response_to_init rc=-1 msg=only_PMI_1_is_served\n");
+  CHECK(ask(server, 0, "cmd=init pmi_version=3 pmi_subversion=0\n") ==
+        "cmd=response_to_init rc=-1 msg=only_PMI_1_and_2_are_served\n");
   CHECK(server.phase(0) == PmiServer::Phase::untouched);
   const std::string spawn =
       "mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=1\nargcnt=0\ninfo_num=0\nendcmd\n"

@@ -1,6 +1,6 @@
 """What dryfly-launch does to processes: endings, signals, wrappers, and that nothing is left behind.
 
-Usage: process_test.py PATH_OF_DRYFLY_LAUNCH. MPI programs are played by a few lines of Python that speak PMI-1; the
+Usage: process_test.py PATH_OF_DRYFLY_LAUNCH. MPI programs are played by a few lines of Python that speak PMI-1 or 2; the
 last tests use MPICH itself where mpicc is found (DRYFLY_TEST_MPICC, else PATH).
 """
 
@@ -30,6 +30,14 @@ def ask(command):
 def init():
     ask("init pmi_version=1 pmi_subversion=1")
     ask("barrier_in")
+def send_2(message):
+    os.write(fd, f"{len(message):6}{message}".encode())
+def ask_2(message):
+    send_2(message)
+    return os.read(fd, int(os.read(fd, 6))).decode()
+def init_2():
+    ask("init pmi_version=2 pmi_subversion=0")
+    ask_2(f"cmd=fullinit;pmirank={rank};")
 """
 
 
@@ -185,6 +193,29 @@ class ProcessTest(unittest.TestCase):
             job = Job(python(f"init()\nif rank == 7: time.sleep(60)\ntime.sleep(0.1 * rank)\n{told}"), ranks=8)
             self.assertTrue(job.wait().startswith(status))
             self.assertEqual(job.output.split(), [word for rank in range(7) for word in ("leaves", str(rank))])
+
+    def test_ranks_that_speak_pmi_2_exchange_what_they_put(self) -> None:
+        script = """
+init_2()
+ask_2(f"cmd=kvs-put;key={rank};value=of {rank};")
+ask_2("cmd=kvs-fence;")
+found = ask_2(f"cmd=kvs-get;jobid=x;key={(rank + 1) % 6};")
+if rank % 4 == 0: time.sleep(0.1); ask_2(f"cmd=info-putnodeattr;key=node;value={rank // 4};")
+here = ask_2("cmd=info-getnodeattr;key=node;wait=TRUE;")
+print(rank, found.split("value=")[1], here.split("value=")[1])
+ask_2("cmd=finalize;")
+"""
+        job = Job(python(script), ranks=6)
+        self.finish(job, status="done", code=0)
+        want = [f"{rank} of {(rank + 1) % 6}; {rank // 4};" for rank in range(6)]
+        self.assertEqual(sorted(job.output.splitlines()), want)
+
+    def test_ranks_that_speak_pmi_2_end_as_those_of_pmi_1(self) -> None:
+        abort = "init_2()\nif rank == 3: send_2('cmd=abort;exitcode=42;message=x;')\ntime.sleep(60)"
+        self.finish(Job(python(abort)), status="abort rank 3 code 42", code=42)
+        self.finish(Job(python("init_2()\nif rank != 2: time.sleep(60)")), status="early rank 2", code=1)
+        unseen = Job(python("init_2()\ntime.sleep(60)"), plan="env DRYFLY_CHANNEL=none")
+        self.finish(unseen, status=r"unseen rank \d", code=2)
 
     def test_a_rank_that_skips_mpi_is_early_where_others_use_it(self) -> None:
         job = Job(python("if rank != 1: init()"))

@@ -1,4 +1,5 @@
-"""Ranks started by hydra and by prterun instead of by dryfly's own launcher; Slurm's are in slurm_launcher.py."""
+"""Ranks started by hydra and by prterun instead of by dryfly's own launcher; those of batch systems are in
+test_run_batch_launchers.py and slurm_launcher.py."""
 
 from __future__ import annotations
 
@@ -137,7 +138,6 @@ def test_nothing_stays_when_a_process_of_the_launcher_is_killed(
     [
         ("hydra", "openmpi", "it starts programs of MPICH, and openmpi-5"),
         ("prterun", "mpich", "it starts programs of Open MPI, and mpich-5"),
-        ("slurm", "mpich", "--launcher slurm: srun is not found on PATH"),
     ],
 )
 def test_a_launcher_that_cannot_be_used_is_refused(

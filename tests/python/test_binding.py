@@ -161,6 +161,9 @@ def test_the_advice_for_twelve_ranks_on_aurora_is_the_sites() -> None:
     assert "list:1-8:9-16:17-24:25-32:33-40:41-48:53-60:61-68:69-76:77-84:85-92:93-100" in commands["PALS' mpiexec"]
     assert "--gpu-bind list:0.0:0.1:1.0:1.1:2.0:2.1:3.0:3.1:4.0:4.1:5.0:5.1" in commands["PALS' mpiexec"]
     assert "--cpu-bind=mask_cpu:0x1fe,0x1fe00," in commands["srun"]
+    # Two ranks have a tile each of a GPU, and Flux knows whole GPUs.
+    assert "cpu-affinity='map:1-8;9-16;17-24;" in commands["flux run"]
+    assert "gpu-affinity='map:0;0;1;1;2;2;3;3;4;4;5;5'" in commands["flux run"]
     assert "every rank's NIC is on the rank's socket" in advice.reasons(found)
     assert found.doubts() == []
 

@@ -125,15 +125,20 @@ def commands(advice: Advice) -> dict[str, str]:
     masks = ",".join(sets.mask(each.processors or ()) for each in advice.bindings)
     pals = f"mpiexec --ppn {ranks} --cpu-bind list:{':'.join(cpus)} --mem-bind list:{':'.join(memories)}"
     slurm = f"srun --ntasks-per-node={ranks} --cpu-bind=mask_cpu:{masks} --mem-bind=map_mem:{','.join(memories)}"
+    # Flux binds no memories; its map's sets are Linux's numbers, as srun's and PALS' are.
+    flux = f"flux run --tasks-per-node={ranks} --exclusive -o cpu-affinity='map:{';'.join(cpus)}'"
     if gpus:
         pals += f" --gpu-bind list:{':'.join(gpus)}"
-        slurm += f" --gpu-bind=map_gpu:{','.join(str(gpu_number(gpu)) for gpu in gpus)}"
+        numbers = [str(gpu_number(gpu)) for gpu in gpus]
+        slurm += f" --gpu-bind=map_gpu:{','.join(numbers)}"
+        flux += f" -o gpu-affinity='map:{';'.join(numbers)}'"
     hydra = f"mpiexec.hydra -ppn {ranks} -bind-to user:{','.join(cpu.replace(',', '+') for cpu in cpus)}"
     mapping = ";".join(f"{nic}:{sets.text(_users(nics, nic))}" for nic in dict.fromkeys(nics))
     own = pals.replace(f"mpiexec --ppn {ranks}", f"dryfly run --machine {advice.node.machine} --ppn {ranks}")
     return {
         "PALS' mpiexec": pals,
         "srun": slurm,
+        "flux run": flux,
         "MPICH's mpiexec": hydra,
         "NICs, with each of them": f'export MPICH_OFI_NIC_POLICY=USER MPICH_OFI_NIC_MAPPING="{mapping}"',
         "dryfly run": f"{own} --nic-bind list:{':'.join(nics)}",

@@ -22,6 +22,7 @@ from dryfly.machine.names import NodeNames
 from dryfly.machine.node import node_of
 from dryfly.mpi import launchers, libraries, linkx
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.mpi.starter import Starter
 from dryfly.scenario import faults
 from dryfly.scenario import noise as noise_files
 from dryfly.scenario import service as service_files
@@ -146,7 +147,7 @@ def bind_served(case: Case, *, processes: int) -> BoundCase:
     )
 
 
-def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping[str, str]], launchers.Starter | None]:
+def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping[str, str]], Starter | None]:
     """Of the case's launcher; raises UserError where it cannot start this job."""
     names = NodeNames(bound.machine)
     nodes = tuple(names.name(each.node) for each in bound.placement.ranks)

@@ -13,7 +13,7 @@ SEED_MAX = 2**63 - 1
 PROVIDERS = ("cxi", "linkx")
 SOFTWARE = ("none", "measured")
 NETWORKS = ("packet", "flow")  # models of the network: fabric.model of the spec
-LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm")  # of mpi/launchers.py
+LAUNCHERS = ("dryfly", "hydra", "prterun", "slurm", "pals", "flux")  # of mpi/launchers.py
 
 
 @dataclass(frozen=True, kw_only=True)

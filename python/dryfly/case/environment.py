@@ -19,8 +19,8 @@ from dryfly.case.resolve import ComputeSpec
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import linkx, openmpi, preload, system
-from dryfly.mpi.launchers import Starter
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.mpi.starter import Starter
 
 # Read by preload/node in each process of the job.
 BINDING_VARIABLE = "DRYFLY_BINDING"

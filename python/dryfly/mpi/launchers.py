@@ -1,54 +1,25 @@
-"""Launchers other than dryfly's own that may start the ranks: MPICH's hydra, Open MPI 5's prterun, Slurm's srun.
+"""Launchers other than dryfly's own that may start the ranks: those of MPI libraries, MPICH's hydra and Open MPI 5's
+prterun, here, and those of batch systems in batch_launchers.py.
 
 Each starts a shim for every rank (launch/shim.hpp); what the rank needs comes from dryfly-launch, so here is only the
-launcher's own command. hydra and prterun also serve PMI or PMIx, with a daemon for each simulated node. To Slurm the
-one host is one node, so there dryfly-launch serves them as it does for the ranks that it starts itself.
+launcher's own command. hydra and prterun also serve PMI or PMIx, with a daemon for each simulated node.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
-import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import PRELOAD, native
+from dryfly.mpi import batch_launchers
 from dryfly.mpi.libraries import MpiLibrary
+from dryfly.mpi.starter import Job, Starter
 
 OWN = "dryfly"
 _RANKMAP_SINCE = 5  # before it hydra reads -rankmap and does not follow it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Starter:
-    """How another launcher is called: what launch/plan.hpp calls the starter."""
-
-    command: tuple[str, ...]
-    rank_variable: str
-    serves_pmi: bool
-    environment: tuple[tuple[str, str], ...] = ()
-
-    def plan_lines(self) -> list[str]:
-        lines = [f"starter {word}" for word in self.command]
-        lines.append(f"starter-rank {self.rank_variable}")
-        lines += [f"starter-env {name}={value}" for name, value in self.environment]
-        return lines + (["starter-pmi"] if self.serves_pmi else [])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    library: MpiLibrary
-    node_of_rank: tuple[str, ...]  # its name
-    folder: Path  # of the run
-    variables: Mapping[str, str]  # of the ranks
-    options: tuple[str, ...] = ()  # more words for the launcher
 
 
 def prepare(
@@ -61,6 +32,9 @@ def prepare(
         )
     if name == OWN:
         return lambda _folder, _variables: None
+    if name in batch_launchers.NAMES:
+        command = batch_launchers.check(name)
+        return lambda _folder, _variables: command(len(node_of_rank))
     make = _MAKERS[name]
     program = _CHECKS[name](library, node_of_rank)
     return lambda folder, variables: make(
@@ -74,7 +48,7 @@ def _bundled(launcher: str, file: str, family: str, library: MpiLibrary) -> str:
         fitting = {"mpich": "hydra", "openmpi": "prterun"}[library.family]
         raise UserError(
             f"--launcher {launcher}: it starts programs of {known[family]}, and {library.name} is "
-            f"{known[library.family]}; accepted are {fitting}, slurm and {OWN}"
+            f"{known[library.family]}; accepted are {fitting}, {', '.join(batch_launchers.NAMES)} and {OWN}"
         )
     path = library.wrapper(file)
     if path is None:
@@ -178,51 +152,6 @@ exec sh -c "$*"
 """
 
 
-# Slurm.
-
-
-def _check_slurm(library: MpiLibrary, _node_of_rank: tuple[str, ...]) -> str:  # noqa: ARG001
-    path = shutil.which("srun")
-    if path is None:
-        raise UserError(f"--launcher slurm: srun is not found on PATH; install Slurm's client, or use {OWN}")
-    nodes = os.environ.get("SLURM_JOB_NUM_NODES", "1")
-    if nodes != "1":
-        raise UserError(
-            f"--launcher slurm: this allocation has {nodes} hosts, and every rank runs on the host of dryfly run; "
-            "ask for one (salloc -N 1)"
-        )
-    _slurm_configuration()
-    return path
-
-
-@cache
-def _slurm_configuration() -> str:
-    command = ["scontrol", "show", "config"]
-    try:
-        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    except OSError:
-        raise UserError("--launcher slurm: srun is there, but scontrol is not on PATH") from None
-    if asked.returncode != 0:
-        reason = (asked.stderr.strip().splitlines() or ["scontrol gave no reason"])[-1]
-        raise UserError(f"--launcher slurm: Slurm does not answer: {reason}")
-    return asked.stdout
-
-
-def _slurm(program: str, job: Job) -> Starter:
-    command = [program, "--quiet", "--nodes=1", f"--ntasks={len(job.node_of_rank)}", "--overcommit"]
-    command += ["--mpi=none", "--input=0", "--kill-on-bad-exit=0", "--export=ALL"]
-    # Where there is nothing that could bind processes, srun complains of being told not to.
-    if re.search(r"^TaskPlugin\s*=\s*task/none", _slurm_configuration(), re.MULTILINE) is None:
-        command.append("--cpu-bind=none")
-    if "SLURM_JOB_ID" in os.environ:
-        command += ["--overlap"]
-    else:
-        command += [f"--nodelist={socket.gethostname().partition('.')[0]}", "--job-name=dryfly"]
-    return Starter(command=tuple(command), rank_variable="SLURM_PROCID", serves_pmi=False)
-
-
-_CHECKS: dict[str, Callable[[MpiLibrary, tuple[str, ...]], str]] = {
-    "hydra": _check_hydra, "prterun": _check_prterun, "slurm": _check_slurm,
-}  # fmt: skip
-_MAKERS: dict[str, Callable[[str, Job], Starter]] = {"hydra": _hydra, "prterun": _prterun, "slurm": _slurm}
-NAMES = (OWN, *_CHECKS)
+_CHECKS: dict[str, Callable[[MpiLibrary, tuple[str, ...]], str]] = {"hydra": _check_hydra, "prterun": _check_prterun}
+_MAKERS: dict[str, Callable[[str, Job], Starter]] = {"hydra": _hydra, "prterun": _prterun}
+NAMES = (OWN, *_CHECKS, *batch_launchers.NAMES)
