@@ -197,7 +197,7 @@ def _rank_of_level(run: Started, level: str) -> tuple[int, int]:
 def test_a_rank_that_dies_or_stops_takes_its_host_out(
     how: signal.Signals, words: str, start: Start, cluster: Cluster
 ) -> None:
-    cluster.limits.write_text(_WIDE + "[limit]\nrepeats = 25\nhang_s = 3\n", encoding="ascii")
+    cluster.limits.write_text(_WIDE + "[limit]\nrepeats = 25\nhang_s = 6\n", encoding="ascii")
     command = cluster.words("--level", "switch", "--json", str(cluster.folder / "v.json"))
     run = start(*command, environment=cluster.environment, cwd=cluster.folder / "work")
     pid, rank = _rank_of_level(run, "switch")

@@ -610,6 +610,7 @@ def test_a_baseline_of_another_machine_is_refused_before_any_host_is_asked(tmp_p
         (("--hosts", "a,b"), "--hosts is of real clusters: leave it out, or say --native"),
         (("--nics", "2"), "--nics is of real clusters"),
         (("--native", "--hosts", "a,a"), "a is there twice"),
+        (("--native", "--prolog", "--hosts", "a,b"), "--hosts a,b has no effect on --prolog and --epilog"),
         (("--native", "--hosts", "a"), "there is 1 host, a"),
         (("--native", "--hosts", "a,b", "-N", "3"), "-N 3: accepted is 2 to 2"),
         (("--native", "--hosts", "a,b", "--launcher", "aprun"), "--launcher aprun: accepted is"),

@@ -100,7 +100,7 @@ def command(
         raise UserError("--prolog --epilog: accepted is one of the two")
     if prolog or epilog:
         for flag, given_one in (("--html", html), ("--lists", lists), ("--out", asked.out), ("--mpi", asked.mpi),
-                                ("--baseline", asked.baseline), ("-N", asked.nodes)):  # fmt: skip
+                                ("--baseline", asked.baseline), ("-N", asked.nodes), *_of_hosts(asked)):  # fmt: skip
             if given_one is not None:
                 raise UserError(f"{flag} {given_one} has no effect on --prolog and --epilog: leave it out")
         sys.exit(_check_node(asked, node or socket.gethostname(), "prolog" if prolog else "epilog", json_file, printer))
@@ -141,6 +141,13 @@ def _asked(context: click.Context, given: dict[str, Any]) -> Any:
         return Asked(**given, **({} if machine is None else {"machine": machine}))
     of_native["launcher_options"] = tuple(shlex.split(of_native["launcher_options"] or ""))
     return Asked(**given, native=Native(**of_native, model=machine))
+
+
+def _of_hosts(asked: Any) -> list[tuple[str, Any]]:
+    """What of a real cluster has no effect on one node of it."""
+    if asked.native is None:
+        return []
+    return [(f"--{name.replace('_', '-')}", getattr(asked.native, name) or None) for name in _NATIVE]
 
 
 def _run(asked: Any, printer: Any, *, quiet: bool) -> Any:
