@@ -109,9 +109,11 @@ def test_a_slow_link_is_found_and_nothing_else(
 def test_a_link_that_got_slower_than_in_a_good_run_is_found_by_its_baseline(
     how: str, hosts: Hosts, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """Of two hosts neither is the other's peer, and none is left to measure suspects with."""
-    good = tmp_path / "good.json"
-    words = ("-N", "2", "--level", "switch")
+    """Of two hosts neither is the other's peer, so no scatter counts, and none is left to measure suspects with. Their
+    memory and cores are this computer's, whoever else uses it."""
+    good, limits = tmp_path / "good.json", tmp_path / "limits.toml"
+    limits.write_text("[tolerance]\nmemory = 10\ncpu = 10\nloopback = 10\n", encoding="ascii")
+    words = ("-N", "2", "--level", "switch", "--limits", str(limits))
     assert _validate(how, hosts, environment, tmp_path, *words)[0] == 0
     (tmp_path / "v.json").rename(good)
     hosts.slow_down("node1", _SLOW)

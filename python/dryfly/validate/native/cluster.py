@@ -58,12 +58,15 @@ class Cluster:
         ended = job.run(command, environment=self.environment, first_s=seconds, silence_s=seconds)
         said = facts.parse(ended.lines)
         if self.launcher.name == "flux":  # which has an order of its own: see in_order
-            by_name = {of.name.partition(".")[0]: of for of in said.values()}
-            return {node: by_name[self.hosts[node]] for node in nodes if self.hosts[node] in by_name}, ended
+            by_name = {_short(of.name): of for of in said.values()}
+            short = {node: _short(self.hosts[node]) for node in nodes}
+            return {node: by_name[name] for node, name in short.items() if name in by_name}, ended
         return {nodes[rank]: of for rank, of in said.items() if rank < len(nodes)}, ended
 
     def in_order(self, answers: Mapping[int, Facts]) -> Cluster:
         """With the hosts, all of which have answered, in the order in which the launcher numbers ranks."""
+        if self.launcher.name != "flux":
+            return self
         nodes = sorted(answers, key=lambda node: answers[node].rank)
         return replace(self, hosts=tuple(self.hosts[node] for node in nodes))
 
@@ -88,8 +91,8 @@ class Cluster:
         answers, silent = self.ask_all(nodes)
         if silent:
             node, words = next(iter(silent.items()))
-            others = f", nor do {len(silent) - 1} others" if len(silent) > 1 else ""
-            raise UserError(f"host {self.hosts[node]} does not answer by {self.launcher.name}{others}: {words}")
+            count = f" ({len(silent)} of {len(nodes)} do not)" if len(silent) > 1 else ""
+            raise UserError(f"host {self.hosts[node]} does not answer by {self.launcher.name}{count}: {words}")
         return answers
 
     def measure(
@@ -135,17 +138,17 @@ class Cluster:
         """A node is to blame that the launcher names, or whose rank alone says nothing any more, or that does not
         answer."""
         own = _after(
-            "probe: ", [line for line in ended.lines if re.match(r"probe: (?!at |library |rank \d+ wa)", line)]
+            "probe: ", [line for line in ended.lines if re.search(r"probe: (?!at |library |rank \d+ wa)", line)]
         )
         if own and "do not fit" in own:
             return UserError(f"--native by {self.launcher.name}: {own}")
         silent = _silent_ranks(ended.lines, ppn * len(nodes))
         if silent:
             return NodeFailed(nodes[silent[0] // ppn], f"rank {silent[0] % ppn} of the node has stopped")
-        by_name = {self.hosts[node].partition(".")[0]: node for node in nodes}
+        by_name = {_short(self.hosts[node]): node for node in nodes}
         for line in ended.lines:
             died = next((found for form in _DIED if (found := form.search(line))), None)
-            node = None if died is None else by_name.get(died["host"].partition(".")[0])
+            node = None if died is None else by_name.get(_short(died["host"]))
             if node is not None:
                 return NodeFailed(node, own or line.strip(" ="))
         lost = self.ask_all(nodes)[1]
@@ -153,6 +156,11 @@ class Cluster:
             node, words = next(iter(lost.items()))
             return NodeFailed(node, f"no answer any more: {words}")
         return RunError(f"{self.launcher.name} has failed, and all hosts answer: {own or ended.words()}", exit_status=1)
+
+
+def _short(host: str) -> str:
+    """Without its domain; launchers and hosts name it with or without."""
+    return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
 
 
 def _tell_step(line: str, on_step: Callable[[int], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from dryfly.validate.settings import Settings, settings
 from dryfly.validate.subject import NodeFailed, Subject
 from dryfly.validate.wiring import Wiring, node_place
 
-_PREFIX = ".dryfly-native-"
+_PREFIX = f".dryfly-native-{socket.gethostname()}-"  # not every shared file system has the locks of other hosts
 
 
 @contextmanager
