@@ -1,7 +1,7 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour)
-# make test-slurm  the tests of --launcher slurm, on a Slurm of their own; needs root and Debian's slurm-wlm and munge
+# make test-slurm  the tests of --launcher slurm and, on hosts in namespaces, of validate --native; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
 # make applications  the atlas: real applications, natively and on simulated machines; writes docs/applications.md (an hour)
@@ -65,7 +65,7 @@ test-whole: test-setup
 	$(BIN)/python -m pytest -m whole
 
 test-slurm: test-setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q tests/mpi/slurm_launcher.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q tests/mpi/slurm_launcher.py tests/mpi/native_cluster.py
 
 bench: test-setup
 	for name in $(BENCHES); do echo "== $$name"; PATH="$(CURDIR)/$(BIN):$$PATH" "bench/$$name"; done

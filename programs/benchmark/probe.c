@@ -1,13 +1,16 @@
 // What `dryfly validate` measures on a machine, step by step, with any MPI: in each step pairs of ranks measure what is
 // between them, all at once, and no rank is in two.
 //
-//   probe STEPS OUT    files: what to measure, and what was
+//   probe STEPS OUT                          files: what to measure, and what was
+//   probe STEPS OUT RANKS LIMIT_S PER_NIC    the same on a real cluster: see below
 //
 // The steps and the rows of OUT are those of `dryfly-motif probe` (core/motif/workload/probe.cpp), times in
 // picoseconds; `step NUMBER BEGIN END` in those of MPI_Wtime since the first step. Data of streams, pingpongs and sends
 // is checked outside what is timed; a rank that has been sent something else ends the program.
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "benchmark.h"
 #include "dryfly/work.h"
@@ -94,6 +97,75 @@ static struct step* parse(char* text, const char* path, int* count) {
   free(used);
   return steps;
 }
+
+// --- On a real cluster a rank may stop for good, or there may be other ranks than were asked for. So there the program
+// knows how many RANKS were started; a rank that is in a step for LIMIT_S seconds says for whom it waits, and ends some
+// seconds later (who says nothing is the one that has stopped); rank 0 says how far all are. PER_NIC ranks share a NIC,
+// the first ones the first; 0: the library chooses NICs.
+
+enum { seconds_to_the_end = 5, progress_ms = 200 };
+static long limit_s;  // 0: not on a real cluster
+static char where[96];
+static volatile sig_atomic_t where_length, waited;
+
+static void say_where(int signal_number) {
+  (void)signal_number;
+  if (waited) _exit(3);
+  waited = 1;
+  const ssize_t written = write(STDERR_FILENO, where, (size_t)where_length);
+  (void)written;
+  alarm(seconds_to_the_end);
+}
+
+static void note(int step, int partner) {
+  if (limit_s == 0) return;
+  alarm(0);
+  waited = 0;
+  int length = snprintf(where, sizeof where, "probe: rank %d waits in step %d for ", my_rank, step);
+  if (partner == none) {
+    length += snprintf(where + length, sizeof where - (size_t)length, "all\n");
+  } else {
+    length += snprintf(where + length, sizeof where - (size_t)length, "rank %d\n", partner);
+  }
+  where_length = length;
+  alarm((unsigned)limit_s);
+}
+
+static void say_progress(int step) {
+  static double last = -1;
+  if (limit_s == 0 || my_rank != 0 || (last >= 0 && MPI_Wtime() - last < progress_ms * 1e-3)) return;
+  last = MPI_Wtime();
+  printf("probe: at %d\n", step);
+  fflush(stdout);
+}
+
+// Of libfabric's cxi provider, before it is loaded; other providers do not know it.
+static void choose_nic(long per_nic) {
+  static const char* const names[] = {"MPI_LOCALRANKID",   "PMI_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                      "PALS_LOCAL_RANKID", "SLURM_LOCALID",  "FLUX_TASK_LOCAL_ID"};
+  for (size_t n = 0; n < sizeof names / sizeof *names; ++n) {
+    const char* local = getenv(names[n]);
+    if (local == NULL) continue;
+    char device[32];
+    snprintf(device, sizeof device, "cxi%ld", strtol(local, NULL, 10) / per_nic);
+    setenv("FI_CXI_DEVICE_NAME", device, 0);
+    return;
+  }
+}
+
+static void check_ranks(long asked) {
+  char sentence[128];
+  snprintf(sentence, sizeof sentence,
+           "MPI has %d ranks and not the %ld that were started: launcher and MPI library do not fit", rank_count,
+           asked);
+  if (rank_count != asked) refuse("probe", sentence);
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(version, &length);
+  if (my_rank == 0) printf("probe: library %.*s\n", (int)strcspn(version, "\n"), version);
+}
+
+// --- Data
 
 // What a rank sends in a step follows from both.
 static void check(char* buffer, size_t bytes, int sender, int step) {
@@ -236,10 +308,18 @@ static void write_rows(FILE* file, const struct step* steps, int count, const st
 }
 
 int main(int argc, char** argv) {
+  const int real = argc == 6;
+  if (real && strtol(argv[5], NULL, 10) > 0) choose_nic(strtol(argv[5], NULL, 10));
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-  if (argc != 3) refuse("probe", "accepted is probe STEPS OUT, two files");
+  if (argc != 3 && argc != 6)
+    refuse("probe", "accepted is probe STEPS OUT, two files, or with RANKS LIMIT_S PER_NIC behind them");
+  if (real) {
+    check_ranks(strtol(argv[3], NULL, 10));
+    limit_s = strtol(argv[4], NULL, 10);
+    signal(SIGALRM, say_where);
+  }
   int count;
   struct step* steps = parse(read_all(argv[1]), argv[1], &count);
   FILE* file = my_rank == 0 ? fopen(argv[2], "w") : NULL;
@@ -253,12 +333,15 @@ int main(int argc, char** argv) {
   for (int number = 0; number < count; ++number) {
     const struct step* step = &steps[number];
     struct row* row = &rows[number];
+    note(number, none);
     MPI_Barrier(MPI_COMM_WORLD);
+    say_progress(number);
     double times[2] = {0, 0};
     row->begun = MPI_Wtime() - start;
     row->partner = step->partner;
     row->is_a = step->is_a;
     if (step->partner == none) continue;
+    note(number, step->partner);
     if (step->kind == stream) measure_stream(step, number, times);
     if (step->kind == pingpong) measure_pingpong(step, number, times);
     if (step->kind == sends) measure_sends(step, number, times);
@@ -267,6 +350,7 @@ int main(int argc, char** argv) {
     row->second = times[1];
     row->ended = MPI_Wtime() - start;
   }
+  note(count, none);
   struct row* all = my_rank == 0 ? memory_for((size_t)rank_count * (size_t)count, sizeof *all) : NULL;
   const int bytes = (int)((size_t)count * sizeof *rows);
   MPI_Gather(rows, bytes, MPI_BYTE, all, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);

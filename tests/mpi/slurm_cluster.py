@@ -2,6 +2,8 @@
 
     python tests/mpi/slurm_cluster.py COMMAND...     runs the command with SLURM_CONF pointing to it, then ends it all
 
+Of one node, this host, or of the hosts of a cluster of namespaces (namespaces.py), with a slurmd on each.
+
 Needs root (slurmd starts jobs as their users) and Debian's slurm-wlm with munge. Nothing in /etc is read or written;
 a Slurm that runs here already is left alone: key, sockets and ports are this one's.
 """
@@ -19,15 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from namespaces import LOGIN, Hosts
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo", "squeue", "scancel")
 _PR_SET_PDEATHSIG = 1
 
 _CONFIGURATION = """\
 ClusterName=dryfly
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -36,11 +40,12 @@ CredType=cred/munge
 SlurmctldPort={control_port}
 SlurmdPort={node_port}
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/linear
@@ -49,7 +54,7 @@ ReturnToService=2
 KillWait=5
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """
 
@@ -78,12 +83,13 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def _start(*command: str, folder: Path) -> subprocess.Popen[bytes]:
+def _start(*command: str, folder: Path, at: Sequence[str] = (), name: str = "") -> subprocess.Popen[bytes]:
+    """`at`: words before the command, which enter a host."""
     path = _program(command[0])
     assert path is not None
-    with (folder / f"{command[0]}.output").open("wb") as output:
+    with (folder / f"{command[0]}{name}.output").open("wb") as output:
         return subprocess.Popen(
-            [path, *command[1:]],
+            [*at, path, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -103,10 +109,13 @@ def until(condition: Callable[[], bool], *, limit_s: float) -> bool:
     return True
 
 
-def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: float) -> None:
+def _wait_until_idle(
+    environment: Mapping[str, str], folder: Path, at: Sequence[str], count: int, *, limit_s: float
+) -> None:
     def is_idle() -> bool:
-        command = ["sinfo", "--noheader", "--format=%T"]
-        return subprocess.run(command, env=environment, capture_output=True, check=False).stdout.strip() == b"idle"
+        command = [*at, "sinfo", "--noheader", "--Node", "--format=%T"]
+        states = subprocess.run(command, env=environment, capture_output=True, check=False).stdout.split()
+        return states == count * [b"idle"]
 
     if until(is_idle, limit_s=limit_s):
         return
@@ -116,16 +125,18 @@ def _wait_until_idle(environment: Mapping[str, str], folder: Path, *, limit_s: f
     raise RuntimeError("Slurm did not come up:\n" + "\n".join(logs))
 
 
-def _end_all_jobs(environment: Mapping[str, str]) -> None:
+def _end_all_jobs(environment: Mapping[str, str], at: Sequence[str]) -> None:
     """What watches a job's processes outlives slurmd."""
-    subprocess.run(["scancel", "--quiet", f"--user={os.geteuid()}"], env=environment, capture_output=True, check=False)
-    list_jobs = ["squeue", "--noheader"]
+    cancel = [*at, "scancel", "--quiet", f"--user={os.geteuid()}"]
+    subprocess.run(cancel, env=environment, capture_output=True, check=False)
+    list_jobs = [*at, "squeue", "--noheader"]
     until(lambda: not subprocess.run(list_jobs, env=environment, capture_output=True, check=False).stdout, limit_s=10)
 
 
 @contextlib.contextmanager
-def running() -> Iterator[dict[str, str]]:
-    """The environment in which srun finds it."""
+def running(hosts: Hosts | None = None) -> Iterator[dict[str, str]]:
+    """The environment in which srun finds it; of `hosts` on their login host."""
+    at = [] if hosts is None else hosts.on(LOGIN)
     with tempfile.TemporaryDirectory(prefix="slurm-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # munged wants nobody else to be able to write here
@@ -135,9 +146,21 @@ def running() -> Iterator[dict[str, str]]:
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o600)
         control_port, node_port = _free_ports(2)
-        host = socket.gethostname().partition(".")[0]
+        here = socket.gethostname().partition(".")[0]
+        cpus = os.cpu_count() or 1
+        if hosts is None:
+            host, names, address = here, [here], "127.0.0.1"
+            nodes = f"NodeName={here} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN"
+        else:
+            host, names, address = LOGIN, list(hosts.names), hosts.address(LOGIN)
+            nodes = "\n".join(
+                f"NodeName={name} NodeHostname={name} NodeAddr={hosts.address(name)} CPUs={max(2, cpus)} State=UNKNOWN"
+                for name in names
+            )
+        for name in names:
+            (folder / "spool" / name).mkdir()
         text = _CONFIGURATION.format(
-            host=host, folder=folder, control_port=control_port, node_port=node_port, cpus=os.cpu_count() or 1
+            host=host, address=address, folder=folder, control_port=control_port, node_port=node_port, nodes=nodes
         )
         (folder / "slurm.conf").write_text(text, encoding="utf-8")
         environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
@@ -149,12 +172,14 @@ def running() -> Iterator[dict[str, str]]:
                     "munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *munge_files, folder=folder
                 )
             )
-            daemons.append(_start("slurmctld", "-D", folder=folder))
-            daemons.append(_start("slurmd", "-D", "-N", host, folder=folder))
-            _wait_until_idle(environment, folder, limit_s=30)
+            daemons.append(_start("slurmctld", "-D", folder=folder, at=at))
+            for name in names:
+                enter = [] if hosts is None else hosts.on(name)
+                daemons.append(_start("slurmd", "-D", "-N", name, folder=folder, at=enter, name=name))
+            _wait_until_idle(environment, folder, at, len(names), limit_s=30)
             yield environment
         finally:
-            _end_all_jobs(environment)
+            _end_all_jobs(environment, at)
             for daemon in reversed(daemons):
                 daemon.terminate()
             for daemon in daemons:

@@ -128,6 +128,14 @@ def test_a_part_s_figure_is_the_median_of_its_pairs_and_a_cable_s_the_slower_way
     assert judge.figures([*steps, *ways], measured) == {("nic", "n0"): 2.0, ("nic", "n1"): 2.0, ("link", "s0-s1"): 5.0}
 
 
+def test_times_are_those_of_the_pair_whose_ranks_they_name_whatever_their_order() -> None:
+    probes = (Probe(a=2, b=1, places=("n2",)), Probe(a=0, b=3, places=("n0",)))
+    step = Step(measure="nic", kind="stream", size=8, count=1, probes=probes)
+    rows = "step 0 0 5000000000000\n0 1 2 1000000000000 2000000000000\n0 3 0 3000000000000 4000000000000\n"
+    (measured,) = probe.parse(rows, [step], rank_of=[1, 0, 3, 2])
+    assert measured.times == ((3.0, 4.0), (1.0, 2.0))
+
+
 def test_lists_of_nodes() -> None:
     assert nodelist.slurm(["crusher001", "crusher002", "crusher007"]) == "crusher[001-002,007]"
     names = [f"x4000c{c}s{s}b0n0" for c in range(8) for s in range(8)]

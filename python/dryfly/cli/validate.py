@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
 from dryfly.cli.options import CASE, CONTEXT, how, option
-from dryfly.validate import LEVELS, NETWORKS
+from dryfly.validate import LAUNCHERS, LEVELS, NETWORKS
+
+_SIMULATED = ("place", "seed", "sets", "faults", "noise", "network")
+_NATIVE = ("hosts", "topology", "launcher", "launcher_options", "nics")
 
 
 @click.command("validate", context_settings=CONTEXT)
-@option("--machine", default="testbed", **CASE["machine"][1])
+@option(
+    "--machine",
+    metavar="NAME|FILE",
+    shell_complete=complete.machines,
+    help="Which machine to simulate; default: testbed. With --native: whose model says what is expected.",
+)
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--place", default="packed", **CASE["place"][1])
 @option("--seed", default=1, **CASE["seed"][1])
@@ -25,7 +35,8 @@ from dryfly.validate import LEVELS, NETWORKS
 @option(
     "--mpi",
     metavar="LIBRARY",
-    help="Measure with real ranks of this MPI library, not with ranks without a program.",
+    help="Measure with real ranks of this MPI library, not with ranks without a program. With --native: by this one of "
+    '"dryfly mpi list" and its mpiexec.',
     shell_complete=complete.libraries,
 )
 @option("--network", metavar="LEVEL", help="What the network is: links (the default), flow or, with --mpi, packet.",
@@ -38,6 +49,22 @@ from dryfly.validate import LEVELS, NETWORKS
     shell_complete=complete.files,
     help="What --json has written of a good run: its figures are expected, not those of the machine's model.",
 )
+@option(
+    "--limits",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="TOML with [tolerance] and [limit] in place of those of data/validate.toml.",
+)
+@option("--native", is_flag=True, help="Validate a real cluster, by an MPI program, and no simulated machine.")
+@option("--hosts", metavar="HOSTS", shell_complete=complete.files,
+        help="With --native: a machine file, or a list such as n[01-04],n7; default: the job's hosts.")  # fmt: skip
+@option("--topology", metavar="FILE", shell_complete=complete.files,
+        help="With --native: switches and groups, as Slurm's topology.conf has them; default: one switch.")  # fmt: skip
+@option("--launcher", metavar="NAME", shell_complete=complete.words(*LAUNCHERS),
+        help=f"With --native: {', '.join(LAUNCHERS)}; default: the job's, or the mpiexec on PATH.")  # fmt: skip
+@option("--launcher-options", metavar="WORDS", help="With --native: more words for the launcher.")
+@option("--nics", type=click.IntRange(1, 64), metavar="N",
+        help="With --native: NICs of a host; default: as many as it has of Slingshot's, or 1.")  # fmt: skip
 @option("--out", metavar="FOLDER", shell_complete=complete.folders,
         help="Keep what was measured there; what is there is not measured again.")  # fmt: skip
 @option("--html", metavar="FILE", shell_complete=complete.files, help="Write a report with heat maps there.")
@@ -47,7 +74,10 @@ from dryfly.validate import LEVELS, NETWORKS
 @option("--epilog", is_flag=True, help="Only what is checked of one node after a job.")
 @option("--node", metavar="NAME", help="That node; default: this computer's name.")
 @how("json_file", "quiet")
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     html: str | None,
     lists: str | None,
     prolog: bool,
@@ -63,10 +93,8 @@ def command(
     """
     from dryfly.base.printer import Printer
     from dryfly.result.capture import check_target
-    from dryfly.validate.asked import Asked
-    from dryfly.validate.procedure import of_simulated
 
-    asked = Asked(**given)
+    asked = _asked(context, given)
     printer = Printer(quiet=quiet, on_stdout=json_file != "-")
     if prolog and epilog:
         raise UserError("--prolog --epilog: accepted is one of the two")
@@ -83,7 +111,7 @@ def command(
         check_target("--out", asked.out, folder=True)
     if node is not None:
         raise UserError(f"--node {node} goes with --prolog or --epilog: leave it out")
-    outcome = of_simulated(asked, tell=printer.line).run()
+    outcome = _run(asked, printer, quiet=quiet)
     content = outcome.content()
     _write(content, html=html, lists=lists, json_file=json_file)
     from dryfly.validate import text
@@ -94,10 +122,49 @@ def command(
     sys.exit(1 if outcome.findings else 0)
 
 
-def _check_node(asked: Any, name: str, when: str, json_file: str | None, printer: Any) -> int:
-    from dryfly.validate.node_check import NodeCheck
+def _asked(context: click.Context, given: dict[str, Any]) -> Any:
+    """Raises UserError of flags that have no effect, of a real cluster or of a simulated machine."""
+    from dryfly.validate.asked import Asked, Native
 
-    check = NodeCheck(asked, name)
+    natively = given.pop("native")
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if natively and name in _SIMULATED:
+            raise UserError(f"{parameter.opts[0]} is of simulated machines: leave it out, or --native")
+        if not natively and name in _NATIVE:
+            raise UserError(f"{parameter.opts[0]} is of real clusters: leave it out, or say --native")
+    of_native = {name: given.pop(name) for name in _NATIVE}
+    machine = given.pop("machine")
+    if not natively:
+        return Asked(**given, **({} if machine is None else {"machine": machine}))
+    of_native["launcher_options"] = tuple(shlex.split(of_native["launcher_options"] or ""))
+    return Asked(**given, native=Native(**of_native, model=machine))
+
+
+def _run(asked: Any, printer: Any, *, quiet: bool) -> Any:
+    if asked.native is None:
+        from dryfly.validate.procedure import of_simulated
+
+        return of_simulated(asked, tell=printer.line).run()
+    from dryfly.validate.native.progress import Bar
+    from dryfly.validate.native.validation import of_cluster
+
+    with of_cluster(asked, tell=printer.line, bar=Bar(quiet=quiet)) as validation:
+        return validation.run()
+
+
+def _check_node(asked: Any, name: str, when: str, json_file: str | None, printer: Any) -> int:
+    check: Any
+    if asked.native is None:
+        from dryfly.validate.node_check import NodeCheck
+
+        check = NodeCheck(asked, name)
+    else:
+        from dryfly.validate.native.node_check import HostCheck
+
+        check = HostCheck(asked, name)
     checks = check.run(when)
     _write(check.content(when, checks), html=None, lists=None, json_file=json_file)
     for each in checks:

@@ -18,6 +18,11 @@ def measure_of(measure: str) -> str:
     return "nic" if measure in judge.LOADED else measure
 
 
+def needs_partner(measure: str) -> bool:
+    """Whether a part is measured again only with one that is not suspected."""
+    return measure not in (*_OF_NODE, *judge.OF_LINKS)
+
+
 def steps(suspects: Sequence[Suspect], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
     by_measure: dict[str, list[str]] = {}
     for suspect in suspects:

@@ -9,6 +9,20 @@ from dryfly.base.errors import UserError
 from dryfly.case.case import SEED_MAX
 from dryfly.validate import LEVELS, NETWORKS
 
+NATIVE = "native"  # in place of a network's level
+
+
+@dataclass(frozen=True, kw_only=True)
+class Native:
+    """Of a real cluster."""
+
+    hosts: str | None = None  # None: the job's
+    topology: str | None = None
+    launcher: str | None = None
+    launcher_options: tuple[str, ...] = ()
+    nics: int | None = None  # None: as many as a host has of Slingshot's, or 1
+    model: str | None = None  # a machine whose model says what is expected
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -25,12 +39,15 @@ class Asked:
     mpi: str | None = None  # real ranks by this library; None: ranks without a program
     level: str = LEVELS[-1]  # the last one
     baseline: str | None = None
+    limits: str | None = None
+    native: Native | None = None
     out: str | None = None
 
     def __post_init__(self) -> None:
         if self.network is None:
-            object.__setattr__(self, "network", NETWORKS[0] if self.mpi is None else "packet")
-        networks = NETWORKS if self.mpi is None else NETWORKS[1:]
+            default = NATIVE if self.native is not None else NETWORKS[0] if self.mpi is None else "packet"
+            object.__setattr__(self, "network", default)
+        networks = (NATIVE,) if self.native is not None else NETWORKS if self.mpi is None else NETWORKS[1:]
         for flag, value, accepted in (("--network", self.network, networks), ("--level", self.level, LEVELS)):
             if value not in accepted:
                 raise UserError(f"{flag} {value}: accepted is {', '.join(accepted)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,15 +13,17 @@ from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Sizes
 from dryfly.validate.subject import Subject
 
+HOW = ("network", "sets", "mpi")  # of a run: what has to be the same
 
-def read(path: Path, asked: Asked, subject: Subject, sizes: Sizes) -> Figures:
+
+def read(path: Path, asked: Asked, subject: Subject, sizes: Sizes, *, same: Sequence[str] = HOW) -> Figures:
     """Of what --json has written. Raises UserError where it is none, or not of such a run of the same nodes."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         of = {"machine": content["machine"], "sizes": content["sizes"]}
         rows = {(str(measure), str(place)): float(time_s) for measure, place, time_s in content["figures"]}
         good = content["result"] == "pass"
-        how = {name: content[name] for name in ("network", "sets", "mpi")}
+        how = {name: content[name] for name in same}
         nodes = {*content["use"]["nodes"], *content["exclude"]["nodes"]}
         levels = [level["name"] for level in content["levels"]]
     except OSError as error:

@@ -31,11 +31,13 @@ class Event:
 
 
 class Console:
-    """Of one machine, from its history to the end of the validation. `names`: of nodes, by number."""
+    """Of one machine, from its history to the end of the validation. `names`: of nodes, by number; `nic`: the name of a
+    node's n-th NIC."""
 
-    def __init__(self, wiring: Wiring, names: Mapping[int, str]) -> None:
+    def __init__(self, wiring: Wiring, names: Mapping[int, str], *, nic: str = "cxi{}") -> None:
         self._wiring = wiring
         self._names = names
+        self._nic = nic
         self._events: list[Event] = []
         self._of_place: defaultdict[str, list[Event]] = defaultdict(list)
 
@@ -71,7 +73,7 @@ class Console:
 
     def nic_words(self, nic: int) -> str:
         node = self._wiring.node_of_nic[nic]
-        return f"{self.node_name(node)} cxi{self._wiring.nics_of_node[node].index(nic)}"
+        return f"{self.node_name(node)} {self._nic.format(self._wiring.nics_of_node[node].index(nic))}"
 
     def spoken(self, place: str) -> str:
         """With the names that people know it by."""

@@ -20,16 +20,20 @@ OF_LINKS = ("link", "cable")  # measures whose places are cables
 LOADED = ("pair", "groups", "system")  # those in which many pairs share the fabric
 USUAL_KIND = {"memory": "memory", "cpu": "cpu", "loopback": "nic", "nic": "nic", "latency": "nic", "pair": "nic",
               "groups": "nic", "system": "nic", "link": "link", "cable": "link"}  # fmt: skip
+_PEERS_LEAST = 3
 _OF_MAD = 1.4826  # a standard deviation, where figures are normally distributed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """`tolerance`: by measure, the share by which a part may be slower; `sigmas`: in loaded measures also so many
-    robust standard deviations of its peers (data/validate.toml)."""
+    """`tolerance`: by measure, the share by which a part may be slower; `sigmas`: where peers `scatter` also so many
+    robust standard deviations of them; `shared`: the share by which all parts may be slower, None: that of their
+    measure (data/validate.toml)."""
 
     tolerance: Mapping[str, float]
     sigmas: float
+    scatter: tuple[str, ...] = LOADED
+    shared: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +76,15 @@ def ways(
 
 
 def common(found: Figures, expected: Figures, limits: Limits) -> dict[str, float]:
-    """Of each measure what all its parts share: the median of their ratios, where that is no more than the tolerance.
+    """Of each measure what all its parts share: the median of their ratios, where that is no more than they may.
     Beyond, it is not the clock or noise but a fault of most of them, and each is held against the model alone."""
     shared: dict[str, list[float]] = defaultdict(list)
     for key, time_s in found.items():
         if expected.get(key):
             shared[key[0]].append(time_s / expected[key])
     middles = {measure: statistics.median(all_of) for measure, all_of in shared.items()}
-    return {measure: middle if middle <= 1 + limits.tolerance[measure] else 1.0 for measure, middle in middles.items()}
+    most = {measure: limits.tolerance[measure] if limits.shared is None else limits.shared for measure in middles}
+    return {measure: middle if middle <= 1 + most[measure] else 1.0 for measure, middle in middles.items()}
 
 
 def ratios(found: Figures, expected: Figures, limits: Limits) -> dict[str, dict[str, float]]:
@@ -95,9 +100,13 @@ def ratios(found: Figures, expected: Figures, limits: Limits) -> dict[str, dict[
 
 def limit_of(measure: str, ratios_of: Mapping[str, float], limits: Limits) -> float:
     """The ratio up to which a part is in order. Where parts are measured alone the tolerance decides, for suspects are
-    measured again; where many pairs load the fabric at once their scatter counts as well."""
+    measured again; where many pairs load the fabric at once, and on real machines, their scatter counts as well. Of two
+    none is the other's peer."""
     limit = 1 + limits.tolerance[measure]
-    return max(limit, 1 + limits.sigmas * spread(list(ratios_of.values()))) if measure in LOADED else limit
+    if measure not in limits.scatter or len(ratios_of) < _PEERS_LEAST:
+        return limit
+    values = list(ratios_of.values())
+    return max(limit, 1 + limits.sigmas * spread(values) / statistics.median(values))
 
 
 def suspects(found: Figures, expected: Figures, limits: Limits) -> list[Suspect]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.store import Store
 from dryfly.scenario.faults import Scenario
 from dryfly.skeleton import motif
-from dryfly.validate import judge, probe, told
+from dryfly.validate import judge, probe, ranks, told
 from dryfly.validate.asked import Asked
 from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Step
@@ -45,6 +45,15 @@ class Kept:
 
 class _Measurer:
     """Expected is what the machine in order has, or the baseline."""
+
+    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
+        raise NotImplementedError
+
+    def again(
+        self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
+    ) -> tuple[list[Measured], Figures]:
+        measured, expected = self.measure(steps, nodes, at_s)
+        return measured, {key: time_s * common.get(key[0], 1.0) for key, time_s in expected.items()}
 
     def __init__(self, asked: Asked, simulated: Simulated, baseline: Figures | None) -> None:
         self._asked = asked
@@ -106,7 +115,7 @@ class ByRanks(_Measurer):
         self, scenario: Scenario, steps: Sequence[Step], nodes: Sequence[int], *, noisy: bool
     ) -> tuple[list[Measured], Counters]:
         spec = self._simulated.spec(scenario, run=self._run, with_noise=noisy)
-        about = json.dumps([spec, self._asked.mpi, list(nodes), self._ranks.digest()])
+        about = json.dumps([spec, self._asked.mpi, list(nodes), ranks.digest()])
         seed, wiring = self._simulated.seed(self._run), self._simulated.subject.wiring
         return self._kept.measured(
             about, steps, lambda: self._ranks.run(scenario, seed, wiring, nodes, steps, noisy=noisy)

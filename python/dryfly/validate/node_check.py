@@ -32,6 +32,19 @@ class Check:
         return f"{self.name:17} {word}" + (": " + "; ".join(self.said) if self.said else "")
 
 
+def content(when: str, machine: str, node: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """For --json."""
+    return {
+        "when": when, "machine": machine, "node": node,
+        "result": "fail" if any(check.passed is False for check in checks) else "pass",
+        "checks": [
+            {"name": check.name, "result": {True: "pass", False: "fail", None: "not checked"}[check.passed],
+             "said": list(check.said)}
+            for check in checks
+        ],
+    }  # fmt: skip
+
+
 class NodeCheck:
     """Raises UserError."""
 
@@ -55,15 +68,7 @@ class NodeCheck:
         return [self._flaps(), self._node_errors(), self._services()]
 
     def content(self, when: str, checks: Sequence[Check]) -> dict[str, Any]:
-        return {
-            "when": when, "machine": self._simulated.machine.name, "node": self._console.node_name(self._node),
-            "result": "fail" if any(check.passed is False for check in checks) else "pass",
-            "checks": [
-                {"name": check.name, "result": {True: "pass", False: "fail", None: "not checked"}[check.passed],
-                 "said": list(check.said)}
-                for check in checks
-            ],
-        }  # fmt: skip
+        return content(when, self._simulated.machine.name, self._console.node_name(self._node), checks)
 
     def _said(self, kinds: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
         events = [event for place in places for event in self._console.about(place, 0.0)]
@@ -81,7 +86,7 @@ class NodeCheck:
         """Each NIC to itself, and the node's memory and cores, against the machine's model."""
         if self._said(("loss",), self._nics) or self._said(("node",), [node_place(self._node)]):
             return Check(name="slingshot-diag", passed=False, said=("no answer",))
-        known = settings()
+        known = settings(limits=self._asked.limits)
         steps = plan.node_level(self._wiring, [self._node], known.sizes)
         slow = Scenario(slow=self._simulated.scenario.slow)
         found, expected = (
@@ -104,7 +109,7 @@ class NodeCheck:
         return Check(name="cxi_gpu_loopback", passed=None, said=("no GPU memory",))
 
     def _flaps(self) -> Check:
-        known = settings()
+        known = settings(limits=self._asked.limits)
         said = []
         for place, instants in self._console.flaps().items():
             if place not in self._nics:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import product
 
 _Name = tuple[str, ...]  # text and numbers in turn, beginning with text
+_MOST_OF_RUN = 10**6
 
 
 def slurm(names: Sequence[str]) -> str:
@@ -38,3 +40,29 @@ def _runs(numbers: Sequence[str]) -> str:
 def pbs(names: Sequence[str]) -> str:
     """`1:host=crusher001+1:host=crusher002`."""
     return "+".join(f"1:host={name}" for name in names)
+
+
+def names(text: str) -> list[str]:
+    """Of a list as Slurm has it: `a[01-04,7],b7`. Raises ValueError with the part that is none."""
+    found: list[str] = []
+    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+|(?<=,)(?=,|$)", text):
+        pieces = re.split(r"\[([^\]]*)\]", part)
+        if not re.fullmatch(r"[\w.:-]*(\[[\d,-]+\][\w.:-]*)*", part) or not part:
+            raise ValueError(part)
+        choices = [_numbers(piece, part) if place % 2 else [piece] for place, piece in enumerate(pieces)]
+        found += ["".join(chosen) for chosen in product(*choices)]
+    return found
+
+
+def _numbers(text: str, part: str) -> list[str]:
+    """`01-04,7`."""
+    found: list[str] = []
+    for run in text.split(","):
+        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", run)
+        if ends is None:
+            raise ValueError(part)
+        first, last = ends[1], ends[2] or ends[1]
+        if not int(first) <= int(last) < int(first) + _MOST_OF_RUN:
+            raise ValueError(part)
+        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    return found

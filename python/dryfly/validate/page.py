@@ -17,6 +17,7 @@ from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.validate import parts as parts_of
 from dryfly.validate import text
+from dryfly.validate.asked import NATIVE
 
 _MEASURES = {
     "memory": "Memory of nodes", "cpu": "Cores of nodes", "loopback": "NICs to themselves",
@@ -50,17 +51,17 @@ def document(content: Mapping[str, Any]) -> str:
     title = f"Validation of {content['machine']}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="note">{len(content["use"]["nodes"]) + len(content["exclude"]["nodes"]):,} nodes, network '
-        f"{escape(content['network'])}, seed {content['seed']}: {'nothing' if not found else len(found)} found</p>",
+        f'<p class="note">{len(content["use"]["nodes"]) + len(content["exclude"]["nodes"]):,} nodes, '
+        f"{escape(_how(content))}: {'nothing' if not found else len(found)} found</p>",
         page.section("Findings", _findings(found)),
-        page.section("Levels", _levels(content["levels"])),
+        page.section("Levels", _levels(content)),
         page.section("Nodes", f"<p>{escape(parts_of.line(content['parts']).capitalize())}.</p>" + _nodes(content)),
     ]
     for level in content["levels"]:
         for measure, ratios in level["slower"].items():
             parts.append(_map(level["name"], measure, ratios))
     events = "<pre>" + escape("\n".join(content["events"])) + "</pre>"
-    parts.append(page.section("Event log", events, "Virtual seconds since the validation began."))
+    parts.append(page.section("Event log", events, f"Seconds of {text.clock(content)} since the validation began."))
     return page.document(title, parts)
 
 
@@ -75,14 +76,20 @@ def _findings(found: Sequence[Mapping[str, Any]]) -> str:
     return page.table(heads, rows)
 
 
-def _levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    heads = ("Level", "Nodes", "Steps", "Pairs", "Virtual time", "Result")
+def _how(content: Mapping[str, Any]) -> str:
+    if content["network"] == NATIVE:
+        return f"natively, {content['mpi']}"
+    return f"network {content['network']}, seed {content['seed']}"
+
+
+def _levels(content: Mapping[str, Any]) -> str:
+    heads = ("Level", "Nodes", "Steps", "Pairs", text.clock(content).capitalize(), "Result")
     return page.table(
         heads,
         [
             (row["name"], f"{row['nodes']:,}", f"{row['steps']:,}", f"{row['pairs']:,}",
              f"{row['virtual_time_s'] * 1e3:.3f} ms", row["result"])
-            for row in levels
+            for row in content["levels"]
         ],
     )  # fmt: skip
 

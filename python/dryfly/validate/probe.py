@@ -37,19 +37,23 @@ def text_of(steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(text: str, steps: Sequence[Step]) -> list[Measured]:
-    """What a probe has written."""
+def parse(text: str, steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> list[Measured]:
+    """What a probe has written, which need not have the pairs in the order of the step's. `rank_of` as in text_of."""
     begun: dict[int, tuple[float, float]] = {}
-    times: list[list[tuple[float, float]]] = [[] for _ in steps]
+    times: list[dict[int, tuple[float, float]]] = [{} for _ in steps]  # by rank a
     for line in text.splitlines():
         words = line.split()
         if words[0] == "step":
             begun[int(words[1])] = (int(words[2]) * _PS, int(words[3]) * _PS)
         else:
-            times[int(words[0])].append((int(words[3]) * _PS, int(words[4]) * _PS))
+            times[int(words[0])][int(words[1])] = (int(words[3]) * _PS, int(words[4]) * _PS)
     return [
-        Measured(begin_s=begun[number][0], end_s=begun[number][1], times=tuple(values))
-        for number, values in enumerate(times)
+        Measured(
+            begin_s=begun[number][0],
+            end_s=begun[number][1],
+            times=tuple(times[number][each.a if rank_of is None else rank_of[each.a]] for each in step.probes),
+        )
+        for number, step in enumerate(steps)
     ]
 
 
@@ -85,9 +89,10 @@ def _run(
     ppn = ranks_of_node(wiring, nodes, on_node)
     with RunFolder() as folder:
         file, out = folder.path / "steps", folder.path / "measured"
-        file.write_text(text_of(steps, ranks_of(wiring, nodes, on_node)), encoding="ascii")
+        rank_of = ranks_of(wiring, nodes, on_node)
+        file.write_text(text_of(steps, rank_of), encoding="ascii")
         words = [*motif.job(on=nodes, ppn=ppn, level=network), f"file={file}", f"out={out}"]
         if on_node:
             words.append(f"on_node={on_node}")
         motif.ask(spec, "probe", words)
-        return parse(out.read_text(encoding="ascii"), steps)
+        return parse(out.read_text(encoding="ascii"), steps, rank_of)

@@ -22,8 +22,8 @@ from dryfly.validate.plan import Step
 from dryfly.validate.probe import Measured
 from dryfly.validate.settings import Settings, settings
 from dryfly.validate.simulated import Simulated
-from dryfly.validate.subject import Measuring, Subject
-from dryfly.validate.wiring import nic_place
+from dryfly.validate.subject import Measuring, NodeFailed, Subject
+from dryfly.validate.wiring import nic_place, node_place
 
 _MOST_NAMED = 8  # of parts that most of their peers are as slow as
 
@@ -33,7 +33,7 @@ def of_simulated(asked: Asked, *, tell: Callable[[str], None] = lambda _: None) 
     simulated = Simulated(asked)
     subject = simulated.subject
     check_nodes(asked, subject)
-    known = settings()
+    known = settings(limits=asked.limits)
     good = None if asked.baseline is None else baseline.read(Path(asked.baseline), asked, subject, known.sizes)
     measurer = BySkeleton if asked.mpi is None else ByRanks
     return Validation(asked, subject, measurer(asked, simulated, good), known, tell=tell)
@@ -68,6 +68,7 @@ class Validation:
         self._findings: list[Finding] = []
         self._figures: Figures = {}
         self._common: dict[str, float] = {}  # of each measure: what all its parts share
+        self._limits: dict[str, float] = {}  # of each measure: the ratio up to which a part of it is in order
 
     def run(self) -> Outcome:
         began = time.monotonic()
@@ -139,21 +140,31 @@ class Validation:
     # --- A level
 
     def _level(self, name: str) -> LevelDone:
-        nodes = [node for node in self._nodes if node not in self._out]
-        steps = plan.level_steps(name, self._wiring, nodes, self._settings.sizes) if len(nodes) > 1 else []
         begin_s, before = self._clock_s, len(self._findings)
-        self._console.mark(begin_s, f"level {name} begins, {len(nodes):,} nodes")
-        self._tell(f"level {name}: {len(nodes):,} nodes, {len(steps):,} steps")
-        ratios: dict[str, dict[str, float]] = {}
+        ratios: dict[str, dict[str, float]] | None = None
         limits = self._settings.limits
-        if steps:
-            ratios = self._judged(name, steps, nodes)
+        while ratios is None:
+            nodes = [node for node in self._nodes if node not in self._out]
+            steps = plan.level_steps(name, self._wiring, nodes, self._settings.sizes) if len(nodes) > 1 else []
+            self._console.mark(self._clock_s, f"level {name} begins, {len(nodes):,} nodes")
+            self._tell(f"level {name}: {len(nodes):,} nodes, {len(steps):,} steps")
+            try:
+                ratios = self._judged(name, steps, nodes) if steps else {}
+            except NodeFailed as failed:  # of a real machine: the level begins anew with the rest
+                self._lost(name, failed)
         self._console.mark(self._clock_s, f"level {name} ends")
         return LevelDone(
             name=name, nodes=len(nodes), steps=len(steps), probes=sum(len(step.probes) for step in steps),
             begin_s=begin_s, virtual_s=self._clock_s - begin_s, findings=len(self._findings) - before, ratios=ratios,
             limits={measure: judge.limit_of(measure, of, limits) for measure, of in ratios.items()},
         )  # fmt: skip
+
+    def _lost(self, level: str, failed: NodeFailed) -> None:
+        name, place = self._console.node_name(failed.node), node_place(failed.node)
+        event = consoles.Event(at_s=self._clock_s, source=name, text=str(failed), kind="node", places=(place,))
+        self._console.note(event)
+        self._add_said("node", place, level, [event])
+        self._tell(f"{name}: {failed}")
 
     def _judged(self, level: str, steps: Sequence[Step], nodes: Sequence[int]) -> dict[str, dict[str, float]]:
         measured, expected = self._measuring.measure(steps, nodes, self._clock_s)
@@ -165,11 +176,12 @@ class Validation:
             if (measure, place) not in expected:
                 raise UserError(f"--baseline {self._asked.baseline}: it has no {measure} of {place}")
         self._common |= judge.common(figures, expected, self._settings.limits)
+        ratios = judge.ratios(figures, expected, self._settings.limits)
+        self._limits |= {measure: judge.limit_of(measure, of, self._settings.limits) for measure, of in ratios.items()}
         suspects = judge.suspects(figures, expected, self._settings.limits)
         suspects = self._without_common(level, suspects, figures)
         for suspect in self._confirmed(level, suspects, nodes):
             self._add_slow(level, suspect)
-        ratios = judge.ratios(figures, expected, self._settings.limits)
         return {
             measure: {self._console.public(place): ratio for place, ratio in of.items()}
             for measure, of in ratios.items()
@@ -181,7 +193,8 @@ class Validation:
         for measure in dict.fromkeys(suspect.measure for suspect in suspects):
             some = [suspect for suspect in suspects if suspect.measure == measure]
             count = sum(key[0] == measure for key in figures)
-            if 2 * len(some) <= count or len(some) < _MOST_NAMED:
+            no_partner = len(some) == count and again.needs_partner(measure)
+            if not no_partner and (2 * len(some) <= count or len(some) < _MOST_NAMED):
                 rest += some
                 continue
             middle = some[len(some) // 2]
@@ -256,7 +269,7 @@ class Validation:
             steps = again.steps(list(chosen.values()), self._wiring, nodes, self._settings.sizes, turn)
             if not steps:
                 break
-            measured, expected = self._measuring.measure(steps, nodes, self._clock_s)
+            measured, expected = self._measuring.again(steps, nodes, self._clock_s, self._common)
             self._died(level, measured)
             found = judge.figures(steps, measured)
             for key, of_ways in judge.ways(steps, measured, self._wiring.switch_of_nic).items():
@@ -267,10 +280,11 @@ class Validation:
                 if (measure, place) not in found or (measure, place) not in expected:
                     continue
                 time_s, usual_s = found[measure, place], expected[measure, place]
-                slower = time_s / usual_s / self._common.get(measure, 1.0)
+                slower = time_s / usual_s
                 if key not in best or slower < best[key][0]:
-                    seen = replace(suspect, measure=measure, time_s=time_s, expected_s=usual_s, slower=slower,
-                                   limit=1 + self._settings.limits.tolerance[measure])  # fmt: skip
+                    limit = self._limits.get(measure, 1 + self._settings.limits.tolerance[measure])
+                    seen = replace(suspect, measure=measure, time_s=time_s, slower=slower, limit=limit,
+                                   expected_s=usual_s / self._common.get(measure, 1.0))  # fmt: skip
                     best[key] = (slower, seen)
         return [self._one_way(seen, best_way) for slower, seen in best.values() if slower > seen.limit]
 

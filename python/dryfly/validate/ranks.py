@@ -36,11 +36,6 @@ class Ranks:
     machine: Machine
     names: Mapping[int, str]  # of nodes, over the machine
 
-    def digest(self) -> str:
-        """Of the program, with the headers beside it."""
-        files = (_program(), *sorted(_program().parent.glob("*.h")))
-        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
     def run(
         self, scenario: Scenario, seed: int, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], *, noisy: bool
     ) -> tuple[list[Measured], Counters]:  # fmt: skip
@@ -62,7 +57,8 @@ class Ranks:
         ppn = probe.ranks_of_node(wiring, nodes, on_node)
         with RunFolder() as folder:
             file, out, hosts = folder.path / "steps", folder.path / "measured", folder.path / "hosts"
-            file.write_text(probe.text_of(steps, probe.ranks_of(wiring, nodes, on_node)), encoding="ascii")
+            rank_of = probe.ranks_of(wiring, nodes, on_node)
+            file.write_text(probe.text_of(steps, rank_of), encoding="ascii")
             hosts.write_text("".join(f"{self.names[node]} {ppn}\n" for node in nodes), encoding="utf-8")
             fixed = dict(self.case) if noisy else {**self.case, "noise": "none"}
             case = Case(
@@ -78,13 +74,19 @@ class Ranks:
             ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:
                 raise RunFailed(ended.failure, exit_status=ended.exit_status or 1, details=ended.details)
-            return probe.parse(out.read_text(encoding="ascii"), steps), self._counters(ended.result, wiring)
+            return probe.parse(out.read_text(encoding="ascii"), steps, rank_of), self._counters(ended.result, wiring)
 
     def _counters(self, result: Mapping[str, Any], wiring: Wiring) -> Counters:
         number = {name: node for node, name in self.names.items()}
         return {
             nic_place(wiring.nics_of_node[number[nic["node"]]][nic["index"]]): nic["counters"] for nic in result["nics"]
         }
+
+
+def digest() -> str:
+    """Of the program, with the headers beside it."""
+    files = (_program(), *sorted(_program().parent.glob("*.h")))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _binding(machine: Machine, ppn: int) -> dict[str, Any]:

@@ -65,6 +65,10 @@ class Simulated:
             network=motif.network_of(str(self._asked.network)),
         )
 
+    def in_order(self) -> str:
+        """The spec of the machine without faults and noise."""
+        return self.spec(Scenario())
+
     def present(self, at_s: float) -> Scenario:
         """What is wrong from then on. What is down for good by then every route knows; the nodes of NICs without
         a link are out by then."""

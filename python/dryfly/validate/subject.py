@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dryfly.base.errors import RunError
 from dryfly.validate.console import Console
 from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Step
@@ -22,7 +23,23 @@ class Subject:
     timeout_s: float  # of a packet: a step that takes as long has lost one
 
 
+class NodeFailed(RunError):  # noqa: N818
+    """Steps could not be measured: a rank of this node has died, or the node does not answer any more."""
+
+    def __init__(self, node: int, message: str) -> None:
+        super().__init__(message, exit_status=1)
+        self.node = node
+
+
 class Measuring(Protocol):
     def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
-        """The subject as it is `at_s` after the start, and the figures expected. Raises UserError, RunError."""
+        """The subject as it is `at_s` after the start, and the figures expected. Raises UserError, RunError,
+        NodeFailed."""
+        ...
+
+    def again(
+        self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
+    ) -> tuple[list[Measured], Figures]:
+        """Of suspects, and the figures they would have now were they in order, with what all parts of a measure share
+        (`common`). Raises as measure does."""
         ...

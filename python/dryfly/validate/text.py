@@ -7,12 +7,13 @@ from typing import Any
 
 from dryfly.base.units import time_text
 from dryfly.validate import nodelist, parts
+from dryfly.validate.asked import NATIVE
 
 _PS = 1e12
 
 
 def lines(content: Mapping[str, Any]) -> list[str]:
-    rows = [f"{'level':8}{'nodes':>7}{'steps':>8}{'pairs':>11}{'virtual time':>15}  result"]
+    rows = [f"{'level':8}{'nodes':>7}{'steps':>8}{'pairs':>11}{clock(content):>15}  result"]
     for level in content["levels"]:
         took = time_text(round(level["virtual_time_s"] * _PS)) if level["steps"] else "-"
         found = f", {level['findings']} found" if level["findings"] else ""
@@ -34,6 +35,11 @@ def lines(content: Mapping[str, Any]) -> list[str]:
         rows.append(f"exclude  {exclude['slurm']}")
     rows.append(f"use      {content['use']['slurm'] or 'none'}  ({len(content['use']['nodes']):,} nodes)")
     return rows
+
+
+def clock(content: Mapping[str, Any]) -> str:
+    """What its times are."""
+    return "time" if content["network"] == NATIVE else "virtual time"
 
 
 def findings(found: list[Mapping[str, Any]]) -> list[str]:

@@ -1,0 +1,133 @@
+"""One run of a launcher: its lines as they come, within limits of time, and nothing of it left here afterwards.
+
+Hydra leaves its proxies, and the ssh that started them, where one of them could not be started. Whatever a run has
+started has a variable in its environment by which it is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dryfly.base import signals
+from dryfly.base.errors import RunError
+
+_END_WITHIN_S = 5.0
+_MARK = "DRYFLY_NATIVE_RUN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    status: int
+    lines: tuple[str, ...]  # of both outputs
+    too_long: bool  # it was ended because it said nothing any more
+
+    def words(self, about: str = "") -> str:
+        """The line that tells most: one that names `about`, or of an error, or the last."""
+        lines = [line.strip(" =-") for line in self.lines if line.strip(" =-") and "dryfly-host" not in line]
+        for wanted in filter(None, (about, "error", "unable", "cannot", "not ")):
+            for line in lines:
+                if wanted.lower() in line.lower():
+                    return line
+        if self.too_long:
+            return "nothing was said any more"
+        return lines[-1] if lines else f"exit status {self.status}, without a word"
+
+
+def run(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    first_s: float,
+    silence_s: float,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> Ended:
+    """Ends it when its first line takes longer than `first_s`, or another one longer than `silence_s`. Raises RunError
+    where the command cannot be started."""
+    mark = secrets.token_hex(16)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**environment, _MARK: mark},
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=signals.dying_with_parent(),
+        )
+    except OSError as error:
+        raise RunError(f"{command[0]} cannot be run: {error.strerror}", exit_status=1) from None
+    said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read, args=(process, said), daemon=True)
+    reader.start()
+    lines: list[str] = []
+    too_long = False
+    try:
+        while True:
+            try:
+                line = said.get(timeout=silence_s if lines else first_s)
+            except queue.Empty:
+                too_long = True
+                break
+            if line is None:
+                break
+            lines.append(line)
+            on_line(line)
+        if not too_long:
+            process.wait()
+    finally:
+        _end(process)
+        _kill_rest(f"{_MARK}={mark}".encode())
+        reader.join(timeout=_END_WITHIN_S)  # whoever still has the pipe is none of the launcher's group
+        if not reader.is_alive() and process.stdout is not None:
+            process.stdout.close()
+    return Ended(status=process.returncode, lines=tuple(lines), too_long=too_long)
+
+
+def _read(process: subprocess.Popen[str], said: queue.SimpleQueue[str | None]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        said.put(line.rstrip("\n"))
+    said.put(None)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """A launcher that is asked to end ends its ranks."""
+    if process.poll() is None:
+        process.terminate()
+        deadline = time.monotonic() + _END_WITHIN_S
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    process.wait()
+
+
+def _kill_rest(mark: bytes) -> None:
+    """One of them may start another meanwhile, so until there is none."""
+    deadline = time.monotonic() + _END_WITHIN_S
+    while (left := _marked(mark)) and time.monotonic() < deadline:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: bytes) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):  # it is gone, or another user's
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
