@@ -212,18 +212,23 @@ def test_a_rank_that_dies_or_stops_takes_its_host_out(
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_stays_when_the_command_is_ended(how: signal.Signals, start: Start, cluster: Cluster) -> None:
+def test_nothing_stays_when_the_command_is_ended_and_the_next_one_goes_on(
+    how: signal.Signals, start: Start, dryfly: Dryfly, cluster: Cluster
+) -> None:
     cluster.limits.write_text(_WIDE + "[limit]\nrepeats = 12\n", encoding="ascii")
-    run = start(*cluster.words(), environment=cluster.environment, cwd=cluster.folder / "work")
+    work = cluster.folder / "work"
+    words = cluster.words("--out", "kept")
+    run = start(*words, environment=cluster.environment, cwd=work)
     _rank_of_level(run, "switch")
     run.process.send_signal(how)
     run.wait(limit_s=20)
     run.require_nothing_left()
-    for folder in (cluster.folder / "work").glob(".*"):  # SIGKILL leaves it to the next one's start
-        assert how is signal.SIGKILL
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
+    stayed = list((work / "kept").glob(".*"))
+    assert len(stayed) == (how is signal.SIGKILL)  # then the next one removes it
+    before = cluster.starts()
+    dryfly(*words, environment=cluster.environment, cwd=work).succeeded()
+    assert cluster.starts() == before + _STARTS + 2  # switch and group; the nodes' own level is there
+    assert list((work / "kept").glob(".*")) == []
 
 
 def test_a_library_whose_ranks_the_launcher_does_not_start_is_refused(
