@@ -1,6 +1,7 @@
 """A cluster of hosts on this one: each has network, name and /etc/hosts of its own, and all are plugged into a switch.
 
-    python tests/mpi/namespaces.py COUNT [HOST=RATE...] -- COMMAND...   runs the command on the login host
+    python tests/mpi/namespaces.py COUNT [HOST=RATE...] -- COMMAND...   runs the command on the login host,
+                                                                     where launchers find the others
 
 The hosts are node1, node2 and so on, 10.77.0.N, and `login`. They share files, processes and processors with this host,
 and go with the process that made them: a namespace lives as long as what is in it. Needs root.
@@ -158,8 +159,11 @@ def _main(words: Sequence[str], environment: Mapping[str, str]) -> int:
         for word in own[1:]:
             hosts.slow_down(*word.split("=", 1))
         started = time.monotonic()
-        variables = {**environment, "HOSTS_AGENT": str(hosts.agent)}
-        status = subprocess.run(hosts.on(LOGIN, *command), env=variables, check=False).returncode
+        agent = str(hosts.agent)
+        of_launchers = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "PRTE_MCA_plm_ssh_agent": agent}
+        variables = {**of_launchers, **environment, "HOSTS_AGENT": agent}
+        there = ("sh", "-c", 'cd "$0" && exec "$@"', str(Path.cwd()), *command)  # a namespace begins in its root
+        status = subprocess.run(hosts.on(LOGIN, *there), env=variables, check=False).returncode
         sys.stderr.write(f"namespaces: {time.monotonic() - started:.1f} s\n")
         return status
 

@@ -87,14 +87,23 @@ def test_each_node_copies_through_its_own_memory_where_ranks_are_bound(
 
 
 @pytest.mark.slow
+def test_ranks_of_open_mpi_are_at_the_nics_that_their_steps_name() -> None:
+    faults: dict[str, object] = {"nic": [{"nic": "n5", "rate": 0.5}], "cpu": [{"node": "crusher001", "rate": 0.5}]}
+    outcome = of_simulated(Asked(machine="crusher", nodes=3, mpi="openmpi", faults=faults, level="node")).run()
+    assert [(finding.kind, finding.place) for finding in outcome.findings] == [("cpu", "crusher001"), ("nic", "n5")]
+    assert any(line.startswith("memory: Open MPI") for line in outcome.not_checked)
+
+
+@pytest.mark.slow
 def test_real_ranks_find_what_is_planted() -> None:
     faults: dict[str, object] = {
         "nic": [{"nic": "n5", "rate": 0.5}],
         "memory": [{"node": "crusher003", "rate": 0.5}],
+        "cpu": [{"node": "crusher001", "rate": 0.5}],
     }
     outcome = of_simulated(Asked(machine="crusher", nodes=4, mpi="mpich", faults=faults, level="node")).run()
     assert sorted((finding.kind, finding.place) for finding in outcome.findings) == [
-        ("memory", "crusher003"), ("nic", "n5")
+        ("cpu", "crusher001"), ("memory", "crusher003"), ("nic", "n5")
     ]  # fmt: skip
     (line,) = next(finding.evidence for finding in outcome.findings if finding.kind == "nic")
     assert "crusher002 cxi1: telemetry: parbs_tarb_pi_non_posted_blocked_cnt" in line

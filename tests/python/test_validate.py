@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.cli.main import cli
 from dryfly.machine.load import load
+from dryfly.result import result
 from dryfly.scenario import faults
 from dryfly.validate import LEVELS, console, judge, nodelist, plan, probe, study, told, wiring
 from dryfly.validate.asked import Asked
@@ -207,6 +208,44 @@ def test_what_most_parts_have_is_one_finding_and_excludes_nobody() -> None:
     assert len(findings(machine="crusher", nodes=2, faults={"memory": half["memory"][:1]}, level="node")) == 1  # type: ignore[index]
 
 
+def test_slow_cables_of_a_switch_are_found_and_no_nic_of_it() -> None:
+    slow: dict[str, object] = {"lanes": [{"link": f"s3-s{other}", "lanes": 2} for other in range(4, 23)]}
+    found = findings(machine="crusher", faults=slow, level="group")
+    assert sorted(found) == sorted(("lanes", f"s3-s{other}") for other in range(4, 23))
+
+
+@pytest.mark.parametrize(
+    ("links", "level", "found"), [("edge", "switch", "768 of 768"), ("local", "group", "616 of 616")]
+)
+def test_above_what_is_slow_everywhere_nothing_is_measured(links: str, level: str, found: str) -> None:
+    lanes: dict[str, object] = {"lanes": [{"link": links, "lanes": 2}]}
+    outcome = of_simulated(Asked(machine="crusher", faults=lanes)).run()
+    assert [(finding.kind, finding.place) for finding in outcome.findings] == [("lanes", found)]
+    assert outcome.levels[-1].name == level
+    assert outcome.exclude == ()
+
+
+def test_parallel_cables_are_named_each() -> None:
+    lanes: dict[str, object] = {"lanes": [{"link": "s3-s35.0", "lanes": 3}, {"link": "s3-s35.1", "lanes": 2}]}
+    assert findings(machine="crusher", faults=lanes, level="pair") == [("lanes", "s3-s35.0"), ("lanes", "s3-s35.1")]
+
+
+def test_what_begins_after_it_was_measured_is_found_by_the_log() -> None:
+    late: dict[str, object] = {"lanes": [{"link": "s3-s17", "lanes": 2, "at": "9 ms"}]}
+    (found,) = of_simulated(Asked(machine="crusher", faults=late)).run().findings
+    assert (found.kind, found.place, found.level) == ("lanes", "s3-s17", "checks")
+    assert findings(machine="crusher", faults=late, level="switch") == []
+
+
+def test_where_no_way_is_left_the_links_are_found_and_nothing_above_is_measured() -> None:
+    loss: dict[str, object] = {"loss": [{"link": "global", "at": "0 s"}]}
+    outcome = of_simulated(Asked(machine="crusher", nodes=192, faults=loss)).run()
+    kinds = {finding.kind for finding in outcome.findings}
+    assert kinds == {"loss", "unreachable"}
+    assert outcome.findings[-1].spoken == "n0 (crusher001 cxi0) to n512 (crusher129 cxi0)"
+    assert outcome.levels[-1].name == "pair"
+
+
 def test_where_nodes_have_no_others_near_them_levels_have_nothing_to_measure() -> None:
     outcome = of_simulated(Asked(machine="aurora", nodes=8, place="spread")).run()
     assert [(level.name, level.steps > 0) for level in outcome.levels] == [
@@ -269,6 +308,12 @@ def test_a_folder_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> list[Measured]:
         raise AssertionError("measured again")
 
+    for file in (tmp_path / "measured").iterdir():  # what is no result is measured again
+        whole = file.read_text(encoding="utf-8")
+        file.write_text("{}", encoding="utf-8")
+        assert {**of_simulated(asked).run().content(), "wall_s": 0} == {**first.content(), "wall_s": 0}
+        assert file.read_text(encoding="utf-8") == whole
+        break
     monkeypatch.setattr(probe, "run", refuse)
     assert {**of_simulated(asked).run().content(), "wall_s": 0} == {**first.content(), "wall_s": 0}
 
@@ -302,6 +347,17 @@ def test_exit_status_json_page_and_lists(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["report", files[0], "-o", str(again)]).exit_code == 0
     assert again.read_text(encoding="utf-8") == Path(files[1]).read_text(encoding="utf-8")
     assert run("--machine", "crusher", "-N", "64", "--level", "switch")[0] == 0
+
+
+def test_a_disk_that_is_full_is_no_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> None:
+        raise RunError("the result cannot be written to v.json: No space left on device", exit_status=1)
+
+    monkeypatch.setattr(result, "write", full)
+    ended = CliRunner().invoke(cli, ["validate", "-N", "4", "--level", "node", "--json", str(tmp_path / "v.json")])
+    assert isinstance(ended.exception, RunError)
+    assert ended.exception.exit_status == 2
+    assert "nothing was found" in ended.output
 
 
 def test_a_baseline_takes_the_place_of_the_model(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.cli import complete
 from dryfly.cli.options import CASE, CONTEXT, how, option
 from dryfly.validate import LAUNCHERS, LEVELS, NETWORKS
@@ -111,14 +111,19 @@ def command(
         check_target("--out", asked.out, folder=True)
     if node is not None:
         raise UserError(f"--node {node} goes with --prolog or --epilog: leave it out")
-    outcome = _run(asked, printer, quiet=quiet)
-    content = outcome.content()
-    _write(content, html=html, lists=lists, json_file=json_file)
     from dryfly.validate import text
 
-    found = set(text.findings(content["findings"])) if outcome.findings else set()
-    for line in text.lines(content):
-        (printer.line_always if quiet and line in found else printer.line)(line)
+    try:
+        outcome = _run(asked, printer, quiet=quiet)
+        content = outcome.content()
+        found = set(text.findings(content["findings"])) if outcome.findings else set()
+        for line in text.lines(content):
+            (printer.line_always if quiet and line in found else printer.line)(line)
+        _write(content, html=html, lists=lists, json_file=json_file)
+    except RunError as error:  # 1 would say that something was found
+        if error.exit_status == 1:
+            error.exit_status = 2
+        raise
     sys.exit(1 if outcome.findings else 0)
 
 

@@ -10,7 +10,8 @@ from dryfly.validate.judge import USUAL_KIND, Suspect
 from dryfly.validate.plan import Sizes, Step
 from dryfly.validate.wiring import Wiring, nic_place
 
-_OF_NODE = ("memory", "cpu", "loopback")
+OF_NODE_ALONE = ("memory", "cpu")  # measures that no message leaves the node in
+_OF_NODE = (*OF_NODE_ALONE, "loopback")
 
 
 def measure_of(measure: str) -> str:
@@ -44,12 +45,13 @@ def steps(suspects: Sequence[Suspect], wiring: Wiring, nodes: Sequence[int], siz
 
 
 def _cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
-    """Each of them with a NIC that is not suspected, of its switch if there is one, another one each turn; and at a
-    time one of a node only, for NICs of a node share its PCIe."""
+    """Each of them with another NIC each turn, and at a time one of a node only, for NICs of a node share its PCIe. The
+    others are of its switch, for what lies between switches may be slow, and not suspected if there is such a one."""
     suspected, node_of, switch_of = set(nics), wiring.node_of_nic, wiring.switch_of_nic
-    good = [nic for node in nodes for nic in wiring.nics_of_node[node] if nic not in suspected]
+    all_nics = [nic for node in nodes for nic in wiring.nics_of_node[node]]
+    good = [nic for nic in all_nics if nic not in suspected]
     near: dict[int, list[int]] = {}
-    for nic in good:
+    for nic in all_nics:
         near.setdefault(switch_of[nic], []).append(nic)
     found: list[Step] = []
     waiting = list(nics)
@@ -58,7 +60,8 @@ def _cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], size
         probes, rest = [], []
         for nic in waiting:
             own = node_of[nic]
-            free = [each for each in near.get(switch_of[nic], ()) if node_of[each] not in busy and node_of[each] != own]
+            around = [each for each in near[switch_of[nic]] if node_of[each] not in busy and node_of[each] != own]
+            free = [each for each in around if each not in suspected] or around
             free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own]
             if own in busy or not free:
                 rest.append(nic)

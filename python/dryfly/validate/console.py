@@ -105,6 +105,15 @@ _WHOLE = ("loss", "miscabled", "drain", "flap")  # a link is not used at all
 _EXPLAINED = 0.5  # of what a part takes longer
 
 
+def causes_of(measure: str, slower: float, events: Sequence[Event]) -> list[Event]:
+    """Of each place the one that can be why a part takes so many times as long, where one is enough for that."""
+    by_place: dict[tuple[str, ...], list[Event]] = {}
+    for event in events:
+        by_place.setdefault(event.places, []).append(event)
+    found = [cause_of(measure, slower, some) for some in by_place.values()]
+    return [cause for cause in found if cause is not None]
+
+
 def cause_of(measure: str, slower: float, events: Sequence[Event]) -> Event | None:
     """Of these the one that can be why a part takes so many times as long; None: none is enough for that."""
     if measure in ("memory", "cpu"):

@@ -75,6 +75,7 @@ class Outcome:
     findings: tuple[Finding, ...]
     exclude: tuple[str, ...]
     events: tuple[str, ...]
+    not_checked: tuple[str, ...]
     uncovered: int  # cables of the nodes' groups without a NIC of theirs at both ends
     parts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(repr=False)  # as parts.verdicts has them
     figures: Figures = field(repr=False)
@@ -96,7 +97,7 @@ class Outcome:
             "result": "fail" if self.findings else "pass",
             "findings": [finding.content() for finding in self.findings],
             "levels": [level.content() for level in self.levels],
-            "parts": self.parts, "not_checked": list(NOT_CHECKED),
+            "parts": self.parts, "not_checked": list(self.not_checked),
             "use": {"nodes": self.use, "slurm": nodelist.slurm(self.use), "pbs": nodelist.pbs(self.use)},
             "exclude": {
                 "nodes": list(self.exclude), "slurm": nodelist.slurm(self.exclude), "pbs": nodelist.pbs(self.exclude),

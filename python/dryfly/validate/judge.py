@@ -87,6 +87,14 @@ def common(found: Figures, expected: Figures, limits: Limits) -> dict[str, float
     return {measure: middle if middle <= 1 + most[measure] else 1.0 for measure, middle in middles.items()}
 
 
+def copied_by_cores(found: Figures, expected: Figures, limits: Limits) -> Figures:
+    """Ranks of a program copy by their cores: where these are slow the memory is expected to take as much longer."""
+    slow = ratios({key: time_s for key, time_s in found.items() if key[0] == "cpu"}, expected, limits).get("cpu", {})
+    over = {place: ratio for place, ratio in slow.items() if ratio > 1 + limits.tolerance["cpu"]}
+    return {**expected, **{("memory", place): expected["memory", place] * ratio for place, ratio in over.items()
+                           if ("memory", place) in expected}}  # fmt: skip
+
+
 def ratios(found: Figures, expected: Figures, limits: Limits) -> dict[str, dict[str, float]]:
     """By measure and place: how many times as long as expected, over what all places share."""
     shared = common(found, expected, limits)

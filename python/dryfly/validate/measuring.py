@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.store import Store
@@ -32,15 +33,24 @@ class Kept:
     ) -> tuple[list[Measured], Counters]:
         """`about`: all that the times depend on besides the steps."""
         key = hashlib.sha256((about + probe.text_of(steps)).encode()).hexdigest()[:32]
-        found = self._store.get(key)
+        found = _read(self._store.get(key), steps)
         if found is not None:
-            rows = found["steps"]
-            return [Measured(begin_s=b, end_s=e, times=tuple(map(tuple, each))) for b, e, each in rows], found[
-                "counters"
-            ]
+            return found
         measured, counters = measure()
         self._store.put(key, {"steps": [[m.begin_s, m.end_s, m.times] for m in measured], "counters": counters})
         return measured, counters
+
+
+def _read(content: Mapping[str, Any] | None, steps: Sequence[Step]) -> tuple[list[Measured], Counters] | None:
+    """None: it is not there, or not what was put there."""
+    try:
+        rows = [] if content is None else content["steps"]
+        measured = [Measured(begin_s=b, end_s=e, times=tuple((x, y) for x, y in times)) for b, e, times in rows]
+        counters: Counters = {} if content is None else content["counters"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    whole = [len(of.times) for of in measured] == [len(step.probes) for step in steps]
+    return (measured, counters) if whole else None
 
 
 class _Measurer:
@@ -99,6 +109,7 @@ class ByRanks(_Measurer):
         self._ranks = Ranks(
             case=case,
             machine=simulated.machine,
+            family=simulated.family,
             names={node: subject.console.node_name(node) for node in subject.nodes},
         )
 

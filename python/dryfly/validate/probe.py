@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.skeleton import motif
 from dryfly.validate.plan import Step
 from dryfly.validate.wiring import Wiring
 
 _PS = 1e-12
+_GIVEN_UP = re.compile(r"the network has given up a message(?: from NIC (n\d+) to (n\d+))?")  # dryfly-motif's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +27,14 @@ class Measured:
 
 
 Counters = Mapping[str, Mapping[str, int]]  # by NIC, as findings name it, and by name
+
+
+class Unreachable(RunError):  # noqa: N818
+    """The network has given up a message between two NICs, `places`, where it says which: no way is left."""
+
+    def __init__(self, message: str, places: tuple[str, ...]) -> None:
+        super().__init__(message, exit_status=1)
+        self.places = places
 
 
 def text_of(steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> str:
@@ -94,5 +105,11 @@ def _run(
         words = [*motif.job(on=nodes, ppn=ppn, level=network), f"file={file}", f"out={out}"]
         if on_node:
             words.append(f"on_node={on_node}")
-        motif.ask(spec, "probe", words)
+        try:
+            motif.ask(spec, "probe", words)
+        except UserError as error:
+            given_up = _GIVEN_UP.search(str(error))
+            if given_up is None:
+                raise
+            raise Unreachable(given_up[0], tuple(filter(None, given_up.groups()))) from None
         return parse(out.read_text(encoding="ascii"), steps, rank_of)

@@ -15,17 +15,18 @@ from dryfly.base.errors import UserError
 from dryfly.validate import LEVELS, again, baseline, judge, parts, plan
 from dryfly.validate import console as consoles
 from dryfly.validate.asked import Asked
-from dryfly.validate.finding import Finding, LevelDone, Outcome, merged
+from dryfly.validate.finding import NOT_CHECKED, Finding, LevelDone, Outcome, merged
 from dryfly.validate.judge import USUAL_KIND, Figures, Suspect
 from dryfly.validate.measuring import ByRanks, BySkeleton
 from dryfly.validate.plan import Step
-from dryfly.validate.probe import Measured
+from dryfly.validate.probe import Measured, Unreachable
 from dryfly.validate.settings import Settings, settings
 from dryfly.validate.simulated import Simulated
 from dryfly.validate.subject import Measuring, NodeFailed, Subject
 from dryfly.validate.wiring import nic_place, node_place
 
 _MOST_NAMED = 8  # of parts that most of their peers are as slow as
+_LASTING = ("lanes", "loss", "drain", "load")  # kinds that leave a link as they have made it
 
 
 def of_simulated(asked: Asked, *, tell: Callable[[str], None] = lambda _: None) -> Validation:
@@ -68,6 +69,7 @@ class Validation:
         self._findings: list[Finding] = []
         self._figures: Figures = {}
         self._common: dict[str, float] = {}  # of each measure: what all its parts share
+        self._stops = ""  # why the levels above have nothing to stand on
         self._limits: dict[str, float] = {}  # of each measure: the ratio up to which a part of it is in order
 
     def run(self) -> Outcome:
@@ -76,6 +78,10 @@ class Validation:
         self._check_before()
         for name in LEVELS[: LEVELS.index(self._asked.level) + 1]:
             levels.append(self._level(name))
+            if self._stops:
+                self._tell(f"no level above {name} is measured: {self._stops}")
+                break
+        self._check_after()
         found = merged(self._findings)
         return Outcome(
             machine=self._subject.name,
@@ -88,6 +94,7 @@ class Validation:
             findings=tuple(found),
             exclude=tuple(self._console.node_name(node) for node in sorted(self._out)),
             events=tuple(event.line() for event in self._console.events(self._clock_s)),
+            not_checked=(*NOT_CHECKED, *(f"{name}: {why}" for name, why in self._subject.unmeasured.items())),
             parts=parts.verdicts(self._subject, levels, found),
             uncovered=self._wiring.uncovered(self._nodes),
             figures=self._figures,
@@ -112,6 +119,19 @@ class Validation:
         for place, instants in sorted(self._console.flaps().items()):
             if place in places or place.startswith("s"):
                 self._check_flaps(place, instants)
+
+    def _check_after(self) -> None:
+        """What has begun meanwhile, of parts that had been measured before."""
+        found = {place for finding in self._findings for place in finding.places}
+        cables = {cable.name for cable in self._wiring.cables_of_groups(self._nodes)}
+        nics = {nic_place(nic) for node in self._nodes for nic in self._wiring.nics_of_node[node]}
+        for event in self._console.events(self._clock_s):
+            place = event.places[0] if event.places else ""
+            if self._wiring.node_at(place) in self._out or place in found:
+                continue
+            if event.at_s > 0 and event.kind in _LASTING and place in cables | nics:
+                found.add(place)
+                self._add_said(event.kind, place, "checks", [event])
 
     def _check_replays(self, event: consoles.Event) -> None:
         share, limit = event.slower - 1, self._settings.replays
@@ -146,17 +166,30 @@ class Validation:
         while ratios is None:
             nodes = [node for node in self._nodes if node not in self._out]
             steps = plan.level_steps(name, self._wiring, nodes, self._settings.sizes) if len(nodes) > 1 else []
+            steps = [step for step in steps if step.measure not in self._subject.unmeasured]
             self._console.mark(self._clock_s, f"level {name} begins, {len(nodes):,} nodes")
             self._tell(f"level {name}: {len(nodes):,} nodes, {len(steps):,} steps")
             try:
                 ratios = self._judged(name, steps, nodes) if steps else {}
             except NodeFailed as failed:  # of a real machine: the level begins anew with the rest
                 self._lost(name, failed)
+            except Unreachable as unreachable:
+                self._add_unreachable(name, unreachable)
+                ratios = {}
         self._console.mark(self._clock_s, f"level {name} ends")
         return LevelDone(
             name=name, nodes=len(nodes), steps=len(steps), probes=sum(len(step.probes) for step in steps),
             begin_s=begin_s, virtual_s=self._clock_s - begin_s, findings=len(self._findings) - before, ratios=ratios,
             limits={measure: judge.limit_of(measure, of, limits) for measure, of in ratios.items()},
+        )  # fmt: skip
+
+    def _add_unreachable(self, level: str, unreachable: Unreachable) -> None:
+        """No NIC is to blame for it, and what is has been said by the links that are down."""
+        ends = " to ".join(self._console.spoken(place) for place in unreachable.places) or "some NICs"
+        self._stops = f"nothing gets from {ends}" if unreachable.places else "some messages do not come"
+        self._findings.append(
+            Finding(kind="unreachable", place="-".join(unreachable.places) or "unknown", spoken=ends, level=level,
+                    measure="delivery", measured=None, limit=None, unit="", nodes=(), evidence=(str(unreachable),))
         )  # fmt: skip
 
     def _lost(self, level: str, failed: NodeFailed) -> None:
@@ -175,6 +208,8 @@ class Validation:
         for measure, place in figures:
             if (measure, place) not in expected:
                 raise UserError(f"--baseline {self._asked.baseline}: it has no {measure} of {place}")
+        if self._asked.mpi is not None:
+            expected = judge.copied_by_cores(figures, expected, self._settings.limits)
         self._common |= judge.common(figures, expected, self._settings.limits)
         ratios = judge.ratios(figures, expected, self._settings.limits)
         self._limits |= {measure: judge.limit_of(measure, of, self._settings.limits) for measure, of in ratios.items()}
@@ -197,6 +232,8 @@ class Validation:
             if not no_partner and (2 * len(some) <= count or len(some) < _MOST_NAMED):
                 rest += some
                 continue
+            if measure not in again.OF_NODE_ALONE:
+                self._stops = f"most are slow by {measure}"
             middle = some[len(some) // 2]
             measured, limit, unit = self._shown(middle)
             events = [event for each in some for event in self._of_place(each.place)]
@@ -206,6 +243,8 @@ class Validation:
                         measured=measured, limit=limit, unit=unit, nodes=(), evidence=consoles.evidence(events),
                         places=tuple(self._console.public(each.place) for each in some))
             )  # fmt: skip
+            if self._stops:
+                break  # what is measured after it goes by way of what is slow
         return rest
 
     def _kind_of_common(self, suspect: Suspect) -> str:
@@ -302,10 +341,17 @@ class Validation:
             for event in self._of_place(suspect.place)
             if event.kind != "node" and (event.kind != "flap" or event.at_s >= 0)
         ]
+        if suspect.measure in judge.OF_LINKS:  # of parallel cables each has its own cause
+            causes = consoles.causes_of(suspect.measure, suspect.slower, events)
+            for each in causes:
+                own = [event for event in events if event.places == each.places]
+                self._add(level, replace(suspect, place=each.places[0]), each.kind, own)
+            if causes:
+                return
         cause = consoles.cause_of(suspect.measure, suspect.slower, events)
-        if suspect.measure in judge.OF_LINKS and cause is not None:
-            suspect = replace(suspect, place=cause.places[0])  # which of the parallel ones
-        kind = USUAL_KIND[suspect.measure] if cause is None else cause.kind
+        self._add(level, suspect, USUAL_KIND[suspect.measure] if cause is None else cause.kind, events)
+
+    def _add(self, level: str, suspect: Suspect, kind: str, events: Sequence[consoles.Event]) -> None:
         measured, limit, unit = self._shown(suspect)
         spoken = self._console.spoken(suspect.place) + (f", {suspect.way} only" if suspect.way else "")
         self._exclude(suspect.place)

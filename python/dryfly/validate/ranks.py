@@ -34,6 +34,7 @@ class Ranks:
 
     case: Mapping[str, Any]
     machine: Machine
+    family: str  # of the library
     names: Mapping[int, str]  # of nodes, over the machine
 
     def run(
@@ -57,13 +58,16 @@ class Ranks:
         ppn = probe.ranks_of_node(wiring, nodes, on_node)
         with RunFolder() as folder:
             file, out, hosts = folder.path / "steps", folder.path / "measured", folder.path / "hosts"
-            rank_of = probe.ranks_of(wiring, nodes, on_node)
+            seats = _seats(self.family, most_nics(self.machine), ppn)
+            rank_of = probe.ranks_of(wiring, nodes, on_node) or [
+                node * ppn + seat for node in range(len(nodes)) for seat in seats
+            ]
             file.write_text(probe.text_of(steps, rank_of), encoding="ascii")
             hosts.write_text("".join(f"{self.names[node]} {ppn}\n" for node in nodes), encoding="utf-8")
             fixed = dict(self.case) if noisy else {**self.case, "noise": "none"}
             case = Case(
                 **fixed,
-                **_binding(self.machine, ppn),
+                **_binding(self.machine, seats),
                 program=(str(_program()), str(file), str(out)),
                 ranks=ppn * len(nodes),
                 place=str(hosts),
@@ -89,15 +93,23 @@ def digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _binding(machine: Machine, ppn: int) -> dict[str, Any]:
-    """The good one of `dryfly bind`, with a node's ranks in the order of their NICs, as steps have them."""
-    nics = most_nics(machine)
+def _seats(family: str, nics: int, ppn: int) -> list[int]:
+    """The ranks of a node in the order of steps, which have those of a NIC next to each other: Open MPI deals a node's
+    ranks over its NICs in turn, MPICH's are told their NICs."""
+    each = ppn // nics
+    return [place % each * nics + place // each for place in range(ppn)] if family == "openmpi" else list(range(ppn))
+
+
+def _binding(machine: Machine, seats: Sequence[int]) -> dict[str, Any]:
+    """The good one of `dryfly bind`, with a node's ranks at the NICs that they have by their seats."""
+    nics, ppn = most_nics(machine), len(seats)
     found = advice.good(node_of(machine, nics=nics), ranks=ppn)
-    ranks = sorted(found.bindings, key=lambda each: each.nic or 0)
+    by_nic = sorted(found.bindings, key=lambda each: each.nic or 0)
+    ranks = [binding for _, binding in sorted(zip(seats, by_nic, strict=True), key=lambda row: row[0])]
     return {
         "cpu_bind": "list:" + ":".join(sets.text(each.processors or ()) for each in ranks),
         "mem_bind": "list:" + ":".join(sets.text(each.memories or ()) for each in ranks),
-        "nic_bind": "list:" + ":".join(str(rank * nics // ppn) for rank in range(ppn)),
+        "nic_bind": "list:" + ":".join(str(seats.index(rank) * nics // ppn) for rank in range(ppn)),
     }
 
 

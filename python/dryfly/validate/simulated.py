@@ -12,6 +12,7 @@ from dryfly.case.resolve import resolve_machine
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.mpi import libraries
 from dryfly.scenario import faults, noise
 from dryfly.scenario.faults import Fault, Scenario
 from dryfly.skeleton import motif
@@ -21,6 +22,7 @@ from dryfly.validate.console import Console
 from dryfly.validate.subject import Subject
 
 _PS = 10**12
+_OPENMPI = {"memory": "Open MPI's messages within a node go through its NICs"}
 _STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
 
 
@@ -32,6 +34,7 @@ class Simulated:
         self.machine: Machine = load(asked.machine, sets=asked.sets)
         self.scenario = Scenario() if asked.faults is None else faults.load(asked.faults, self.machine, seed=asked.seed)
         self._noise = noise.load(asked.noise, self.machine)
+        self.family = "" if asked.mpi is None else libraries.select(asked.mpi).family
         wired = wiring.read(self.spec(Scenario()))
         console = Console(wired, _names(self.machine))
         told.tell(console, wired, self.scenario)
@@ -41,6 +44,7 @@ class Simulated:
             wiring=wired,
             console=console,
             timeout_s=self.machine.number("nic.retry.timeout") / _PS,
+            unmeasured=_OPENMPI if self.family == "openmpi" else {},
         )
 
     def _nodes(self) -> list[int]:

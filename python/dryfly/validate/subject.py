@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dryfly.base.errors import RunError
@@ -21,6 +21,7 @@ class Subject:
     wiring: Wiring
     console: Console
     timeout_s: float  # of a packet: a step that takes as long has lost one
+    unmeasured: Mapping[str, str] = field(default_factory=dict)  # measures that cannot be taken, and why
 
 
 class NodeFailed(RunError):  # noqa: N818
