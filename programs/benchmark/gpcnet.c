@@ -33,8 +33,9 @@ static const char* const units[] = {"usec", "MiB/s/rank", "usec"};
 static struct {
   double congestors;  // their share of the nodes
   int rings, warmup, iterations[test_count], pass, check, seed;
+  int budget_s, counted;  // 0: none; whether a count was given
   const char* json;
-} given = {0.4, 1, 200, {200, 8, 200}, 64, 1, 8675309, NULL};
+} given = {0.4, 1, 200, {200, 8, 200}, 64, 1, 8675309, 0, 0, NULL};
 
 struct figures {
   double mean, p99;
@@ -247,6 +248,33 @@ static struct figures run_test(enum test test, int local, int loaded) {
   return figures;
 }
 
+// --- What a budget allows
+
+static int within(double seconds, double each_s) {
+  const double most = 1e6, count = seconds / each_s;
+  return count < 1 ? 1 : count > most ? (int)most : (int)count;
+}
+
+// Counts that take about as much wall time under dryfly, a third for each test. An estimate, so that the same command
+// gives the same counts: 20 us a message of these ranks, and 0.45 us for each of 4 hops of each 2 KiB, on the computer
+// that docs/guide/benchmarks.md names; beside congestors all is done twice, and a fifth of it is theirs.
+static void spend_budget(void) {
+  const double message_s = 20e-6, kib2_s = 4 * 0.45e-6, with_congestors = 2.4;
+  const int places = job.nodes - job.congestor_nodes, ranks = places * job.ppn;
+  int rounds = 0;
+  while ((1 << rounds) < places) ++rounds;
+  const double third = given.budget_s / 3.0 / (job.congestor_nodes > 0 ? with_congestors : 1) / given.rings;
+  const double exchange_s = 2 * ranks * message_s;
+  const double window_s = ranks * (2 * outstanding * (message_s + 64 * kib2_s) + rounds * message_s);
+  given.warmup = given.iterations[latency] = within(third / 2, exchange_s);
+  given.iterations[bandwidth] = within(third - window_s, window_s);  // one does not count
+  given.iterations[allreduce] = within(third * given.rings, ranks * rounds * message_s);
+  if (my_rank == 0)
+    printf("budget of %d s: %d exchanges of 8 B behind %d that do not count, %d of 131072 B, %d allreduces\n",
+           given.budget_s, given.iterations[latency], given.warmup, given.iterations[bandwidth],
+           given.iterations[allreduce]);
+}
+
 // --- The congestors
 
 static char* block(char* buffer, int number) { return buffer + (size_t)number * congestor_bytes; }
@@ -427,6 +455,7 @@ static void help(const char* name) {
         "  --latency-iterations N    in a ring (200)\n"
         "  --bandwidth-iterations N  in a ring (8)\n"
         "  --allreduces N            (200)\n"
+        "  --budget SECONDS          of wall time under dryfly, as an estimate, in place of these four counts\n"
         "  --pass N                  iterations of a congestor of 32 ranks between two looks whether the tests are\n"
         "                            over; of more ranks fewer (64)\n"
         "  --seed N                  of nodes and rings (8675309)\n"
@@ -452,6 +481,7 @@ static void read_arguments(int argc, char** argv) {
                                         {"latency-iterations", required_argument, NULL, 'l'},
                                         {"bandwidth-iterations", required_argument, NULL, 'b'},
                                         {"allreduces", required_argument, NULL, 'a'},
+                                        {"budget", required_argument, NULL, 'B'},
                                         {"pass", required_argument, NULL, 'p'},
                                         {"seed", required_argument, NULL, 's'},
                                         {"check", required_argument, NULL, 'k'},
@@ -462,8 +492,11 @@ static void read_arguments(int argc, char** argv) {
   opterr = 0;
   for (int option, which; (option = getopt_long(argc, argv, ":h", names, &which)) != -1;) {
     const char* const at = strchr("rlbap", option);
+    if (strchr("lbax", option) != NULL) given.counted = 1;
     if (at != NULL)
       *counts[at - "rlbap"] = whole(names[which].name, optarg, 1);
+    else if (option == 'B')
+      given.budget_s = whole("--budget", optarg, 1);
     else if (option == 'c')
       given.congestors = share(optarg);
     else if (option == 'x')
@@ -479,6 +512,8 @@ static void read_arguments(int argc, char** argv) {
     else
       refuse(argv[optind - 1], option == ':' ? "a value is missing" : "no such option; -h lists them");
   }
+  if (given.budget_s > 0 && given.counted)
+    refuse("--budget", "accepted is it without --warmup, --latency-iterations, --bandwidth-iterations, --allreduces");
   if (optind < argc) refuse(argv[optind], "only options are accepted; -h lists them");
 }
 
@@ -487,6 +522,7 @@ int main(int argc, char** argv) {
   read_arguments(argc, argv);
   int local = 0;
   divide(&local);
+  if (given.budget_s > 0) spend_budget();
   open_json(given.json);
   make_buffers();
   struct figures results[2][test_count] = {{{0, 0}}};

@@ -52,6 +52,22 @@ def test_without_congestors_all_nodes_run_the_tests(dryfly: Dryfly, programs: Pr
     assert found["isolated"]["latency"]["mean"] > 1
 
 
+def test_a_budget_is_made_into_counts_that_are_the_same_each_time(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    file = tmp_path / "gpcnet.json"
+    command = ("run", *WHERE, "-N", "5", "--ppn", "1", "--", programs(PROGRAM), "--congestors", "0", "--pass", "8")
+    said = [dryfly(*command, "--budget", "1", "--json", str(file), limit_s=120).succeeded().stdout for _ in range(2)]
+    assert said[0] == said[1]
+    latency, bandwidth, allreduce = json.loads(file.read_text(encoding="utf-8"))["iterations"]
+    counts = f"{latency} exchanges of 8 B behind {latency} that do not count, {bandwidth} of 131072 B, "
+    assert said[0].startswith(f"budget of 1 s: {counts}{allreduce} allreduces\n")
+    # A third of a second: 5 ranks, 2 messages of 20 us, twice; 16 of 20 + 64 * 4 * 0.45 us and 3 of 20; 3 of 20.
+    assert (latency, bandwidth, allreduce) == (833, 28, 1111)
+    refused = dryfly(*command, "--budget", "1", "--warmup", "5")
+    assert refused.exit_status == 2
+
+
 def test_congestors_run_with_open_mpi_too(dryfly: Dryfly, tmp_path: Path) -> None:
     file = tmp_path / "gpcnet.json"
     command = ("run", *WHERE, "-N", "10", "--ppn", "1", "--mpi", "openmpi", "--", str(PROGRAM), *FEW, "--pass", "8")

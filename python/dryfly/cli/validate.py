@@ -103,6 +103,8 @@ def command(
                                 ("--baseline", asked.baseline), ("-N", asked.nodes), *_of_hosts(asked)):  # fmt: skip
             if given_one is not None:
                 raise UserError(f"{flag} {given_one} has no effect on --prolog and --epilog: leave it out")
+        if context.get_parameter_source("level") is ParameterSource.COMMANDLINE:
+            raise UserError(f"--level {asked.level} has no effect on --prolog and --epilog: leave it out")
         sys.exit(_check_node(asked, node or socket.gethostname(), "prolog" if prolog else "epilog", json_file, printer))
     for flag, target in (("--json", json_file), ("--html", html), ("--lists", lists)):
         if target not in (None, "-"):

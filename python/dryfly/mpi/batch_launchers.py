@@ -105,7 +105,9 @@ def _pbs_hosts() -> Sequence[str]:
     try:
         lines = Path(file).read_text(encoding="utf-8").split()
     except (OSError, ValueError) as error:
-        raise UserError(f"--launcher pals: PBS_NODEFILE, {file}, cannot be read: {error}") from None
+        raise UserError(
+            f"--launcher pals: PBS_NODEFILE, {file}, cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
     return tuple(dict.fromkeys(lines))  # a host has a line for each of its ranks
 
 

@@ -84,8 +84,9 @@ class NodeCheck:
 
     def _loopback(self) -> Check:
         """Each NIC to itself, and the node's memory and cores, against the machine's model."""
-        if self._said(("loss",), self._nics) or self._said(("node",), [node_place(self._node)]):
+        if self._said(("node",), [node_place(self._node)]):
             return Check(name="slingshot-diag", passed=False, said=("no answer",))
+        down = [nic for nic in self._nics if self._said(("loss",), [nic])]
         known = settings(limits=self._asked.limits)
         steps = plan.node_level(self._wiring, [self._node], known.sizes)
         slow = Scenario(slow=self._simulated.scenario.slow)
@@ -101,8 +102,9 @@ class NodeCheck:
         bad = [
             f"{measure} of {self._console.spoken(place)} takes {time_s / expected[measure, place]:.2f} times as long"
             for (measure, place), time_s in found.items()
-            if time_s / expected[measure, place] > 1 + known.limits.tolerance[measure]
+            if place not in down and time_s / expected[measure, place] > 1 + known.limits.tolerance[measure]
         ]
+        bad = [f"{self._console.spoken(nic)} does not answer" for nic in down] + bad
         return Check(name="slingshot-diag", passed=not bad, said=tuple(bad))
 
     def _gpu_loopback(self) -> Check:

@@ -276,7 +276,7 @@ class Validation:
         for place, count in counts.items():
             self._findings.append(
                 Finding(kind="timeout", place=place, spoken=self._console.spoken(place), level=level, measure="timeout",
-                        measured=count, limit=0, unit="steps with network time-outs", nodes=(),
+                        measured=count, limit=0, unit=f"step{'s' if count > 1 else ''} with time-outs", nodes=(),
                         evidence=consoles.evidence(about[place]))
             )  # fmt: skip
 

@@ -79,7 +79,8 @@ def _mpiexec(name: str | None, prefix: Path | None) -> Launcher:
         tried.append(f"{path} is {'of no kind that is known' if launcher is None else _MPIEXEC[launcher.name]}")
     others = "" if name is not None or shutil.which("srun") is None else "; Slurm's is there: --launcher srun"
     if tried:
-        raise UserError(f"{asked}: {tried[0]}; accepted is {', '.join(LAUNCHERS)}{others}")
+        accepted = f"accepted is {', '.join(LAUNCHERS)}" if name is None else f"accepted is that of {name}"
+        raise UserError(f"{asked}: {tried[0]}; {accepted}{others}")
     where = "on PATH" if prefix is None else f"in {folder}"
     raise UserError(f"{asked}: there is no mpiexec {where}{others}")
 
