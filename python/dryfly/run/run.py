@@ -15,7 +15,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.printer import Printer
-from dryfly.case import environment, hwloc, memory, nics, node_files, program, traffic_class
+from dryfly.case import environment, gpus, hwloc, memory, nics, node_files, program, traffic_class
 from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
@@ -113,6 +113,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
             | node_files.settings(machine, folder=folder.path)
         )
+        values |= gpus.settings(machine, mpi=library, values=values)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
