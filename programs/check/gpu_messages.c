@@ -1,5 +1,6 @@
 // Messages between buffers on GPUs: contiguous, with gaps, reduced and put. Each is sent from memory of one kind and
-// compared on the host after a copy back. Arguments: device, pinned or managed; how many devices there are. Prints the half round trip of 8 bytes.
+// compared on the host after a copy back. Arguments: device, pinned or managed; how many devices there are. Prints the
+// half round trip of 8 bytes.
 #include "check.h"
 #include "cudart.h"
 

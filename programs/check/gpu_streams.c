@@ -1,6 +1,6 @@
-// Each rank by itself: copies on streams end at virtual instants. Who looks too early sees the old bytes; streams are in order,
-// events carry over from one to another, and each copy takes its closed form: what the arguments say of call and
-// latency in microseconds and of rates in GB/s (link, peer, memory).
+// Each rank by itself: copies on streams end at virtual instants. Who looks too early sees the old bytes; streams are
+// in order, events carry over from one to another, and each copy takes its closed form: what the arguments say of call
+// and latency in microseconds and of rates in GB/s (link, peer, memory).
 #include <math.h>
 
 #include "check.h"

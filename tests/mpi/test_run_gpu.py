@@ -1,4 +1,4 @@
-"""Buffers on simulated GPUs: what Open MPI moves of them, what copies take, and what is said where there is no device."""
+"""Buffers on simulated GPUs: what Open MPI moves of them, what copies take, and what is said without a device."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 import pytest
 from conftest import Dryfly, Programs
 
-from dryfly.machine.machine import Machine
-from dryfly.machine.read import load
 from dryfly.mpi import libraries as mpi
 
 _MACHINE = ("run", "--machine", "perlmutter-gpu", "-N", "2", "--compute", "none")
@@ -37,7 +35,8 @@ def test_without_hmem_open_mpi_copies_through_the_host_which_is_slower(dryfly: D
     staged = _latencies(dryfly(*command, limit_s=120, environment=staging).succeeded().stdout)
     # One copy on each side: call and latency of both are the least that it can add.
     call_us, latency_us = 1, 5
-    assert direct.keys() == staged.keys() and direct
+    assert direct
+    assert direct.keys() == staged.keys()
     assert all(staged[size] >= direct[size] + 2 * (call_us + latency_us) - 0.2 for size in direct)
 
 
