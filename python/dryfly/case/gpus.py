@@ -47,13 +47,10 @@ def description(machine: Machine) -> str | None:
     return " ".join(words)
 
 
-def settings(machine: Machine, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
-    """What ranks get on top of `values`, their environment so far: nothing where the machine has no simulated GPUs."""
-    text = description(machine)
-    if text is None:
-        return {}
+def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
+    """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     folder = native(GPU_CORE).parent
-    added = {VARIABLE: text, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
+    added = {VARIABLE: description, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
     if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
         added["LD_PRELOAD"] = f"{values['LD_PRELOAD']}:{native(GPU_FOR_OPENMPI)}"
     return added

@@ -87,6 +87,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
         if compute.replay_file is not None:
             recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
+        gpu_description = gpus.description(machine)
         printer = Printer(quiet=runner.quiet)
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
@@ -113,7 +114,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
             | node_files.settings(machine, folder=folder.path)
         )
-        values |= gpus.settings(machine, mpi=library, values=values)
+        if gpu_description is not None:
+            values |= gpus.settings(gpu_description, mpi=library, values=values)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,
