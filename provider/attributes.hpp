@@ -1,6 +1,6 @@
 // What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot as
 // libfabric ships it (docs/model/nic-protocols.md#end-point-attributes). Left out, and therefore not offered:
-// FI_HMEM, scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist on a served fabric only, see
+// scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist on a served fabric only, see
 // wait.hpp.
 #pragma once
 
@@ -38,13 +38,13 @@ inline constexpr std::uint64_t primary_capabilities = FI_MSG | FI_TAGGED | FI_RM
 inline constexpr std::uint64_t domain_capabilities = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t secondary_capabilities = FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | domain_capabilities;
 inline constexpr std::uint64_t asked_capabilities =
-    FI_PEER | FI_RMA_EVENT | FI_FENCE | FI_NAMED_RX_CTX | FI_COLLECTIVE;  // granted to whom asks
+    FI_PEER | FI_RMA_EVENT | FI_FENCE | FI_NAMED_RX_CTX | FI_COLLECTIVE | FI_HMEM;  // granted to whom asks
 inline constexpr std::uint64_t all_capabilities =
     primary_capabilities | FI_DIRECTED_RECV | transmit_modifiers | receive_modifiers | secondary_capabilities;
 inline constexpr std::uint64_t transmit_capabilities =
-    primary_capabilities | transmit_modifiers | FI_FENCE | FI_NAMED_RX_CTX;
+    primary_capabilities | transmit_modifiers | FI_FENCE | FI_NAMED_RX_CTX | FI_HMEM;
 inline constexpr std::uint64_t receive_capabilities =
-    primary_capabilities | receive_modifiers | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT;
+    primary_capabilities | receive_modifiers | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT | FI_HMEM;
 
 inline constexpr std::uint64_t message_orders =
     FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR;

@@ -147,7 +147,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
                     std::uint64_t requested_key, std::uint64_t flags, fid_mr** region_fid, void* context) {
   if (fid->fclass != FI_CLASS_DOMAIN) return -FI_EINVAL;
   if (offset != 0) return -FI_EINVAL;
-  if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) {
+  if ((flags & ~(std::uint64_t{FI_RMA_EVENT} | FI_HMEM_DEVICE_ONLY)) != 0) {
     log("fi_mr_reg: flags 0x%llx are not offered", static_cast<unsigned long long>(flags));
     return -FI_EBADFLAGS;
   }
@@ -187,7 +187,7 @@ int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64
 }
 
 int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region) {
-  if (attributes->iface != FI_HMEM_SYSTEM) return -FI_ENOSYS;
+  if (attributes->iface != FI_HMEM_SYSTEM && attributes->iface != FI_HMEM_CUDA) return -FI_ENOSYS;
   return register_vector(fid, attributes->mr_iov, attributes->iov_count, attributes->access, attributes->offset,
                          attributes->requested_key, flags, region, attributes->context);
 }

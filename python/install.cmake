@@ -13,6 +13,11 @@ endforeach()
 if(TARGET dryfly_node_provider)
   install(TARGETS dryfly_node_provider LIBRARY DESTINATION dryfly/_native/linkx COMPONENT python)
 endif()
+foreach(target dryfly_gpu dryfly_cuda dryfly_cudart dryfly_gpu_openmpi)
+  if(TARGET ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native/gpu COMPONENT python NAMELINK_SKIP)
+  endif()
+endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro

@@ -262,6 +262,12 @@ void observe_compute(Observation observation) {
   ++compute.point;
 }
 
+bool leave_gap() {
+  if (!on_main_thread() || !gap.open.load(std::memory_order_relaxed)) return false;
+  observe_compute(Observation::end_of_gap);
+  return true;
+}
+
 void close_compute() {
   if (compute.mode == ComputeMode::measured) writer.close(compute.point);
   if (compute.mode == ComputeMode::replay && reader.has_more(compute.point)) {

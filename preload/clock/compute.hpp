@@ -27,6 +27,8 @@ void close_compute();
 void begin_gap();
 // The main thread reaches a point of observation: moves the clock by what was computed since the last one.
 void observe_compute(Observation observation);
+// Ends the gap where the calling thread is the main thread and in one; says whether it was.
+bool leave_gap();
 // How far a thread that waits in MPI may move the clock: what the main thread has computed in this gap, or as far as it
 // likes while the main thread is in MPI or sleeps.
 std::uint64_t reach_beside_main_thread();

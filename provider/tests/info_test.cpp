@@ -134,7 +134,7 @@ TEST_CASE("the hints of MPICH are met, once it has given up the orders that the 
 
 TEST_CASE("what cannot be done is refused, one hint at a time") {
   CHECK(accepted([](Hints&) {}));
-  CHECK_FALSE(accepted([](Hints& h) { h.info.caps = FI_MSG | FI_HMEM; }));
+  CHECK_FALSE(accepted([](Hints& h) { h.info.caps = FI_MSG | FI_MULTICAST; }));
   CHECK_FALSE(accepted([](Hints& h) { h.info.addr_format = FI_SOCKADDR_IN; }));
   CHECK_FALSE(accepted([](Hints& h) { h.endpoint.type = FI_EP_DGRAM; }));
   CHECK_FALSE(accepted([](Hints& h) { h.endpoint.max_msg_size = std::size_t{1} << 32; }));
@@ -282,8 +282,21 @@ TEST_CASE("an end-point is on the virtual network of its domain") {
   release(info);
 }
 
+TEST_CASE("FI_HMEM is granted to who asks for it, and to nobody else") {
+  Hints hints;
+  hints.info.caps = FI_MSG | FI_HMEM;
+  fi_info* info = nullptr;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  CHECK((info->caps & FI_HMEM) != 0);
+  release(info);
+  hints.info.caps = FI_MSG;
+  REQUIRE(get_info(&hints.info, &info) == 0);
+  CHECK((info->caps & FI_HMEM) == 0);
+  release(info);
+}
+
 TEST_CASE("capabilities, modes and orders that the provider lacks are no match, each by itself") {
-  const std::vector<std::uint64_t> capabilities{FI_HMEM, FI_MULTICAST};
+  const std::vector<std::uint64_t> capabilities{FI_MULTICAST, FI_VARIABLE_MSG};
   for (const std::uint64_t capability : capabilities) {
     CHECK_FALSE(accepted([&](Hints& h) { h.info.caps = FI_MSG | capability; }));
   }

@@ -13,6 +13,8 @@ COUNTER = "dryfly-count"
 PROVIDER = "libcxi-fi.so"
 NODE_PROVIDER = "linkx/libshm-fi.so"
 PRELOAD = "libdryfly-preload.so"
+GPU_CORE = "gpu/libdryfly-gpu.so"
+GPU_FOR_OPENMPI = "gpu/libdryfly-gpu-openmpi.so"
 GENERATOR = "dryfly-generator"
 MOTIF = "dryfly-motif"
 

@@ -15,7 +15,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.printer import Printer
-from dryfly.case import environment, hwloc, memory, nics, node_files, program, traffic_class
+from dryfly.case import environment, gpus, hwloc, memory, nics, node_files, program, traffic_class
 from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
@@ -87,6 +87,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
         if compute.replay_file is not None:
             recording.unpack(compute.replay_file, compute_folder)
         prepared = program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
+        gpu_description = gpus.description(machine)
         printer = Printer(quiet=runner.quiet)
         need = memory.estimate(machine, ranks=len(placement.ranks))
         summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
@@ -113,6 +114,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
             | node_files.settings(machine, folder=folder.path)
         )
+        if gpu_description is not None:
+            values |= gpus.settings(gpu_description, mpi=library, values=values)
         outcome = job.run(
             job.JobSpec(
                 channel=channel,

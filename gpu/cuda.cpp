@@ -1,0 +1,243 @@
+// libcuda.so.1: the driver's calls that MPI libraries look up, over gpu/runtime.hpp. A device has one context, its
+// primary one, which is always there. What is not simulated answers CUDA_ERROR_NOT_SUPPORTED. Left out: modules and
+// kernels, IPC, virtual memory management.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/cuda_codes.hpp"
+#include "gpu/runtime.hpp"
+
+#define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using namespace dryfly::gpu;
+using cuda::code_of;
+using DevicePointer = std::uint64_t;
+
+Runtime& runtime() { return Runtime::get(); }
+void* pointer_of(DevicePointer address) { return reinterpret_cast<void*>(address); }
+
+int device_code(int device) {
+  return device >= 0 && device < runtime().settings().devices ? cuda::success : cuda::invalid_device;
+}
+
+// A context's name: that of its device and one more, so that none is null.
+void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(device) + 1); }
+
+enum PointerAttribute {  // CUpointer_attribute
+  attribute_context = 1,
+  attribute_memory_type = 2,
+  attribute_device_pointer = 3,
+  attribute_host_pointer = 4,
+  attribute_sync_memops = 6,
+  attribute_buffer_id = 7,
+  attribute_is_managed = 8,
+  attribute_device_ordinal = 9,
+};
+
+int answer(int attribute, const Place& place, DevicePointer address, void* to) {
+  const bool of_host = place.kind == Kind::pinned || place.kind == Kind::registered;
+  switch (attribute) {
+    case attribute_context:
+      *static_cast<void**>(to) = context_of(place.device);
+      return cuda::success;
+    case attribute_memory_type:
+      *static_cast<unsigned*>(to) = of_host ? 1 : 2;
+      return cuda::success;
+    case attribute_device_pointer:
+      *static_cast<DevicePointer*>(to) = address;
+      return cuda::success;
+    case attribute_host_pointer:
+      if (place.kind == Kind::device) return cuda::invalid_value;
+      *static_cast<void**>(to) = pointer_of(address);
+      return cuda::success;
+    case attribute_buffer_id:
+      *static_cast<std::uint64_t*>(to) = place.allocation.start;
+      return cuda::success;
+    case attribute_is_managed:
+      *static_cast<unsigned*>(to) = place.kind == Kind::managed ? 1 : 0;
+      return cuda::success;
+    case attribute_device_ordinal:
+      *static_cast<int*>(to) = place.device;
+      return cuda::success;
+    default:
+      return cuda::not_supported;
+  }
+}
+
+}  // namespace
+
+CUDA_EXPORT int cuInit(unsigned flags) {
+  if (flags != 0) return cuda::invalid_value;
+  return runtime().settings().devices == 0 ? cuda::no_device : cuda::success;
+}
+CUDA_EXPORT int cuDriverGetVersion(int* version) {
+  if (version == nullptr) return cuda::invalid_value;
+  *version = 12040;
+  return cuda::success;
+}
+CUDA_EXPORT int cuDeviceGetCount(int* count) {
+  if (count == nullptr) return cuda::invalid_value;
+  *count = runtime().settings().devices;
+  return cuda::success;
+}
+CUDA_EXPORT int cuDeviceGet(int* device, int ordinal) {
+  if (device == nullptr) return cuda::invalid_value;
+  *device = ordinal;
+  return device_code(ordinal);
+}
+CUDA_EXPORT int cuDeviceGetName(char* name, int length, int device) {
+  if (name == nullptr || length < 1) return cuda::invalid_value;
+  snprintf(name, static_cast<size_t>(length), "simulated GPU");
+  return device_code(device);
+}
+CUDA_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  if (bytes == nullptr) return cuda::invalid_value;
+  *bytes = runtime().settings().memory_bytes;
+  return device_code(device);
+}
+CUDA_EXPORT int cuDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (can == nullptr) return cuda::invalid_value;
+  *can = device != peer ? 1 : 0;
+  return device_code(device) != cuda::success ? device_code(device) : device_code(peer);
+}
+CUDA_EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
+  if (context == nullptr) return cuda::invalid_value;
+  *context = context_of(device);
+  return device_code(device);
+}
+CUDA_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return device_code(device); }
+CUDA_EXPORT int cuCtxGetCurrent(void** context) {
+  if (context == nullptr) return cuda::invalid_value;
+  *context = runtime().settings().devices == 0 ? nullptr : context_of(runtime().device());
+  return cuda::success;
+}
+CUDA_EXPORT int cuCtxSetCurrent(void* context) {
+  if (context == nullptr) return cuda::success;
+  const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(context) - 1);
+  return device_code(device) == cuda::success ? code_of(runtime().set_device(device)) : cuda::invalid_context;
+}
+CUDA_EXPORT int cuCtxGetDevice(int* device) {
+  if (device == nullptr) return cuda::invalid_value;
+  if (runtime().settings().devices == 0) return cuda::invalid_context;
+  *device = runtime().device();
+  return cuda::success;
+}
+CUDA_EXPORT int cuCtxSynchronize() { return code_of(runtime().synchronize_device()); }
+
+CUDA_EXPORT int cuPointerGetAttribute(void* to, int attribute, DevicePointer address) {
+  if (to == nullptr) return cuda::invalid_value;
+  const Place place = runtime().place_of(pointer_of(address));
+  return place.kind == Kind::host ? cuda::invalid_value : answer(attribute, place, address, to);
+}
+// Unlike the call for one attribute this one succeeds for host memory, and answers nothing then.
+CUDA_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** to, DevicePointer address) {
+  if (attributes == nullptr || to == nullptr) return cuda::invalid_value;
+  const Place place = runtime().place_of(pointer_of(address));
+  for (unsigned i = 0; i < count; ++i) {
+    if (place.kind == Kind::host) {
+      const bool is_wide = attributes[i] == attribute_context || attributes[i] == attribute_device_pointer ||
+                           attributes[i] == attribute_host_pointer || attributes[i] == attribute_buffer_id;
+      memset(to[i], 0, is_wide ? sizeof(std::uint64_t) : sizeof(unsigned));
+    } else if (const int code = answer(attributes[i], place, address, to[i]); code != cuda::success) {
+      return code;
+    }
+  }
+  return cuda::success;
+}
+CUDA_EXPORT int cuPointerSetAttribute(const void*, int attribute, DevicePointer address) {
+  if (attribute != attribute_sync_memops) return cuda::not_supported;
+  return runtime().place_of(pointer_of(address)).kind == Kind::device ? cuda::success : cuda::invalid_value;
+}
+CUDA_EXPORT int cuMemGetAddressRange_v2(DevicePointer* base, size_t* bytes, DevicePointer address) {
+  const Place place = runtime().place_of(pointer_of(address));
+  if (place.kind == Kind::host || place.kind == Kind::registered) return cuda::invalid_value;
+  if (base != nullptr) *base = place.allocation.start;
+  if (bytes != nullptr) *bytes = place.allocation.bytes;
+  return cuda::success;
+}
+
+CUDA_EXPORT int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
+  if (address == nullptr || bytes == 0) return cuda::invalid_value;
+  void* pointer = nullptr;
+  const int code = code_of(runtime().allocate(Kind::device, bytes, pointer));
+  *address = reinterpret_cast<DevicePointer>(pointer);
+  return code;
+}
+CUDA_EXPORT int cuMemFree_v2(DevicePointer address) { return code_of(runtime().release(pointer_of(address), false)); }
+CUDA_EXPORT int cuMemFree(DevicePointer address) { return cuMemFree_v2(address); }
+CUDA_EXPORT int cuMemAllocHost_v2(void** pointer, size_t bytes) {
+  if (pointer == nullptr) return cuda::invalid_value;
+  return code_of(runtime().allocate(Kind::pinned, bytes, *pointer));
+}
+CUDA_EXPORT int cuMemFreeHost(void* pointer) { return code_of(runtime().release(pointer, true)); }
+CUDA_EXPORT int cuMemHostRegister_v2(void* start, size_t bytes, unsigned) {
+  return code_of(runtime().register_host(start, bytes));
+}
+CUDA_EXPORT int cuMemHostUnregister(void* start) { return code_of(runtime().unregister_host(start)); }
+CUDA_EXPORT int cuMemGetInfo_v2(size_t* unused, size_t* all) {
+  if (unused == nullptr || all == nullptr) return cuda::invalid_value;
+  if (runtime().settings().devices == 0) return cuda::no_device;
+  runtime().memory_info(*unused, *all);
+  return cuda::success;
+}
+
+CUDA_EXPORT int cuMemcpy(DevicePointer to, DevicePointer from, size_t bytes) {
+  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, nullptr, true));
+}
+CUDA_EXPORT int cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
+  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, stream, false));
+}
+CUDA_EXPORT int cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
+  return code_of(runtime().copy(pointer_of(to), from, bytes, nullptr, true));
+}
+CUDA_EXPORT int cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
+  return code_of(runtime().copy(to, pointer_of(from), bytes, nullptr, true));
+}
+CUDA_EXPORT int cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t bytes) {
+  return cuMemcpy(to, from, bytes);
+}
+CUDA_EXPORT int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, Stream* stream) {
+  return code_of(runtime().copy(pointer_of(to), from, bytes, stream, false));
+}
+CUDA_EXPORT int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, Stream* stream) {
+  return code_of(runtime().copy(to, pointer_of(from), bytes, stream, false));
+}
+CUDA_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
+  return cuMemcpyAsync(to, from, bytes, stream);
+}
+CUDA_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
+  return code_of(runtime().fill(pointer_of(to), value, bytes, nullptr, false));
+}
+
+CUDA_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
+  if (stream == nullptr || flags > 1) return cuda::invalid_value;
+  return code_of(runtime().create(*stream, flags == 0));
+}
+CUDA_EXPORT int cuStreamDestroy_v2(Stream* stream) { return code_of(runtime().destroy(stream)); }
+CUDA_EXPORT int cuStreamQuery(Stream* stream) { return code_of(runtime().query(stream)); }
+CUDA_EXPORT int cuStreamSynchronize(Stream* stream) { return code_of(runtime().synchronize(stream)); }
+CUDA_EXPORT int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+  return code_of(runtime().wait(stream, event));
+}
+CUDA_EXPORT int cuEventCreate(Event** event, unsigned) {
+  return event == nullptr ? cuda::invalid_value : code_of(runtime().create(*event));
+}
+CUDA_EXPORT int cuEventDestroy_v2(Event* event) { return code_of(runtime().destroy(event)); }
+CUDA_EXPORT int cuEventRecord(Event* event, Stream* stream) { return code_of(runtime().record(event, stream)); }
+CUDA_EXPORT int cuEventQuery(Event* event) { return code_of(runtime().query(event)); }
+CUDA_EXPORT int cuEventSynchronize(Event* event) { return code_of(runtime().synchronize(event)); }
+
+CUDA_EXPORT int cuIpcGetMemHandle(void*, DevicePointer) { return cuda::not_supported; }
+CUDA_EXPORT int cuIpcOpenMemHandle_v2(DevicePointer*, ...) { return cuda::not_supported; }
+CUDA_EXPORT int cuIpcCloseMemHandle(DevicePointer) { return cuda::not_supported; }
+CUDA_EXPORT int cuIpcGetEventHandle(void*, Event*) { return cuda::not_supported; }
+CUDA_EXPORT int cuLaunchKernel(void*, ...) { return cuda::not_supported; }
+CUDA_EXPORT int cuGetErrorString(int code, const char** text) {
+  if (text == nullptr) return cuda::invalid_value;
+  *text = cuda::name_of(code);
+  return cuda::success;
+}
+CUDA_EXPORT int cuGetErrorName(int code, const char** text) { return cuGetErrorString(code, text); }

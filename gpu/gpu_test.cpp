@@ -1,0 +1,91 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "gpu/memory.hpp"
+#include "gpu/settings.hpp"
+
+namespace dryfly::gpu {
+
+namespace {
+
+constexpr char four[] = "devices=4 memory=1048576 call_ps=1 latency_ps=2 link_rate=3 peer_rate=4 memory_rate=5";
+
+std::unique_ptr<Memory> memory() {
+  auto made = std::make_unique<Memory>();
+  made->open(read_settings(four, nullptr));
+  return made;
+}
+
+void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+TEST_CASE("settings are read by name, and without them there is no device") {
+  const Settings settings = read_settings(four, nullptr);
+  CHECK(settings.devices == 4);
+  CHECK(settings.memory_bytes == 1048576);
+  CHECK(settings.memory_bytes_per_s == 5);
+  CHECK(read_settings(nullptr, "0").devices == 0);
+}
+
+TEST_CASE("a mask ends at the first word that is no device, and one that names a device twice leaves none") {
+  const Settings settings = read_settings(four, "2,0,4,1");
+  REQUIRE(settings.devices == 2);
+  CHECK(settings.physical[0] == 2);
+  CHECK(settings.physical[1] == 0);
+  for (const char* mask : {"", "-1", "4", "1,1", "one", "0x"}) CHECK(read_settings(four, mask).devices == 0);
+}
+
+TEST_CASE("a look at a pointer says its device and its allocation, up to its last byte") {
+  const auto all = memory();
+  std::uint64_t first = 0, second = 0;
+  REQUIRE(all->device(0).allocate(1000, first));
+  REQUIRE(all->device(3).allocate(8, second));
+  CHECK(all->place_of(pointer_to(first + 999)).device == 0);
+  CHECK(all->place_of(pointer_to(first + 999)).allocation.start == first);
+  CHECK(all->place_of(pointer_to(first + 1000)).kind == Kind::host);
+  CHECK(all->place_of(pointer_to(second)).device == 3);
+  CHECK(all->place_of(&first).kind == Kind::host);
+}
+
+TEST_CASE("a device has no more than its memory, and what is freed can be had again and is zero") {
+  const auto all = memory();
+  std::uint64_t whole = 0, more = 0;
+  REQUIRE(all->device(1).allocate(1048576, whole));
+  CHECK_FALSE(all->device(1).allocate(1, more));
+  std::memset(pointer_to(whole), 1, 1048576);
+  CHECK_FALSE(all->device(1).free(whole + 512));
+  CHECK(all->device(1).free(whole));
+  CHECK_FALSE(all->device(1).free(whole));
+  REQUIRE(all->device(1).allocate(4096, more));
+  CHECK(*static_cast<char*>(pointer_to(more)) == 0);
+}
+
+TEST_CASE("allocations fill the first gap that is long enough") {
+  const auto all = memory();
+  std::uint64_t a = 0, b = 0, c = 0, again = 0;
+  REQUIRE(all->pinned().allocate(512, a));
+  REQUIRE(all->pinned().allocate(1024, b));
+  REQUIRE(all->pinned().allocate(512, c));
+  REQUIRE(all->pinned().free(b));
+  REQUIRE(all->pinned().allocate(1025, again));
+  CHECK(again > c);
+  REQUIRE(all->pinned().allocate(1000, again));
+  CHECK(again == b);
+}
+
+TEST_CASE("host memory is registered once at a time") {
+  const auto all = memory();
+  char bytes[100];
+  CHECK(all->add_host(bytes, 50, 0) == Memory::Registering::done);
+  CHECK(all->add_host(bytes + 49, 10, 0) == Memory::Registering::overlaps);
+  CHECK(all->place_of(bytes + 49).kind == Kind::registered);
+  CHECK(all->remove_host(bytes));
+  CHECK_FALSE(all->remove_host(bytes));
+  CHECK(all->place_of(bytes + 49).kind == Kind::host);
+}
+
+}  // namespace dryfly::gpu

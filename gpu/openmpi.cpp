@@ -1,0 +1,245 @@
+// Makes Open MPI 5.0 aware of the simulated GPUs without a build of its own. Its wheels are built without plug-ins and
+// without CUDA, but libopen-pal looks at the list of its accelerator components by name, so the list of a preloaded
+// library takes its place. The component here is called cuda, as Open MPI's own is.
+//
+// Layouts are those of the public headers of Open MPI 5.0 (opal/mca/mca.h, opal/mca/accelerator/accelerator.h; 17
+// functions). Left out: Open MPI before and after 5.0, to which this library is not given.
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "gpu/runtime.hpp"
+
+extern "C" {
+
+struct opal_class_t {
+  const char* name;
+  opal_class_t* parent;
+  void (*construct)(void*);
+  void (*destruct)(void*);
+  int initialized;
+  int depth;
+  void (**constructors)(void*);
+  void (**destructors)(void*);
+  std::size_t size;
+};
+extern opal_class_t opal_accelerator_stream_t_class __attribute__((weak));
+extern opal_class_t opal_accelerator_event_t_class __attribute__((weak));
+extern int opal_class_init_epoch __attribute__((weak));
+void opal_class_initialize(opal_class_t*) __attribute__((weak));
+}
+
+namespace {
+
+using namespace dryfly::gpu;
+
+constexpr int opal_success = 0;
+constexpr int opal_error = -1;
+constexpr int opal_out_of_resource = -2;
+constexpr int opal_busy = -4;           // OPAL_ERR_RESOURCE_BUSY
+constexpr int opal_not_supported = -7;  // OPAL_ERR_NOT_SUPPORTED
+constexpr std::uint64_t unified_memory = 1;
+
+// opal_accelerator_stream_t and opal_accelerator_event_t: an object and what it holds.
+struct Object {
+  opal_class_t* type;
+  std::int32_t references;
+  void* held;
+};
+
+struct Pci {
+  std::uint16_t domain;
+  std::uint8_t bus;
+  std::uint8_t device;
+  std::uint8_t function;
+};
+
+Runtime& runtime() { return Runtime::get(); }
+
+int code_of(Result result) {
+  switch (result) {
+    case Result::done:
+      return opal_success;
+    case Result::not_ready:
+      return opal_busy;
+    case Result::out_of_memory:
+      return opal_out_of_resource;
+    default:
+      return opal_error;
+  }
+}
+
+Object* new_object(opal_class_t* type, void* held) {
+  auto* object = static_cast<Object*>(malloc(type->size));
+  if (object == nullptr) return nullptr;
+  if (type->initialized != opal_class_init_epoch) opal_class_initialize(type);
+  *object = {type, 1, held};
+  return object;
+}
+
+Stream* stream_of(const Object* object) { return object != nullptr ? static_cast<Stream*>(object->held) : nullptr; }
+
+// 1: a device knows this memory; its buffers may be moved by the device alone.
+int check_address(const void* pointer, int* device, std::uint64_t* flags) {
+  *device = -1;
+  *flags = 0;
+  if (pointer == nullptr || runtime().settings().devices == 0) return 0;
+  const Place place = runtime().place_of(pointer);
+  if (place.kind != Kind::device && place.kind != Kind::managed) return 0;
+  *device = place.device;
+  if (place.kind == Kind::managed) *flags = unified_memory;
+  return 1;
+}
+
+int create_stream(int, Object** object) {
+  Stream* stream = nullptr;
+  const Result result = runtime().create(stream, true);
+  if (result != Result::done) return code_of(result);
+  *object = new_object(&opal_accelerator_stream_t_class, stream);
+  return *object != nullptr ? opal_success : opal_out_of_resource;
+}
+
+int create_event(int, Object** object) {
+  Event* event = nullptr;
+  const Result result = runtime().create(event);
+  if (result != Result::done) return code_of(result);
+  *object = new_object(&opal_accelerator_event_t_class, event);
+  return *object != nullptr ? opal_success : opal_out_of_resource;
+}
+
+int record_event(int, Object* event, Object* stream) {
+  if (event == nullptr) return opal_error;
+  return code_of(runtime().record(static_cast<Event*>(event->held), stream_of(stream)));
+}
+
+int query_event(int, Object* event) {
+  return event != nullptr ? code_of(runtime().query(static_cast<Event*>(event->held))) : opal_error;
+}
+
+int copy_later(int, int, void* to, const void* from, std::size_t bytes, Object* stream, int) {
+  if (stream == nullptr) return opal_error;
+  return code_of(runtime().copy(to, from, bytes, stream_of(stream), false));
+}
+
+int copy(int, int, void* to, const void* from, std::size_t bytes, int) {
+  return code_of(runtime().copy(to, from, bytes, nullptr, true));
+}
+
+int allocate(int, void** pointer, std::size_t bytes) {
+  return code_of(runtime().allocate(Kind::device, bytes, *pointer));
+}
+
+int release(int, void* pointer) { return code_of(runtime().release(pointer, false)); }
+
+int address_range(int, const void* pointer, void** base, std::size_t* bytes) {
+  const Place place = runtime().place_of(pointer);
+  if (place.kind == Kind::host) return opal_error;
+  *base = reinterpret_cast<void*>(place.allocation.start);
+  *bytes = place.allocation.bytes;
+  return opal_success;
+}
+
+int register_host(int, void* start, std::size_t bytes) { return code_of(runtime().register_host(start, bytes)); }
+int unregister_host(int, void* start) { return code_of(runtime().unregister_host(start)); }
+
+int current_device(int* device) {
+  if (runtime().settings().devices == 0) return opal_error;
+  *device = runtime().device();
+  return opal_success;
+}
+
+int pci_of(int, Pci*) { return opal_not_supported; }
+
+int can_access_peer(int* can, int one, int other) {
+  *can = one != other ? 1 : 0;
+  return opal_success;
+}
+
+int buffer_id(int, const void* pointer, std::uint64_t* id) {
+  const Place place = runtime().place_of(pointer);
+  if (place.kind == Kind::host) return opal_error;
+  *id = place.allocation.start;
+  return opal_success;
+}
+
+struct Module {
+  int (*check_addr)(const void*, int*, std::uint64_t*);
+  int (*create_stream)(int, Object**);
+  int (*create_event)(int, Object**);
+  int (*record_event)(int, Object*, Object*);
+  int (*query_event)(int, Object*);
+  int (*mem_copy_async)(int, int, void*, const void*, std::size_t, Object*, int);
+  int (*mem_copy)(int, int, void*, const void*, std::size_t, int);
+  int (*mem_move)(int, int, void*, const void*, std::size_t, int);
+  int (*mem_alloc)(int, void**, std::size_t);
+  int (*mem_release)(int, void*);
+  int (*get_address_range)(int, const void*, void**, std::size_t*);
+  int (*host_register)(int, void*, std::size_t);
+  int (*host_unregister)(int, void*);
+  int (*get_device)(int*);
+  int (*get_device_pci_attr)(int, Pci*);
+  int (*device_can_access_peer)(int*, int, int);
+  int (*get_buffer_id)(int, const void*, std::uint64_t*);
+};
+
+// An object of the runtime goes with the one that holds it; Open MPI's own class has nothing to do for that.
+Module module = {
+    check_address, create_stream,   create_event, record_event,  query_event,   copy_later,      copy,
+    copy,          allocate,        release,      address_range, register_host, unregister_host, current_device,
+    pci_of,        can_access_peer, buffer_id};
+
+Module* start() { return &module; }
+void stop(Module*) {}
+int open_component() { return opal_success; }
+
+struct Component {
+  int mca_version[3];
+  char project[16];
+  int project_version[3];
+  char type[32];
+  int type_version[3];
+  char name[64];
+  int version[3];
+  int (*open)();
+  int (*close)();
+  int (*query)(void**, int*);
+  int (*register_parameters)();
+  std::int32_t flags;
+  char reserved[28];
+  std::int32_t checkpoint;
+  char reserved_data[32];
+  Module* (*start)();
+  void (*stop)(Module*);
+};
+static_assert(offsetof(Component, name) == 0x54);
+static_assert(offsetof(Component, open) == 0xa0);
+static_assert(offsetof(Component, checkpoint) == 0xe0);
+static_assert(offsetof(Component, start) == 0x108);
+static_assert(sizeof(Component) == 0x118);
+
+constexpr std::int32_t checkpoint_ready = 2;
+
+const Component component = {
+    .mca_version = {2, 1, 0},
+    .project = "opal",
+    .project_version = {5, 0, 0},
+    .type = "accelerator",
+    .type_version = {1, 0, 0},
+    .name = "cuda",
+    .version = {5, 0, 0},
+    .open = open_component,
+    .close = open_component,
+    .query = nullptr,
+    .register_parameters = open_component,
+    .flags = 0,
+    .reserved = {},
+    .checkpoint = checkpoint_ready,
+    .reserved_data = {},
+    .start = start,
+    .stop = stop,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const Component* mca_accelerator_base_static_components[];
+const Component* mca_accelerator_base_static_components[] = {&component, nullptr};

@@ -1,0 +1,406 @@
+#include "gpu/runtime.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <new>
+#include <utility>
+
+#include "gpu/device_clock.hpp"
+
+namespace dryfly::gpu {
+
+namespace {
+
+constexpr std::uint64_t ps_per_s = 1'000'000'000'000;
+constexpr std::uint64_t far_future = ~std::uint64_t{0};
+
+thread_local int current_device = 0;
+
+std::uint64_t time_ps(std::uint64_t bytes, std::uint64_t bytes_per_s) {
+  if (bytes_per_s == 0) return 0;
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bytes) * ps_per_s + bytes_per_s - 1) / bytes_per_s);
+}
+
+std::uint64_t later(std::uint64_t one, std::uint64_t other) { return one > other ? one : other; }
+
+bool is_pageable(const Place& place) { return place.kind == Kind::host; }
+
+}  // namespace
+
+// One call of the runtime: alone in it, with the copies made that are due. Outside virtual time nothing takes time, and
+// every copy is due.
+class Runtime::Call {
+ public:
+  explicit Call(Runtime& runtime, bool costs = true)
+      : runtime_(runtime), entered_(dryfly_device_enter != nullptr ? dryfly_device_enter() : -1) {
+    pthread_mutex_lock(&runtime_.lock_);
+    if (timed() && costs) wait_until(now() + runtime_.settings_.call_ps);
+    runtime_.settle(now());
+  }
+  ~Call() {
+    pthread_mutex_unlock(&runtime_.lock_);
+    if (timed()) dryfly_device_leave(entered_);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool timed() const { return entered_ >= 0; }
+  std::uint64_t now() const { return timed() ? dryfly_device_now() : far_future; }
+  void wait_until(std::uint64_t at_ps) {
+    if (!timed()) return;
+    dryfly_device_wait(at_ps);
+    runtime_.settle(now());
+  }
+
+ private:
+  Runtime& runtime_;
+  const int entered_;
+};
+
+// Made at the first call, so that a program may still set its mask; never destroyed, for programs free memory in
+// destructors of their own.
+Runtime& Runtime::get() {
+  static Runtime* runtime = nullptr;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] {
+    void* const room = mmap(nullptr, sizeof(Runtime), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) abort();
+    runtime = new (room) Runtime;
+  });
+  return *runtime;
+}
+
+Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), getenv("CUDA_VISIBLE_DEVICES"))) {
+  pthread_mutex_init(&lock_, nullptr);
+  memory_.open(settings_);
+  void* const room = mmap(nullptr, sizeof(Event) * events_max, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) abort();
+  events_ = static_cast<Event*>(room);
+  for (int i = 0; i < settings_.devices; ++i) default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true};
+}
+
+int Runtime::device() const { return current_device; }
+
+Result Runtime::set_device(int device) {
+  if (settings_.devices == 0) return Result::no_device;
+  if (device < 0 || device >= settings_.devices) return Result::bad_value;
+  current_device = device;
+  return Result::done;
+}
+
+Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer) {
+  if (settings_.devices == 0) return Result::no_device;
+  pointer = nullptr;
+  if (bytes == 0) return Result::done;
+  const Call call(*this);
+  Range& range = kind == Kind::device    ? memory_.device(current_device)
+                 : kind == Kind::managed ? memory_.managed()
+                                         : memory_.pinned();
+  std::uint64_t start = 0;
+  if (!range.allocate(bytes, start)) return Result::out_of_memory;
+  pointer = reinterpret_cast<void*>(start);
+  return Result::done;
+}
+
+Result Runtime::release(void* pointer, bool of_host) {
+  if (pointer == nullptr) return Result::done;
+  if (settings_.devices == 0) return Result::no_device;
+  Call call(*this);
+  Range* const range = memory_.range_of(pointer);
+  if (range == nullptr || (range == &memory_.pinned()) != of_host) return Result::bad_value;
+  // As the runtime does, what is under way comes to its end first.
+  if (pending_count_ != 0) call.wait_until(pending_[pending_count_ - 1].at_ps);
+  return range->free(reinterpret_cast<std::uint64_t>(pointer)) ? Result::done : Result::bad_value;
+}
+
+Result Runtime::register_host(void* start, std::uint64_t bytes) {
+  if (settings_.devices == 0) return Result::no_device;
+  if (start == nullptr || bytes == 0) return Result::bad_value;
+  const Call call(*this);
+  if (memory_.range_of(start) != nullptr) return Result::bad_value;
+  switch (memory_.add_host(start, bytes, current_device)) {
+    case Memory::Registering::done:
+      return Result::done;
+    case Memory::Registering::overlaps:
+      return Result::already;
+    case Memory::Registering::no_room:
+      return Result::out_of_memory;
+  }
+  return Result::bad_value;
+}
+
+Result Runtime::unregister_host(void* start) {
+  if (settings_.devices == 0) return Result::no_device;
+  const Call call(*this);
+  return memory_.remove_host(start) ? Result::done : Result::not_registered;
+}
+
+Place Runtime::place_of(const void* pointer) {
+  pthread_mutex_lock(&lock_);
+  const Place place = memory_.place_of(pointer);
+  pthread_mutex_unlock(&lock_);
+  return place;
+}
+
+void Runtime::memory_info(std::size_t& unused, std::size_t& all) {
+  pthread_mutex_lock(&lock_);
+  const Range& range = memory_.device(current_device);
+  all = range.capacity();
+  unused = all - range.used();
+  pthread_mutex_unlock(&lock_);
+}
+
+std::uint64_t* Runtime::engine(Way way, int device) {
+  Engines& engines = engines_[device];
+  switch (way) {
+    case Way::in:
+      return &engines.in_ps;
+    case Way::out:
+      return &engines.out_ps;
+    case Way::peer:
+      return &engines.peer_ps;
+    case Way::local:
+      return &engines.local_ps;
+    case Way::host:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+std::uint64_t Runtime::duration_ps(Way way, std::uint64_t bytes) const {
+  switch (way) {
+    case Way::in:
+    case Way::out:
+    case Way::host:
+      return settings_.latency_ps + time_ps(bytes, settings_.link_bytes_per_s);
+    case Way::peer:
+      return settings_.latency_ps + time_ps(bytes, settings_.peer_bytes_per_s);
+    case Way::local:
+      return settings_.latency_ps + time_ps(2 * bytes, settings_.memory_bytes_per_s);
+  }
+  return 0;
+}
+
+// The default stream and the blocking streams of its device wait for each other.
+std::uint64_t Runtime::begin_of(const Stream& stream) const {
+  std::uint64_t at_ps = stream.end_ps;
+  if (&stream != &default_[stream.device]) {
+    return stream.blocking ? later(at_ps, default_[stream.device].end_ps) : at_ps;
+  }
+  for (const Stream& other : streams_) {
+    if (other.taken && other.blocking && other.device == stream.device) at_ps = later(at_ps, other.end_ps);
+  }
+  return at_ps;
+}
+
+std::uint64_t Runtime::put(Stream& stream, std::uint64_t* engine, std::uint64_t ps, std::uint64_t now_ps) {
+  std::uint64_t begin_ps = later(now_ps, begin_of(stream));
+  if (engine != nullptr) begin_ps = later(begin_ps, *engine);
+  stream.end_ps = begin_ps + ps;
+  if (engine != nullptr) *engine = stream.end_ps;
+  return stream.end_ps;
+}
+
+Result Runtime::enqueue(const Pending& work) {
+  if (pending_count_ == pending_room_) {
+    const std::size_t room = pending_room_ == 0 ? 64 : 2 * pending_room_;
+    auto* more = static_cast<Pending*>(realloc(pending_, room * sizeof *pending_));
+    if (more == nullptr) return Result::out_of_memory;
+    pending_ = more;
+    pending_room_ = room;
+  }
+  std::size_t index = pending_count_;
+  while (index > 0 && pending_[index - 1].at_ps > work.at_ps) --index;
+  memmove(pending_ + index + 1, pending_ + index, (pending_count_ - index) * sizeof *pending_);
+  pending_[index] = work;
+  ++pending_count_;
+  return Result::done;
+}
+
+void Runtime::settle(std::uint64_t now_ps) {
+  std::size_t due = 0;
+  for (; due < pending_count_ && pending_[due].at_ps <= now_ps; ++due) {
+    const Pending& work = pending_[due];
+    if (work.from != nullptr) {
+      memmove(work.to, work.from, work.bytes);
+    } else {
+      memset(work.to, work.value, work.bytes);
+    }
+  }
+  if (due == 0) return;
+  pending_count_ -= due;
+  memmove(pending_, pending_ + due, pending_count_ * sizeof *pending_);
+}
+
+Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* stream, bool waits) {
+  if (settings_.devices == 0) return Result::no_device;
+  Call call(*this);
+  Stream* const in = known(stream);
+  if (in == nullptr) return Result::bad_handle;
+  if (bytes == 0) return Result::done;
+  if (to == nullptr || from == nullptr) return Result::bad_value;
+  const Place target = memory_.place_of(to);
+  const Place source = memory_.place_of(from);
+  for (const auto& [place, pointer] : {std::pair{&target, static_cast<const void*>(to)}, std::pair{&source, from}}) {
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    const bool in_a_range = memory_.range_of(pointer) != nullptr;
+    if (in_a_range &&
+        (place->kind == Kind::host || address - place->allocation.start + bytes > place->allocation.bytes)) {
+      return Result::bad_value;
+    }
+  }
+  const bool to_device = target.kind == Kind::device;
+  const bool from_device = source.kind == Kind::device;
+  Way way = Way::host;
+  if (to_device && from_device) way = target.device == source.device ? Way::local : Way::peer;
+  if (to_device && !from_device) way = Way::in;
+  if (!to_device && from_device) way = Way::out;
+  const int device = from_device ? source.device : to_device ? target.device : in->device;
+  const std::uint64_t end_ps = call.timed() ? put(*in, engine(way, device), duration_ps(way, bytes), call.now()) : 0;
+  if (const Result result = enqueue({to, from, bytes, end_ps, 0}); result != Result::done) return result;
+  // What comes from or goes to pageable memory is staged by the runtime, whose call comes back when that is over.
+  if (waits || is_pageable(target) || is_pageable(source)) call.wait_until(end_ps);
+  if (!call.timed()) settle(far_future);
+  return Result::done;
+}
+
+Result Runtime::fill(void* to, int value, std::uint64_t bytes, Stream* stream, bool waits) {
+  if (settings_.devices == 0) return Result::no_device;
+  Call call(*this);
+  Stream* const in = known(stream);
+  if (in == nullptr) return Result::bad_handle;
+  if (bytes == 0) return Result::done;
+  const Place target = memory_.place_of(to);
+  const auto address = reinterpret_cast<std::uint64_t>(to);
+  if (target.kind == Kind::host || address - target.allocation.start + bytes > target.allocation.bytes) {
+    return Result::bad_value;
+  }
+  const std::uint64_t ps = settings_.latency_ps + time_ps(bytes, settings_.memory_bytes_per_s);
+  const std::uint64_t end_ps = call.timed() ? put(*in, engine(Way::local, target.device), ps, call.now()) : 0;
+  if (const Result result = enqueue({to, nullptr, bytes, end_ps, value}); result != Result::done) return result;
+  if (waits) call.wait_until(end_ps);
+  if (!call.timed()) settle(far_future);
+  return Result::done;
+}
+
+// 1 and 2 are the runtime's names of the default stream: that of the device, and that of the thread.
+Stream* Runtime::known(Stream* stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return &default_[current_device];
+  const bool inside = stream >= streams_ && stream < streams_ + streams_max;
+  return inside && stream->taken ? stream : nullptr;
+}
+
+Result Runtime::create(Stream*& stream, bool blocking) {
+  if (settings_.devices == 0) return Result::no_device;
+  const Call call(*this);
+  for (Stream& each : streams_) {
+    if (each.taken) continue;
+    each = {.end_ps = 0, .device = current_device, .blocking = blocking, .taken = true};
+    stream = &each;
+    return Result::done;
+  }
+  return Result::out_of_memory;
+}
+
+Result Runtime::destroy(Stream* stream) {
+  const Call call(*this);
+  Stream* const found = known(stream);
+  if (found == nullptr || found != stream) return Result::bad_handle;
+  found->taken = false;
+  return Result::done;
+}
+
+Result Runtime::query(Stream* stream) {
+  if (settings_.devices == 0) return Result::no_device;
+  const Call call(*this);
+  const Stream* const found = known(stream);
+  if (found == nullptr) return Result::bad_handle;
+  return begin_of(*found) <= call.now() ? Result::done : Result::not_ready;
+}
+
+Result Runtime::synchronize(Stream* stream) {
+  if (settings_.devices == 0) return Result::no_device;
+  Call call(*this);
+  const Stream* const found = known(stream);
+  if (found == nullptr) return Result::bad_handle;
+  call.wait_until(begin_of(*found));
+  return Result::done;
+}
+
+Result Runtime::synchronize_device() {
+  if (settings_.devices == 0) return Result::no_device;
+  Call call(*this);
+  std::uint64_t end_ps = default_[current_device].end_ps;
+  for (const Stream& each : streams_) {
+    if (each.taken && each.device == current_device) end_ps = later(end_ps, each.end_ps);
+  }
+  call.wait_until(end_ps);
+  return Result::done;
+}
+
+Result Runtime::wait(Stream* stream, Event* event) {
+  const Call call(*this);
+  Stream* const found = known(stream);
+  if (found == nullptr || !is_known(event)) return Result::bad_handle;
+  if (event->recorded) found->end_ps = later(found->end_ps, event->at_ps);
+  return Result::done;
+}
+
+bool Runtime::is_known(const Event* event) const {
+  return event >= events_ && event < events_ + events_used_ && event->taken;
+}
+
+Result Runtime::create(Event*& event) {
+  if (settings_.devices == 0) return Result::no_device;
+  const Call call(*this);
+  int index = 0;
+  while (index < events_used_ && events_[index].taken) ++index;
+  if (index == events_max) return Result::out_of_memory;
+  if (index == events_used_) ++events_used_;
+  events_[index] = {.at_ps = 0, .recorded = false, .taken = true};
+  event = &events_[index];
+  return Result::done;
+}
+
+Result Runtime::destroy(Event* event) {
+  const Call call(*this);
+  if (!is_known(event)) return Result::bad_handle;
+  event->taken = false;
+  return Result::done;
+}
+
+Result Runtime::record(Event* event, Stream* stream) {
+  const Call call(*this);
+  const Stream* const found = known(stream);
+  if (found == nullptr || !is_known(event)) return Result::bad_handle;
+  event->recorded = true;
+  event->at_ps = call.timed() ? later(call.now(), begin_of(*found)) : 0;
+  return Result::done;
+}
+
+Result Runtime::query(Event* event) {
+  const Call call(*this);
+  if (!is_known(event)) return Result::bad_handle;
+  return !event->recorded || event->at_ps <= call.now() ? Result::done : Result::not_ready;
+}
+
+Result Runtime::synchronize(Event* event) {
+  Call call(*this);
+  if (!is_known(event)) return Result::bad_handle;
+  if (event->recorded) call.wait_until(event->at_ps);
+  return Result::done;
+}
+
+Result Runtime::elapsed(Event* begin, Event* end, float& ms) {
+  const Call call(*this);
+  if (!is_known(begin) || !is_known(end) || !begin->recorded || !end->recorded) return Result::bad_handle;
+  if (begin->at_ps > call.now() || end->at_ps > call.now()) return Result::not_ready;
+  constexpr double ps_per_ms = 1e9;
+  ms = static_cast<float>((static_cast<double>(end->at_ps) - static_cast<double>(begin->at_ps)) / ps_per_ms);
+  return Result::done;
+}
+
+}  // namespace dryfly::gpu

@@ -1,0 +1,115 @@
+// A node's GPUs as one process has them: memory, and streams on which copies end at virtual instants.
+//
+// Models docs/model/gpu.md. A copy begins when its stream and the copy engine of its way are free, and takes a latency
+// and its bytes at the rate of the link. Its bytes move when that instant has come: each call of the runtime first
+// makes the copies that are due, in the order of their ends. So a program that looks too early sees the old bytes.
+// Left out: several processes on one link, kernels (refused by the faces), and copies whose instant comes while the
+// program calls nothing of the runtime.
+//
+// Loaded into user programs: libc only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/memory.hpp"
+#include "gpu/settings.hpp"
+
+namespace dryfly::gpu {
+
+enum class Way : std::uint8_t { in, out, peer, local, host };
+
+struct Stream {
+  std::uint64_t end_ps;  // of what was put into it last
+  int device;
+  bool blocking;  // waits for the default stream, and that for it
+  bool taken;
+};
+
+struct Event {
+  std::uint64_t at_ps;
+  bool recorded;
+  bool taken;
+};
+
+enum class Result { done, not_ready, no_device, bad_value, bad_handle, out_of_memory, already, not_registered };
+
+class Runtime {
+ public:
+  static Runtime& get();
+
+  const Settings& settings() const { return settings_; }
+  int device() const;  // of the calling thread
+  Result set_device(int device);
+
+  Result allocate(Kind kind, std::uint64_t bytes, void*& pointer);
+  Result release(void* pointer, bool of_host);
+  Result register_host(void* start, std::uint64_t bytes);
+  Result unregister_host(void* start);
+  Place place_of(const void* pointer);
+  // Bytes of the calling thread's device.
+  void memory_info(std::size_t& unused, std::size_t& all);
+
+  // `stream`: null for the default one. A copy that waits until it is over has no stream of its own.
+  Result copy(void* to, const void* from, std::uint64_t bytes, Stream* stream, bool waits);
+  Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, bool waits);
+
+  Result create(Stream*& stream, bool blocking);
+  Result destroy(Stream* stream);
+  Result query(Stream* stream);
+  Result synchronize(Stream* stream);
+  Result synchronize_device();
+  Result wait(Stream* stream, Event* event);
+
+  Result create(Event*& event);
+  Result destroy(Event* event);
+  Result record(Event* event, Stream* stream);
+  Result query(Event* event);
+  Result synchronize(Event* event);
+  // Result::bad_handle where one was not recorded, not_ready where one is still to come.
+  Result elapsed(Event* begin, Event* end, float& ms);
+
+ private:
+  struct Pending {
+    void* to;
+    const void* from;  // null: a fill
+    std::uint64_t bytes;
+    std::uint64_t at_ps;
+    int value;
+  };
+  struct Engines {
+    std::uint64_t in_ps;
+    std::uint64_t out_ps;
+    std::uint64_t peer_ps;
+    std::uint64_t local_ps;
+  };
+  class Call;
+
+  static constexpr int streams_max = 1024;
+  static constexpr int events_max = 65536;
+
+  Runtime();
+  Stream* known(Stream* stream);
+  bool is_known(const Event* event) const;
+  std::uint64_t* engine(Way way, int device);
+  std::uint64_t duration_ps(Way way, std::uint64_t bytes) const;
+  std::uint64_t begin_of(const Stream& stream) const;
+  // Puts work of that length into the stream; returns its end.
+  std::uint64_t put(Stream& stream, std::uint64_t* engine, std::uint64_t ps, std::uint64_t now_ps);
+  Result enqueue(const Pending& work);
+  void settle(std::uint64_t now_ps);
+
+  Settings settings_;
+  Memory memory_;
+  pthread_mutex_t lock_;
+  Engines engines_[devices_max];
+  Stream default_[devices_max];
+  Stream streams_[streams_max];
+  Event* events_;  // of all there may be, untouched pages take no memory
+  int events_used_;
+  Pending* pending_;  // by their ends
+  std::size_t pending_count_;
+  std::size_t pending_room_;
+};
+
+}  // namespace dryfly::gpu

@@ -1,0 +1,25 @@
+// What a node's GPUs are, as `dryfly run` tells each rank in DRYFLY_GPU, and which of them this process may see
+// (CUDA_VISIBLE_DEVICES). Numbers are those of the machine's file: docs/model/gpu.md.
+#pragma once
+
+#include <cstdint>
+
+namespace dryfly::gpu {
+
+inline constexpr int devices_max = 16;
+
+struct Settings {
+  int devices;  // that this process sees
+  int physical[devices_max];
+  std::uint64_t memory_bytes;        // of a device
+  std::uint64_t call_ps;             // of the processor, for a call that asks or starts something
+  std::uint64_t latency_ps;          // of a copy, whatever its size
+  std::uint64_t link_bytes_per_s;    // between a device and its processor, each way
+  std::uint64_t peer_bytes_per_s;    // between two devices, each way
+  std::uint64_t memory_bytes_per_s;  // of a device's memory, reading and writing together
+};
+
+// `text`: DRYFLY_GPU, words NAME=NUMBER; null or without devices: there are none. `mask`: CUDA_VISIBLE_DEVICES or null.
+Settings read_settings(const char* text, const char* mask);
+
+}  // namespace dryfly::gpu

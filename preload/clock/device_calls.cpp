@@ -1,0 +1,26 @@
+// What a simulated GPU runtime needs of the rank's clock (gpu/device_clock.hpp). Its calls are like calls of MPI: what
+// this computer's processor does in them is not the program's computing.
+#include "preload/clock/compute.hpp"
+#include "preload/export.hpp"
+#include "preload/rank.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+enum Entered { outside = -1, within_mpi = 0, from_gap = 1 };
+}
+
+DRYFLY_EXPORT int dryfly_device_enter() {
+  if (phase() != Phase::running || !on_main_thread()) return outside;
+  return leave_gap() ? from_gap : within_mpi;
+}
+
+DRYFLY_EXPORT void dryfly_device_leave(int entered) {
+  if (entered == from_gap) begin_gap();
+}
+
+DRYFLY_EXPORT std::uint64_t dryfly_device_now() { return instant(); }
+
+DRYFLY_EXPORT void dryfly_device_wait(std::uint64_t until_ps) { advance_to(until_ps); }
+
+}  // namespace dryfly::preload

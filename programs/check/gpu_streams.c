@@ -1,0 +1,69 @@
+// Each rank by itself: copies on streams end at virtual instants. Who looks too early sees the old bytes; streams are
+// in order, events carry over from one to another, and each copy takes its closed form: what the arguments say of call
+// and latency in microseconds and of rates in GB/s (link, peer, memory).
+#include <math.h>
+
+#include "check.h"
+#include "cudart.h"
+
+enum { bytes = 4 << 20 };
+
+static double call_us, latency_us;
+
+static double now_us(void) { return MPI_Wtime() * 1e6; }
+
+// Two readings of the clock lie in it, a nanosecond or so each.
+static void near_(const char* what, double us, double wanted_us) {
+  REQUIRE(fabs(us - wanted_us) <= 0.2, "%s: %.4f us, and should be %.4f", what, us, wanted_us);
+}
+
+static void timed(const char* what, void* to, const void* from, double rate) {
+  const double begin = now_us();
+  CHECK(cuda.copy(to, from, bytes, cuda_any_way) == 0);
+  near_(what, now_us() - begin, call_us + latency_us + bytes / rate * 1e-3);
+}
+
+int main(int argc, char** argv) {
+  check_begin(&argc, &argv);
+  CHECK(argc == 6);
+  call_us = atof(argv[1]);
+  latency_us = atof(argv[2]);
+  const double link = atof(argv[3]), peer = atof(argv[4]), memory = atof(argv[5]);
+  load_cuda();
+  char *device = NULL, *second = NULL, *other = NULL, *pinned = NULL, *back = NULL;
+  char* pageable = malloc(bytes);
+  CHECK(cuda.set(1) == 0 && cuda.malloc((void**)&other, bytes) == 0);
+  CHECK(cuda.set(0) == 0 && cuda.malloc((void**)&device, bytes) == 0 && cuda.malloc((void**)&second, bytes) == 0);
+  CHECK(cuda.malloc_host((void**)&pinned, bytes) == 0 && cuda.malloc_host((void**)&back, bytes) == 0);
+  memset(pinned, 'n', bytes);
+  memset(pageable, 'p', bytes);
+  memset(back, 'o', bytes);
+
+  timed("in", device, pageable, link);
+  timed("out", pageable, device, link);
+  timed("peer", other, device, peer);
+  timed("local", second, device, memory / 2);
+  CHECK(pageable[0] == 'p' && pageable[bytes - 1] == 'p');
+
+  void *stream, *next, *began, *ended;
+  CHECK(cuda.stream(&stream) == 0 && cuda.stream(&next) == 0 && cuda.event(&began) == 0 && cuda.event(&ended) == 0);
+  const double one_us = latency_us + bytes / link * 1e-3;
+  CHECK(cuda.record(began, stream) == 0);
+  const double begin = now_us();
+  CHECK(cuda.copy_async(device, pinned, bytes, cuda_any_way, stream) == 0);
+  CHECK(cuda.record(ended, stream) == 0);
+  CHECK(cuda.stream_wait(next, ended, 0) == 0);
+  CHECK(cuda.copy_async(back, device, bytes, cuda_any_way, next) == 0);
+  CHECK(back[0] == 'o' && back[bytes - 1] == 'o');
+  CHECK(cuda.stream_query(stream) == cuda_not_ready && cuda.event_query(ended) == cuda_not_ready);
+  CHECK(cuda.stream_synchronize(stream) == 0 && cuda.event_query(ended) == 0);
+  CHECK(back[0] == 'o' && cuda.stream_query(next) == cuda_not_ready);
+  CHECK(cuda.stream_synchronize(next) == 0 && cuda.stream_query(next) == 0);
+  CHECK(back[0] == 'n' && back[bytes - 1] == 'n');
+  float ms = 0;
+  CHECK(cuda.elapsed(&ms, began, ended) == 0);
+  near_("between events", ms * 1e3, one_us + call_us);
+  // The first call's cost, two copies one behind the other, and a last query.
+  near_("both copies", now_us() - begin, call_us + 2 * one_us + 2 * call_us);
+  return check_end("gpu_streams");
+}

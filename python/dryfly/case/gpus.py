@@ -1,0 +1,56 @@
+"""The simulated GPUs of a machine's nodes, for ranks: the libraries that stand in for the GPU runtime, and what the
+runtime reads in DRYFLY_GPU (gpu/settings.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dryfly.base.errors import UserError
+from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, native
+from dryfly.machine.machine import Machine
+from dryfly.machine.node import most_nics, node_of
+from dryfly.mpi import openmpi
+from dryfly.mpi.libraries import MpiLibrary
+
+VARIABLE = "DRYFLY_GPU"
+_MOST_DEVICES = 16
+# The runtime's word, and the machine's field.
+_NUMBERS = {
+    "memory": "compute.gpu.memory",
+    "call_ps": "node.gpu_call",
+    "latency_ps": "node.gpu_copy_latency",
+    "link_rate": "node.gpu_rate",
+    "peer_rate": "node.gpu_peer_rate",
+    "memory_rate": "compute.gpu.memory_rate",
+}
+
+
+def description(machine: Machine) -> str | None:
+    """The value of DRYFLY_GPU: bytes, bytes per second and picoseconds. None where the machine names no runtime.
+
+    Raises UserError where it names one and lacks a number that the runtime needs, or has too many GPUs.
+    """
+    if machine.optional("node.gpu_runtime") is None:
+        return None
+    devices = len(node_of(machine, nics=most_nics(machine)).gpu_domains)
+    if not 1 <= devices <= _MOST_DEVICES:
+        raise UserError(
+            f"machine {machine.name}: node.gpu_runtime is given and node.gpu_numa lists {devices} GPUs: "
+            f"accepted is 1 to {_MOST_DEVICES}"
+        )
+    words = [f"devices={devices}"]
+    for word, field in _NUMBERS.items():
+        value = machine.optional(field)
+        if value is None:
+            raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
+        words.append(f"{word}={value}")
+    return " ".join(words)
+
+
+def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
+    """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
+    folder = native(GPU_CORE).parent
+    added = {VARIABLE: description, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
+    if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
+        added["LD_PRELOAD"] = f"{values['LD_PRELOAD']}:{native(GPU_FOR_OPENMPI)}"
+    return added
