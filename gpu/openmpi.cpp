@@ -182,7 +182,8 @@ struct Module {
   int (*get_buffer_id)(int, const void*, std::uint64_t*);
 };
 
-// An object of the runtime goes with the one that holds it; Open MPI's own class has nothing to do for that.
+// Left out: giving streams and events back when Open MPI releases the objects that hold them; its classes' destructors
+// are its own. A job has few of them.
 Module module = {
     check_address, create_stream,   create_event, record_event,  query_event,   copy_later,      copy,
     copy,          allocate,        release,      address_range, register_host, unregister_host, current_device,

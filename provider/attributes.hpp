@@ -1,7 +1,6 @@
 // What the provider says of itself in fi_info, and checks hints against. Models the cxi provider of HPE Slingshot as
 // libfabric ships it (docs/model/nic-protocols.md#end-point-attributes). Left out, and therefore not offered:
-// scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist on a served fabric only, see
-// wait.hpp.
+// scalable end-points, shared contexts; wait objects (FI_WAIT_FD) exist on a served fabric only, see wait.hpp.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -187,6 +187,7 @@ int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64
 }
 
 int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region) {
+  // As cxi says of a runtime that is not there: of GPUs' runtimes only CUDA is simulated.
   if (attributes->iface != FI_HMEM_SYSTEM && attributes->iface != FI_HMEM_CUDA) return -FI_ENOSYS;
   return register_vector(fid, attributes->mr_iov, attributes->iov_count, attributes->access, attributes->offset,
                          attributes->requested_key, flags, region, attributes->context);

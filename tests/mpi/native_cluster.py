@@ -22,8 +22,10 @@ from namespaces import LOGIN, Hosts
 
 from dryfly.mpi import libraries as mpi
 
+# Hosts in namespaces need root and what the kernel may lack; the reason is printed.
 pytestmark = pytest.mark.skipif(bool(namespaces.why_not()), reason=namespaces.why_not() or "never")
 
+# Slurm is installed by who runs these (make test-slurm); the other launchers are tested without it.
 _NO_SLURM = pytest.mark.skipif(bool(slurm_cluster.why_not()), reason=slurm_cluster.why_not() or "never")
 _HOW = ("hydra", "prterun", pytest.param("srun", marks=_NO_SLURM), pytest.param("prterun in Slurm", marks=_NO_SLURM))
 _SLOW = "400mbit"  # where the others have what two cores carry, some 4 Gbit/s

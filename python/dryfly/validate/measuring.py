@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,7 +34,8 @@ class Kept:
     ) -> tuple[list[Measured], Counters]:
         """`about`: all that the times depend on besides the steps."""
         key = hashlib.sha256((about + probe.text_of(steps)).encode()).hexdigest()[:32]
-        found = _read(self._store.get(key), steps)
+        content = self._store.get(key)
+        found = None if content is None else _read(content, steps)
         if found is not None:
             return found
         measured, counters = measure()
@@ -41,29 +43,19 @@ class Kept:
         return measured, counters
 
 
-def _read(content: Mapping[str, Any] | None, steps: Sequence[Step]) -> tuple[list[Measured], Counters] | None:
-    """None: it is not there, or not what was put there."""
+def _read(content: Mapping[str, Any], steps: Sequence[Step]) -> tuple[list[Measured], Counters] | None:
+    """None: it is not what was put there."""
     try:
-        rows = [] if content is None else content["steps"]
+        rows, counters = content["steps"], content["counters"]
         measured = [Measured(begin_s=b, end_s=e, times=tuple((x, y) for x, y in times)) for b, e, times in rows]
-        counters: Counters = {} if content is None else content["counters"]
     except (KeyError, TypeError, ValueError):
         return None
     whole = [len(of.times) for of in measured] == [len(step.probes) for step in steps]
     return (measured, counters) if whole else None
 
 
-class _Measurer:
+class _Measurer(ABC):
     """Expected is what the machine in order has, or the baseline."""
-
-    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
-        raise NotImplementedError
-
-    def again(
-        self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
-    ) -> tuple[list[Measured], Figures]:
-        measured, expected = self.measure(steps, nodes, at_s)
-        return measured, {key: time_s * common.get(key[0], 1.0) for key, time_s in expected.items()}
 
     def __init__(self, asked: Asked, simulated: Simulated, baseline: Figures | None) -> None:
         self._asked = asked
@@ -71,6 +63,15 @@ class _Measurer:
         self._baseline = baseline
         self._kept = Kept(asked.out)
         self._run = 0
+
+    @abstractmethod
+    def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]: ...
+
+    def again(
+        self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
+    ) -> tuple[list[Measured], Figures]:
+        measured, expected = self.measure(steps, nodes, at_s)
+        return measured, {key: time_s * common.get(key[0], 1.0) for key, time_s in expected.items()}
 
 
 class BySkeleton(_Measurer):
