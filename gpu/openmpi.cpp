@@ -101,7 +101,7 @@ int create_stream(int, Object** object) {
 
 int create_event(int, Object** object) {
   Event* event = nullptr;
-  const Result result = runtime().create(event);
+  const Result result = runtime().create(event, false);
   if (result != Result::done) return code_of(result);
   *object = new_object(&opal_accelerator_event_t_class, event);
   return *object != nullptr ? opal_success : opal_out_of_resource;
@@ -118,11 +118,11 @@ int query_event(int, Object* event) {
 
 int copy_later(int, int, void* to, const void* from, std::size_t bytes, Object* stream, int) {
   if (stream == nullptr) return opal_error;
-  return code_of(runtime().copy(to, from, bytes, stream_of(stream), false));
+  return code_of(runtime().copy(to, from, bytes, stream_of(stream), Returning::at_once));
 }
 
 int copy(int, int, void* to, const void* from, std::size_t bytes, int) {
-  return code_of(runtime().copy(to, from, bytes, nullptr, true));
+  return code_of(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 
 int allocate(int, void** pointer, std::size_t bytes) {

@@ -43,10 +43,14 @@ Settings read_settings(const char* text, const char* mask) {
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
   settings.memory_bytes = number_of(text, "memory");
   settings.call_ps = number_of(text, "call_ps");
-  settings.latency_ps = number_of(text, "latency_ps");
+  settings.query_ps = number_of(text, "query_ps");
+  settings.allocation_ps = number_of(text, "allocation_ps");
+  settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};
+  settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.memory_bytes_per_s = number_of(text, "memory_rate");
+  settings.pageable_bytes_per_s = number_of(text, "pageable_rate");
   if (mask != nullptr) {
     settings.devices = masked(mask, devices, settings.physical);
     return settings;
