@@ -110,6 +110,12 @@ Range* Memory::range_of(const void* pointer) {
   return address_of(pointer) >= first_base && index < ranges ? &ranges_[index] : nullptr;
 }
 
+bool Memory::is_unknown(const void* pointer) const {
+  const bool in_a_range =
+      address_of(pointer) >= first_base && (address_of(pointer) - first_base) >> range_bits < ranges;
+  return !in_a_range && host_count_.load(std::memory_order_relaxed) == 0;
+}
+
 Place Memory::place_of(const void* pointer) const {
   const std::uint64_t address = address_of(pointer);
   const std::uint64_t index = (address - first_base) >> range_bits;
@@ -126,7 +132,7 @@ Place Memory::place_of(const void* pointer) const {
       return {Kind::registered, each.device, each.allocation};
     }
   }
-  return {Kind::host, -1, {}};
+  return host_memory;
 }
 
 Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int device) {
@@ -136,7 +142,8 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
     if (first < other.start + other.bytes && other.start < first + bytes) return Registering::overlaps;
   }
   if (host_count_ == hosts_max) return Registering::no_room;
-  hosts_[host_count_++] = {{first, bytes}, device};
+  hosts_[host_count_] = {{first, bytes}, device};
+  ++host_count_;
   return Registering::done;
 }
 

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +28,8 @@ struct Place {
   int device;  // that this process sees; -1: host memory that no device knows of
   Allocation allocation;
 };
+
+inline constexpr Place host_memory = {Kind::host, -1, {}};
 
 class Range {
  public:
@@ -55,11 +58,13 @@ class Range {
   std::size_t room_;
 };
 
-// Not safe to call by several threads; the runtime has one lock.
+// Not safe to call by several threads but for is_unknown(); the runtime has one lock.
 class Memory {
  public:
   void open(const Settings& settings);
   Place place_of(const void* pointer) const;
+  // Certain that no allocation holds it and that it is not registered.
+  bool is_unknown(const void* pointer) const;
   Range& device(int number) { return ranges_[number]; }
   Range& pinned() { return ranges_[devices_max]; }
   Range& managed() { return ranges_[devices_max + 1]; }
@@ -80,7 +85,7 @@ class Memory {
 
   Range ranges_[ranges];
   Host hosts_[hosts_max];
-  int host_count_;
+  std::atomic<int> host_count_;
 };
 
 }  // namespace dryfly::gpu

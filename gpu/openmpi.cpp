@@ -69,11 +69,24 @@ int code_of(Result result) {
   }
 }
 
-Object* new_object(opal_class_t* type, void* held) {
-  auto* object = static_cast<Object*>(malloc(type->size));
-  if (object == nullptr) return nullptr;
-  if (type->initialized != opal_class_init_epoch) opal_class_initialize(type);
-  *object = {type, 1, held};
+// The classes of what is made here: Open MPI's own, with a destructor that gives back what the object holds. Open MPI
+// runs it where it releases the object.
+template <typename Held>
+void give_back(void* object) {
+  runtime().destroy(static_cast<Held*>(static_cast<Object*>(object)->held));
+}
+opal_class_t stream_class = {
+    "dryfly_stream", &opal_accelerator_stream_t_class, nullptr, give_back<Stream>, 0, 0, nullptr, nullptr, 0};
+opal_class_t event_class = {
+    "dryfly_event", &opal_accelerator_event_t_class, nullptr, give_back<Event>, 0, 0, nullptr, nullptr, 0};
+
+Object* new_object(opal_class_t& type, void* held) {
+  if (type.initialized != opal_class_init_epoch) {
+    type.size = type.parent->size;
+    opal_class_initialize(&type);
+  }
+  auto* object = static_cast<Object*>(malloc(type.size));
+  if (object != nullptr) *object = {&type, 1, held};
   return object;
 }
 
@@ -95,7 +108,8 @@ int create_stream(int, Object** object) {
   Stream* stream = nullptr;
   const Result result = runtime().create(stream, true);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_stream_t_class, stream);
+  *object = new_object(stream_class, stream);
+  if (*object == nullptr) runtime().destroy(stream);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
@@ -103,7 +117,8 @@ int create_event(int, Object** object) {
   Event* event = nullptr;
   const Result result = runtime().create(event);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_event_t_class, event);
+  *object = new_object(event_class, event);
+  if (*object == nullptr) runtime().destroy(event);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
@@ -182,8 +197,6 @@ struct Module {
   int (*get_buffer_id)(int, const void*, std::uint64_t*);
 };
 
-// Left out: giving streams and events back when Open MPI releases the objects that hold them; its classes' destructors
-// are its own. A job has few of them.
 Module module = {
     check_address, create_stream,   create_event, record_event,  query_event,   copy_later,      copy,
     copy,          allocate,        release,      address_range, register_host, unregister_host, current_device,

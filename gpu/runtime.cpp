@@ -27,6 +27,22 @@ std::uint64_t later(std::uint64_t one, std::uint64_t other) { return one > other
 
 bool is_pageable(const Place& place) { return place.kind == Kind::host; }
 
+// Null: all are taken.
+template <typename Each>
+Each* take(Each* all, int most, Slots& slots) {
+  if (slots.free == 0) return slots.used < most ? &all[slots.used++] : nullptr;
+  Each* const found = &all[slots.free - 1];
+  slots.free = found->next;
+  return found;
+}
+
+template <typename Each>
+void give_back(Each* all, Each& one, Slots& slots) {
+  one.taken = false;
+  one.next = slots.free;
+  slots.free = static_cast<int>(&one - all) + 1;
+}
+
 }  // namespace
 
 // One call of the runtime: alone in it, with the copies made that are due. Outside virtual time nothing takes time, and
@@ -79,7 +95,9 @@ Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), getenv("CUDA_
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) abort();
   events_ = static_cast<Event*>(room);
-  for (int i = 0; i < settings_.devices; ++i) default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true};
+  for (int i = 0; i < settings_.devices; ++i) {
+    default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true, .next = 0};
+  }
 }
 
 int Runtime::device() const { return current_device; }
@@ -138,7 +156,9 @@ Result Runtime::unregister_host(void* start) {
   return memory_.remove_host(start) ? Result::done : Result::not_registered;
 }
 
+// MPI libraries ask about each buffer of each call, and most are host memory, for which no allocation is looked up.
 Place Runtime::place_of(const void* pointer) {
+  if (memory_.is_unknown(pointer)) return host_memory;
   pthread_mutex_lock(&lock_);
   const Place place = memory_.place_of(pointer);
   pthread_mutex_unlock(&lock_);
@@ -190,7 +210,8 @@ std::uint64_t Runtime::begin_of(const Stream& stream) const {
   if (&stream != &default_[stream.device]) {
     return stream.blocking ? later(at_ps, default_[stream.device].end_ps) : at_ps;
   }
-  for (const Stream& other : streams_) {
+  for (int i = 0; i < stream_slots_.used; ++i) {
+    const Stream& other = streams_[i];
     if (other.taken && other.blocking && other.device == stream.device) at_ps = later(at_ps, other.end_ps);
   }
   return at_ps;
@@ -296,20 +317,18 @@ Stream* Runtime::known(Stream* stream) {
 Result Runtime::create(Stream*& stream, bool blocking) {
   if (settings_.devices == 0) return Result::no_device;
   const Call call(*this);
-  for (Stream& each : streams_) {
-    if (each.taken) continue;
-    each = {.end_ps = 0, .device = current_device, .blocking = blocking, .taken = true};
-    stream = &each;
-    return Result::done;
-  }
-  return Result::out_of_memory;
+  Stream* const found = take(streams_, streams_max, stream_slots_);
+  if (found == nullptr) return Result::out_of_memory;
+  *found = {.end_ps = 0, .device = current_device, .blocking = blocking, .taken = true, .next = 0};
+  stream = found;
+  return Result::done;
 }
 
 Result Runtime::destroy(Stream* stream) {
   const Call call(*this);
   Stream* const found = known(stream);
   if (found == nullptr || found != stream) return Result::bad_handle;
-  found->taken = false;
+  give_back(streams_, *found, stream_slots_);
   return Result::done;
 }
 
@@ -334,7 +353,8 @@ Result Runtime::synchronize_device() {
   if (settings_.devices == 0) return Result::no_device;
   Call call(*this);
   std::uint64_t end_ps = default_[current_device].end_ps;
-  for (const Stream& each : streams_) {
+  for (int i = 0; i < stream_slots_.used; ++i) {
+    const Stream& each = streams_[i];
     if (each.taken && each.device == current_device) end_ps = later(end_ps, each.end_ps);
   }
   call.wait_until(end_ps);
@@ -350,25 +370,23 @@ Result Runtime::wait(Stream* stream, Event* event) {
 }
 
 bool Runtime::is_known(const Event* event) const {
-  return event >= events_ && event < events_ + events_used_ && event->taken;
+  return event >= events_ && event < events_ + event_slots_.used && event->taken;
 }
 
 Result Runtime::create(Event*& event) {
   if (settings_.devices == 0) return Result::no_device;
   const Call call(*this);
-  int index = 0;
-  while (index < events_used_ && events_[index].taken) ++index;
-  if (index == events_max) return Result::out_of_memory;
-  if (index == events_used_) ++events_used_;
-  events_[index] = {.at_ps = 0, .recorded = false, .taken = true};
-  event = &events_[index];
+  Event* const found = take(events_, events_max, event_slots_);
+  if (found == nullptr) return Result::out_of_memory;
+  *found = {.at_ps = 0, .recorded = false, .taken = true, .next = 0};
+  event = found;
   return Result::done;
 }
 
 Result Runtime::destroy(Event* event) {
   const Call call(*this);
   if (!is_known(event)) return Result::bad_handle;
-  event->taken = false;
+  give_back(events_, *event, event_slots_);
   return Result::done;
 }
 

@@ -24,12 +24,20 @@ struct Stream {
   int device;
   bool blocking;  // waits for the default stream, and that for it
   bool taken;
+  int next;  // while it is free, as Slots has it
 };
 
 struct Event {
   std::uint64_t at_ps;
   bool recorded;
   bool taken;
+  int next;  // while it is free, as Slots has it
+};
+
+// Which elements of an array are free: those that were given back, the last one first, and all behind the first `used`.
+struct Slots {
+  int used;
+  int free;  // 1 and the index of the first; 0: none
 };
 
 enum class Result { done, not_ready, no_device, bad_value, bad_handle, out_of_memory, already, not_registered };
@@ -105,8 +113,9 @@ class Runtime {
   Engines engines_[devices_max];
   Stream default_[devices_max];
   Stream streams_[streams_max];
+  Slots stream_slots_;
   Event* events_;  // of all there may be, untouched pages take no memory
-  int events_used_;
+  Slots event_slots_;
   Pending* pending_;  // by their ends
   std::size_t pending_count_;
   std::size_t pending_room_;

@@ -63,3 +63,8 @@ def test_without_a_device_the_runtime_says_so(mask: str, dryfly: Dryfly, built: 
     command = (*_MACHINE, "--", built.check("gpu_none.c"))
     run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": mask}).succeeded()
     assert "ok gpu_none\n" in run.stdout
+
+
+def test_streams_and_events_that_open_mpi_releases_are_used_again(dryfly: Dryfly, built: Programs) -> None:
+    run = dryfly(*_MACHINE, "--", built.check("gpu_objects.c"), limit_s=120).succeeded()
+    assert "ok gpu_objects\n" in run.stdout
