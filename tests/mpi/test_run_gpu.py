@@ -65,6 +65,15 @@ def test_without_hmem_open_mpi_copies_through_the_host_which_is_slower(
     assert all(staged[size] >= direct[size] + least_us for size in direct)
 
 
+@pytest.mark.parametrize(("machine", "component"), [("perlmutter-gpu", "cuda"), ("frontier", "rocm")])
+def test_open_mpi_selects_the_component_of_the_runtime(
+    machine: str, component: str, dryfly: Dryfly, built: Programs
+) -> None:
+    verbose = {"OMPI_MCA_accelerator_base_verbose": "100"}
+    run = dryfly(*_on(machine), built.check("gpu_none.c"), limit_s=120, environment=verbose)
+    assert f"selected {component}\n" in run.stderr + run.stdout
+
+
 def test_the_same_run_gives_the_same_fingerprint(dryfly: Dryfly, built: Programs) -> None:
     command = (*_on("perlmutter-gpu"), built.check("gpu_messages.c"))
     runs = [dryfly(*command, limit_s=120).succeeded() for _ in range(2)]
