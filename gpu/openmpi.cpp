@@ -1,6 +1,7 @@
 // Makes Open MPI 5.0 aware of the simulated GPUs without a build of its own. Its wheels are built without plug-ins and
 // without CUDA, but libopen-pal looks at the list of its accelerator components by name, so the list of a preloaded
-// library takes its place. The component here is called cuda, as Open MPI's own is.
+// library takes its place. The component here is called cuda or rocm, as Open MPI's own are, for its MTL asks the
+// provider for that runtime's memory by this name.
 //
 // Layouts are those of the public headers of Open MPI 5.0 (opal/mca/mca.h, opal/mca/accelerator/accelerator.h; 17
 // functions). Left out: Open MPI before and after 5.0, to which this library is not given.
@@ -233,27 +234,42 @@ static_assert(sizeof(Component) == 0x118);
 
 constexpr std::int32_t checkpoint_ready = 2;
 
-const Component component = {
-    .mca_version = {2, 1, 0},
-    .project = "opal",
-    .project_version = {5, 0, 0},
-    .type = "accelerator",
-    .type_version = {1, 0, 0},
-    .name = "cuda",
-    .version = {5, 0, 0},
-    .open = open_component,
-    .close = open_component,
-    .query = nullptr,
-    .register_parameters = open_component,
-    .flags = 0,
-    .reserved = {},
-    .checkpoint = checkpoint_ready,
-    .reserved_data = {},
-    .start = start,
-    .stop = stop,
-};
+template <std::size_t length>
+constexpr Component component_named(const char (&name)[length]) {
+  Component component = {
+      .mca_version = {2, 1, 0},
+      .project = "opal",
+      .project_version = {5, 0, 0},
+      .type = "accelerator",
+      .type_version = {1, 0, 0},
+      .name = {},
+      .version = {5, 0, 0},
+      .open = open_component,
+      .close = open_component,
+      .query = nullptr,
+      .register_parameters = open_component,
+      .flags = 0,
+      .reserved = {},
+      .checkpoint = checkpoint_ready,
+      .reserved_data = {},
+      .start = start,
+      .stop = stop,
+  };
+  for (std::size_t i = 0; i < length; ++i) component.name[i] = name[i];
+  return component;
+}
+constexpr Component cuda = component_named("cuda");
+constexpr Component rocm = component_named("rocm");
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const Component* mca_accelerator_base_static_components[];
-const Component* mca_accelerator_base_static_components[] = {&component, nullptr};
+const Component* mca_accelerator_base_static_components[] = {&cuda, nullptr};
+
+namespace {
+
+__attribute__((constructor)) void name_component() {
+  if (read_settings(getenv("DRYFLY_GPU"), {}).api == Api::hip) mca_accelerator_base_static_components[0] = &rocm;
+}
+
+}  // namespace

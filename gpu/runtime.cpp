@@ -88,7 +88,7 @@ Runtime& Runtime::get() {
   return *runtime;
 }
 
-Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), getenv("CUDA_VISIBLE_DEVICES"))) {
+Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), masks_of_environment())) {
   pthread_mutex_init(&lock_, nullptr);
   memory_.open(settings_);
   void* const room = mmap(nullptr, sizeof(Event) * events_max, PROT_READ | PROT_WRITE,
@@ -190,14 +190,14 @@ std::uint64_t* Runtime::engine(Way way, int device) {
   return nullptr;
 }
 
-std::uint64_t Runtime::duration_ps(Way way, std::uint64_t bytes) const {
+std::uint64_t Runtime::duration_ps(Way way, std::uint64_t bytes, int links) const {
   switch (way) {
     case Way::in:
     case Way::out:
     case Way::host:
       return settings_.latency_ps + time_ps(bytes, settings_.link_bytes_per_s);
     case Way::peer:
-      return settings_.latency_ps + time_ps(bytes, settings_.peer_bytes_per_s);
+      return settings_.latency_ps + time_ps(bytes, settings_.peer_bytes_per_s * static_cast<std::uint64_t>(links));
     case Way::local:
       return settings_.latency_ps + time_ps(2 * bytes, settings_.memory_bytes_per_s);
   }
@@ -280,7 +280,9 @@ Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* st
   if (to_device && !from_device) way = Way::in;
   if (!to_device && from_device) way = Way::out;
   const int device = from_device ? source.device : to_device ? target.device : in->device;
-  const std::uint64_t end_ps = call.timed() ? put(*in, engine(way, device), duration_ps(way, bytes), call.now()) : 0;
+  const int links = way == Way::peer ? settings_.links[source.device][target.device] : 1;
+  const std::uint64_t ps = duration_ps(way, bytes, links);
+  const std::uint64_t end_ps = call.timed() ? put(*in, engine(way, device), ps, call.now()) : 0;
   if (const Result result = enqueue({to, from, bytes, end_ps, 0}); result != Result::done) return result;
   // What comes from or goes to pageable memory is staged by the runtime, whose call comes back when that is over.
   if (waits || is_pageable(target) || is_pageable(source)) call.wait_until(end_ps);

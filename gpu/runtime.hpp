@@ -100,7 +100,7 @@ class Runtime {
   Stream* known(Stream* stream);
   bool is_known(const Event* event) const;
   std::uint64_t* engine(Way way, int device);
-  std::uint64_t duration_ps(Way way, std::uint64_t bytes) const;
+  std::uint64_t duration_ps(Way way, std::uint64_t bytes, int links = 1) const;
   std::uint64_t begin_of(const Stream& stream) const;
   // Puts work of that length into the stream; returns its end.
   std::uint64_t put(Stream& stream, std::uint64_t* engine, std::uint64_t ps, std::uint64_t now_ps);
