@@ -1,6 +1,6 @@
 // libcuda.so.1: the driver's calls that MPI libraries look up, over gpu/runtime.hpp. A device has one context, its
-// primary one, which is always there and is current in each thread until it says otherwise. What is not simulated answers
-// CUDA_ERROR_NOT_SUPPORTED; what is answered to right and wrong calls is a real driver's answer
+// primary one, which is always there and is current in each thread until it says otherwise. What is not simulated
+// answers CUDA_ERROR_NOT_SUPPORTED; what is answered to right and wrong calls is a real driver's answer
 // (programs/check/gpu_answers.txt). Left out: modules and kernels, virtual memory management, events between processes.
 #include <stdint.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "gpu/memory.hpp"
 #include "gpu/settings.hpp"
@@ -13,10 +14,20 @@ namespace {
 
 constexpr char four[] = "devices=4 memory=1048576 call_ps=1 latency_ps=2 link_rate=3 peer_rate=4 memory_rate=5";
 
+constexpr char four_hip[] = "runtime=hip devices=4 memory=1048576 peer_rate=10 links=0421401224011210";
+
 std::unique_ptr<Memory> memory() {
   auto made = std::make_unique<Memory>();
-  made->open(read_settings(four, nullptr));
+  made->open(read_settings(four, {}));
   return made;
+}
+
+// The devices of the node that HIP sees with these masks, as "20".
+std::string seen_by_hip(const Masks& masks) {
+  const Settings settings = read_settings(four_hip, masks);
+  std::string seen;
+  for (int i = 0; i < settings.devices; ++i) seen += static_cast<char>('0' + settings.physical[i]);
+  return seen;
 }
 
 void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
@@ -24,19 +35,55 @@ void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address
 }  // namespace
 
 TEST_CASE("settings are read by name, and without them there is no device") {
-  const Settings settings = read_settings(four, nullptr);
+  const Settings settings = read_settings(four, {});
   CHECK(settings.devices == 4);
   CHECK(settings.memory_bytes == 1048576);
   CHECK(settings.memory_bytes_per_s == 5);
-  CHECK(read_settings(nullptr, "0").devices == 0);
+  CHECK(read_settings(nullptr, {.cuda = "0"}).devices == 0);
 }
 
 TEST_CASE("a mask ends at the first word that is no device, and one that names a device twice leaves none") {
-  const Settings settings = read_settings(four, "2,0,4,1");
+  const Settings settings = read_settings(four, {.cuda = "2,0,4,1"});
   REQUIRE(settings.devices == 2);
   CHECK(settings.physical[0] == 2);
   CHECK(settings.physical[1] == 0);
-  for (const char* mask : {"", "-1", "4", "1,1", "one", "0x"}) CHECK(read_settings(four, mask).devices == 0);
+  for (const char* mask : {"", "-1", "4", "1,1", "one", "0x"}) CHECK(read_settings(four, {.cuda = mask}).devices == 0);
+}
+
+TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES has left, and heeds CUDA's mask where it has none of its own") {
+  CHECK(seen_by_hip({}) == "0123");
+  CHECK(seen_by_hip({.rocr = "3,1"}) == "31");
+  CHECK(seen_by_hip({.hip = "2,0"}) == "20");
+  CHECK(seen_by_hip({.cuda = "2,0"}) == "20");
+  CHECK(seen_by_hip({.cuda = "0", .hip = "2"}) == "2");
+  CHECK(seen_by_hip({.cuda = "0", .hip = ""}).empty());
+  CHECK(seen_by_hip({.rocr = "3,1,2", .hip = "2,0"}) == "23");
+  CHECK(seen_by_hip({.rocr = "3,1", .hip = "0,2"}) == "3");
+}
+
+TEST_CASE("a word that is no device ends ROCR's and HIP's masks, and one that is named again ends ROCR's alone") {
+  CHECK(seen_by_hip({.rocr = "1,4,2"}) == "1");
+  CHECK(seen_by_hip({.rocr = "1,1,2"}) == "1");
+  CHECK(seen_by_hip({.rocr = " 1 ,0x2"}) == "12");
+  CHECK(seen_by_hip({.hip = "1,1,2"}) == "12");
+  CHECK(seen_by_hip({.hip = "1,02,3"}) == "1");
+  CHECK(seen_by_hip({.hip = "1, 2"}) == "1");
+  for (const char* mask : {"", "-1", "4", "one"}) {
+    CHECK(seen_by_hip({.rocr = mask}).empty());
+    CHECK(seen_by_hip({.hip = mask}).empty());
+  }
+}
+
+TEST_CASE("links between devices are those of the pair by the node's numbers, whatever a mask leaves") {
+  const Settings all = read_settings(four_hip, {});
+  CHECK(all.links[0][1] == 4);
+  CHECK(all.links[0][3] == 1);
+  CHECK(all.links[1][3] == 2);
+  const Settings masked = read_settings(four_hip, {.hip = "3,1"});
+  CHECK(masked.links[masked.physical[0]][masked.physical[1]] == 2);
+  CHECK(masked.links[masked.physical[1]][masked.physical[0]] == 2);
+  CHECK(masked.links[0][1] == 4);
+  CHECK(read_settings(four, {}).links[0][3] == 1);
 }
 
 TEST_CASE("a look at a pointer says its device and its allocation, up to its last byte") {

@@ -34,6 +34,10 @@ bool Memory::is_inside(const void* pointer) const {
   return address_of(pointer) >= first_base && address_of(pointer) < opened_.end();
 }
 
+bool Memory::is_unknown(const void* pointer) const {
+  return !is_inside(pointer) && host_count_.load(std::memory_order_relaxed) == 0;
+}
+
 Place Memory::place_of(const void* pointer) const {
   const std::uint64_t address = address_of(pointer);
   const std::uint64_t index = (address - first_base) >> range_bits;
@@ -58,7 +62,7 @@ Place Memory::place_of(const void* pointer) const {
       return {Kind::registered, each.device, -1, each.allocation};
     }
   }
-  return {Kind::host, -1, -1, {}};
+  return host_memory;
 }
 
 bool Memory::show(const void* pointer, Handle& handle) {
@@ -75,7 +79,8 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
     if (first < other.start + other.bytes && other.start < first + bytes) return Registering::overlaps;
   }
   if (host_count_ == hosts_max) return Registering::no_room;
-  hosts_[host_count_++] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0}, device};
+  hosts_[host_count_] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0}, device};
+  ++host_count_;
   return Registering::done;
 }
 

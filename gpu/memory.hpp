@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,11 +26,15 @@ struct Place {
   Allocation allocation;
 };
 
-// Not safe to call by several threads; the runtime has one lock.
+inline constexpr Place host_memory = {Kind::host, -1, -1, {}};
+
+// Not safe to call by several threads but for is_unknown(); the runtime has one lock.
 class Memory {
  public:
   void open(const Settings& settings);
   Place place_of(const void* pointer) const;
+  // Certain that no allocation holds it and that it is not registered.
+  bool is_unknown(const void* pointer) const;
   Range& device(int number) { return ranges_[number]; }
   Range& pinned() { return ranges_[devices_max]; }
   Range& managed() { return ranges_[devices_max + 1]; }
@@ -58,7 +63,7 @@ class Memory {
   Range ranges_[ranges];
   Opened opened_;
   Host hosts_[hosts_max];
-  int host_count_;
+  std::atomic<int> host_count_;
 };
 
 }  // namespace dryfly::gpu

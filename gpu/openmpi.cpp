@@ -1,6 +1,7 @@
 // Makes Open MPI 5.0 aware of the simulated GPUs without a build of its own. Its wheels are built without plug-ins and
 // without CUDA, but libopen-pal looks at the list of its accelerator components by name, so the list of a preloaded
-// library takes its place. The component here is called cuda, as Open MPI's own is.
+// library takes its place. The component here is called cuda or rocm, as Open MPI's own are, for its MTL asks the
+// provider for that runtime's memory by this name.
 //
 // Layouts are those of the public headers of Open MPI 5.0 (opal/mca/mca.h, opal/mca/accelerator/accelerator.h; 17
 // functions). Left out: Open MPI before and after 5.0, to which this library is not given.
@@ -69,11 +70,24 @@ int code_of(Result result) {
   }
 }
 
-Object* new_object(opal_class_t* type, void* held) {
-  auto* object = static_cast<Object*>(malloc(type->size));
-  if (object == nullptr) return nullptr;
-  if (type->initialized != opal_class_init_epoch) opal_class_initialize(type);
-  *object = {type, 1, held};
+// The classes of what is made here: Open MPI's own, with a destructor that gives back what the object holds. Open MPI
+// runs it where it releases the object.
+template <typename Held>
+void give_back(void* object) {
+  runtime().destroy(static_cast<Held*>(static_cast<Object*>(object)->held));
+}
+opal_class_t stream_class = {
+    "dryfly_stream", &opal_accelerator_stream_t_class, nullptr, give_back<Stream>, 0, 0, nullptr, nullptr, 0};
+opal_class_t event_class = {
+    "dryfly_event", &opal_accelerator_event_t_class, nullptr, give_back<Event>, 0, 0, nullptr, nullptr, 0};
+
+Object* new_object(opal_class_t& type, void* held) {
+  if (type.initialized != opal_class_init_epoch) {
+    type.size = type.parent->size;
+    opal_class_initialize(&type);
+  }
+  auto* object = static_cast<Object*>(malloc(type.size));
+  if (object != nullptr) *object = {&type, 1, held};
   return object;
 }
 
@@ -95,7 +109,8 @@ int create_stream(int, Object** object) {
   Stream* stream = nullptr;
   const Result result = runtime().create(stream, true);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_stream_t_class, stream);
+  *object = new_object(stream_class, stream);
+  if (*object == nullptr) runtime().destroy(stream);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
@@ -103,7 +118,8 @@ int create_event(int, Object** object) {
   Event* event = nullptr;
   const Result result = runtime().create(event, false);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_event_t_class, event);
+  *object = new_object(event_class, event);
+  if (*object == nullptr) runtime().destroy(event);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
@@ -182,8 +198,6 @@ struct Module {
   int (*get_buffer_id)(int, const void*, std::uint64_t*);
 };
 
-// Left out: giving streams and events back when Open MPI releases the objects that hold them; its classes' destructors
-// are its own. A job has few of them.
 Module module = {
     check_address, create_stream,   create_event, record_event,  query_event,   copy_later,      copy,
     copy,          allocate,        release,      address_range, register_host, unregister_host, current_device,
@@ -220,27 +234,42 @@ static_assert(sizeof(Component) == 0x118);
 
 constexpr std::int32_t checkpoint_ready = 2;
 
-const Component component = {
-    .mca_version = {2, 1, 0},
-    .project = "opal",
-    .project_version = {5, 0, 0},
-    .type = "accelerator",
-    .type_version = {1, 0, 0},
-    .name = "cuda",
-    .version = {5, 0, 0},
-    .open = open_component,
-    .close = open_component,
-    .query = nullptr,
-    .register_parameters = open_component,
-    .flags = 0,
-    .reserved = {},
-    .checkpoint = checkpoint_ready,
-    .reserved_data = {},
-    .start = start,
-    .stop = stop,
-};
+template <std::size_t length>
+constexpr Component component_named(const char (&name)[length]) {
+  Component component = {
+      .mca_version = {2, 1, 0},
+      .project = "opal",
+      .project_version = {5, 0, 0},
+      .type = "accelerator",
+      .type_version = {1, 0, 0},
+      .name = {},
+      .version = {5, 0, 0},
+      .open = open_component,
+      .close = open_component,
+      .query = nullptr,
+      .register_parameters = open_component,
+      .flags = 0,
+      .reserved = {},
+      .checkpoint = checkpoint_ready,
+      .reserved_data = {},
+      .start = start,
+      .stop = stop,
+  };
+  for (std::size_t i = 0; i < length; ++i) component.name[i] = name[i];
+  return component;
+}
+constexpr Component cuda = component_named("cuda");
+constexpr Component rocm = component_named("rocm");
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const Component* mca_accelerator_base_static_components[];
-const Component* mca_accelerator_base_static_components[] = {&component, nullptr};
+const Component* mca_accelerator_base_static_components[] = {&cuda, nullptr};
+
+namespace {
+
+__attribute__((constructor)) void name_component() {
+  if (read_settings(getenv("DRYFLY_GPU"), {}).api == Api::hip) mca_accelerator_base_static_components[0] = &rocm;
+}
+
+}  // namespace

@@ -29,7 +29,9 @@ class Range {
   // Pages of it are given back. Neighbours may share the first and the last.
   bool free(std::uint64_t start);
   const Allocation* at(std::uint64_t address) const;
-  Allocation* at(std::uint64_t address) { return const_cast<Allocation*>(static_cast<const Range*>(this)->at(address)); }
+  Allocation* at(std::uint64_t address) {
+    return const_cast<Allocation*>(static_cast<const Range*>(this)->at(address));
+  }
 
   void open(std::uint64_t base, std::uint64_t capacity) {
     base_ = base;

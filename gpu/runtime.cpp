@@ -34,7 +34,24 @@ bool is_pageable(const Place& place) { return place.kind == Kind::host; }
 // That the bytes end within the allocation, where the pointer is into memory of the runtime's.
 bool is_within(const Place& place, const void* pointer, std::uint64_t bytes) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(pointer) - place.allocation.start;
-  return place.kind == Kind::registered || (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
+  return place.kind == Kind::registered ||
+         (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
+}
+
+// Null: all are taken.
+template <typename Each>
+Each* take(Each* all, int most, Slots& slots) {
+  if (slots.free == 0) return slots.used < most ? &all[slots.used++] : nullptr;
+  Each* const found = &all[slots.free - 1];
+  slots.free = found->next;
+  return found;
+}
+
+template <typename Each>
+void give_back(Each* all, Each& one, Slots& slots) {
+  one.taken = false;
+  one.next = slots.free;
+  slots.free = static_cast<int>(&one - all) + 1;
 }
 
 }  // namespace
@@ -83,14 +100,16 @@ Runtime& Runtime::get() {
   return *runtime;
 }
 
-Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), getenv("CUDA_VISIBLE_DEVICES"))) {
+Runtime::Runtime() : settings_(read_settings(getenv("DRYFLY_GPU"), masks_of_environment())) {
   pthread_mutex_init(&lock_, nullptr);
   memory_.open(settings_);
   void* const room = mmap(nullptr, sizeof(Event) * events_max, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) abort();
   events_ = static_cast<Event*>(room);
-  for (int i = 0; i < settings_.devices; ++i) default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true};
+  for (int i = 0; i < settings_.devices; ++i) {
+    default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true, .next = 0};
+  }
 }
 
 int Runtime::device() const { return current_device; }
@@ -188,7 +207,9 @@ Result Runtime::close(void* pointer) {
   return memory_.opened().remove(reinterpret_cast<std::uint64_t>(pointer)) ? Result::done : Result::bad_value;
 }
 
+// MPI libraries ask about each buffer of each call, and most are host memory, for which no allocation is looked up.
 Place Runtime::place_of(const void* pointer) {
+  if (memory_.is_unknown(pointer)) return host_memory;
   pthread_mutex_lock(&lock_);
   const Place place = memory_.place_of(pointer);
   pthread_mutex_unlock(&lock_);
@@ -220,7 +241,7 @@ std::uint64_t* Runtime::engine(Way way, int device) {
   return nullptr;
 }
 
-std::uint64_t Runtime::moving_ps(Way way, std::uint64_t bytes, bool pageable) const {
+std::uint64_t Runtime::moving_ps(Way way, std::uint64_t bytes, bool pageable, int links) const {
   switch (way) {
     case Way::in:
     case Way::out: {
@@ -228,7 +249,7 @@ std::uint64_t Runtime::moving_ps(Way way, std::uint64_t bytes, bool pageable) co
       return pageable ? later(by_link_ps, time_ps(bytes, settings_.pageable_bytes_per_s)) : by_link_ps;
     }
     case Way::peer:
-      return time_ps(bytes, settings_.peer_bytes_per_s);
+      return time_ps(bytes, settings_.peer_bytes_per_s * static_cast<std::uint64_t>(links));
     case Way::local:
       return time_ps(2 * bytes, settings_.memory_bytes_per_s);
     case Way::host:
@@ -241,7 +262,8 @@ std::uint64_t Runtime::moving_ps(Way way, std::uint64_t bytes, bool pageable) co
 std::uint64_t Runtime::end_of(const Stream& stream) const {
   std::uint64_t at_ps = stream.end_ps;
   if (&stream != &default_[stream.device]) return at_ps;
-  for (const Stream& other : streams_) {
+  for (int i = 0; i < stream_slots_.used; ++i) {
+    const Stream& other = streams_[i];
     if (other.taken && other.blocking && other.device == stream.device) at_ps = later(at_ps, other.end_ps);
   }
   return at_ps;
@@ -334,9 +356,10 @@ Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* st
     call.wait_until(call.now() + time_ps(bytes, settings_.pageable_bytes_per_s));
   }
   if (call.timed()) {
+    const int links = way == Way::peer ? settings_.links[source.unit][target.unit] : 1;
     const Start start = way == Way::host ? Start{} : start_of(way);
     work.at_ps = put(*in, engine(way, device), call.now() + start.latency_ps,
-                     start.step_ps + moving_ps(way, bytes, pageable && work.staged == nullptr));
+                     start.step_ps + moving_ps(way, bytes, pageable && work.staged == nullptr, links));
   }
   if (const Result result = enqueue(work); result != Result::done) {
     free(work.staged);
@@ -378,13 +401,8 @@ Result Runtime::call(Stream* stream, void (*function)(void*), void* argument) {
   Call call(*this);
   Stream* const in = known(stream);
   if (in == nullptr) return Result::bad_handle;
-  Pending work{.to = argument,
-               .from = nullptr,
-               .bytes = 0,
-               .at_ps = 0,
-               .value = 0,
-               .staged = nullptr,
-               .function = function};
+  Pending work{
+      .to = argument, .from = nullptr, .bytes = 0, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
   if (call.timed()) work.at_ps = put(*in, nullptr, call.now() + settings_.local.latency_ps, settings_.local.step_ps);
   if (const Result result = enqueue(work); result != Result::done) return result;
   if (!call.timed()) settle(far_future);
@@ -401,13 +419,11 @@ Stream* Runtime::known(Stream* stream) {
 Result Runtime::create(Stream*& stream, bool blocking) {
   if (const Result result = usable(); result != Result::done) return result;
   const Call call(*this);
-  for (Stream& each : streams_) {
-    if (each.taken) continue;
-    each = {.end_ps = 0, .device = current_device, .blocking = blocking, .taken = true};
-    stream = &each;
-    return Result::done;
-  }
-  return Result::out_of_memory;
+  Stream* const found = take(streams_, streams_max, stream_slots_);
+  if (found == nullptr) return Result::out_of_memory;
+  *found = {.end_ps = 0, .device = current_device, .blocking = blocking, .taken = true, .next = 0};
+  stream = found;
+  return Result::done;
 }
 
 // The work in it is done nevertheless.
@@ -416,7 +432,7 @@ Result Runtime::destroy(Stream* stream) {
   const Call call(*this);
   Stream* const found = known(stream);
   if (found == nullptr || found != stream) return Result::bad_handle;
-  found->taken = false;
+  give_back(streams_, *found, stream_slots_);
   return Result::done;
 }
 
@@ -463,18 +479,16 @@ Result Runtime::wait(Stream* stream, Event* event) {
 }
 
 bool Runtime::is_known(const Event* event) const {
-  return event >= events_ && event < events_ + events_used_ && event->taken;
+  return event >= events_ && event < events_ + event_slots_.used && event->taken;
 }
 
 Result Runtime::create(Event*& event, bool timed) {
   if (const Result result = usable(); result != Result::done) return result;
   const Call call(*this, settings_.query_ps);
-  int index = 0;
-  while (index < events_used_ && events_[index].taken) ++index;
-  if (index == events_max) return Result::out_of_memory;
-  if (index == events_used_) ++events_used_;
-  events_[index] = {.at_ps = 0, .timed = timed, .recorded = false, .taken = true};
-  event = &events_[index];
+  Event* const found = take(events_, events_max, event_slots_);
+  if (found == nullptr) return Result::out_of_memory;
+  *found = {.at_ps = 0, .timed = timed, .recorded = false, .taken = true, .next = 0};
+  event = found;
   return Result::done;
 }
 
@@ -482,7 +496,7 @@ Result Runtime::destroy(Event* event) {
   if (const Result result = usable(); result != Result::done) return result;
   const Call call(*this, settings_.query_ps);
   if (!is_known(event)) return Result::bad_handle;
-  event->taken = false;
+  give_back(events_, *event, event_slots_);
   return Result::done;
 }
 

@@ -2,10 +2,10 @@
 //
 // Models docs/model/gpu.md. A copy begins when its stream and the copy engine of its way are free, no sooner than a
 // latency after its call, and takes the engine's own time and its bytes at the rate of the link. Its bytes move when
-// that instant has come: each call of the runtime first does the work that is due, in the order of its ends. So a program
-// that looks too early sees the old bytes. What waits for what is as a real runtime has it: programs/check/gpu_answers.txt.
-// Left out: several processes on one link, kernels (refused by the faces), and work whose instant comes while the
-// program calls nothing of the runtime.
+// that instant has come: each call of the runtime first does the work that is due, in the order of its ends. So a
+// program that looks too early sees the old bytes. What waits for what is as a real runtime has it:
+// programs/check/gpu_answers.txt. Left out: several processes on one link, kernels (refused by the faces), and work
+// whose instant comes while the program calls nothing of the runtime.
 //
 // Loaded into user programs: libc only.
 #pragma once
@@ -25,6 +25,7 @@ struct Stream {
   int device;
   bool blocking;  // waits for the default stream, and that for it
   bool taken;
+  int next;  // while it is free, as Slots has it
 };
 
 struct Event {
@@ -32,6 +33,13 @@ struct Event {
   bool timed;
   bool recorded;
   bool taken;
+  int next;  // while it is free, as Slots has it
+};
+
+// Which elements of an array are free: those that were given back, the last one first, and all behind the first `used`.
+struct Slots {
+  int used;
+  int free;  // 1 and the index of the first; 0: none
 };
 
 enum class Result {
@@ -123,7 +131,7 @@ class Runtime {
   Result usable() const;
   const Start& start_of(Way way) const { return way == Way::local ? settings_.local : settings_.copy; }
   // Of the engine, beside what each copy takes whatever its size.
-  std::uint64_t moving_ps(Way way, std::uint64_t bytes, bool pageable) const;
+  std::uint64_t moving_ps(Way way, std::uint64_t bytes, bool pageable, int links) const;
   // When the work in a stream is over, and before when no new work in it begins.
   std::uint64_t end_of(const Stream& stream) const;
   std::uint64_t begin_of(const Stream& stream) const;
@@ -140,8 +148,9 @@ class Runtime {
   std::uint64_t ends_ps_[devices_max];  // of all that a device was given, by streams that are gone too
   Stream default_[devices_max];
   Stream streams_[streams_max];
+  Slots stream_slots_;
   Event* events_;  // of all there may be, untouched pages take no memory
-  int events_used_;
+  Slots event_slots_;
   Pending* pending_;  // by their ends
   std::size_t pending_count_;
   std::size_t pending_room_;

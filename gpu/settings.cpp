@@ -16,29 +16,92 @@ std::uint64_t number_of(const char* text, const char* name) {
   return 0;
 }
 
-// The runtime's rule: devices are seen in the order of the mask, up to the first word that is no device; a device that
-// is named twice leaves none.
-int masked(const char* mask, int devices, int (&physical)[devices_max]) {
-  int seen = 0;
-  for (const char* at = mask; seen < devices_max;) {
-    char* end = nullptr;
-    const long device = strtol(at, &end, 10);
-    if (end == at || (*end != ',' && *end != '\0') || device < 0 || device >= devices) return seen;
-    for (int i = 0; i < seen; ++i) {
-      if (physical[i] == device) return 0;
+bool has_word(const char* text, const char* word) {
+  const char* const found = strstr(text, word);
+  const char after = found != nullptr ? found[strlen(word)] : 'x';
+  return after == ' ' || after == '\0';
+}
+
+// What a mask leaves of the devices of a node, or of those that another mask has left, in its order.
+struct Seen {
+  int count;
+  int physical[devices_max];
+
+  int place_of(int device) const {
+    for (int i = 0; i < count; ++i) {
+      if (physical[i] == device) return i;
     }
-    physical[seen++] = static_cast<int>(device);
-    if (*end == '\0') return seen;
-    at = end + 1;
+    return -1;
+  }
+};
+
+// How a runtime reads a mask. Each ends the list at the first word that is no device.
+struct Rule {
+  enum class Form { decimal, any_base, exact } form;          // as strtol has it, or as the number is printed
+  enum class Twice { leaves_none, ends, counts_once } twice;  // what a device does that is named again
+};
+constexpr Rule cuda_rule = {Rule::Form::decimal, Rule::Twice::leaves_none};
+constexpr Rule rocr_rule = {Rule::Form::any_base, Rule::Twice::ends};
+constexpr Rule hip_rule = {Rule::Form::exact, Rule::Twice::counts_once};
+
+// The number that the word up to `end` is, or -1.
+long device_of(const char* at, const char* end, Rule::Form form) {
+  if (form == Rule::Form::exact && (*at < '0' || *at > '9' || (*at == '0' && at + 1 != end))) return -1;
+  char* after = nullptr;
+  const long device = strtol(at, &after, form == Rule::Form::any_base ? 0 : 10);
+  if (after == at) return -1;
+  while (form == Rule::Form::any_base && after < end && *after == ' ') ++after;
+  return after == end ? device : -1;
+}
+
+Seen masked(const Seen& all, const char* mask, const Rule& rule) {
+  Seen seen{};
+  for (const char* at = mask; seen.count < devices_max;) {
+    const char* const comma = strchr(at, ',');
+    const char* const end = comma != nullptr ? comma : at + strlen(at);
+    const long device = device_of(at, end, rule.form);
+    if (device < 0 || device >= all.count) return seen;
+    if (seen.place_of(all.physical[device]) < 0) {
+      seen.physical[seen.count++] = all.physical[device];
+    } else if (rule.twice != Rule::Twice::counts_once) {
+      return rule.twice == Rule::Twice::ends ? seen : Seen{};
+    }
+    if (comma == nullptr) return seen;
+    at = comma + 1;
   }
   return seen;
 }
 
+Seen seen_by(Api api, Seen all, const Masks& masks) {
+  if (api == Api::cuda) return masks.cuda != nullptr ? masked(all, masks.cuda, cuda_rule) : all;
+  if (masks.rocr != nullptr) all = masked(all, masks.rocr, rocr_rule);
+  const char* const mask = masks.hip != nullptr ? masks.hip : masks.cuda;
+  return mask != nullptr ? masked(all, mask, hip_rule) : all;
+}
+
+// "links=": a digit for each pair of the node's devices, row by row. Absent: one link between each two.
+void read_links(const char* text, int devices, Settings& settings) {
+  const char* const found = strstr(text, "links=");
+  const char* const digits = found != nullptr ? found + strlen("links=") : nullptr;
+  for (int i = 0; i < devices; ++i) {
+    for (int j = 0; j < devices; ++j) {
+      settings.links[i][j] = digits != nullptr ? static_cast<std::uint8_t>(digits[i * devices + j] - '0') : 1;
+    }
+  }
+}
+
 }  // namespace
 
-Settings read_settings(const char* text, const char* mask) {
+Masks masks_of_environment() {
+  return {.cuda = getenv("CUDA_VISIBLE_DEVICES"),
+          .rocr = getenv("ROCR_VISIBLE_DEVICES"),
+          .hip = getenv("HIP_VISIBLE_DEVICES")};
+}
+
+Settings read_settings(const char* text, const Masks& masks) {
   Settings settings{};
   if (text == nullptr) return settings;
+  settings.api = has_word(text, "runtime=hip") ? Api::hip : Api::cuda;
   const std::uint64_t given = number_of(text, "devices");
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
   settings.memory_bytes = number_of(text, "memory");
@@ -51,12 +114,12 @@ Settings read_settings(const char* text, const char* mask) {
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.memory_bytes_per_s = number_of(text, "memory_rate");
   settings.pageable_bytes_per_s = number_of(text, "pageable_rate");
-  if (mask != nullptr) {
-    settings.devices = masked(mask, devices, settings.physical);
-    return settings;
-  }
-  settings.devices = devices;
-  for (int i = 0; i < devices; ++i) settings.physical[i] = i;
+  Seen all{.count = devices, .physical = {}};
+  for (int i = 0; i < devices; ++i) all.physical[i] = i;
+  const Seen seen = seen_by(settings.api, all, masks);
+  settings.devices = seen.count;
+  memcpy(settings.physical, seen.physical, sizeof seen.physical);
+  read_links(text, devices, settings);
   return settings;
 }
 

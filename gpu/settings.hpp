@@ -1,5 +1,5 @@
-// What a node's GPUs are, as `dryfly run` tells each rank in DRYFLY_GPU, and which of them this process may see
-// (CUDA_VISIBLE_DEVICES). Numbers are those of the machine's file: docs/model/gpu.md.
+// What a node's GPUs are, as `dryfly run` tells each rank in DRYFLY_GPU, and which of them this process may see by its
+// masks. Numbers are those of the machine's file: docs/model/gpu.md.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,36 @@ struct Start {
   std::uint64_t step_ps;
 };
 
+enum class Api : std::uint8_t { cuda, hip };
+
 struct Settings {
+  Api api;
   int devices;  // that this process sees
   int physical[devices_max];
-  std::uint64_t memory_bytes;        // of a device
-  std::uint64_t call_ps;        // of the processor, for a call that starts or asks for work
-  std::uint64_t query_ps;       // of the processor, for a look at an event
-  std::uint64_t allocation_ps;  // of the processor, for taking, giving back and making known memory
-  Start copy;                   // between a device and another, or the host
-  Start local;                  // within a device
-  std::uint64_t link_bytes_per_s;      // between a device and its processor, each way
-  std::uint64_t peer_bytes_per_s;      // between two devices, each way
-  std::uint64_t memory_bytes_per_s;    // of a device's memory, reading and writing together
-  std::uint64_t pageable_bytes_per_s;  // what a core copies to and from memory that devices do not know
+  std::uint64_t memory_bytes;                    // of a device
+  std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
+  std::uint64_t query_ps;                        // of the processor, for a look at an event
+  std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
+  Start copy;                                    // between a device and another, or the host
+  Start local;                                   // within a device
+  std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
+  std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
+  std::uint64_t memory_bytes_per_s;              // of a device's memory, reading and writing together
+  std::uint64_t pageable_bytes_per_s;            // what a core copies to and from memory that devices do not know
+  std::uint8_t links[devices_max][devices_max];  // that a copy between two devices goes over, by the node's numbers
 };
 
-// `text`: DRYFLY_GPU, words NAME=NUMBER; null or without devices: there are none. `mask`: CUDA_VISIBLE_DEVICES or null.
-Settings read_settings(const char* text, const char* mask);
+// Values of the variables by which a process chooses its devices, null where they are not set. With HIP, `rocr` comes
+// first and the others number what it has left; `cuda` counts where `hip` is not set. With CUDA it alone counts.
+struct Masks {
+  const char* cuda;  // CUDA_VISIBLE_DEVICES
+  const char* rocr;  // ROCR_VISIBLE_DEVICES
+  const char* hip;   // HIP_VISIBLE_DEVICES
+};
+
+Masks masks_of_environment();
+
+// `text`: DRYFLY_GPU, words NAME=VALUE; null or without devices: there are none.
+Settings read_settings(const char* text, const Masks& masks);
 
 }  // namespace dryfly::gpu

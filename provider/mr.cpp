@@ -186,9 +186,16 @@ int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64
   return register_region(fid, parts->iov_base, parts->iov_len, access, offset, requested_key, flags, region, context);
 }
 
+// The memory of the GPU runtime that the machine's nodes have (gpu/settings.hpp); the host's where they have none.
+fi_hmem_iface device_memory() {
+  const char* gpus = getenv("DRYFLY_GPU");
+  if (gpus == nullptr) return FI_HMEM_SYSTEM;
+  return strstr(gpus, "runtime=hip") != nullptr ? FI_HMEM_ROCR : FI_HMEM_CUDA;
+}
+
 int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region) {
-  // As cxi says of a runtime that is not there: of GPUs' runtimes only CUDA is simulated.
-  if (attributes->iface != FI_HMEM_SYSTEM && attributes->iface != FI_HMEM_CUDA) return -FI_ENOSYS;
+  // As cxi says of a runtime that is not there.
+  if (attributes->iface != FI_HMEM_SYSTEM && attributes->iface != device_memory()) return -FI_ENOSYS;
   return register_vector(fid, attributes->mr_iov, attributes->iov_count, attributes->access, attributes->offset,
                          attributes->requested_key, flags, region, attributes->context);
 }

@@ -18,6 +18,11 @@ foreach(target dryfly_gpu dryfly_cuda dryfly_cudart dryfly_gpu_openmpi)
     install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native/gpu COMPONENT python NAMELINK_SKIP)
   endif()
 endforeach()
+foreach(target dryfly_hip5 dryfly_hip6 dryfly_hip7)
+  if(TARGET ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native/gpu/hip COMPONENT python)
+  endif()
+endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro

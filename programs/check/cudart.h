@@ -1,10 +1,12 @@
-// What the checks use of the CUDA runtime, found as a program finds it that loads it itself.
+// What the checks use of the GPU runtime that the machine has, CUDA or HIP, found as a program finds it that loads it
+// itself. Words are CUDA's; what the checks use of the two differs in the names and in what one call answers.
 #pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { cuda_any_way = 4, cuda_no_device = 100, cuda_invalid_device = 101, cuda_not_ready = 600 };
 
@@ -29,6 +31,7 @@ static struct {
   int (*record)(void*, void*);
   int (*event_query)(void*);
   int (*elapsed)(float*, void*, void*);
+  int wrong_free;  // what freeing pinned memory as a device's answers
 } cuda;
 
 static inline void* cuda_symbol(void* library, const char* name) {
@@ -41,29 +44,32 @@ static inline void* cuda_symbol(void* library, const char* name) {
 }
 
 static inline void load_cuda(void) {
-  void* library = dlopen("libcudart.so.12", RTLD_NOW);
+  const char* gpus = getenv("DRYFLY_GPU");
+  const int hip = gpus != NULL && strstr(gpus, "runtime=hip") != NULL;
+  void* library = dlopen(hip ? "libamdhip64.so.6" : "libcudart.so.12", RTLD_NOW);
   if (library == NULL) {
     printf("%s\n", dlerror());
     exit(1);
   }
-#define CUDA_FIND(field, name) *(void**)&cuda.field = cuda_symbol(library, name)
-  CUDA_FIND(count, "cudaGetDeviceCount");
-  CUDA_FIND(set, "cudaSetDevice");
-  CUDA_FIND(malloc, "cudaMalloc");
-  CUDA_FIND(malloc_host, "cudaMallocHost");
-  CUDA_FIND(malloc_managed, "cudaMallocManaged");
-  CUDA_FIND(free, "cudaFree");
-  CUDA_FIND(copy, "cudaMemcpy");
-  CUDA_FIND(copy_async, "cudaMemcpyAsync");
-  CUDA_FIND(fill, "cudaMemset");
-  CUDA_FIND(synchronize, "cudaDeviceSynchronize");
-  CUDA_FIND(stream, "cudaStreamCreate");
-  CUDA_FIND(stream_query, "cudaStreamQuery");
-  CUDA_FIND(stream_synchronize, "cudaStreamSynchronize");
-  CUDA_FIND(stream_wait, "cudaStreamWaitEvent");
-  CUDA_FIND(event, "cudaEventCreate");
-  CUDA_FIND(record, "cudaEventRecord");
-  CUDA_FIND(event_query, "cudaEventQuery");
-  CUDA_FIND(elapsed, "cudaEventElapsedTime");
+  cuda.wrong_free = hip ? 17 : 1;
+#define CUDA_FIND(field, cuda_name, hip_name) *(void**)&cuda.field = cuda_symbol(library, hip ? hip_name : cuda_name)
+  CUDA_FIND(count, "cudaGetDeviceCount", "hipGetDeviceCount");
+  CUDA_FIND(set, "cudaSetDevice", "hipSetDevice");
+  CUDA_FIND(malloc, "cudaMalloc", "hipMalloc");
+  CUDA_FIND(malloc_host, "cudaMallocHost", "hipMallocHost");
+  CUDA_FIND(malloc_managed, "cudaMallocManaged", "hipMallocManaged");
+  CUDA_FIND(free, "cudaFree", "hipFree");
+  CUDA_FIND(copy, "cudaMemcpy", "hipMemcpy");
+  CUDA_FIND(copy_async, "cudaMemcpyAsync", "hipMemcpyAsync");
+  CUDA_FIND(fill, "cudaMemset", "hipMemset");
+  CUDA_FIND(synchronize, "cudaDeviceSynchronize", "hipDeviceSynchronize");
+  CUDA_FIND(stream, "cudaStreamCreate", "hipStreamCreate");
+  CUDA_FIND(stream_query, "cudaStreamQuery", "hipStreamQuery");
+  CUDA_FIND(stream_synchronize, "cudaStreamSynchronize", "hipStreamSynchronize");
+  CUDA_FIND(stream_wait, "cudaStreamWaitEvent", "hipStreamWaitEvent");
+  CUDA_FIND(event, "cudaEventCreate", "hipEventCreate");
+  CUDA_FIND(record, "cudaEventRecord", "hipEventRecord");
+  CUDA_FIND(event_query, "cudaEventQuery", "hipEventQuery");
+  CUDA_FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");
 #undef CUDA_FIND
 }

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dryfly.base.errors import UserError
-from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, native
+from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, native
+from dryfly.machine.gpu_links import links_of
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
 from dryfly.mpi import openmpi
@@ -18,19 +19,29 @@ _MOST_DEVICES = 16
 _NUMBERS = {
     "memory": "compute.gpu.memory",
     "call_ps": "node.gpu_call",
+    "query_ps": "node.gpu_query",
+    "allocation_ps": "node.gpu_allocation",
     "latency_ps": "node.gpu_copy_latency",
+    "step_ps": "node.gpu_copy_step",
+    "local_latency_ps": "node.gpu_local_latency",
+    "local_step_ps": "node.gpu_local_step",
     "link_rate": "node.gpu_rate",
     "peer_rate": "node.gpu_peer_rate",
     "memory_rate": "compute.gpu.memory_rate",
+    "pageable_rate": "node.local_rate",
 }
+_INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
 
 
 def description(machine: Machine) -> str | None:
-    """The value of DRYFLY_GPU: bytes, bytes per second and picoseconds. None where the machine names no runtime.
+    """The value of DRYFLY_GPU, or None where the machine names no runtime.
+
+    Numbers are bytes, bytes per second and picoseconds; the links between each two GPUs are a digit each.
 
     Raises UserError where it names one and lacks a number that the runtime needs, or has too many GPUs.
     """
-    if machine.optional("node.gpu_runtime") is None:
+    runtime = machine.optional("node.gpu_runtime")
+    if runtime is None:
         return None
     devices = len(node_of(machine, nics=most_nics(machine)).gpu_domains)
     if not 1 <= devices <= _MOST_DEVICES:
@@ -38,18 +49,22 @@ def description(machine: Machine) -> str | None:
             f"machine {machine.name}: node.gpu_runtime is given and node.gpu_numa lists {devices} GPUs: "
             f"accepted is 1 to {_MOST_DEVICES}"
         )
-    words = [f"devices={devices}"]
+    words = [f"runtime={runtime}", f"devices={devices}"]
     for word, field in _NUMBERS.items():
-        value = machine.optional(field)
+        value = machine.optional(_INSTEAD.get(field, field)) or machine.optional(field)
         if value is None:
             raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
         words.append(f"{word}={value}")
+    links = links_of(machine, gpus=devices)
+    if links is not None:
+        words.append("links=" + "".join(str(each) for row in links for each in row))
     return " ".join(words)
 
 
 def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
-    folder = native(GPU_CORE).parent
+    face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
+    folder = native(face).parent
     added = {VARIABLE: description, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
     if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
         added["LD_PRELOAD"] = f"{values['LD_PRELOAD']}:{native(GPU_FOR_OPENMPI)}"

@@ -1,0 +1,70 @@
+"""What ranks are told of the GPUs of their node, and what of it is refused."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from dryfly.base.errors import UserError
+from dryfly.case import gpus
+from dryfly.machine.gpu_links import links_of
+from dryfly.machine.load import load
+
+
+def _links(text: str, *, count: int) -> list[list[int]] | None:
+    return links_of(load("frontier", sets=[f"node.gpu_links={text}"]), gpus=count)
+
+
+def test_a_pair_without_a_link_has_those_of_the_widest_of_the_shortest_ways() -> None:
+    # 0 to 3 over 1 (4 and 2 links) or over 2 (1 and 9); 0 to 4 in three hops at least.
+    found = _links("0-1:4, 1-3:2, 0-2:1, 2-3:9, 3-4:3", count=5)
+    assert found is not None
+    assert found[0] == [0, 4, 1, 2, 2]
+    assert all(found[one][other] == found[other][one] for one in range(5) for other in range(5))
+
+
+def test_frontier_has_four_links_in_a_package_and_up_to_two_between_packages() -> None:
+    found = links_of(load("frontier"), gpus=8)
+    assert found is not None
+    assert [found[gpu][gpu + 1] for gpu in (0, 2, 4, 6)] == [4] * 4
+    assert {links for one, row in enumerate(found) for other, links in enumerate(row) if one // 2 != other // 2} == {
+        1,
+        2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0-1", 'node.gpu_links = "0-1": accepted is a list such as "0-1:4, 1-2:1"'),
+        ("0-1:4,", 'node.gpu_links = "": accepted is a list'),
+        ("0-1:10", 'node.gpu_links = "0-1:10": accepted is a list'),
+        ("0-1:0", 'node.gpu_links = "0-1:0": accepted is a list'),
+        ("0-8:1", 'node.gpu_links = "0-8:1": accepted are two of the GPUs 0 to 7 of node.gpu_numa'),
+        ("3-3:1", 'node.gpu_links = "3-3:1": accepted are two of the GPUs 0 to 7 of node.gpu_numa'),
+        ("0-1:4, 1-0:4", 'node.gpu_links = "1-0:4": accepted is each pair of GPUs once'),
+        ("0-1:4", "accepted are links that join all GPUs, but none leads from 0 to 2"),
+    ],
+)
+def test_links_that_cannot_be_are_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UserError) as caught:
+        gpus.description(load("frontier", sets=[f"node.gpu_links={text}"]))
+    assert str(caught.value).startswith("machine frontier: node.gpu_links")
+    assert sentence in str(caught.value)
+
+
+def test_a_number_that_the_runtime_needs_is_asked_for() -> None:
+    without = [f"node.gpu_numa={', '.join('0' * 17)}"]
+    with pytest.raises(UserError, match=r"node\.gpu_numa lists 17 GPUs: accepted is 1 to 16"):
+        gpus.description(load("perlmutter-gpu", sets=without))
+
+
+def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
+    words = dict(word.split("=") for word in str(gpus.description(load("crusher"))).split())
+    assert words["runtime"] == "hip"
+    assert int(words["devices"]) == 8
+    rows = [words["links"][at:end] for at, end in pairwise(range(0, 65, 8))]
+    assert [row[gpu] for gpu, row in enumerate(rows)] == ["0"] * 8
+    assert "links" not in str(gpus.description(load("perlmutter-gpu")))
+    assert gpus.description(load("aurora")) is None
