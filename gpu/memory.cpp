@@ -7,6 +7,8 @@ namespace {
 // Below what Linux gives to libraries and stacks, above what it gives to heaps of programs at a fixed address.
 constexpr std::uint64_t first_base = 0x2000'0000'0000;
 constexpr unsigned range_bits = 40;  // 1 TiB for each
+// For each of what others have shown: more than a device has, and all of them end below where Linux puts programs.
+constexpr std::uint64_t opened_bytes = std::uint64_t{1} << 38;
 constexpr std::uint64_t page_bytes = 4096;
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
@@ -20,7 +22,7 @@ void Memory::open(const Settings& settings) {
     const std::uint64_t bytes = of_device && settings.memory_bytes < whole ? settings.memory_bytes : whole;
     ranges_[i].open(first_base + (i << range_bits), bytes / page_bytes * page_bytes);
   }
-  opened_.open(first_base + (std::uint64_t{ranges} << range_bits), whole);
+  opened_.open(first_base + (std::uint64_t{ranges} << range_bits), opened_bytes);
   device_count_ = settings.devices;
   for (int i = 0; i < device_count_; ++i) units_[i] = settings.physical[i];
 }

@@ -16,8 +16,10 @@ namespace {
 constexpr std::uint64_t ps_per_s = 1'000'000'000'000;
 constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
-// What a runtime keeps of one copy from pageable memory before its call comes back.
-constexpr std::uint64_t staged_most = 64 << 10;
+// What a runtime keeps of one copy from pageable memory before its call comes back: so much it was seen to keep. The
+// device takes it by pieces while the rest is being copied.
+constexpr std::uint64_t staged_most = 1 << 20;
+constexpr std::uint64_t staged_piece = 64 << 10;
 
 thread_local int current_device = 0;
 thread_local bool in_function = false;
@@ -353,21 +355,25 @@ Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* st
     if (work.staged == nullptr) return Result::out_of_memory;
     memcpy(work.staged, from, bytes);
     work.from = work.staged;
+    if (returning != Returning::at_once) call.wait_until(begin_of(*in));
     call.wait_until(call.now() + time_ps(bytes, settings_.pageable_bytes_per_s));
   }
   if (call.timed()) {
     const int links = way == Way::peer ? settings_.links[source.unit][target.unit] : 1;
     const Start start = way == Way::host ? Start{} : start_of(way);
-    work.at_ps = put(*in, engine(way, device), call.now() + start.latency_ps,
-                     start.step_ps + moving_ps(way, bytes, pageable && work.staged == nullptr, links));
+    // What was staged goes beside the other copies.
+    const bool is_staged = work.staged != nullptr;
+    const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
+    work.at_ps = put(*in, is_staged ? nullptr : engine(way, device), call.now() + start.latency_ps,
+                     start.step_ps + moving_ps(way, left, pageable && !is_staged, links));
   }
   if (const Result result = enqueue(work); result != Result::done) {
     free(work.staged);
     return result;
   }
   const bool must_wait = way == Way::host || (pageable && work.staged == nullptr);
-  const bool on_devices = way == Way::local || way == Way::peer;
-  if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !on_devices)) {
+  const bool is_safe = way == Way::local || way == Way::peer || work.staged != nullptr;
+  if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe)) {
     call.wait_until(work.at_ps);
   }
   if (!call.timed()) settle(far_future);
