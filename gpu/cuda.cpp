@@ -77,6 +77,8 @@ int answer(int attribute, const Place& place, DevicePointer address, void* to) {
       *static_cast<unsigned*>(to) = 1;
       return cuda::success;
     case attribute_sync_memops:
+      *static_cast<unsigned*>(to) = place.kind == Kind::managed || place.allocation.synchronous ? 1 : 0;
+      return cuda::success;
     case attribute_is_managed:
       *static_cast<unsigned*>(to) = place.kind == Kind::managed ? 1 : 0;
       return cuda::success;
@@ -197,9 +199,9 @@ CUDA_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, vo
   }
   return cuda::success;
 }
-CUDA_EXPORT int cuPointerSetAttribute(const void*, int attribute, DevicePointer address) {
-  if (attribute != attribute_sync_memops) return cuda::invalid_value;
-  return runtime().place_of(pointer_of(address)).kind == Kind::device ? cuda::success : cuda::invalid_value;
+CUDA_EXPORT int cuPointerSetAttribute(const void* value, int attribute, DevicePointer address) {
+  if (value == nullptr || attribute != attribute_sync_memops) return cuda::invalid_value;
+  return code_of(runtime().make_synchronous(pointer_of(address), *static_cast<const unsigned*>(value) != 0));
 }
 CUDA_EXPORT int cuMemGetAddressRange_v2(DevicePointer* base, size_t* bytes, DevicePointer address) {
   const Place place = runtime().place_of(pointer_of(address));

@@ -67,11 +67,17 @@ Place Memory::place_of(const void* pointer) const {
   return host_memory;
 }
 
-bool Memory::show(const void* pointer, Handle& handle) {
+Allocation* Memory::allocation_of(const void* pointer) {
   const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
-  if (address_of(pointer) < first_base || index >= devices_max) return false;
-  Allocation* const found = ranges_[index].at(address_of(pointer));
-  return found != nullptr && gpu::show(ranges_[index], *found, units_[index], handle);
+  if (address_of(pointer) < first_base || index >= devices_max) return nullptr;
+  return ranges_[index].at(address_of(pointer));
+}
+
+bool Memory::show(const void* pointer, Handle& handle) {
+  Allocation* const found = allocation_of(pointer);
+  if (found == nullptr) return false;
+  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
+  return gpu::show(ranges_[index], *found, units_[index], handle);
 }
 
 Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int device) {
@@ -81,7 +87,7 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
     if (first < other.start + other.bytes && other.start < first + bytes) return Registering::overlaps;
   }
   if (host_count_ == hosts_max) return Registering::no_room;
-  hosts_[host_count_] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0}, device};
+  hosts_[host_count_] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false}, device};
   ++host_count_;
   return Registering::done;
 }

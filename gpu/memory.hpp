@@ -49,6 +49,8 @@ class Memory {
   // A handle of a device's memory for other processes of the node. False where the pointer is none of a device here.
   bool show(const void* pointer, Handle& handle);
   Opened& opened() { return opened_; }
+  // Of a device here; else null.
+  Allocation* allocation_of(const void* pointer);
 
  private:
   struct Host {

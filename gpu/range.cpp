@@ -65,7 +65,7 @@ bool Range::grow() {
 
 Allocation* Range::insert(std::size_t index, std::uint64_t start, std::uint64_t bytes) {
   memmove(all_ + index + 1, all_ + index, (count_ - index) * sizeof *all_);
-  all_[index] = {.start = start, .bytes = bytes, .shown = 0, .opened = 0};
+  all_[index] = {.start = start, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false};
   ++count_;
   used_ += rounded(bytes, alignment);
   return &all_[index];

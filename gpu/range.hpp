@@ -12,6 +12,7 @@ struct Allocation {
   std::uint64_t bytes;
   std::uint32_t shown;   // one more than its entry in the owner's table; 0: not shown to other processes
   std::uint32_t opened;  // how often, where it is another's
+  bool synchronous;      // copies and fills of it are over when their calls come back, unless a stream has them
 };
 
 // What the owner of a range has shown to others, behind its memory in the same file. An entry is 0 or the number of the

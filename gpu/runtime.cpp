@@ -178,6 +178,30 @@ Result Runtime::unregister_host(void* start) {
   return memory_.remove_host(start) ? Result::done : Result::bad_value;
 }
 
+Result Runtime::make_synchronous(const void* pointer, bool synchronous) {
+  if (const Result result = usable(); result != Result::done) return result;
+  Call call(*this, settings_.query_ps);
+  Allocation* const found = memory_.allocation_of(pointer);
+  if (found == nullptr) return Result::bad_value;
+  call.wait_until(end_of_all());
+  found->synchronous = synchronous;
+  return Result::done;
+}
+
+void Runtime::reached_by_nic(const void* pointer) {
+  if (memory_.is_unknown(pointer)) return;
+  pthread_mutex_lock(&lock_);
+  const Allocation* const known = memory_.allocation_of(pointer);
+  const bool is_quiet = pending_count_ == 0 && (known == nullptr || known->synchronous);
+  pthread_mutex_unlock(&lock_);
+  if (is_quiet) return;
+  Call call(*this, 0);  // which does what is due
+  Allocation* const found = memory_.allocation_of(pointer);
+  if (found == nullptr || found->synchronous) return;
+  call.wait_until(end_of_all());
+  found->synchronous = true;
+}
+
 Result Runtime::show(const void* pointer, Handle& handle) {
   if (const Result result = usable(); result != Result::done) return result;
   const Call call(*this, settings_.query_ps);
@@ -372,7 +396,8 @@ Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* st
     return result;
   }
   const bool must_wait = way == Way::host || (pageable && work.staged == nullptr);
-  const bool is_safe = way == Way::local || way == Way::peer || work.staged != nullptr;
+  const bool synchronous = target.allocation.synchronous || source.allocation.synchronous;
+  const bool is_safe = !synchronous && (way == Way::local || way == Way::peer || work.staged != nullptr);
   if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe)) {
     call.wait_until(work.at_ps);
   }
@@ -395,8 +420,11 @@ Result Runtime::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
                      settings_.copy.step_ps + time_ps(bytes, settings_.memory_bytes_per_s));
   }
   if (const Result result = enqueue(work); result != Result::done) return result;
-  const bool of_host = target.kind == Kind::pinned || target.kind == Kind::registered;
-  if (returning == Returning::when_done || (returning == Returning::when_safe && of_host)) call.wait_until(work.at_ps);
+  const bool must_wait =
+      target.kind == Kind::pinned || target.kind == Kind::registered || target.allocation.synchronous;
+  if (returning == Returning::when_done || (returning == Returning::when_safe && must_wait)) {
+    call.wait_until(work.at_ps);
+  }
   if (!call.timed()) settle(far_future);
   return Result::done;
 }

@@ -75,6 +75,12 @@ class Runtime {
   // Bytes of the calling thread's device.
   void memory_info(std::size_t& unused, std::size_t& all);
 
+  // Copies and fills of the device's memory that have no stream of their own are over when their calls come back from
+  // now on, and what is under way comes to its end first. Result::bad_value: no device's memory.
+  Result make_synchronous(const void* pointer, bool synchronous);
+  // Of the driver of a NIC that is about to move bytes of it.
+  void reached_by_nic(const void* pointer);
+
   // A device's memory for other processes of the node, and theirs here, as it comes from the faces' handles.
   Result show(const void* pointer, Handle& handle);
   Result open(const Handle& handle, void*& pointer);

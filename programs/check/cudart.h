@@ -12,6 +12,10 @@ enum { cuda_any_way = 4, cuda_no_device = 100, cuda_invalid_device = 101, cuda_n
 
 #define CHECK(condition) REQUIRE(condition, "%s", #condition)
 
+typedef struct {
+  char bytes[64];
+} cuda_handle;
+
 static struct {
   int (*count)(int*);
   int (*set)(int);
@@ -31,6 +35,9 @@ static struct {
   int (*record)(void*, void*);
   int (*event_query)(void*);
   int (*elapsed)(float*, void*, void*);
+  int (*show)(cuda_handle*, void*);
+  int (*open)(void**, cuda_handle, unsigned);
+  int (*close)(void*);
   int wrong_free;  // what freeing pinned memory as a device's answers
 } cuda;
 
@@ -71,5 +78,8 @@ static inline void load_cuda(void) {
   CUDA_FIND(record, "cudaEventRecord", "hipEventRecord");
   CUDA_FIND(event_query, "cudaEventQuery", "hipEventQuery");
   CUDA_FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");
+  CUDA_FIND(show, "cudaIpcGetMemHandle", "hipIpcGetMemHandle");
+  CUDA_FIND(open, "cudaIpcOpenMemHandle", "hipIpcOpenMemHandle");
+  CUDA_FIND(close, "cudaIpcCloseMemHandle", "hipIpcCloseMemHandle");
 #undef CUDA_FIND
 }

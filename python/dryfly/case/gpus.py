@@ -65,7 +65,11 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
     folder = native(face).parent
-    added = {VARIABLE: description, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
-    if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
-        added["LD_PRELOAD"] = f"{values['LD_PRELOAD']}:{native(GPU_FOR_OPENMPI)}"
-    return added
+    # Preloaded, for the provider tells it which memory NICs reach.
+    takes_component = mpi.family == "openmpi" and not openmpi.is_release_4(mpi)
+    preloaded = native(GPU_FOR_OPENMPI if takes_component else GPU_CORE)
+    return {
+        VARIABLE: description,
+        "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
+        "LD_PRELOAD": f"{values['LD_PRELOAD']}:{preloaded}",
+    }
