@@ -1,9 +1,11 @@
 // libcudart.so.12: the runtime's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
 // simulated answers cudaErrorNotSupported. Left out: kernels, graphs, textures, CUDA arrays, IPC.
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "gpu/cuda_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -38,12 +40,15 @@ struct PointerAttributes {
 
 constexpr int driver_version = 12040;
 
-// The beginning of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
+// What is filled in of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
 struct DeviceProperties {
   char name[256];
   char ids[32];  // of the device, and of the display that it is part of
   std::size_t memory_bytes;
+  char others[288];
+  int pci_bus, pci_device, pci_domain;
 };
+static_assert(offsetof(DeviceProperties, pci_bus) == 584);
 constexpr std::size_t properties_bytes = 1032;
 
 }  // namespace
@@ -70,6 +75,21 @@ CUDA_EXPORT int cudaGetDeviceProperties_v2(void* to, int device) {
   auto& properties = *static_cast<DeviceProperties*>(to);
   memcpy(properties.name, "simulated GPU", sizeof "simulated GPU");
   properties.memory_bytes = runtime().settings().memory_bytes;
+  properties.pci_domain = pci_domain;
+  properties.pci_bus = pci_bus(runtime().settings(), device);
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetPCIBusId(char* to, int length, int device) {
+  if (to == nullptr || length <= 0) return kept(cuda::invalid_value);
+  if (const int code = device_code(device); code != cuda::success) return kept(code);
+  write_pci(runtime().settings(), device, to, static_cast<size_t>(length));
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetByPCIBusId(int* device, const char* address) {
+  if (device == nullptr || address == nullptr) return kept(cuda::invalid_value);
+  const int found = device_at_pci(runtime().settings(), address);
+  if (found < 0) return kept(cuda::invalid_device);
+  *device = found;
   return cuda::success;
 }
 CUDA_EXPORT int cudaRuntimeGetVersion(int* version) {

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dryfly.base.errors import UserError
+from dryfly.binding.ranks import RankBinding
 from dryfly.case import gpus, hwloc
 from dryfly.cli.main import cli
 from dryfly.machine import gpus as gpus_of_node
@@ -78,6 +79,20 @@ def _shown(*words: str) -> str:
     ended = CliRunner().invoke(cli, ["gpu", *words])
     assert ended.exit_code == 0
     return ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("machine", "bound", "mask"),
+    [
+        ("perlmutter-gpu", ("2",), "CUDA_VISIBLE_DEVICES=2"),
+        ("perlmutter-gpu", ("1", "3"), "CUDA_VISIBLE_DEVICES=1,3"),
+        ("frontier", ("6.0",), "ROCR_VISIBLE_DEVICES=6"),
+        ("frontier", None, None),
+        ("aurora", ("2.1",), None),
+    ],
+)
+def test_the_mask_of_a_rank_has_its_gpus(machine: str, bound: tuple[str, ...] | None, mask: str | None) -> None:
+    assert gpus.mask(load(machine), RankBinding(gpus=bound)) == mask
 
 
 def test_dryfly_gpu_shows_where_gpus_are_and_who_says_what() -> None:
