@@ -98,7 +98,7 @@ def test_the_mask_of_a_rank_has_its_gpus(machine: str, bound: tuple[str, ...] | 
 def test_dryfly_gpu_shows_where_gpus_are_and_who_says_what() -> None:
     lines = [line.split() for line in _shown("perlmutter-gpu").splitlines()]
     assert ["0", "3", "0", "-", "3", "2000:01:00.0"] in lines
-    peer = "link of two GPUs, each way 100 GB/s M node.gpu_peer_rate: NERSC - four links"
+    peer = "node.gpu_peer_rate 100 GB/s M of a link between two GPUs of a node, each way: NERSC - four links"
     assert any(" ".join(line).startswith(peer) for line in lines)
 
 

@@ -8,7 +8,7 @@ of PALS' mpiexec.
     --nic-bind   neither has it; as theirs: none, closest, map_nic:LIST, list:N:N
 
 A rank whose memory is bound to several domains has it in the one that is nearest to it. --gpu-bind says which GPU is
-whose, for the map, for MPICH_OFI_NIC_POLICY=GPU and, where the machine has a runtime, for the rank's mask (case/gpus.py).
+whose, for the map, for MPICH_OFI_NIC_POLICY=GPU and, where the machine has a runtime, for the mask (case/gpus.py).
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.machine import Fact, Machine
 from dryfly.machine.node import Node, most_nics, node_of
+from dryfly.machine.schema import FIELDS
 
 FORMAT = 1
 # Where a GPU is on PCI, as hwloc, the runtimes and Open MPI show it: this domain, and a bus that is its number and one.
@@ -15,24 +17,8 @@ PCI_DOMAIN = 0x2000
 _RUNTIMES = {"cuda": "CUDA", "hip": "HIP"}
 _GUIDE = "docs/guide/gpu.md"
 _HEADS = ("GPU", "NUMA domain", "socket", "L3 region", "nearest NICs", "PCI address")
-_FIELDS = {
-    "node.gpu_runtime": "runtime",
-    "compute.gpu.memory": "memory of a GPU",
-    "compute.gpu.memory_rate": "its rate, reading and writing",
-    "node.gpu_rate": "GPU and processor, each way",
-    "node.gpu_peer_rate": "link of two GPUs, each way",
-    "node.gpu_links": "how many links two GPUs have",
-    "node.gpus_in_rate": "to all GPUs at once",
-    "node.gpus_out_rate": "from all GPUs at once",
-    "node.gpus_nic_rate": "NICs of a socket and GPUs",
-    "node.gpu_copy_latency": "a copy, whatever its size",
-    "node.gpu_call": "a call of the runtime",
-    "node.gpu_numa": "NUMA domain of each GPU",
-    "node.gpu_l3": "L3 region of each GPU",
-    "node.gpu_tiles": "tiles of a GPU",
-    "node.nic_numa": "NUMA domain of each NIC",
-    "node.gpu_pci": "vendor and device of a GPU",
-}
+# Beside all of node.gpu*.
+_OF_DEVICES = ("compute.gpu.memory", "compute.gpu.memory_rate", "node.nic_numa")
 _ALWAYS = ("compute.gpu.memory", "node.gpu_rate", "node.gpu_peer_rate")  # said to be missing where they are
 _LONG = 24
 
@@ -134,19 +120,28 @@ def _links(machine: Machine, node: Node) -> list[str]:
     return ["", f"  {head}", *("  " + "  ".join(word.rjust(width) for word in row) for row in rows)]
 
 
+def _paths() -> list[str]:
+    return [path for path in FIELDS if path.startswith("node.gpu") or path in _OF_DEVICES]
+
+
 def _facts(machine: Machine) -> dict[str, Fact]:
-    return {path: machine.facts[path] for path in _FIELDS if path in machine.facts}
+    return {path: machine.facts[path] for path in _paths() if path in machine.facts}
+
+
+def _meaning(path: str) -> str:
+    """Without its example and without what is so where it is not given."""
+    return re.split(r'[,:] (?=")|; not given', FIELDS[path].meaning)[0]
 
 
 def _numbers(machine: Machine) -> list[str]:
-    rows = [("", "value", "certainty", "field and source")]
-    for path, name in _FIELDS.items():
+    rows = [("field", "value", "certainty", "what it is, and who says so")]
+    for path in _paths():
         fact = machine.facts.get(path)
         if fact is not None:
             note = f" - {fact.note}" if fact.note else ""
             value = fact.text if len(fact.text) <= _LONG else "above"
-            rows.append((name, value, fact.certainty, f"{path}: {fact.source}{note}"))
+            rows.append((path, value, fact.certainty, f"{_meaning(path)}: {fact.source}{note}"))
         elif path in _ALWAYS:
-            rows.append((name, "not given", "", path))
+            rows.append((path, "not given", "", _meaning(path)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [_joined(row, [*widths, 0]) for row in rows]
