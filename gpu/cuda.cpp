@@ -8,6 +8,7 @@
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -120,6 +121,19 @@ CUDA_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
   if (bytes == nullptr) return cuda::invalid_value;
   *bytes = runtime().settings().memory_bytes;
   return device_code(device);
+}
+CUDA_EXPORT int cuDeviceGetPCIBusId(char* to, int length, int device) {
+  if (to == nullptr || length <= 0) return cuda::invalid_value;
+  if (const int code = device_code(device); code != cuda::success) return code;
+  write_pci(runtime().settings(), device, to, static_cast<size_t>(length));
+  return cuda::success;
+}
+CUDA_EXPORT int cuDeviceGetByPCIBusId(int* device, const char* address) {
+  if (device == nullptr || address == nullptr) return cuda::invalid_value;
+  const int found = device_at_pci(runtime().settings(), address);
+  if (found < 0) return cuda::invalid_device;
+  *device = found;
+  return cuda::success;
 }
 CUDA_EXPORT int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   if (can == nullptr) return cuda::invalid_value;

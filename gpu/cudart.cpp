@@ -2,11 +2,13 @@
 // simulated answers cudaErrorNotSupported. What is answered to right and wrong calls is a real runtime's answer
 // (programs/check/gpu_answers.txt). Left out: kernels, graphs, textures, CUDA arrays, memory pools, events between
 // processes.
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -59,12 +61,19 @@ int direction_code(const void* to, const void* from, size_t bytes, int direction
   return cuda::success;
 }
 
-// The beginning of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
+int rows_code(const void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, int direction) {
+  return width > to_pitch || width > from_pitch ? cuda::invalid_pitch : direction_code(to, from, width, direction);
+}
+
+// What is filled in of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
 struct DeviceProperties {
   char name[256];
   char ids[32];  // of the device, and of the display that it is part of
   std::size_t memory_bytes;
+  char others[288];
+  int pci_bus, pci_device, pci_domain;
 };
+static_assert(offsetof(DeviceProperties, pci_bus) == 584);
 constexpr std::size_t properties_bytes = 1032;
 
 }  // namespace
@@ -91,6 +100,22 @@ CUDA_EXPORT int cudaGetDeviceProperties_v2(void* to, int device) {
   auto& properties = *static_cast<DeviceProperties*>(to);
   memcpy(properties.name, "simulated GPU", sizeof "simulated GPU");
   properties.memory_bytes = runtime().settings().memory_bytes;
+  properties.pci_domain = pci_domain;
+  properties.pci_bus = pci_bus(runtime().settings(), device);
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetPCIBusId(char* to, int length, int device) {
+  constexpr int address_bytes = 13;
+  if (to == nullptr || length < address_bytes) return kept(cuda::invalid_value);
+  if (const int code = device_code(device); code != cuda::success) return kept(code);
+  write_pci(runtime().settings(), device, to, static_cast<size_t>(length));
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetByPCIBusId(int* device, const char* address) {
+  if (device == nullptr || address == nullptr) return kept(cuda::invalid_value);
+  const int found = device_at_pci(runtime().settings(), address);
+  if (found < 0) return kept(cuda::invalid_device);
+  *device = found;
   return cuda::success;
 }
 CUDA_EXPORT int cudaRuntimeGetVersion(int* version) {
@@ -182,21 +207,17 @@ CUDA_EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int di
   if (const int code = direction_code(to, from, bytes, direction); code != cuda::success) return kept(code);
   return kept(runtime().copy(to, from, bytes, stream, Returning::at_once));
 }
-// Row by row, each a copy of its own; a real one is faster where rows are many and short.
-CUDA_EXPORT int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                                  size_t height, int direction, Stream* stream) {
-  if (width > to_pitch || width > from_pitch) return kept(cuda::invalid_pitch);
-  for (size_t row = 0; row < height; ++row) {
-    const int code = cudaMemcpyAsync(static_cast<char*>(to) + row * to_pitch,
-                                     static_cast<const char*>(from) + row * from_pitch, width, direction, stream);
-    if (code != cuda::success) return code;
-  }
-  return cuda::success;
-}
 CUDA_EXPORT int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                              size_t height, int direction) {
-  const int code = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, direction, nullptr);
-  return code != cuda::success ? code : kept(runtime().synchronize(static_cast<Stream*>(nullptr)));
+  const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
+  if (code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, nullptr, Returning::when_safe));
+}
+CUDA_EXPORT int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                  size_t height, int direction, Stream* stream) {
+  const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
+  if (code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, stream, Returning::at_once));
 }
 CUDA_EXPORT int cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
   if (device_code(to_device) != cuda::success) return kept(device_code(to_device));

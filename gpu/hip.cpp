@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gpu/hip_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define HIP_EXPORT extern "C" __attribute__((visibility("default")))
@@ -42,9 +43,7 @@ int device_code(int device) {
   return device >= 0 && device < settings().devices ? hip::success : hip::invalid_device;
 }
 
-// A device's address on PCI as hwloc shows it on the simulated node (python/dryfly/case/hwloc.py).
-constexpr int pci_domain = 0x2000;
-int pci_bus(int device) { return settings().physical[device] + 1; }
+int pci_bus(int device) { return dryfly::gpu::pci_bus(settings(), device); }
 
 // A die of an MI250X, which is what every machine with HIP here has.
 constexpr char device_name[] = "simulated GPU";
@@ -226,20 +225,15 @@ HIP_EXPORT int hipDeviceComputeCapability(int* major, int* minor, int device) {
 HIP_EXPORT int hipDeviceGetPCIBusId(char* to, int length, int device) {
   if (to == nullptr || length <= 0) return kept(hip::invalid_value);
   if (const int code = device_code(device); code != hip::success) return kept(code);
-  snprintf(to, static_cast<std::size_t>(length), "%04x:%02x:00.0", pci_domain, pci_bus(device));
+  write_pci(settings(), device, to, static_cast<std::size_t>(length));
   return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceGetByPCIBusId(int* device, const char* address) {
-  unsigned domain = 0, bus = 0;
   if (device == nullptr || address == nullptr) return kept(hip::invalid_value);
-  if (sscanf(address, "%x:%x:", &domain, &bus) == 2 && domain == pci_domain) {
-    for (int i = 0; i < settings().devices; ++i) {
-      if (pci_bus(i) != static_cast<int>(bus)) continue;
-      *device = i;
-      return kept(hip::success);
-    }
-  }
-  return kept(hip::invalid_value);
+  const int found = device_at_pci(settings(), address);
+  if (found < 0) return kept(hip::invalid_value);
+  *device = found;
+  return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   if (to == nullptr) return kept(hip::invalid_value);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 extern "C" {
@@ -37,8 +38,7 @@ using namespace dryfly::gpu;
 constexpr int opal_success = 0;
 constexpr int opal_error = -1;
 constexpr int opal_out_of_resource = -2;
-constexpr int opal_busy = -4;           // OPAL_ERR_RESOURCE_BUSY
-constexpr int opal_not_supported = -7;  // OPAL_ERR_NOT_SUPPORTED
+constexpr int opal_busy = -4;  // OPAL_ERR_RESOURCE_BUSY
 constexpr std::uint64_t unified_memory = 1;
 
 // opal_accelerator_stream_t and opal_accelerator_event_t: an object and what it holds.
@@ -164,7 +164,12 @@ int current_device(int* device) {
   return opal_success;
 }
 
-int pci_of(int, Pci*) { return opal_not_supported; }
+int pci_of(int device, Pci* address) {
+  const Settings& settings = runtime().settings();
+  if (device < 0 || device >= settings.devices) return opal_error;
+  *address = {pci_domain, static_cast<std::uint8_t>(pci_bus(settings, device)), 0, 0};
+  return opal_success;
+}
 
 int can_access_peer(int* can, int one, int other) {
   *can = one != other ? 1 : 0;

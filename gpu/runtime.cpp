@@ -344,25 +344,31 @@ void Runtime::settle(std::uint64_t now_ps) {
       in_function = false;
       pthread_mutex_lock(&lock_);
     } else if (work.from != nullptr) {
-      memmove(work.to, work.from, work.bytes);
+      for (std::uint64_t row = 0; row < work.rows.count; ++row) {
+        memmove(static_cast<char*>(work.to) + row * work.rows.to_pitch,
+                static_cast<const char*>(work.from) + row * work.rows.from_pitch, work.rows.width);
+      }
     } else {
-      memset(work.to, work.value, work.bytes);
+      memset(work.to, work.value, work.rows.width);
     }
     free(work.staged);
   }
 }
 
-Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* stream, Returning returning) {
+Result Runtime::copy(void* to, const void* from, const Rows& rows, Stream* stream, Returning returning) {
   if (const Result result = usable(); result != Result::done) return result;
   Call call(*this);
   Stream* const in = known(stream);
   if (in == nullptr) return Result::bad_handle;
+  const std::uint64_t bytes = rows.width * rows.count;
   if (bytes == 0) return Result::done;
   if (to == nullptr || from == nullptr) return Result::bad_value;
   const Place target = memory_.place_of(to);
   const Place source = memory_.place_of(from);
-  if ((memory_.is_inside(to) && !is_within(target, to, bytes)) ||
-      (memory_.is_inside(from) && !is_within(source, from, bytes))) {
+  const std::uint64_t to_span = (rows.count - 1) * rows.to_pitch + rows.width;
+  const std::uint64_t from_span = (rows.count - 1) * rows.from_pitch + rows.width;
+  if ((memory_.is_inside(to) && !is_within(target, to, to_span)) ||
+      (memory_.is_inside(from) && !is_within(source, from, from_span))) {
     return Result::bad_value;
   }
   const bool to_device = target.kind == Kind::device;
@@ -373,11 +379,11 @@ Result Runtime::copy(void* to, const void* from, std::uint64_t bytes, Stream* st
   if (!to_device && from_device) way = Way::out;
   const int device = from_device ? source.device : to_device ? target.device : in->device;
   const bool pageable = is_pageable(target) || is_pageable(source);
-  Pending work{.to = to, .from = from, .bytes = bytes, .at_ps = 0, .value = 0, .staged = nullptr, .function = nullptr};
+  Pending work{.to = to, .from = from, .rows = rows, .at_ps = 0, .value = 0, .staged = nullptr, .function = nullptr};
   if (way == Way::in && pageable && bytes <= staged_most) {
-    work.staged = malloc(bytes);
+    work.staged = malloc(from_span);
     if (work.staged == nullptr) return Result::out_of_memory;
-    memcpy(work.staged, from, bytes);
+    memcpy(work.staged, from, from_span);
     work.from = work.staged;
     if (returning != Returning::at_once) call.wait_until(begin_of(*in));
     call.wait_until(call.now() + time_ps(bytes, settings_.pageable_bytes_per_s));
@@ -413,8 +419,13 @@ Result Runtime::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
   if (bytes == 0) return Result::done;
   const Place target = memory_.place_of(to);
   if (target.kind == Kind::host || !is_within(target, to, bytes)) return Result::bad_value;
-  Pending work{
-      .to = to, .from = nullptr, .bytes = bytes, .at_ps = 0, .value = value, .staged = nullptr, .function = nullptr};
+  Pending work{.to = to,
+               .from = nullptr,
+               .rows = {bytes, 1, bytes, bytes},
+               .at_ps = 0,
+               .value = value,
+               .staged = nullptr,
+               .function = nullptr};
   if (call.timed()) {
     work.at_ps = put(*in, engine(Way::local, target.device), call.now() + settings_.copy.latency_ps,
                      settings_.copy.step_ps + time_ps(bytes, settings_.memory_bytes_per_s));
@@ -436,7 +447,7 @@ Result Runtime::call(Stream* stream, void (*function)(void*), void* argument) {
   Stream* const in = known(stream);
   if (in == nullptr) return Result::bad_handle;
   Pending work{
-      .to = argument, .from = nullptr, .bytes = 0, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
+      .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
   if (call.timed()) work.at_ps = put(*in, nullptr, call.now() + settings_.local.latency_ps, settings_.local.step_ps);
   if (const Result result = enqueue(work); result != Result::done) return result;
   if (!call.timed()) settle(far_future);

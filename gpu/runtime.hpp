@@ -59,6 +59,14 @@ enum class Result {
 // which leaves what is within and between devices under way; or when it is over.
 enum class Returning { at_once, when_safe, when_done };
 
+// Rows of bytes, each so many bytes behind the one before it.
+struct Rows {
+  std::uint64_t width;
+  std::uint64_t count;
+  std::uint64_t to_pitch;
+  std::uint64_t from_pitch;
+};
+
 class Runtime {
  public:
   static Runtime& get();
@@ -88,7 +96,10 @@ class Runtime {
 
   // `stream`: null for the default one. What is copied between host and host, or from a device to memory that no device
   // knows of, is over when the call comes back.
-  Result copy(void* to, const void* from, std::uint64_t bytes, Stream* stream, Returning returning);
+  Result copy(void* to, const void* from, std::uint64_t bytes, Stream* stream, Returning returning) {
+    return copy(to, from, Rows{bytes, 1, bytes, bytes}, stream, returning);
+  }
+  Result copy(void* to, const void* from, const Rows& rows, Stream* stream, Returning returning);
   Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning);
   // Called when the work before it in the stream is over, by the thread that then calls the runtime.
   Result call(Stream* stream, void (*function)(void*), void* argument);
@@ -113,7 +124,7 @@ class Runtime {
   struct Pending {
     void* to;
     const void* from;  // null: a fill
-    std::uint64_t bytes;
+    Rows rows;         // of a fill the first alone
     std::uint64_t at_ps;
     int value;
     void* staged;  // what the bytes are in until then, to be given back; or null

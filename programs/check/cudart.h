@@ -19,6 +19,8 @@ typedef struct {
 static struct {
   int (*count)(int*);
   int (*set)(int);
+  int (*pci)(char*, int, int);
+  int (*at_pci)(int*, const char*);
   int (*malloc)(void**, size_t);
   int (*malloc_host)(void**, size_t);
   int (*malloc_managed)(void**, size_t, unsigned);
@@ -62,6 +64,8 @@ static inline void load_cuda(void) {
 #define CUDA_FIND(field, cuda_name, hip_name) *(void**)&cuda.field = cuda_symbol(library, hip ? hip_name : cuda_name)
   CUDA_FIND(count, "cudaGetDeviceCount", "hipGetDeviceCount");
   CUDA_FIND(set, "cudaSetDevice", "hipSetDevice");
+  CUDA_FIND(pci, "cudaDeviceGetPCIBusId", "hipDeviceGetPCIBusId");
+  CUDA_FIND(at_pci, "cudaDeviceGetByPCIBusId", "hipDeviceGetByPCIBusId");
   CUDA_FIND(malloc, "cudaMalloc", "hipMalloc");
   CUDA_FIND(malloc_host, "cudaMallocHost", "hipMallocHost");
   CUDA_FIND(malloc_managed, "cudaMallocManaged", "hipMallocManaged");

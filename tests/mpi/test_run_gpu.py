@@ -183,3 +183,44 @@ def test_what_the_runtime_answers_and_waits_for_is_a_real_ones(dryfly: Dryfly, b
     run = dryfly(*options, program, "2", limit_s=120).succeeded()
     recorded = (Path(__file__).parents[2] / "programs" / "check" / "gpu_answers.txt").read_text()
     assert run.stdout.splitlines() == recorded.splitlines()
+
+
+def _seen(text: str) -> list[list[int]]:
+    """The node's numbers of the devices that each rank sees, in its order: a device's bus on PCI is one more."""
+    lines = re.findall(r"^rank \d+:(.*)$", text, re.MULTILINE)
+    return [[int(bus, 16) - 1 for bus in re.findall(r"2000:(\w+):00\.0", line)] for line in lines]
+
+
+# On Perlmutter GPU 0 is in the last domain, and on Frontier GPU 4 in the first L3 region.
+@pytest.mark.parametrize(
+    ("machine", "options", "seen"),
+    [
+        ("perlmutter-gpu", ["--gpu-bind", "closest", "--cpu-bind", "cores", "--depth", "16"], [[3], [2], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "map_gpu:3,2,1,0"], [[3], [2], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "single:2"], [[0], [0], [1], [1]]),
+        ("perlmutter-gpu", ["--gpu-bind", "per_task:2"], [[0, 1], [2, 3], [0, 1], [2, 3]]),
+        ("perlmutter-gpu", ["--gpu-bind", "list:1:0"], [[1], [0], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "none"], [[0, 1, 2, 3]] * 4),
+        ("frontier", ["--gpu-bind", "closest", "--cpu-bind", "cores"], [[4], [5], [2], [3]]),
+        ("frontier", ["--gpu-bind", "per_task:1", "--launcher", "prterun"], [[0], [1], [2], [3]]),
+    ],
+)
+def test_a_rank_that_is_bound_to_a_gpu_sees_that_one(
+    machine: str, options: list[str], seen: list[list[int]], dryfly: Dryfly, built: Programs
+) -> None:
+    words = ("run", "--machine", machine, "-N", "1", "--ppn", "4", "--compute", "none", *options)
+    run = dryfly(*words, "--", built.check("gpu_devices.c"), limit_s=120).succeeded()
+    assert _seen(run.stdout) == seen
+
+
+# As with srun, whose own mask takes the place of one that was there before it.
+def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
+    dryfly: Dryfly, built: Programs, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text('#!/bin/sh\n[ $PMIX_RANK = 1 ] && export CUDA_VISIBLE_DEVICES=2,3\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    words = ("run", "--machine", "perlmutter-gpu", "-n", "2", "--ppn", "2", "--compute", "none", "--gpu-bind")
+    command = (*words, "map_gpu:1,0", "--", str(wrapper), built.check("gpu_devices.c"))
+    run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": "3"}).succeeded()
+    assert _seen(run.stdout) == [[1], [2, 3]]

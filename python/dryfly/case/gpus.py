@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, native
+from dryfly.binding.device_forms import gpu_number
+from dryfly.binding.ranks import RankBinding
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
@@ -31,6 +33,8 @@ _NUMBERS = {
     "pageable_rate": "node.local_rate",
 }
 _INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
+# By which a launcher that binds a rank to GPUs tells the runtime so.
+_MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES"}
 
 
 def description(machine: Machine) -> str | None:
@@ -73,3 +77,14 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
         "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
         "LD_PRELOAD": f"{values['LD_PRELOAD']}:{preloaded}",
     }
+
+
+def mask(machine: Machine, binding: RankBinding) -> str | None:
+    """What srun, or PALS' mpiexec, sets in the rank so that it sees its own GPUs only, the first of them as device 0.
+
+    None: the rank is bound to none, or the machine has no runtime that would look at it.
+    """
+    runtime = machine.optional("node.gpu_runtime")
+    if runtime is None or binding.gpus is None:
+        return None
+    return f"{_MASKS[str(runtime)]}={','.join(str(gpu_number(gpu)) for gpu in binding.gpus)}"
