@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import statistics
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ _LINKS = {
     "perlmutter-gpu": "0111101111011110",
     "frontier": "0411112240111121110422111140211111220411112140112211110421111140",
 }
+_CHECKS = Path(__file__).parents[2] / "programs" / "check"
 _MACHINES = pytest.mark.parametrize("machine", _DEVICES)
 
 
@@ -199,7 +201,7 @@ def test_what_the_runtime_answers_and_waits_for_is_a_real_ones(dryfly: Dryfly, b
     options = ("run", "--machine", "perlmutter-gpu", "-n", "1", "--compute", "none", "--")
     program = built.check("gpu_answers.c")
     run = dryfly(*options, program, "2", limit_s=120).succeeded()
-    recorded = (Path(__file__).parents[2] / "programs" / "check" / "gpu_answers.txt").read_text()
+    recorded = (_CHECKS / "gpu_answers.txt").read_text()
     assert run.stdout.splitlines() == recorded.splitlines()
 
 
@@ -242,3 +244,20 @@ def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
     command = (*words, "map_gpu:1,0", "--", str(wrapper), built.check("gpu_devices.c"))
     run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": "3"}).succeeded()
     assert _seen(run.stdout) == [[1], [2, 3]]
+
+
+def _times(text: str) -> dict[str, float]:
+    """Microseconds by what was measured and its bytes."""
+    return {what: float(us) for what, us in re.findall(r"^(.*, \d+) ([\d.]+)$", text, re.MULTILINE)}
+
+
+def test_times_are_near_a_real_gpus(dryfly: Dryfly, built: Programs) -> None:
+    h100 = ("--set", "node.gpu_copy_rate=54 GB/s", "--set", "compute.gpu.memory_rate=3352 GB/s")
+    options = ("run", "--machine", "perlmutter-gpu", "-n", "1", "--compute", "none", *h100, "--")
+    run = dryfly(*options, built.check("gpu_times.c"), "1", limit_s=120).succeeded()
+    real = _times((_CHECKS / "gpu_times_h100.txt").read_text())
+    simulated = _times(run.stdout)
+    assert simulated.keys() == real.keys()
+    ratios = [simulated[each] / real[each] for each in real]
+    assert statistics.median(abs(ratio - 1) for ratio in ratios) < 0.17
+    assert sum(0.5 <= ratio <= 2 for ratio in ratios) > 0.91 * len(ratios)
