@@ -1,11 +1,14 @@
 // libcuda.so.1: the driver's calls that MPI libraries look up, over gpu/runtime.hpp. A device has one context, its
-// primary one, which is always there. What is not simulated answers CUDA_ERROR_NOT_SUPPORTED. Left out: modules and
-// kernels, IPC, virtual memory management.
+// primary one, which is always there and is current in each thread until it says otherwise. What is not simulated
+// answers CUDA_ERROR_NOT_SUPPORTED; what is answered to right and wrong calls is a real driver's answer
+// (programs/check/gpu_answers.txt). Left out: modules and kernels, virtual memory management, events between processes.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -15,6 +18,8 @@ namespace {
 using namespace dryfly::gpu;
 using cuda::code_of;
 using DevicePointer = std::uint64_t;
+
+thread_local bool without_context = false;
 
 Runtime& runtime() { return Runtime::get(); }
 void* pointer_of(DevicePointer address) { return reinterpret_cast<void*>(address); }
@@ -26,6 +31,12 @@ int device_code(int device) {
 // A context's name: that of its device and one more, so that none is null.
 void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(device) + 1); }
 
+// What is started and taken is so in the current context.
+template <class Doing>
+int in_context(Doing doing) {
+  return without_context ? cuda::invalid_context : code_of(doing());
+}
+
 enum PointerAttribute {  // CUpointer_attribute
   attribute_context = 1,
   attribute_memory_type = 2,
@@ -35,6 +46,9 @@ enum PointerAttribute {  // CUpointer_attribute
   attribute_buffer_id = 7,
   attribute_is_managed = 8,
   attribute_device_ordinal = 9,
+  attribute_range_start = 11,
+  attribute_range_bytes = 12,
+  attribute_mapped = 13,
 };
 
 int answer(int attribute, const Place& place, DevicePointer address, void* to) {
@@ -54,7 +68,17 @@ int answer(int attribute, const Place& place, DevicePointer address, void* to) {
       *static_cast<void**>(to) = pointer_of(address);
       return cuda::success;
     case attribute_buffer_id:
+    case attribute_range_start:
       *static_cast<std::uint64_t*>(to) = place.allocation.start;
+      return cuda::success;
+    case attribute_range_bytes:
+      *static_cast<std::uint64_t*>(to) = place.allocation.bytes;
+      return cuda::success;
+    case attribute_mapped:
+      *static_cast<unsigned*>(to) = 1;
+      return cuda::success;
+    case attribute_sync_memops:
+      *static_cast<unsigned*>(to) = place.kind == Kind::managed || place.allocation.synchronous ? 1 : 0;
       return cuda::success;
     case attribute_is_managed:
       *static_cast<unsigned*>(to) = place.kind == Kind::managed ? 1 : 0;
@@ -63,7 +87,7 @@ int answer(int attribute, const Place& place, DevicePointer address, void* to) {
       *static_cast<int*>(to) = place.device;
       return cuda::success;
     default:
-      return cuda::not_supported;
+      return cuda::invalid_value;
   }
 }
 
@@ -98,6 +122,19 @@ CUDA_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
   *bytes = runtime().settings().memory_bytes;
   return device_code(device);
 }
+CUDA_EXPORT int cuDeviceGetPCIBusId(char* to, int length, int device) {
+  if (to == nullptr || length <= 0) return cuda::invalid_value;
+  if (const int code = device_code(device); code != cuda::success) return code;
+  write_pci(runtime().settings(), device, to, static_cast<size_t>(length));
+  return cuda::success;
+}
+CUDA_EXPORT int cuDeviceGetByPCIBusId(int* device, const char* address) {
+  if (device == nullptr || address == nullptr) return cuda::invalid_value;
+  const int found = device_at_pci(runtime().settings(), address);
+  if (found < 0) return cuda::invalid_device;
+  *device = found;
+  return cuda::success;
+}
 CUDA_EXPORT int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   if (can == nullptr) return cuda::invalid_value;
   *can = device != peer ? 1 : 0;
@@ -109,23 +146,52 @@ CUDA_EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
   return device_code(device);
 }
 CUDA_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return device_code(device); }
+CUDA_EXPORT int cuDevicePrimaryCtxRelease(int device) { return device_code(device); }
+CUDA_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  if (flags == nullptr || active == nullptr) return cuda::invalid_value;
+  *flags = 0;
+  *active = 1;
+  return device_code(device);
+}
+CUDA_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (value == nullptr) return cuda::invalid_value;
+  if (const int code = device_code(device); code != cuda::success) return code;
+  return cuda::attribute(attribute, *value) ? cuda::success : cuda::invalid_value;
+}
 CUDA_EXPORT int cuCtxGetCurrent(void** context) {
   if (context == nullptr) return cuda::invalid_value;
-  *context = runtime().settings().devices == 0 ? nullptr : context_of(runtime().device());
+  const bool none = without_context || runtime().settings().devices == 0;
+  *context = none ? nullptr : context_of(runtime().device());
   return cuda::success;
 }
 CUDA_EXPORT int cuCtxSetCurrent(void* context) {
+  without_context = context == nullptr;
   if (context == nullptr) return cuda::success;
   const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(context) - 1);
   return device_code(device) == cuda::success ? code_of(runtime().set_device(device)) : cuda::invalid_context;
 }
+// A context that is made is the device's primary one, which nothing ends.
+CUDA_EXPORT int cuCtxCreate_v2(void** context, unsigned, int device) {
+  if (const int code = cuDevicePrimaryCtxRetain(context, device); code != cuda::success) return code;
+  return cuCtxSetCurrent(*context);
+}
+CUDA_EXPORT int cuCtxCreate(void** context, unsigned flags, int device) {
+  return cuCtxCreate_v2(context, flags, device);
+}
+CUDA_EXPORT int cuCtxDestroy_v2(void* context) { return context != nullptr ? cuda::success : cuda::invalid_value; }
+CUDA_EXPORT int cuCtxPushCurrent_v2(void* context) { return cuCtxSetCurrent(context); }
+CUDA_EXPORT int cuCtxPopCurrent_v2(void** context) {
+  return context != nullptr ? cuCtxGetCurrent(context) : cuda::success;
+}
 CUDA_EXPORT int cuCtxGetDevice(int* device) {
   if (device == nullptr) return cuda::invalid_value;
-  if (runtime().settings().devices == 0) return cuda::invalid_context;
+  if (without_context || runtime().settings().devices == 0) return cuda::invalid_context;
   *device = runtime().device();
   return cuda::success;
 }
-CUDA_EXPORT int cuCtxSynchronize() { return code_of(runtime().synchronize_device()); }
+CUDA_EXPORT int cuCtxSynchronize() {
+  return in_context([] { return runtime().synchronize_device(); });
+}
 
 CUDA_EXPORT int cuPointerGetAttribute(void* to, int attribute, DevicePointer address) {
   if (to == nullptr) return cuda::invalid_value;
@@ -134,7 +200,7 @@ CUDA_EXPORT int cuPointerGetAttribute(void* to, int attribute, DevicePointer add
 }
 // Unlike the call for one attribute this one succeeds for host memory, and answers nothing then.
 CUDA_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** to, DevicePointer address) {
-  if (attributes == nullptr || to == nullptr) return cuda::invalid_value;
+  if (count == 0 || attributes == nullptr || to == nullptr) return cuda::invalid_value;
   const Place place = runtime().place_of(pointer_of(address));
   for (unsigned i = 0; i < count; ++i) {
     if (place.kind == Kind::host) {
@@ -147,22 +213,36 @@ CUDA_EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, vo
   }
   return cuda::success;
 }
-CUDA_EXPORT int cuPointerSetAttribute(const void*, int attribute, DevicePointer address) {
-  if (attribute != attribute_sync_memops) return cuda::not_supported;
-  return runtime().place_of(pointer_of(address)).kind == Kind::device ? cuda::success : cuda::invalid_value;
+CUDA_EXPORT int cuPointerSetAttribute(const void* value, int attribute, DevicePointer address) {
+  if (value == nullptr || attribute != attribute_sync_memops) return cuda::invalid_value;
+  return code_of(runtime().make_synchronous(pointer_of(address), *static_cast<const unsigned*>(value) != 0));
 }
 CUDA_EXPORT int cuMemGetAddressRange_v2(DevicePointer* base, size_t* bytes, DevicePointer address) {
   const Place place = runtime().place_of(pointer_of(address));
-  if (place.kind == Kind::host || place.kind == Kind::registered) return cuda::invalid_value;
+  if (place.kind == Kind::host) return cuda::not_found;
   if (base != nullptr) *base = place.allocation.start;
   if (bytes != nullptr) *bytes = place.allocation.bytes;
   return cuda::success;
 }
 
+CUDA_EXPORT int cuMemGetAddressRange(DevicePointer* base, size_t* bytes, DevicePointer address) {
+  return cuMemGetAddressRange_v2(base, bytes, address);
+}
+
 CUDA_EXPORT int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   if (address == nullptr || bytes == 0) return cuda::invalid_value;
+  if (without_context) return cuda::invalid_context;
   void* pointer = nullptr;
   const int code = code_of(runtime().allocate(Kind::device, bytes, pointer));
+  *address = reinterpret_cast<DevicePointer>(pointer);
+  return code;
+}
+CUDA_EXPORT int cuMemAlloc(DevicePointer* address, size_t bytes) { return cuMemAlloc_v2(address, bytes); }
+CUDA_EXPORT int cuMemAllocManaged(DevicePointer* address, size_t bytes, unsigned flags) {
+  if (address == nullptr || bytes == 0 || (flags != 1 && flags != 2)) return cuda::invalid_value;
+  if (without_context) return cuda::invalid_context;
+  void* pointer = nullptr;
+  const int code = code_of(runtime().allocate(Kind::managed, bytes, pointer));
   *address = reinterpret_cast<DevicePointer>(pointer);
   return code;
 }
@@ -176,6 +256,16 @@ CUDA_EXPORT int cuMemFreeHost(void* pointer) { return code_of(runtime().release(
 CUDA_EXPORT int cuMemHostRegister_v2(void* start, size_t bytes, unsigned) {
   return code_of(runtime().register_host(start, bytes));
 }
+CUDA_EXPORT int cuMemHostRegister(void* start, size_t bytes, unsigned flags) {
+  return cuMemHostRegister_v2(start, bytes, flags);
+}
+CUDA_EXPORT int cuMemHostGetDevicePointer_v2(DevicePointer* to, void* pointer, unsigned flags) {
+  if (to == nullptr || flags != 0) return cuda::invalid_value;
+  const Kind kind = runtime().place_of(pointer).kind;
+  if (kind != Kind::pinned && kind != Kind::registered) return cuda::invalid_value;
+  *to = reinterpret_cast<DevicePointer>(pointer);
+  return cuda::success;
+}
 CUDA_EXPORT int cuMemHostUnregister(void* start) { return code_of(runtime().unregister_host(start)); }
 CUDA_EXPORT int cuMemGetInfo_v2(size_t* unused, size_t* all) {
   if (unused == nullptr || all == nullptr) return cuda::invalid_value;
@@ -185,31 +275,38 @@ CUDA_EXPORT int cuMemGetInfo_v2(size_t* unused, size_t* all) {
 }
 
 CUDA_EXPORT int cuMemcpy(DevicePointer to, DevicePointer from, size_t bytes) {
-  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, nullptr, true));
+  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, stream, false));
+  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
-  return code_of(runtime().copy(pointer_of(to), from, bytes, nullptr, true));
+  return code_of(runtime().copy(pointer_of(to), from, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
-  return code_of(runtime().copy(to, pointer_of(from), bytes, nullptr, true));
+  return code_of(runtime().copy(to, pointer_of(from), bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t bytes) {
   return cuMemcpy(to, from, bytes);
 }
 CUDA_EXPORT int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(pointer_of(to), from, bytes, stream, false));
+  return code_of(runtime().copy(pointer_of(to), from, bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(to, pointer_of(from), bytes, stream, false));
+  return code_of(runtime().copy(to, pointer_of(from), bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
   return cuMemcpyAsync(to, from, bytes, stream);
 }
 CUDA_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
-  return code_of(runtime().fill(pointer_of(to), value, bytes, nullptr, false));
+  return code_of(runtime().fill(pointer_of(to), value, bytes, nullptr, Returning::when_safe));
+}
+
+CUDA_EXPORT int cuMemsetD8(DevicePointer to, unsigned char value, size_t bytes) {
+  return cuMemsetD8_v2(to, value, bytes);
+}
+CUDA_EXPORT int cuMemsetD8Async(DevicePointer to, unsigned char value, size_t bytes, Stream* stream) {
+  return code_of(runtime().fill(pointer_of(to), value, bytes, stream, Returning::at_once));
 }
 
 CUDA_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
@@ -217,27 +314,59 @@ CUDA_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
   return code_of(runtime().create(*stream, flags == 0));
 }
 CUDA_EXPORT int cuStreamDestroy_v2(Stream* stream) { return code_of(runtime().destroy(stream)); }
+CUDA_EXPORT int cuStreamDestroy(Stream* stream) { return cuStreamDestroy_v2(stream); }
 CUDA_EXPORT int cuStreamQuery(Stream* stream) { return code_of(runtime().query(stream)); }
 CUDA_EXPORT int cuStreamSynchronize(Stream* stream) { return code_of(runtime().synchronize(stream)); }
 CUDA_EXPORT int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return code_of(runtime().wait(stream, event));
 }
-CUDA_EXPORT int cuEventCreate(Event** event, unsigned) {
-  return event == nullptr ? cuda::invalid_value : code_of(runtime().create(*event));
+CUDA_EXPORT int cuEventCreate(Event** event, unsigned flags) {
+  constexpr unsigned without_time = 2, all = 7;
+  if (event == nullptr || flags > all) return cuda::invalid_value;
+  return code_of(runtime().create(*event, (flags & without_time) == 0));
+}
+CUDA_EXPORT int cuEventElapsedTime(float* ms, Event* begin, Event* end) {
+  return ms == nullptr ? cuda::invalid_value : code_of(runtime().elapsed(begin, end, *ms));
 }
 CUDA_EXPORT int cuEventDestroy_v2(Event* event) { return code_of(runtime().destroy(event)); }
+CUDA_EXPORT int cuEventDestroy(Event* event) { return cuEventDestroy_v2(event); }
 CUDA_EXPORT int cuEventRecord(Event* event, Stream* stream) { return code_of(runtime().record(event, stream)); }
 CUDA_EXPORT int cuEventQuery(Event* event) { return code_of(runtime().query(event)); }
 CUDA_EXPORT int cuEventSynchronize(Event* event) { return code_of(runtime().synchronize(event)); }
 
-CUDA_EXPORT int cuIpcGetMemHandle(void*, DevicePointer) { return cuda::not_supported; }
-CUDA_EXPORT int cuIpcOpenMemHandle_v2(DevicePointer*, ...) { return cuda::not_supported; }
-CUDA_EXPORT int cuIpcCloseMemHandle(DevicePointer) { return cuda::not_supported; }
+CUDA_EXPORT int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
+  return code_of(runtime().call(stream, function, argument));
+}
+
+CUDA_EXPORT int cuIpcGetMemHandle(Handle* handle, DevicePointer address) {
+  return handle == nullptr ? cuda::invalid_value : code_of(runtime().show(pointer_of(address), *handle));
+}
+CUDA_EXPORT int cuIpcOpenMemHandle_v2(DevicePointer* address, Handle handle, unsigned flags) {
+  if (address == nullptr || flags != 1) return cuda::invalid_value;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+  void* pointer = nullptr;
+  const int code = code_of(runtime().open(handle, pointer));
+  if (code == cuda::success) *address = reinterpret_cast<DevicePointer>(pointer);
+  return code;
+}
+CUDA_EXPORT int cuIpcOpenMemHandle(DevicePointer* address, Handle handle, unsigned flags) {
+  return cuIpcOpenMemHandle_v2(address, handle, flags);
+}
+CUDA_EXPORT int cuIpcCloseMemHandle(DevicePointer address) { return code_of(runtime().close(pointer_of(address))); }
 CUDA_EXPORT int cuIpcGetEventHandle(void*, Event*) { return cuda::not_supported; }
+CUDA_EXPORT int cuIpcOpenEventHandle(Event**, ...) { return cuda::not_supported; }
 CUDA_EXPORT int cuLaunchKernel(void*, ...) { return cuda::not_supported; }
+CUDA_EXPORT int cuModuleGetGlobal_v2(DevicePointer*, size_t*, void*, const char*) { return cuda::not_found; }
+CUDA_EXPORT int cuModuleGetGlobal(DevicePointer* address, size_t* bytes, void* module, const char* name) {
+  return cuModuleGetGlobal_v2(address, bytes, module, name);
+}
+
+CUDA_EXPORT int cuGetErrorName(int code, const char** name) {
+  if (name == nullptr) return cuda::invalid_value;
+  *name = cuda::driver_name(code);
+  return *name != nullptr ? cuda::success : cuda::invalid_value;
+}
 CUDA_EXPORT int cuGetErrorString(int code, const char** text) {
   if (text == nullptr) return cuda::invalid_value;
-  *text = cuda::name_of(code);
-  return cuda::success;
+  *text = cuda::driver_name(code) != nullptr ? cuda::text_of(code) : nullptr;
+  return *text != nullptr ? cuda::success : cuda::invalid_value;
 }
-CUDA_EXPORT int cuGetErrorName(int code, const char** text) { return cuGetErrorString(code, text); }

@@ -9,15 +9,20 @@ enum Code : int {
   success = 0,
   invalid_value = 1,
   out_of_memory = 2,
+  invalid_pitch = 12,
+  invalid_direction = 21,
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,
+  peer_access_unsupported = 217,
   invalid_handle = 400,
+  not_found = 500,
   not_ready = 600,
   peer_access_already_enabled = 704,
   peer_access_not_enabled = 705,
   already_registered = 712,
   not_registered = 713,
+  not_permitted = 800,
   not_supported = 801,
 };
 
@@ -39,41 +44,17 @@ inline Code code_of(Result result) {
       return already_registered;
     case Result::not_registered:
       return not_registered;
+    case Result::not_permitted:
+      return not_permitted;
+    case Result::own_handle:
+      return invalid_context;
   }
   return invalid_value;
 }
 
-inline const char* name_of(int code) {
-  switch (code) {
-    case success:
-      return "no error";
-    case invalid_value:
-      return "invalid argument";
-    case out_of_memory:
-      return "out of memory";
-    case no_device:
-      return "no CUDA-capable device is detected";
-    case invalid_device:
-      return "invalid device ordinal";
-    case invalid_context:
-      return "invalid device context";
-    case invalid_handle:
-      return "invalid resource handle";
-    case not_ready:
-      return "device not ready";
-    case peer_access_already_enabled:
-      return "peer access is already enabled";
-    case peer_access_not_enabled:
-      return "peer access has not been enabled";
-    case already_registered:
-      return "part or all of the requested memory range is already mapped";
-    case not_registered:
-      return "pointer does not correspond to a registered memory region";
-    case not_supported:
-      return "operation not supported";
-    default:
-      return "unrecognized error code";
-  }
-}
+// Null, for runtime_name "unrecognized error code", where there is no such error.
+const char* runtime_name(int code);
+const char* driver_name(int code);
+const char* text_of(int code);
 
 }  // namespace dryfly::gpu::cuda

@@ -1,9 +1,14 @@
 // libcudart.so.12: the runtime's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
-// simulated answers cudaErrorNotSupported. Left out: kernels, graphs, textures, CUDA arrays, IPC.
+// simulated answers cudaErrorNotSupported. What is answered to right and wrong calls is a real runtime's answer
+// (programs/check/gpu_answers.txt). Left out: kernels, graphs, textures, CUDA arrays, memory pools, events between
+// processes.
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -37,13 +42,38 @@ struct PointerAttributes {
 };
 
 constexpr int driver_version = 12040;
+constexpr unsigned host_flags = 7;  // portable, mapped, write-combined
+constexpr unsigned register_flags = 15;
+constexpr unsigned event_without_time = 2;
 
-// The beginning of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
+bool peers_enabled[devices_max][devices_max];
+
+// What a copy's direction calls a device's may be the host's if a device knows it, and the other way round; memory that
+// no device knows has to be called the host's.
+int direction_code(const void* to, const void* from, size_t bytes, int direction) {
+  constexpr int in = 1, out = 2, within = 3, any = 4;
+  if (direction < 0 || direction > any) return cuda::invalid_direction;
+  if (direction == any || bytes == 0) return cuda::success;
+  if ((direction == out || direction == within) && runtime().place_of(from).kind == Kind::host) {
+    return cuda::invalid_value;
+  }
+  if ((direction == in || direction == within) && runtime().place_of(to).kind == Kind::host) return cuda::invalid_value;
+  return cuda::success;
+}
+
+int rows_code(const void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, int direction) {
+  return width > to_pitch || width > from_pitch ? cuda::invalid_pitch : direction_code(to, from, width, direction);
+}
+
+// What is filled in of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
 struct DeviceProperties {
   char name[256];
   char ids[32];  // of the device, and of the display that it is part of
   std::size_t memory_bytes;
+  char others[288];
+  int pci_bus, pci_device, pci_domain;
 };
+static_assert(offsetof(DeviceProperties, pci_bus) == 584);
 constexpr std::size_t properties_bytes = 1032;
 
 }  // namespace
@@ -70,6 +100,22 @@ CUDA_EXPORT int cudaGetDeviceProperties_v2(void* to, int device) {
   auto& properties = *static_cast<DeviceProperties*>(to);
   memcpy(properties.name, "simulated GPU", sizeof "simulated GPU");
   properties.memory_bytes = runtime().settings().memory_bytes;
+  properties.pci_domain = pci_domain;
+  properties.pci_bus = pci_bus(runtime().settings(), device);
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetPCIBusId(char* to, int length, int device) {
+  constexpr int address_bytes = 13;
+  if (to == nullptr || length < address_bytes) return kept(cuda::invalid_value);
+  if (const int code = device_code(device); code != cuda::success) return kept(code);
+  write_pci(runtime().settings(), device, to, static_cast<size_t>(length));
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetByPCIBusId(int* device, const char* address) {
+  if (device == nullptr || address == nullptr) return kept(cuda::invalid_value);
+  const int found = device_at_pci(runtime().settings(), address);
+  if (found < 0) return kept(cuda::invalid_device);
+  *device = found;
   return cuda::success;
 }
 CUDA_EXPORT int cudaRuntimeGetVersion(int* version) {
@@ -84,26 +130,44 @@ CUDA_EXPORT int cudaGetLastError() {
   return code;
 }
 CUDA_EXPORT int cudaPeekAtLastError() { return last_error; }
-CUDA_EXPORT const char* cudaGetErrorString(int code) { return cuda::name_of(code); }
-CUDA_EXPORT const char* cudaGetErrorName(int code) { return cuda::name_of(code); }
+CUDA_EXPORT const char* cudaGetErrorName(int code) { return cuda::runtime_name(code); }
+CUDA_EXPORT const char* cudaGetErrorString(int code) {
+  const char* const text = cuda::text_of(code);
+  return text != nullptr ? text : cuda::runtime_name(code);
+}
 
 CUDA_EXPORT int cudaMalloc(void** pointer, size_t bytes) {
   if (pointer == nullptr) return kept(cuda::invalid_value);
   return kept(runtime().allocate(Kind::device, bytes, *pointer));
 }
-CUDA_EXPORT int cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
-  if (pointer == nullptr || bytes == 0) return kept(cuda::invalid_value);
+CUDA_EXPORT int cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  if (pointer == nullptr || (bytes != 0 && flags != 1 && flags != 2)) return kept(cuda::invalid_value);
   return kept(runtime().allocate(Kind::managed, bytes, *pointer));
 }
 CUDA_EXPORT int cudaMallocHost(void** pointer, size_t bytes) {
   if (pointer == nullptr) return kept(cuda::invalid_value);
   return kept(runtime().allocate(Kind::pinned, bytes, *pointer));
 }
-CUDA_EXPORT int cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return cudaMallocHost(pointer, bytes); }
+CUDA_EXPORT int cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return (flags & ~host_flags) == 0 ? cudaMallocHost(pointer, bytes) : kept(cuda::invalid_value);
+}
 CUDA_EXPORT int cudaFree(void* pointer) { return kept(runtime().release(pointer, false)); }
 CUDA_EXPORT int cudaFreeHost(void* pointer) { return kept(runtime().release(pointer, true)); }
-CUDA_EXPORT int cudaHostRegister(void* start, size_t bytes, unsigned) {
+CUDA_EXPORT int cudaHostRegister(void* start, size_t bytes, unsigned flags) {
+  if ((flags & ~register_flags) != 0) return kept(cuda::invalid_value);
   return kept(runtime().register_host(start, bytes));
+}
+CUDA_EXPORT int cudaHostGetDevicePointer(void** to, void* pointer, unsigned flags) {
+  if (to == nullptr || flags != 0) return kept(cuda::invalid_value);
+  const Kind kind = runtime().place_of(pointer).kind;
+  if (kind != Kind::pinned && kind != Kind::registered) return kept(cuda::invalid_value);
+  *to = pointer;
+  return cuda::success;
+}
+CUDA_EXPORT int cudaHostGetFlags(unsigned* flags, void* pointer) {
+  if (flags == nullptr || runtime().place_of(pointer).kind != Kind::pinned) return kept(cuda::invalid_value);
+  *flags = 2;  // cudaHostAllocMapped, as all of it is
+  return cuda::success;
 }
 CUDA_EXPORT int cudaHostUnregister(void* start) { return kept(runtime().unregister_host(start)); }
 CUDA_EXPORT int cudaMemGetInfo(size_t* unused, size_t* all) {
@@ -135,23 +199,42 @@ CUDA_EXPORT int cudaPointerGetAttributes(PointerAttributes* attributes, const vo
   return cuda::success;
 }
 
-CUDA_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int) {
-  return kept(runtime().copy(to, from, bytes, nullptr, true));
+CUDA_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int direction) {
+  if (const int code = direction_code(to, from, bytes, direction); code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_safe));
 }
-CUDA_EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, Stream* stream) {
-  return kept(runtime().copy(to, from, bytes, stream, false));
+CUDA_EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction, Stream* stream) {
+  if (const int code = direction_code(to, from, bytes, direction); code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, bytes, stream, Returning::at_once));
 }
-CUDA_EXPORT int cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  return kept(runtime().copy(to, from, bytes, nullptr, true));
+CUDA_EXPORT int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                             size_t height, int direction) {
+  const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
+  if (code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, nullptr, Returning::when_safe));
 }
-CUDA_EXPORT int cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, Stream* stream) {
-  return kept(runtime().copy(to, from, bytes, stream, false));
+CUDA_EXPORT int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                  size_t height, int direction, Stream* stream) {
+  const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
+  if (code != cuda::success) return kept(code);
+  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, stream, Returning::at_once));
+}
+CUDA_EXPORT int cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  if (device_code(to_device) != cuda::success) return kept(device_code(to_device));
+  if (device_code(from_device) != cuda::success) return kept(device_code(from_device));
+  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_safe));
+}
+CUDA_EXPORT int cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                    Stream* stream) {
+  if (device_code(to_device) != cuda::success) return kept(device_code(to_device));
+  if (device_code(from_device) != cuda::success) return kept(device_code(from_device));
+  return kept(runtime().copy(to, from, bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cudaMemset(void* to, int value, size_t bytes) {
-  return kept(runtime().fill(to, value, bytes, nullptr, false));
+  return kept(runtime().fill(to, value, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cudaMemsetAsync(void* to, int value, size_t bytes, Stream* stream) {
-  return kept(runtime().fill(to, value, bytes, stream, false));
+  return kept(runtime().fill(to, value, bytes, stream, Returning::at_once));
 }
 
 CUDA_EXPORT int cudaStreamCreateWithFlags(Stream** stream, unsigned flags) {
@@ -162,17 +245,37 @@ CUDA_EXPORT int cudaStreamCreate(Stream** stream) { return cudaStreamCreateWithF
 CUDA_EXPORT int cudaStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
   return cudaStreamCreateWithFlags(stream, flags);
 }
+CUDA_EXPORT int cudaStreamGetFlags(Stream* stream, unsigned* flags) {
+  if (flags == nullptr) return kept(cuda::invalid_value);
+  bool blocking = true;
+  const int code = kept(runtime().is_blocking(stream, blocking));
+  *flags = blocking ? 0 : 1;
+  return code;
+}
+// All streams have one priority: copies do not overtake each other.
+CUDA_EXPORT int cudaStreamGetPriority(Stream* stream, int* priority) {
+  if (priority == nullptr) return kept(cuda::invalid_value);
+  bool blocking = true;
+  *priority = 0;
+  return kept(runtime().is_blocking(stream, blocking));
+}
+CUDA_EXPORT int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = 0;
+  return cuda::success;
+}
 CUDA_EXPORT int cudaStreamDestroy(Stream* stream) { return kept(runtime().destroy(stream)); }
 CUDA_EXPORT int cudaStreamQuery(Stream* stream) { return kept(runtime().query(stream)); }
 CUDA_EXPORT int cudaStreamSynchronize(Stream* stream) { return kept(runtime().synchronize(stream)); }
-CUDA_EXPORT int cudaStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+CUDA_EXPORT int cudaStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
+  if (flags > 1) return kept(cuda::invalid_value);
   return kept(runtime().wait(stream, event));
 }
 CUDA_EXPORT int cudaDeviceSynchronize() { return kept(runtime().synchronize_device()); }
 
-CUDA_EXPORT int cudaEventCreateWithFlags(Event** event, unsigned) {
-  if (event == nullptr) return kept(cuda::invalid_value);
-  return kept(runtime().create(*event));
+CUDA_EXPORT int cudaEventCreateWithFlags(Event** event, unsigned flags) {
+  if (event == nullptr || flags > 7) return kept(cuda::invalid_value);
+  return kept(runtime().create(*event, (flags & event_without_time) == 0));
 }
 CUDA_EXPORT int cudaEventCreate(Event** event) { return cudaEventCreateWithFlags(event, 0); }
 CUDA_EXPORT int cudaEventDestroy(Event* event) { return kept(runtime().destroy(event)); }
@@ -192,12 +295,47 @@ CUDA_EXPORT int cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 }
 CUDA_EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags != 0) return kept(cuda::invalid_value);
-  if (device_code(peer) != cuda::success || peer == runtime().device()) return kept(cuda::invalid_device);
-  return cuda::success;  // copies between devices go over their link with and without it
+  if (device_code(peer) != cuda::success) return kept(cuda::invalid_device);
+  if (peer == runtime().device()) return kept(cuda::peer_access_unsupported);
+  bool& enabled = peers_enabled[runtime().device()][peer];
+  if (enabled) return kept(cuda::peer_access_already_enabled);
+  enabled = true;  // for this answer only: copies between devices go over their link with and without it
+  return cuda::success;
 }
+CUDA_EXPORT int cudaDeviceDisablePeerAccess(int peer) {
+  if (device_code(peer) != cuda::success) return kept(cuda::invalid_device);
+  bool& enabled = peers_enabled[runtime().device()][peer];
+  if (!enabled) return kept(cuda::peer_access_not_enabled);
+  enabled = false;
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetAttribute(int* value, int attribute, int device) {
+  if (value == nullptr) return kept(cuda::invalid_value);
+  if (const int code = device_code(device); code != cuda::success) return kept(code);
+  return kept(cuda::attribute(attribute, *value) ? cuda::success : cuda::invalid_value);
+}
+CUDA_EXPORT int cudaSetDeviceFlags(unsigned flags) {
+  return kept((flags & ~0x3fU) == 0 ? cuda::success : cuda::invalid_value);
+}
+CUDA_EXPORT int cudaGetDeviceFlags(unsigned* flags) {
+  if (flags == nullptr) return kept(cuda::invalid_value);
+  *flags = 8;  // cudaDeviceMapHost, as always since CUDA has unified addresses
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceReset() { return cudaDeviceSynchronize(); }
 
-CUDA_EXPORT int cudaIpcGetMemHandle(void*, void*) { return kept(cuda::not_supported); }
-CUDA_EXPORT int cudaIpcCloseMemHandle(void*) { return kept(cuda::not_supported); }
-CUDA_EXPORT int cudaLaunchHostFunc(Stream*, void (*)(void*), void*) { return kept(cuda::not_supported); }
+CUDA_EXPORT int cudaIpcGetMemHandle(Handle* handle, void* pointer) {
+  if (handle == nullptr) return kept(cuda::invalid_value);
+  return kept(runtime().show(pointer, *handle));
+}
+CUDA_EXPORT int cudaIpcOpenMemHandle(void** pointer, Handle handle, unsigned flags) {
+  if (pointer == nullptr || flags != 1) return kept(cuda::invalid_value);  // cudaIpcMemLazyEnablePeerAccess
+  return kept(runtime().open(handle, *pointer));
+}
+CUDA_EXPORT int cudaIpcCloseMemHandle(void* pointer) { return kept(runtime().close(pointer)); }
+CUDA_EXPORT int cudaIpcGetEventHandle(void*, Event*) { return kept(cuda::not_supported); }
+CUDA_EXPORT int cudaIpcOpenEventHandle(Event**, ...) { return kept(cuda::not_supported); }
+CUDA_EXPORT int cudaLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
+  return kept(runtime().call(stream, function, argument));
+}
 CUDA_EXPORT int cudaLaunchKernel(const void*, ...) { return kept(cuda::not_supported); }
-CUDA_EXPORT int cudaIpcOpenMemHandle(void**, ...) { return kept(cuda::not_supported); }

@@ -74,14 +74,15 @@ TEST_CASE("a word that is no device ends ROCR's and HIP's masks, and one that is
   }
 }
 
-TEST_CASE("links between devices are those of the pair, also where a mask has them in another order") {
+TEST_CASE("links between devices are those of the pair by the node's numbers, whatever a mask leaves") {
   const Settings all = read_settings(four_hip, {});
   CHECK(all.links[0][1] == 4);
   CHECK(all.links[0][3] == 1);
   CHECK(all.links[1][3] == 2);
   const Settings masked = read_settings(four_hip, {.hip = "3,1"});
-  CHECK(masked.links[0][1] == 2);
-  CHECK(masked.links[1][0] == 2);
+  CHECK(masked.links[masked.physical[0]][masked.physical[1]] == 2);
+  CHECK(masked.links[masked.physical[1]][masked.physical[0]] == 2);
+  CHECK(masked.links[0][1] == 4);
   CHECK(read_settings(four, {}).links[0][3] == 1);
 }
 

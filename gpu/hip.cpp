@@ -1,5 +1,6 @@
 // libamdhip64.so.5, .6 and .7: HIP's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
-// simulated answers hipErrorNotSupported. Left out: kernels, graphs, textures, arrays, memory pools, IPC.
+// simulated answers hipErrorNotSupported. Left out: kernels, graphs, textures, arrays, memory pools, events
+// between processes.
 //
 // Compiled once for each release (DRYFLY_HIP_RELEASE), which differ in what these calls say: the types of memory that
 // hipPointerGetAttributes names have other numbers in HIP 5; hipGetDeviceProperties fills HIP 5's structure in every
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "gpu/hip_codes.hpp"
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 #define HIP_EXPORT extern "C" __attribute__((visibility("default")))
@@ -41,9 +43,7 @@ int device_code(int device) {
   return device >= 0 && device < settings().devices ? hip::success : hip::invalid_device;
 }
 
-// A device's address on PCI as hwloc shows it on the simulated node (python/dryfly/case/hwloc.py).
-constexpr int pci_domain = 0x2000;
-int pci_bus(int device) { return settings().physical[device] + 1; }
+int pci_bus(int device) { return dryfly::gpu::pci_bus(settings(), device); }
 
 // A die of an MI250X, which is what every machine with HIP here has.
 constexpr char device_name[] = "simulated GPU";
@@ -114,19 +114,22 @@ constexpr int last_kind = 4;             // hipMemcpyDefault
 constexpr int without_units = 1024;      // hipMemcpyDeviceToDeviceNoCU
 constexpr unsigned signal_memory = 0x2;  // hipMallocSignalMemory
 
-int copy(void* to, const void* from, std::size_t bytes, int kind, Stream* stream, bool waits) {
+int copy(void* to, const void* from, std::size_t bytes, int kind, Stream* stream, Returning returning) {
   if ((kind < 0 || kind > last_kind) && kind != without_units) return hip::invalid_memcpy_direction;
-  return code_of(runtime().copy(to, from, bytes, stream, waits));
+  return code_of(runtime().copy(to, from, bytes, stream, returning));
 }
-int copy(void* to, const void* from, std::size_t bytes, Stream* stream = nullptr, bool waits = true) {
-  return copy(to, from, bytes, last_kind, stream, waits);
+int copy(void* to, const void* from, std::size_t bytes) {
+  return copy(to, from, bytes, last_kind, nullptr, Returning::when_safe);
+}
+int copy_later(void* to, const void* from, std::size_t bytes, Stream* stream) {
+  return copy(to, from, bytes, last_kind, stream, Returning::at_once);
 }
 
 // A pattern of four bytes that are not one byte four times is not simulated.
 int fill_words(void* to, std::uint32_t value, std::size_t count, Stream* stream) {
   const std::uint32_t byte = value & 0xff;
   if (value != byte * 0x01010101u) return hip::not_supported;
-  return code_of(runtime().fill(to, static_cast<int>(byte), count * sizeof value, stream, false));
+  return code_of(runtime().fill(to, static_cast<int>(byte), count * sizeof value, stream, Returning::at_once));
 }
 
 int allocate(Kind kind, void** pointer, std::size_t bytes) {
@@ -222,20 +225,15 @@ HIP_EXPORT int hipDeviceComputeCapability(int* major, int* minor, int device) {
 HIP_EXPORT int hipDeviceGetPCIBusId(char* to, int length, int device) {
   if (to == nullptr || length <= 0) return kept(hip::invalid_value);
   if (const int code = device_code(device); code != hip::success) return kept(code);
-  snprintf(to, static_cast<std::size_t>(length), "%04x:%02x:00.0", pci_domain, pci_bus(device));
+  write_pci(settings(), device, to, static_cast<std::size_t>(length));
   return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceGetByPCIBusId(int* device, const char* address) {
-  unsigned domain = 0, bus = 0;
   if (device == nullptr || address == nullptr) return kept(hip::invalid_value);
-  if (sscanf(address, "%x:%x:", &domain, &bus) == 2 && domain == pci_domain) {
-    for (int i = 0; i < settings().devices; ++i) {
-      if (pci_bus(i) != static_cast<int>(bus)) continue;
-      *device = i;
-      return kept(hip::success);
-    }
-  }
-  return kept(hip::invalid_value);
+  const int found = device_at_pci(settings(), address);
+  if (found < 0) return kept(hip::invalid_value);
+  *device = found;
+  return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   if (to == nullptr) return kept(hip::invalid_value);
@@ -371,37 +369,37 @@ HIP_EXPORT int hipPointerGetAttribute(void* to, int attribute, void* pointer) {
 }
 
 HIP_EXPORT int hipMemcpy(void* to, const void* from, std::size_t bytes, int kind) {
-  return kept(copy(to, from, bytes, kind, nullptr, true));
+  return kept(copy(to, from, bytes, kind, nullptr, Returning::when_safe));
 }
 HIP_EXPORT int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, Stream* stream) {
-  return kept(copy(to, from, bytes, kind, stream, false));
+  return kept(copy(to, from, bytes, kind, stream, Returning::at_once));
 }
 HIP_EXPORT int hipMemcpyWithStream(void* to, const void* from, std::size_t bytes, int kind, Stream* stream) {
-  return kept(copy(to, from, bytes, kind, stream, true));
+  return kept(copy(to, from, bytes, kind, stream, Returning::when_safe));
 }
 HIP_EXPORT int hipMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
   return kept(copy(to, from, bytes));
 }
 HIP_EXPORT int hipMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, Stream* stream) {
-  return kept(copy(to, from, bytes, stream, false));
+  return kept(copy_later(to, from, bytes, stream));
 }
 HIP_EXPORT int hipMemcpyHtoD(void* to, const void* from, std::size_t bytes) { return kept(copy(to, from, bytes)); }
 HIP_EXPORT int hipMemcpyDtoH(void* to, void* from, std::size_t bytes) { return kept(copy(to, from, bytes)); }
 HIP_EXPORT int hipMemcpyDtoD(void* to, void* from, std::size_t bytes) { return kept(copy(to, from, bytes)); }
 HIP_EXPORT int hipMemcpyHtoDAsync(void* to, const void* from, std::size_t bytes, Stream* stream) {
-  return kept(copy(to, from, bytes, stream, false));
+  return kept(copy_later(to, from, bytes, stream));
 }
 HIP_EXPORT int hipMemcpyDtoHAsync(void* to, void* from, std::size_t bytes, Stream* stream) {
-  return kept(copy(to, from, bytes, stream, false));
+  return kept(copy_later(to, from, bytes, stream));
 }
 HIP_EXPORT int hipMemcpyDtoDAsync(void* to, void* from, std::size_t bytes, Stream* stream) {
-  return kept(copy(to, from, bytes, stream, false));
+  return kept(copy_later(to, from, bytes, stream));
 }
 HIP_EXPORT int hipMemset(void* to, int value, std::size_t bytes) {
-  return kept(runtime().fill(to, value, bytes, nullptr, false));
+  return kept(runtime().fill(to, value, bytes, nullptr, Returning::when_safe));
 }
 HIP_EXPORT int hipMemsetAsync(void* to, int value, std::size_t bytes, Stream* stream) {
-  return kept(runtime().fill(to, value, bytes, stream, false));
+  return kept(runtime().fill(to, value, bytes, stream, Returning::at_once));
 }
 HIP_EXPORT int hipMemsetD8(void* to, unsigned char value, std::size_t bytes) { return hipMemset(to, value, bytes); }
 HIP_EXPORT int hipMemsetD8Async(void* to, unsigned char value, std::size_t bytes, Stream* stream) {
@@ -434,9 +432,10 @@ HIP_EXPORT int hipStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return kept(runtime().wait(stream, event));
 }
 
-HIP_EXPORT int hipEventCreateWithFlags(Event** event, unsigned) {
+HIP_EXPORT int hipEventCreateWithFlags(Event** event, unsigned flags) {
+  constexpr unsigned without_time = 0x2;
   if (event == nullptr) return kept(hip::invalid_value);
-  return kept(runtime().create(*event));
+  return kept(runtime().create(*event, (flags & without_time) == 0));
 }
 HIP_EXPORT int hipEventCreate(Event** event) { return hipEventCreateWithFlags(event, 0); }
 HIP_EXPORT int hipEventDestroy(Event* event) { return kept(runtime().destroy(event)); }
@@ -470,17 +469,23 @@ HIP_EXPORT int hipDeviceDisablePeerAccess(int peer) {
   return kept(before ? hip::success : hip::peer_access_not_enabled);
 }
 
+HIP_EXPORT int hipIpcGetMemHandle(Handle* handle, void* pointer) {
+  return kept(handle == nullptr ? hip::invalid_value : code_of(runtime().show(pointer, *handle)));
+}
+HIP_EXPORT int hipIpcOpenMemHandle(void** pointer, Handle handle, unsigned) {
+  return kept(pointer == nullptr ? hip::invalid_value : code_of(runtime().open(handle, *pointer)));
+}
+HIP_EXPORT int hipIpcCloseMemHandle(void* pointer) { return kept(runtime().close(pointer)); }
+HIP_EXPORT int hipLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
+  return kept(runtime().call(stream, function, argument));
+}
+
 // What is not simulated, by name. An argument that nobody reads needs no name in C's calling convention.
 #define HIP_NOT_SUPPORTED(name) \
   HIP_EXPORT int name() { return kept(hip::not_supported); }
 
-// IPC and host functions: these are to be filled in when gpu/runtime.hpp has them.
-HIP_NOT_SUPPORTED(hipIpcGetMemHandle)
-HIP_NOT_SUPPORTED(hipIpcOpenMemHandle)
-HIP_NOT_SUPPORTED(hipIpcCloseMemHandle)
 HIP_NOT_SUPPORTED(hipIpcGetEventHandle)
 HIP_NOT_SUPPORTED(hipIpcOpenEventHandle)
-HIP_NOT_SUPPORTED(hipLaunchHostFunc)
 HIP_NOT_SUPPORTED(hipStreamAddCallback)
 
 // Kernels. A program of hipcc's registers its code before main and gives it back after: that succeeds, so that a

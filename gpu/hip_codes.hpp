@@ -14,6 +14,7 @@ enum Code : int {
   invalid_memcpy_direction = 21,
   no_device = 100,
   invalid_device = 101,
+  invalid_context = 201,
   invalid_handle = 400,
   not_found = 500,
   not_ready = 600,
@@ -21,6 +22,7 @@ enum Code : int {
   peer_access_not_enabled = 705,
   already_registered = 712,
   not_registered = 713,
+  not_permitted = 800,
   not_supported = 801,
   unknown = 999,
 };
@@ -41,7 +43,7 @@ inline constexpr Words words[] = {
     {98, "hipErrorInvalidDeviceFunction", "invalid device function"},
     {no_device, "hipErrorNoDevice", "no ROCm-capable device is detected"},
     {invalid_device, "hipErrorInvalidDevice", "invalid device ordinal"},
-    {201, "hipErrorInvalidContext", "invalid device context"},
+    {invalid_context, "hipErrorInvalidContext", "invalid device context"},
     {209, "hipErrorNoBinaryForGpu", "no kernel image is available for execution on the device"},
     {invalid_handle, "hipErrorInvalidHandle", "invalid resource handle"},
     {not_found, "hipErrorNotFound", "named symbol not found"},
@@ -53,6 +55,7 @@ inline constexpr Words words[] = {
      "part or all of the requested memory range is already mapped"},
     {not_registered, "hipErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region"},
     {719, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {not_permitted, "hipErrorNotPermitted", "operation not permitted"},
     {not_supported, "hipErrorNotSupported", "operation not supported"},
     {unknown, "hipErrorUnknown", "unknown error"},
 };
@@ -82,6 +85,10 @@ inline Code code_of(Result result) {
       return already_registered;
     case Result::not_registered:
       return not_registered;
+    case Result::not_permitted:
+      return not_permitted;
+    case Result::own_handle:
+      return invalid_context;
   }
   return unknown;
 }

@@ -1,11 +1,5 @@
 #include "gpu/memory.hpp"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 namespace dryfly::gpu {
 
 namespace {
@@ -13,88 +7,13 @@ namespace {
 // Below what Linux gives to libraries and stacks, above what it gives to heaps of programs at a fixed address.
 constexpr std::uint64_t first_base = 0x2000'0000'0000;
 constexpr unsigned range_bits = 40;  // 1 TiB for each
-constexpr std::uint64_t alignment = 512;
+// For each of what others have shown: more than a device has, and all of them end below where Linux puts programs.
+constexpr std::uint64_t opened_bytes = std::uint64_t{1} << 38;
 constexpr std::uint64_t page_bytes = 4096;
 
-std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 }  // namespace
-
-bool Range::map() {
-  if (mapped_) return true;
-  file_ = memfd_create("dryfly-gpu", MFD_CLOEXEC);
-  if (file_ < 0) return false;
-  void* const wanted = reinterpret_cast<void*>(base_);
-  if (ftruncate(file_, static_cast<off_t>(capacity_)) != 0 ||
-      mmap(wanted, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file_, 0) !=
-          wanted) {
-    close(file_);
-    return false;
-  }
-  mapped_ = true;
-  return true;
-}
-
-bool Range::grow() {
-  if (count_ < room_) return true;
-  const std::size_t room = room_ == 0 ? 64 : 2 * room_;
-  auto* more = static_cast<Allocation*>(realloc(all_, room * sizeof *all_));
-  if (more == nullptr) return false;
-  all_ = more;
-  room_ = room;
-  return true;
-}
-
-bool Range::allocate(std::uint64_t bytes, std::uint64_t& start) {
-  if (bytes == 0 || bytes > capacity_ || !map() || !grow()) return false;
-  const std::uint64_t size = rounded(bytes, alignment);
-  std::uint64_t at = base_;
-  std::size_t index = 0;
-  for (; index < count_ && all_[index].start - at < size; ++index)
-    at = all_[index].start + rounded(all_[index].bytes, alignment);
-  if (at + size > base_ + capacity_) return false;
-  memmove(all_ + index + 1, all_ + index, (count_ - index) * sizeof *all_);
-  all_[index] = {at, bytes};
-  ++count_;
-  used_ += size;
-  start = at;
-  return true;
-}
-
-bool Range::free(std::uint64_t start) {
-  const Allocation* found = at(start);
-  if (found == nullptr || found->start != start) return false;
-  const auto index = static_cast<std::size_t>(found - all_);
-  // Whole pages of it alone; neighbours may share the first and the last.
-  const std::uint64_t end = start + found->bytes;
-  const std::uint64_t first = rounded(start, page_bytes);
-  const std::uint64_t last = end / page_bytes * page_bytes;
-  if (first < last) {
-    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first - base_),
-              static_cast<off_t>(last - first));
-  }
-  used_ -= rounded(found->bytes, alignment);
-  --count_;
-  memmove(all_ + index, all_ + index + 1, (count_ - index) * sizeof *all_);
-  return true;
-}
-
-const Allocation* Range::at(std::uint64_t address) const {
-  std::size_t low = 0;
-  std::size_t high = count_;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (all_[middle].start <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == 0) return nullptr;
-  const Allocation& found = all_[low - 1];
-  return address < found.start + found.bytes ? &found : nullptr;
-}
 
 void Memory::open(const Settings& settings) {
   constexpr std::uint64_t whole = std::uint64_t{1} << range_bits;
@@ -103,11 +22,22 @@ void Memory::open(const Settings& settings) {
     const std::uint64_t bytes = of_device && settings.memory_bytes < whole ? settings.memory_bytes : whole;
     ranges_[i].open(first_base + (i << range_bits), bytes / page_bytes * page_bytes);
   }
+  opened_.open(first_base + (std::uint64_t{ranges} << range_bits), opened_bytes);
+  device_count_ = settings.devices;
+  for (int i = 0; i < device_count_; ++i) units_[i] = settings.physical[i];
 }
 
 Range* Memory::range_of(const void* pointer) {
   const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
   return address_of(pointer) >= first_base && index < ranges ? &ranges_[index] : nullptr;
+}
+
+bool Memory::is_inside(const void* pointer) const {
+  return address_of(pointer) >= first_base && address_of(pointer) < opened_.end();
+}
+
+bool Memory::is_unknown(const void* pointer) const {
+  return !is_inside(pointer) && host_count_.load(std::memory_order_relaxed) == 0;
 }
 
 Place Memory::place_of(const void* pointer) const {
@@ -116,17 +46,38 @@ Place Memory::place_of(const void* pointer) const {
   if (address >= first_base && index < ranges) {
     const Allocation* found = ranges_[index].at(address);
     if (found != nullptr) {
-      if (index < devices_max) return {Kind::device, static_cast<int>(index), *found};
-      return {index == devices_max ? Kind::pinned : Kind::managed, 0, *found};
+      if (index < devices_max) return {Kind::device, static_cast<int>(index), units_[index], *found};
+      return {index == devices_max ? Kind::pinned : Kind::managed, 0, -1, *found};
+    }
+  } else if (address >= first_base) {
+    const Opened::Found found = opened_.at(address);
+    if (found.unit >= 0) {
+      // Its device by this process' number, where it sees that device.
+      int device = found.device;
+      for (int i = 0; i < device_count_; ++i) device = units_[i] == found.unit ? i : device;
+      return {Kind::device, device, found.unit, found.allocation};
     }
   }
   for (int i = 0; i < host_count_; ++i) {
     const Host& each = hosts_[i];
     if (address >= each.allocation.start && address - each.allocation.start < each.allocation.bytes) {
-      return {Kind::registered, each.device, each.allocation};
+      return {Kind::registered, each.device, -1, each.allocation};
     }
   }
-  return {Kind::host, -1, {}};
+  return host_memory;
+}
+
+Allocation* Memory::allocation_of(const void* pointer) {
+  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
+  if (address_of(pointer) < first_base || index >= devices_max) return nullptr;
+  return ranges_[index].at(address_of(pointer));
+}
+
+bool Memory::show(const void* pointer, Handle& handle) {
+  Allocation* const found = allocation_of(pointer);
+  if (found == nullptr) return false;
+  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
+  return gpu::show(ranges_[index], *found, units_[index], handle);
 }
 
 Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int device) {
@@ -136,7 +87,8 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
     if (first < other.start + other.bytes && other.start < first + bytes) return Registering::overlaps;
   }
   if (host_count_ == hosts_max) return Registering::no_room;
-  hosts_[host_count_++] = {{first, bytes}, device};
+  hosts_[host_count_] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false}, device};
+  ++host_count_;
   return Registering::done;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 
 extern "C" {
@@ -37,8 +38,7 @@ using namespace dryfly::gpu;
 constexpr int opal_success = 0;
 constexpr int opal_error = -1;
 constexpr int opal_out_of_resource = -2;
-constexpr int opal_busy = -4;           // OPAL_ERR_RESOURCE_BUSY
-constexpr int opal_not_supported = -7;  // OPAL_ERR_NOT_SUPPORTED
+constexpr int opal_busy = -4;  // OPAL_ERR_RESOURCE_BUSY
 constexpr std::uint64_t unified_memory = 1;
 
 // opal_accelerator_stream_t and opal_accelerator_event_t: an object and what it holds.
@@ -70,11 +70,24 @@ int code_of(Result result) {
   }
 }
 
-Object* new_object(opal_class_t* type, void* held) {
-  auto* object = static_cast<Object*>(malloc(type->size));
-  if (object == nullptr) return nullptr;
-  if (type->initialized != opal_class_init_epoch) opal_class_initialize(type);
-  *object = {type, 1, held};
+// The classes of what is made here: Open MPI's own, with a destructor that gives back what the object holds. Open MPI
+// runs it where it releases the object.
+template <typename Held>
+void give_back(void* object) {
+  runtime().destroy(static_cast<Held*>(static_cast<Object*>(object)->held));
+}
+opal_class_t stream_class = {
+    "dryfly_stream", &opal_accelerator_stream_t_class, nullptr, give_back<Stream>, 0, 0, nullptr, nullptr, 0};
+opal_class_t event_class = {
+    "dryfly_event", &opal_accelerator_event_t_class, nullptr, give_back<Event>, 0, 0, nullptr, nullptr, 0};
+
+Object* new_object(opal_class_t& type, void* held) {
+  if (type.initialized != opal_class_init_epoch) {
+    type.size = type.parent->size;
+    opal_class_initialize(&type);
+  }
+  auto* object = static_cast<Object*>(malloc(type.size));
+  if (object != nullptr) *object = {&type, 1, held};
   return object;
 }
 
@@ -96,15 +109,17 @@ int create_stream(int, Object** object) {
   Stream* stream = nullptr;
   const Result result = runtime().create(stream, true);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_stream_t_class, stream);
+  *object = new_object(stream_class, stream);
+  if (*object == nullptr) runtime().destroy(stream);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
 int create_event(int, Object** object) {
   Event* event = nullptr;
-  const Result result = runtime().create(event);
+  const Result result = runtime().create(event, false);
   if (result != Result::done) return code_of(result);
-  *object = new_object(&opal_accelerator_event_t_class, event);
+  *object = new_object(event_class, event);
+  if (*object == nullptr) runtime().destroy(event);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
@@ -119,11 +134,11 @@ int query_event(int, Object* event) {
 
 int copy_later(int, int, void* to, const void* from, std::size_t bytes, Object* stream, int) {
   if (stream == nullptr) return opal_error;
-  return code_of(runtime().copy(to, from, bytes, stream_of(stream), false));
+  return code_of(runtime().copy(to, from, bytes, stream_of(stream), Returning::at_once));
 }
 
 int copy(int, int, void* to, const void* from, std::size_t bytes, int) {
-  return code_of(runtime().copy(to, from, bytes, nullptr, true));
+  return code_of(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 
 int allocate(int, void** pointer, std::size_t bytes) {
@@ -149,7 +164,12 @@ int current_device(int* device) {
   return opal_success;
 }
 
-int pci_of(int, Pci*) { return opal_not_supported; }
+int pci_of(int device, Pci* address) {
+  const Settings& settings = runtime().settings();
+  if (device < 0 || device >= settings.devices) return opal_error;
+  *address = {pci_domain, static_cast<std::uint8_t>(pci_bus(settings, device)), 0, 0};
+  return opal_success;
+}
 
 int can_access_peer(int* can, int one, int other) {
   *can = one != other ? 1 : 0;
@@ -183,8 +203,6 @@ struct Module {
   int (*get_buffer_id)(int, const void*, std::uint64_t*);
 };
 
-// Left out: giving streams and events back when Open MPI releases the objects that hold them; its classes' destructors
-// are its own. A job has few of them.
 Module module = {
     check_address, create_stream,   create_event, record_event,  query_event,   copy_later,      copy,
     copy,          allocate,        release,      address_range, register_host, unregister_host, current_device,

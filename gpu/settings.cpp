@@ -83,10 +83,9 @@ Seen seen_by(Api api, Seen all, const Masks& masks) {
 void read_links(const char* text, int devices, Settings& settings) {
   const char* const found = strstr(text, "links=");
   const char* const digits = found != nullptr ? found + strlen("links=") : nullptr;
-  for (int i = 0; i < settings.devices; ++i) {
-    for (int j = 0; j < settings.devices; ++j) {
-      const int place = settings.physical[i] * devices + settings.physical[j];
-      settings.links[i][j] = digits != nullptr ? static_cast<std::uint8_t>(digits[place] - '0') : 1;
+  for (int i = 0; i < devices; ++i) {
+    for (int j = 0; j < devices; ++j) {
+      settings.links[i][j] = digits != nullptr ? static_cast<std::uint8_t>(digits[i * devices + j] - '0') : 1;
     }
   }
 }
@@ -107,10 +106,14 @@ Settings read_settings(const char* text, const Masks& masks) {
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
   settings.memory_bytes = number_of(text, "memory");
   settings.call_ps = number_of(text, "call_ps");
-  settings.latency_ps = number_of(text, "latency_ps");
+  settings.query_ps = number_of(text, "query_ps");
+  settings.allocation_ps = number_of(text, "allocation_ps");
+  settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};
+  settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.memory_bytes_per_s = number_of(text, "memory_rate");
+  settings.pageable_bytes_per_s = number_of(text, "pageable_rate");
   Seen all{.count = devices, .physical = {}};
   for (int i = 0; i < devices; ++i) all.physical[i] = i;
   const Seen seen = seen_by(settings.api, all, masks);

@@ -8,6 +8,13 @@ namespace dryfly::gpu {
 
 inline constexpr int devices_max = 16;
 
+// What one piece of work takes beside its bytes: from its call until a device is at it, which the work before it hides,
+// and of the device's own time.
+struct Start {
+  std::uint64_t latency_ps;
+  std::uint64_t step_ps;
+};
+
 enum class Api : std::uint8_t { cuda, hip };
 
 struct Settings {
@@ -15,12 +22,16 @@ struct Settings {
   int devices;  // that this process sees
   int physical[devices_max];
   std::uint64_t memory_bytes;                    // of a device
-  std::uint64_t call_ps;                         // of the processor, for a call that asks or starts something
-  std::uint64_t latency_ps;                      // of a copy, whatever its size
+  std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
+  std::uint64_t query_ps;                        // of the processor, for a look at an event
+  std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
+  Start copy;                                    // between a device and another, or the host
+  Start local;                                   // within a device
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
   std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
   std::uint64_t memory_bytes_per_s;              // of a device's memory, reading and writing together
-  std::uint8_t links[devices_max][devices_max];  // that a copy between two devices that this process sees goes over
+  std::uint64_t pageable_bytes_per_s;            // what a core copies to and from memory that devices do not know
+  std::uint8_t links[devices_max][devices_max];  // that a copy between two devices goes over, by the node's numbers
 };
 
 // Values of the variables by which a process chooses its devices, null where they are not set. With HIP, `rocr` comes

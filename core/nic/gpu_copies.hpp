@@ -21,11 +21,14 @@ class GpuCopies {
  public:
   // Rates[a][b] for a up to b, with 0 for the host.
   GpuCopies() = default;
-  GpuCopies(Duration latency, std::vector<std::vector<Rate>> rates) : latency_(latency), rates_(std::move(rates)) {}
+  GpuCopies(Duration latency, Duration local_latency, std::vector<std::vector<Rate>> rates)
+      : latency_(latency), local_latency_(local_latency), rates_(std::move(rates)) {}
 
   // False: the host's core copies.
   bool carries(CopyEnds ends) const { return rate(ends).bytes_per_s != 0; }
-  Duration time(CopyEnds ends, Bytes size) const { return latency_ + transmission_time(size, rate(ends)); }
+  Duration time(CopyEnds ends, Bytes size) const {
+    return (ends.from == ends.to ? local_latency_ : latency_) + transmission_time(size, rate(ends));
+  }
 
  private:
   Rate rate(CopyEnds ends) const {
@@ -34,6 +37,7 @@ class GpuCopies {
   }
 
   Duration latency_{};
+  Duration local_latency_{};
   std::vector<std::vector<Rate>> rates_;
 };
 

@@ -191,7 +191,8 @@ TEST_CASE(
     "memory of a GPU is handed over and copied once, at the rate of the pair, and a segment into one at its link's") {
   NicSpec spec = TestStand::round_figures();
   constexpr std::uint64_t gb = 1'000'000'000;
-  spec.memory.gpus = GpuCopies({100 * ns}, {{{}, {2 * gb}, {2 * gb}}, {{}, {8 * gb}, {4 * gb}}, {{}, {}, {8 * gb}}});
+  spec.memory.gpus =
+      GpuCopies({100 * ns}, {200 * ns}, {{{}, {2 * gb}, {2 * gb}}, {{}, {8 * gb}, {4 * gb}}, {{}, {}, {8 * gb}}});
   const auto copied = [&](std::uint8_t from, std::uint8_t to) {
     TestStand stand(spec);
     stand.open_in_memory();
@@ -207,7 +208,7 @@ TEST_CASE(
   };
   CHECK(copied(1, 2) == Log{"350 received 10 in 20 at 15", "350 sent 10 from 14"});
   CHECK(copied(2, 1) == Log{"350 received 10 in 20 at 15", "350 sent 10 from 14"});
-  CHECK(copied(2, 2) == Log{"225 received 10 in 20 at 15", "225 sent 10 from 14"});
+  CHECK(copied(2, 2) == Log{"325 received 10 in 20 at 15", "325 sent 10 from 14"});
   CHECK(copied(2, 0) == Log{"600 received 10 in 20 at 15", "600 sent 10 from 14"});
   CHECK(copied(0, 1) == Log{"1050 sent 10 from 14", "1650 received 10 in 20 at 15"});
   // Nobody has said what copies of a third GPU take: a core makes them.

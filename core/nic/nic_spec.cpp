@@ -22,7 +22,7 @@ GpuCopies gpu_copies(const Spec& spec) {
       rates[one][other] = Rate{spec.number(fields::node_gpu_copy_bytes_per_s, {one, other})};
     }
   }
-  return {duration(spec, fields::node_gpu_copy_ps), std::move(rates)};
+  return {duration(spec, fields::node_gpu_copy_ps), duration(spec, fields::node_gpu_local_ps), std::move(rates)};
 }
 
 }  // namespace

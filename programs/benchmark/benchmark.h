@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 
+#include "accelerator.h"
 #include "json.h"
 
 enum { most_columns = 8, most_sizes = 40 };
@@ -38,7 +39,19 @@ static inline void* memory_for(size_t count, size_t each_bytes) {
   return memory;
 }
 
-static inline char* buffer_of(size_t bytes) { return memset(memory_for(bytes, 1), 1, bytes); }
+static inline char* buffer_of(size_t bytes) {
+  if (buffers_in == 'H') return memset(memory_for(bytes, 1), 1, bytes);
+  char *buffer = place_buffer(bytes), *host = on_host(buffer, bytes, 0);
+  back_to_buffer(buffer, memset(host, 1, bytes), bytes);
+  return buffer;
+}
+
+static inline void free_buffer(char* buffer) {
+  if (buffers_in == 'H')
+    free(buffer);
+  else
+    check_accelerator("giving memory back", accelerator.give_back(buffer));
+}
 
 // The name of every rank's host, on rank 0.
 static inline char* gather_hosts(void) {
@@ -69,6 +82,9 @@ static inline void write_options(void) {
   if (options.interval > 0)
     fprintf(json, ", \"win\": \"%s\", \"sync\": \"%s\", \"fence_interval\": %d", window_names[options.win],
             sync_names[options.sync], options.interval);
+  if (options.accelerator != no_accelerator)
+    fprintf(json, ", \"accelerator\": \"%s\", \"buffers\": \"%c %c\"", accelerator_names[options.accelerator],
+            options.from, options.to);
   fprintf(json, ", \"validation\": %s, \"check\": %s}", options.validate ? "true" : "false",
           options.check ? "true" : "false");
   fprintf(json, ",\n  \"columns\": [");
@@ -87,6 +103,8 @@ __attribute__((format(printf, 1, 2))) static inline void begin_table(const char*
   va_start(values, title);
   vprintf(title, values);
   va_end(values);
+  if (options.accelerator != no_accelerator)
+    printf("\n# Send Buffer on %s and Receive Buffer on %s", name_of_place(options.from), name_of_place(options.to));
   printf("\n%-10s", table.sizeless ? "#" : "# Size");
   for (int at = 0; at < table.count; ++at) printf("%*s", table.columns[at].width, table.columns[at].title);
   if (options.validate) printf("%18s", "Validation");
@@ -176,14 +194,17 @@ static inline unsigned seed_of(int source, int target, int repetition) {
 }
 
 static inline void fill(char* buffer, size_t bytes, unsigned seed) {
-  for (size_t at = 0; at < bytes; ++at) buffer[at] = byte_of(seed, at);
+  char* const host = on_host(buffer, bytes, 0);
+  for (size_t at = 0; at < bytes; ++at) host[at] = byte_of(seed, at);
+  back_to_buffer(buffer, host, bytes);
 }
 
 // How many bytes are not what `fill` wrote; the buffer is emptied, so that nothing old can pass next time.
 static inline long wrong_bytes(char* buffer, size_t bytes, unsigned seed) {
   long wrong = 0;
-  for (size_t at = 0; at < bytes; ++at) wrong += buffer[at] != byte_of(seed, at);
-  memset(buffer, 0, bytes);
+  char* const host = on_host(buffer, bytes, 1);
+  for (size_t at = 0; at < bytes; ++at) wrong += host[at] != byte_of(seed, at);
+  back_to_buffer(buffer, memset(host, 0, bytes), bytes);
   return wrong;
 }
 

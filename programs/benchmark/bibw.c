@@ -12,7 +12,7 @@ static void exchange_window(struct window* window) {
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
-  read_options(argc, argv, "We", help_of_window);
+  read_options(argc, argv, "Wed", HELP_OF_WINDOW HELP_OF_PLACES);
   one_pair();
   return measure_bandwidth("MPI Bi-Directional Bandwidth Test", 2, exchange_window);
 }

@@ -4,7 +4,7 @@
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
-  read_options(argc, argv, "We", help_of_window);
+  read_options(argc, argv, "Wed", HELP_OF_WINDOW HELP_OF_PLACES);
   one_pair();
   return measure_bandwidth("MPI Bandwidth Test", 1, send_window);
 }

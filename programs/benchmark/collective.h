@@ -84,8 +84,8 @@ static inline void with_buffers(size_t size) {
   count = (int)(size / collective.unit);
   if (collective.prepare) collective.prepare();
   measure_size(size);
-  free(to_send);
-  free(received);
+  free_buffer(to_send);
+  free_buffer(received);
 }
 
 static inline void collective_defaults(void) {
@@ -109,7 +109,10 @@ static inline int run_collective(void (*measure)(size_t size)) {
 
 static inline int measure_collective(int argc, char** argv, int with_size) {
   collective_defaults();
-  read_options(argc, argv, "fe", help_of_full);
+  char help[400];
+  snprintf(help, sizeof help, "%s%s", help_of_full, help_of_accelerator);
+  read_options(argc, argv, "fed", help);
+  begin_accelerator(1);
   table.sizeless = !with_size;
   add_column("Avg Latency(us)", "mean_us", 18);
   if (options.full) {

@@ -8,15 +8,15 @@ static void latency_of_size(size_t size) {
   double us = half_round_trip_us(out, in, (int)size, &wrong);
   print_row(size, &us, all_wrong(wrong));
   print_each(size, each);
-  free(out);
-  free(in);
+  free_buffer(out);
+  free_buffer(in);
 }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
   options.window = 0;
-  read_options(argc, argv, "e", "");
+  read_options(argc, argv, "ed", HELP_OF_PLACES);
   one_pair();
   add_column("Avg Latency(us)", "mean_us", 18);
   begin_table("# MPI Latency Test");

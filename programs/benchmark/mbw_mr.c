@@ -38,9 +38,9 @@ static void rate_of_size(size_t size) {
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
-  read_options(argc, argv, "Wp",
+  read_options(argc, argv, "Wpd",
                "  -W, --window-size N           messages under way at once (64)\n"
-               "  -p, --pairs N                 pairs of ranks (all)\n");
+               "  -p, --pairs N                 pairs of ranks (all)\n" HELP_OF_PLACES);
   many_pairs();
   add_column("MB/s", "bandwidth_mb_per_s", 18);
   add_column("Messages/s", "messages_per_s", 20);

@@ -59,18 +59,19 @@ static void latency_of_size(size_t size) {
     if (options.slowest) print_slowest(size, order);
     free(order);
   }
-  free(out);
-  free(in);
+  free_buffer(out);
+  free_buffer(in);
 }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
   options.window = 0;
-  read_options(argc, argv, "pfS",
+  read_options(argc, argv, "pfSd",
                "  -p, --pairs N                 pairs of ranks (all)\n"
                "  -f, --full                    also the fastest and the slowest pair, and percentiles of pairs\n"
-               "      --slowest N               name the N slowest pairs of each size, in comments behind the row\n");
+               "      --slowest N               name the N slowest pairs of each size, in comments behind the "
+               "row\n" HELP_OF_PLACES);
   many_pairs();
   add_column("Avg Latency(us)", "mean_us", 18);
   if (options.full) {

@@ -268,7 +268,7 @@ static inline int measure_one_sided(int argc, char** argv, enum operation operat
   if (!is_bandwidth) options.window = 0;
   options.interval = is_bandwidth ? 0 : 1;
   snprintf(help, sizeof help, "%s%s      --fence-interval N        operations between two synchronisations (%s)\n",
-           help_of_one_sided, is_bandwidth ? help_of_window : "", is_bandwidth ? "a window" : "1");
+           help_of_one_sided, is_bandwidth ? HELP_OF_WINDOW : "", is_bandwidth ? "a window" : "1");
   read_options(argc, argv, is_bandwidth ? "Wwsn" : "wsn", help);
   if (is_bandwidth && options.interval == 0) options.interval = options.window;
   if (is_bandwidth && options.interval > options.window)

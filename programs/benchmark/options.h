@@ -11,6 +11,9 @@
 enum window_kind { win_allocate, win_create, win_dynamic };
 enum sync_kind { sync_flush, sync_flush_local, sync_lock, sync_lock_all, sync_pscw, sync_fence };
 
+enum accelerator_kind { no_accelerator, cuda_accelerator, rocm_accelerator, managed_accelerator };
+
+static const char* const accelerator_names[] = {"none", "cuda", "rocm", "managed"};
 static const char* const window_names[] = {"allocate", "create", "dynamic"};
 static const char* const sync_names[] = {"flush", "flush_local", "lock", "lock_all", "pscw", "fence"};
 
@@ -26,6 +29,9 @@ struct options {
   int interval;   // one-sided operations between two synchronisations; 0: as the benchmark usually does
   size_t memory;  // bytes for the buffers of a rank
   const char* json;
+  enum accelerator_kind accelerator;
+  char from, to;  // where buffers of senders and of receivers are: H, D or M
+  int in_pairs;   // so that they may differ
 };
 
 static struct options options;
@@ -117,11 +123,31 @@ static inline void print_help(const char* name, const char* also) {
       name, options.least, options.most, options.iterations, options.warmup, options.memory, options.digits, also);
 }
 
-static const char* const help_of_window = "  -W, --window-size N           messages under way at once (64)\n";
+#define HELP_OF_WINDOW "  -W, --window-size N           messages under way at once (64)\n"
+static const char* const help_of_accelerator =
+    "  -d, --accelerator TYPE        buffers on GPUs: cuda, rocm or managed\n";
+#define HELP_OF_PLACES                                                       \
+  "  -d, --accelerator TYPE [S R]  buffers on GPUs: cuda, rocm or managed; " \
+  "sender's and receiver's on host H, device D or managed M (D D)\n"
 static const char* const help_of_full = "  -f, --full                    also the fastest and the slowest rank\n";
 
+// Behind the options of pairs with -d: where senders and receivers have their buffers, as OSU has it.
+static inline void read_places(int argc, char** argv) {
+  options.from = options.to = options.accelerator == no_accelerator        ? 'H'
+                              : options.accelerator == managed_accelerator ? 'M'
+                                                                           : 'D';
+  if (optind == argc) return;
+  if (options.accelerator == no_accelerator || !options.in_pairs)
+    refuse(argv[optind], "only options are accepted; -h lists them");
+  for (int at = optind; at < argc; ++at)
+    if (strlen(argv[at]) != 1 || strchr("HDM", *argv[at]) == NULL || argc - optind != 2)
+      refuse(argv[at], "accepted behind the options are two of H, D and M: buffers of the sender and of the receiver");
+  options.from = *argv[optind];
+  options.to = *argv[optind + 1];
+}
+
 // `accepted` are the letters of the options that not every benchmark has: W (window), f (full), p (pairs), e (each),
-// S (slowest), t (threads), w (MPI window), s (synchronisation), n (interval).
+// S (slowest), t (threads), w (MPI window), s (synchronisation), n (interval), d (accelerator).
 static inline void read_options(int argc, char** argv, const char* accepted, const char* help) {
   static const struct option names[] = {{"message-size", required_argument, NULL, 'm'},
                                         {"iterations", required_argument, NULL, 'i'},
@@ -149,7 +175,7 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
     const char text[] = {'-', (char)(option == '?' || option == ':' ? optopt : option), '\0'};
     char name[32];
     snprintf(name, sizeof name, "%s%s", which >= 0 ? "--" : text, which >= 0 ? names[which].name : "");
-    if (strchr("WfpeStwsn", option) != NULL && strchr(accepted, option) == NULL) refuse(name, "not of this benchmark");
+    if (strchr("WfpeStwsnd", option) != NULL && strchr(accepted, option) == NULL) refuse(name, "not of this benchmark");
     switch (option) {
       case 'm':
         read_sizes(optarg);
@@ -203,7 +229,8 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
         options.each = 1;
         break;
       case 'd':
-        refuse(name, "there are no accelerators here: buffers are in the host's memory");
+        options.accelerator = (enum accelerator_kind)(1 + one_of(name, optarg, accelerator_names + 1, 3));
+        break;
       case 'h':
         print_help(argv[0], help);
         MPI_Finalize();
@@ -214,5 +241,5 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
         refuse(argv[optind - 1], "no such option; -h lists them");
     }
   }
-  if (optind < argc) refuse(argv[optind], "only options are accepted; -h lists them");
+  read_places(argc, argv);
 }

@@ -12,6 +12,7 @@ static inline void one_pair(void) {
   pairs = 1;
   sends = my_rank == 0;
   peer = my_rank == 0 ? rank_count - 1 : my_rank == rank_count - 1 ? 0 : -1;
+  begin_accelerator(sends);
 }
 
 static inline void many_pairs(void) {
@@ -20,6 +21,7 @@ static inline void many_pairs(void) {
   pairs = options.pairs;
   sends = my_rank < pairs;
   peer = my_rank >= 2 * pairs ? -1 : sends ? my_rank + pairs : my_rank - pairs;
+  begin_accelerator(sends);
 }
 
 static inline void pair_defaults(void) {
@@ -30,7 +32,8 @@ static inline void pair_defaults(void) {
                              .window = 64,
                              .digits = 2,
                              .check = 1,
-                             .memory = (size_t)1 << 30};
+                             .memory = (size_t)1 << 30,
+                             .in_pairs = 1};
 }
 
 // A window of messages: one buffer for all, or with a data check one for each.
@@ -54,8 +57,8 @@ static inline size_t window_bytes(size_t bytes) { return 2 * bytes * (options.va
 static inline size_t two_buffers(size_t bytes) { return 2 * bytes; }
 
 static inline void free_window(struct window* window) {
-  free(window->out);
-  free(window->in);
+  free_buffer(window->out);
+  free_buffer(window->in);
   free(window->requests);
 }
 

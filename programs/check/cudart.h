@@ -12,9 +12,15 @@ enum { cuda_any_way = 4, cuda_no_device = 100, cuda_invalid_device = 101, cuda_n
 
 #define CHECK(condition) REQUIRE(condition, "%s", #condition)
 
+typedef struct {
+  char bytes[64];
+} cuda_handle;
+
 static struct {
   int (*count)(int*);
   int (*set)(int);
+  int (*pci)(char*, int, int);
+  int (*at_pci)(int*, const char*);
   int (*malloc)(void**, size_t);
   int (*malloc_host)(void**, size_t);
   int (*malloc_managed)(void**, size_t, unsigned);
@@ -31,6 +37,9 @@ static struct {
   int (*record)(void*, void*);
   int (*event_query)(void*);
   int (*elapsed)(float*, void*, void*);
+  int (*show)(cuda_handle*, void*);
+  int (*open)(void**, cuda_handle, unsigned);
+  int (*close)(void*);
   int wrong_free;  // what freeing pinned memory as a device's answers
 } cuda;
 
@@ -55,6 +64,8 @@ static inline void load_cuda(void) {
 #define CUDA_FIND(field, cuda_name, hip_name) *(void**)&cuda.field = cuda_symbol(library, hip ? hip_name : cuda_name)
   CUDA_FIND(count, "cudaGetDeviceCount", "hipGetDeviceCount");
   CUDA_FIND(set, "cudaSetDevice", "hipSetDevice");
+  CUDA_FIND(pci, "cudaDeviceGetPCIBusId", "hipDeviceGetPCIBusId");
+  CUDA_FIND(at_pci, "cudaDeviceGetByPCIBusId", "hipDeviceGetByPCIBusId");
   CUDA_FIND(malloc, "cudaMalloc", "hipMalloc");
   CUDA_FIND(malloc_host, "cudaMallocHost", "hipMallocHost");
   CUDA_FIND(malloc_managed, "cudaMallocManaged", "hipMallocManaged");
@@ -71,5 +82,8 @@ static inline void load_cuda(void) {
   CUDA_FIND(record, "cudaEventRecord", "hipEventRecord");
   CUDA_FIND(event_query, "cudaEventQuery", "hipEventQuery");
   CUDA_FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");
+  CUDA_FIND(show, "cudaIpcGetMemHandle", "hipIpcGetMemHandle");
+  CUDA_FIND(open, "cudaIpcOpenMemHandle", "hipIpcOpenMemHandle");
+  CUDA_FIND(close, "cudaIpcCloseMemHandle", "hipIpcCloseMemHandle");
 #undef CUDA_FIND
 }

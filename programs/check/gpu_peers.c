@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     for (int k = 0; k < devices; ++k) {
       if (i == k) continue;
       const double begin = MPI_Wtime();
-      CHECK(cuda.copy(to[k], from[i], bytes, cuda_any_way) == 0);
+      CHECK(cuda.copy(to[k], from[i], bytes, cuda_any_way) == 0 && cuda.synchronize() == 0);
       const double us = (MPI_Wtime() - begin) * 1e6;
       const double wanted_us = fixed_us + bytes / (rate * (links[i * devices + k] - '0')) * 1e-3;
       REQUIRE(fabs(us - wanted_us) <= 0.2, "from %d to %d: %.4f us, and should be %.4f", i, k, us, wanted_us);

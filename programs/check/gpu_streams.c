@@ -1,6 +1,7 @@
 // Each rank by itself: copies on streams end at virtual instants. Who looks too early sees the old bytes; streams are
-// in order, events carry over from one to another, and each copy takes its closed form: what the arguments say of call
-// and latency in microseconds and of rates in GB/s (link, peer, memory).
+// in order, events carry over from one to another, and each copy takes its closed form: what the arguments say of the
+// machine, in microseconds (call, query; latency and step between memories; the same within a device) and GB/s (link,
+// peer, memory, pageable).
 #include <math.h>
 
 #include "check.h"
@@ -8,7 +9,7 @@
 
 enum { bytes = 4 << 20 };
 
-static double call_us, latency_us;
+static double call_us, query_us;
 
 static double now_us(void) { return MPI_Wtime() * 1e6; }
 
@@ -17,18 +18,21 @@ static void near_(const char* what, double us, double wanted_us) {
   REQUIRE(fabs(us - wanted_us) <= 0.2, "%s: %.4f us, and should be %.4f", what, us, wanted_us);
 }
 
-static void timed(const char* what, void* to, const void* from, double rate) {
+static void timed(const char* what, void* to, const void* from, double fixed_us, double rate, int on_devices) {
   const double begin = now_us();
   CHECK(cuda.copy(to, from, bytes, cuda_any_way) == 0);
-  near_(what, now_us() - begin, call_us + latency_us + bytes / rate * 1e-3);
+  if (on_devices) CHECK(cuda.synchronize() == 0);  // such a copy comes back at once
+  near_(what, now_us() - begin, call_us + fixed_us + bytes / rate * 1e-3);
 }
 
 int main(int argc, char** argv) {
   check_begin(&argc, &argv);
-  CHECK(argc == 6);
+  CHECK(argc == 11);
   call_us = atof(argv[1]);
-  latency_us = atof(argv[2]);
-  const double link = atof(argv[3]), peer = atof(argv[4]), memory = atof(argv[5]);
+  query_us = atof(argv[2]);
+  const double latency_us = atof(argv[3]), step_us = atof(argv[4]);
+  const double fixed_us = latency_us + step_us, local_us = atof(argv[5]) + atof(argv[6]);
+  const double link = atof(argv[7]), peer = atof(argv[8]), memory = atof(argv[9]), pageable_rate = atof(argv[10]);
   load_cuda();
   char *device = NULL, *second = NULL, *other = NULL, *pinned = NULL, *back = NULL;
   char* pageable = malloc(bytes);
@@ -39,15 +43,19 @@ int main(int argc, char** argv) {
   memset(pageable, 'p', bytes);
   memset(back, 'o', bytes);
 
-  timed("in", device, pageable, link);
-  timed("out", pageable, device, link);
-  timed("peer", other, device, peer);
-  timed("local", second, device, memory / 2);
+  timed("in from pageable", device, pageable, fixed_us, pageable_rate, 0);
+  timed("out to pageable", pageable, device, fixed_us, pageable_rate, 0);
+  timed("in", second, pinned, fixed_us, link, 0);
+  timed("out", back, second, fixed_us, link, 0);
+  timed("peer", other, device, fixed_us, peer, 1);
+  timed("local", second, device, local_us, memory / 2, 1);
+  CHECK(back[0] == 'n' && back[bytes - 1] == 'n');
+  memset(back, 'o', bytes);
   CHECK(pageable[0] == 'p' && pageable[bytes - 1] == 'p');
 
   void *stream, *next, *began, *ended;
   CHECK(cuda.stream(&stream) == 0 && cuda.stream(&next) == 0 && cuda.event(&began) == 0 && cuda.event(&ended) == 0);
-  const double one_us = latency_us + bytes / link * 1e-3;
+  const double one_us = step_us + bytes / link * 1e-3;
   CHECK(cuda.record(began, stream) == 0);
   const double begin = now_us();
   CHECK(cuda.copy_async(device, pinned, bytes, cuda_any_way, stream) == 0);
@@ -63,7 +71,7 @@ int main(int argc, char** argv) {
   float ms = 0;
   CHECK(cuda.elapsed(&ms, began, ended) == 0);
   near_("between events", ms * 1e3, one_us + call_us);
-  // The first call's cost, two copies one behind the other, and a last query.
-  near_("both copies", now_us() - begin, call_us + 2 * one_us + 2 * call_us);
+  // The call that gives the first copy, both one behind the other, and the calls behind the last wait.
+  near_("both copies", now_us() - begin, call_us + latency_us + 2 * one_us + call_us + query_us);
   return check_end("gpu_streams");
 }

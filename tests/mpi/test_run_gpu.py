@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
@@ -12,9 +14,11 @@ from dryfly.mpi import libraries as mpi
 # Of data/machines/: the devices of a node and the numbers of their copies; microseconds, GB/s. The first two devices of
 # Frontier are in one package, with four links between them.
 _DEVICES = {"perlmutter-gpu": 4, "frontier": 8}
-_CALL_US = {"perlmutter-gpu": 1, "frontier": 1}
-_LATENCY_US = {"perlmutter-gpu": 5, "frontier": 14.8}
-_LINK, _PEER = {"perlmutter-gpu": 31.5, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
+_CALL_US, _QUERY_US = 2, 0.3
+_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 11.6}
+_STEP_US, _LOCAL_US = 2.2, (4, 4.2)
+_LINK, _PEER = {"perlmutter-gpu": 27, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
+_PAGEABLE = 12
 _FIRST_TWO = {"perlmutter-gpu": 100, "frontier": 4 * 38.5}
 _MEMORY = {"perlmutter-gpu": 1555, "frontier": 1638.4}
 # Links between each two devices. Frontier's are drawn in its user guide; where there is none, the way over a third
@@ -58,8 +62,8 @@ def test_without_hmem_open_mpi_copies_through_the_host_which_is_slower(
     direct = _latencies(dryfly(*command, limit_s=120).succeeded().stdout)
     staging = {"OMPI_MCA_mtl_ofi_disable_hmem": "1"}
     staged = _latencies(dryfly(*command, limit_s=120, environment=staging).succeeded().stdout)
-    # One copy on each side: call and latency of both are the least that it can add.
-    least_us = 2 * (_CALL_US[machine] + _LATENCY_US[machine]) - 0.2
+    # One copy on each side: what both take beside their bytes is the least that it can add.
+    least_us = 2 * (_CALL_US + _LATENCY_US[machine] + _STEP_US) - 0.2
     assert direct
     assert direct.keys() == staged.keys()
     assert all(staged[size] >= direct[size] + least_us for size in direct)
@@ -84,20 +88,21 @@ def test_the_same_run_gives_the_same_fingerprint(dryfly: Dryfly, built: Programs
 def test_a_copy_takes_its_closed_form_and_moves_bytes_at_its_end_only(
     machine: str, dryfly: Dryfly, built: Programs
 ) -> None:
-    numbers = (table[machine] for table in (_CALL_US, _LATENCY_US, _LINK, _FIRST_TWO, _MEMORY))
+    rates = (table[machine] for table in (_LINK, _FIRST_TWO, _MEMORY))
+    numbers = (_CALL_US, _QUERY_US, _LATENCY_US[machine], _STEP_US, *_LOCAL_US, *rates, _PAGEABLE)
     run = dryfly(*_on(machine), built.check("gpu_streams.c"), *map(str, numbers), limit_s=120).succeeded()
     assert "ok gpu_streams\n" in run.stdout
 
 
 @_MACHINES
 def test_a_copy_between_devices_takes_the_links_of_the_pair(machine: str, dryfly: Dryfly, built: Programs) -> None:
-    numbers = (table[machine] for table in (_CALL_US, _LATENCY_US, _PEER, _LINKS))
+    numbers = (_CALL_US, _LATENCY_US[machine] + _STEP_US, _PEER[machine], _LINKS[machine])
     run = dryfly(*_on(machine), built.check("gpu_peers.c"), *map(str, numbers), limit_s=120).succeeded()
     assert "ok gpu_peers\n" in run.stdout
 
 
 def test_links_are_of_the_devices_that_a_mask_leaves(dryfly: Dryfly, built: Programs) -> None:
-    numbers = (str(table["frontier"]) for table in (_CALL_US, _LATENCY_US, _PEER))
+    numbers = map(str, (_CALL_US, _LATENCY_US["frontier"] + _STEP_US, _PEER["frontier"]))
     masks = {"ROCR_VISIBLE_DEVICES": "1,6,0", "HIP_VISIBLE_DEVICES": "2,1"}  # 0 and 6, joined by two links
     command = (*_on("frontier"), built.check("gpu_peers.c"), *numbers, "0220")
     dryfly(*command, limit_s=120, environment=masks).succeeded()
@@ -154,4 +159,83 @@ def test_linkx_copies_within_a_node_from_gpu_to_gpu(
     job = ("run", "--machine", "crusher", "-N", "1", "--ppn", "2", "--compute", "none", "--provider", "linkx", "--")
     run = dryfly(*job, built.check("gpu_node.c"), one, other, str(rate), limit_s=120).succeeded()
     assert "ok gpu_node\n" in run.stdout
-    assert _latencies(run.stdout)[8] >= _LATENCY_US["frontier"]
+    before_us = sum(_LOCAL_US) if one == other else _LATENCY_US["frontier"] + _STEP_US
+    assert before_us < _latencies(run.stdout)[8] < before_us + 3
+
+
+def test_streams_and_events_that_open_mpi_releases_are_used_again(dryfly: Dryfly, built: Programs) -> None:
+    run = dryfly(*_on("perlmutter-gpu"), built.check("gpu_objects.c"), limit_s=120).succeeded()
+    assert "ok gpu_objects\n" in run.stdout
+
+
+@_MACHINES
+def test_ranks_of_a_node_show_each_other_their_gpus_memory(machine: str, dryfly: Dryfly, built: Programs) -> None:
+    options = ("run", "--machine", machine, "-n", "3", "--ppn", "2", "--compute", "none", "--")
+    numbers = (_CALL_US, _LATENCY_US[machine] + _STEP_US, _FIRST_TWO[machine])
+    run = dryfly(*options, built.check("gpu_ipc.c"), *map(str, numbers), limit_s=120).succeeded()
+    assert "ok gpu_ipc\n" in run.stdout
+
+
+def test_an_owner_that_dies_leaves_nothing_where_its_memory_was_open(dryfly: Dryfly, built: Programs) -> None:
+    options = ("run", "--machine", "perlmutter-gpu", "-n", "3", "--ppn", "2", "--compute", "none", "--")
+    program = built.check("gpu_ipc.c")
+    run = dryfly(*options, program, "2", "5.2", "100", "dies", limit_s=120)
+    assert run.exit_status == 128 + signal.SIGKILL
+    running = [path for path in Path("/proc").glob("[0-9]*/exe") if _leads_to(path, program)]
+    assert not running
+
+
+def _leads_to(link: Path, program: Path) -> bool:
+    try:
+        return link.resolve() == program
+    except OSError:
+        return False
+
+
+def test_what_the_runtime_answers_and_waits_for_is_a_real_ones(dryfly: Dryfly, built: Programs) -> None:
+    options = ("run", "--machine", "perlmutter-gpu", "-n", "1", "--compute", "none", "--")
+    program = built.check("gpu_answers.c")
+    run = dryfly(*options, program, "2", limit_s=120).succeeded()
+    recorded = (Path(__file__).parents[2] / "programs" / "check" / "gpu_answers.txt").read_text()
+    assert run.stdout.splitlines() == recorded.splitlines()
+
+
+def _seen(text: str) -> list[list[int]]:
+    """The node's numbers of the devices that each rank sees, in its order: a device's bus on PCI is one more."""
+    lines = re.findall(r"^rank \d+:(.*)$", text, re.MULTILINE)
+    return [[int(bus, 16) - 1 for bus in re.findall(r"2000:(\w+):00\.0", line)] for line in lines]
+
+
+# On Perlmutter GPU 0 is in the last domain, and on Frontier GPU 4 in the first L3 region.
+@pytest.mark.parametrize(
+    ("machine", "options", "seen"),
+    [
+        ("perlmutter-gpu", ["--gpu-bind", "closest", "--cpu-bind", "cores", "--depth", "16"], [[3], [2], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "map_gpu:3,2,1,0"], [[3], [2], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "single:2"], [[0], [0], [1], [1]]),
+        ("perlmutter-gpu", ["--gpu-bind", "per_task:2"], [[0, 1], [2, 3], [0, 1], [2, 3]]),
+        ("perlmutter-gpu", ["--gpu-bind", "list:1:0"], [[1], [0], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "none"], [[0, 1, 2, 3]] * 4),
+        ("frontier", ["--gpu-bind", "closest", "--cpu-bind", "cores"], [[4], [5], [2], [3]]),
+        ("frontier", ["--gpu-bind", "per_task:1", "--launcher", "prterun"], [[0], [1], [2], [3]]),
+    ],
+)
+def test_a_rank_that_is_bound_to_a_gpu_sees_that_one(
+    machine: str, options: list[str], seen: list[list[int]], dryfly: Dryfly, built: Programs
+) -> None:
+    words = ("run", "--machine", machine, "-N", "1", "--ppn", "4", "--compute", "none", *options)
+    run = dryfly(*words, "--", built.check("gpu_devices.c"), limit_s=120).succeeded()
+    assert _seen(run.stdout) == seen
+
+
+# As with srun, whose own mask takes the place of one that was there before it.
+def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
+    dryfly: Dryfly, built: Programs, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text('#!/bin/sh\n[ $PMIX_RANK = 1 ] && export CUDA_VISIBLE_DEVICES=2,3\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    words = ("run", "--machine", "perlmutter-gpu", "-n", "2", "--ppn", "2", "--compute", "none", "--gpu-bind")
+    command = (*words, "map_gpu:1,0", "--", str(wrapper), built.check("gpu_devices.c"))
+    run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": "3"}).succeeded()
+    assert _seen(run.stdout) == [[1], [2, 3]]

@@ -58,6 +58,8 @@ def natives(tmp_path: Path) -> dict[str, str]:
         (["run", "--bogus"], "--bogus"),
         (["bogus"], "bogus"),
         (["machines", "show", "nowhere"], "unknown machine"),
+        (["gpu", "nowhere"], "unknown machine"),
+        (["gpu", "aurora", "--json", "/nowhere/gpus.json"], "--json /nowhere/gpus.json: the folder /nowhere does not"),
         (["mpi", "add", "lam==7"], "accepted is mpich==5.0.2"),
         (["mpi", "remove", "lam"], "unknown MPI library"),
     ],

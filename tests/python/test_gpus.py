@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
+from click.testing import CliRunner
 
 from dryfly.base.errors import UserError
-from dryfly.case import gpus
+from dryfly.binding.ranks import RankBinding
+from dryfly.case import gpus, hwloc
+from dryfly.cli.main import cli
+from dryfly.machine import gpus as gpus_of_node
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.load import load
 from dryfly.machine.spec_fields import problems
@@ -74,9 +79,65 @@ def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
 def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
     words = dict(line.split() for line in gpus.spec_lines(load("crusher")).splitlines())
     assert words["node.gpus"] == "8"
-    assert words["node.gpu_copy_ps"] == "14800000"
+    assert (words["node.gpu_copy_ps"], words["node.gpu_local_ps"]) == ("13800000", "8200000")
     rate = {key: int(words[f"node.gpu_copy.{key}.bytes_per_s"]) for key in ("0.8", "1.2", "1.7", "1.4", "5.5")}
     assert rate == {"0.8": 36 * 10**9, "1.2": 154 * 10**9, "1.7": 77 * 10**9, "1.4": 385 * 10**8, "5.5": 8192 * 10**8}
-    assert len(words) == 2 + 8 + 8 * 9 // 2
+    assert len(words) == 3 + 8 + 8 * 9 // 2
     assert problems(gpus.spec_lines(load("crusher"))) == []
     assert gpus.spec_lines(load("aurora")) == ""
+
+
+def _shown(*words: str) -> str:
+    ended = CliRunner().invoke(cli, ["gpu", *words])
+    assert ended.exit_code == 0
+    return ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("machine", "bound", "mask"),
+    [
+        ("perlmutter-gpu", ("2",), "CUDA_VISIBLE_DEVICES=2"),
+        ("perlmutter-gpu", ("1", "3"), "CUDA_VISIBLE_DEVICES=1,3"),
+        ("frontier", ("6.0",), "ROCR_VISIBLE_DEVICES=6"),
+        ("frontier", None, None),
+        ("aurora", ("2.1",), None),
+    ],
+)
+def test_the_mask_of_a_rank_has_its_gpus(machine: str, bound: tuple[str, ...] | None, mask: str | None) -> None:
+    assert gpus.mask(load(machine), RankBinding(gpus=bound)) == mask
+
+
+def test_dryfly_gpu_shows_where_gpus_are_and_who_says_what() -> None:
+    lines = [line.split() for line in _shown("perlmutter-gpu").splitlines()]
+    assert ["0", "3", "0", "-", "3", "2000:01:00.0"] in lines
+    peer = "node.gpu_peer_rate 100 GB/s M of a link between two GPUs of a node, each way: NERSC - four links"
+    assert any(" ".join(line).startswith(peer) for line in lines)
+
+
+def test_dryfly_gpu_shows_what_each_pair_has() -> None:
+    rows = [line.split() for line in _shown("frontier").splitlines()]
+    assert ["0", "-", "154", "38.5", "38.5", "38.5", "38.5", "77", "77"] in rows
+
+
+def test_what_dryfly_gpu_writes_is_what_it_shows() -> None:
+    told = json.loads(_shown("frontier", "--json", "-", "--set", "node.gpu_rate=40 GB/s"))
+    assert told["runtime"] == "hip"
+    assert told["links"] == links_of(load("frontier"), gpus=8)
+    assert told["gpus"][2] == {"gpu": 2, "domain": 1, "socket": 0, "l3": 2, "nics": [1], "pci": "2000:03:00.0"}
+    assert told["facts"]["node.gpu_rate"]["value"] == 40 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("machine", "sentence"),
+    [
+        ("testbed", "testbed: its nodes have no GPUs"),
+        ("aurora", "aurora: 6 GPUs a node of 2 tiles; no program finds one, for it names no runtime"),
+    ],
+)
+def test_dryfly_gpu_says_why_a_program_finds_no_gpu(machine: str, sentence: str) -> None:
+    assert _shown(machine).startswith(sentence)
+
+
+def test_hwloc_has_gpus_at_the_addresses_that_are_shown() -> None:
+    seen = hwloc.xml(load("frontier"))
+    assert all(f'pci_busid="{gpus_of_node.pci_address(gpu)}"' in seen for gpu in range(8))

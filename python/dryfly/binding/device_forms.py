@@ -8,7 +8,7 @@ of PALS' mpiexec.
     --nic-bind   neither has it; as theirs: none, closest, map_nic:LIST, list:N:N
 
 A rank whose memory is bound to several domains has it in the one that is nearest to it. --gpu-bind says which GPU is
-whose, for the map and for MPICH_OFI_NIC_POLICY=GPU; nothing hides the others.
+whose, for the map, for MPICH_OFI_NIC_POLICY=GPU and, where the machine has a runtime, for the mask (case/gpus.py).
 """
 
 from __future__ import annotations
@@ -160,11 +160,6 @@ def closest_nics(node: Node, domains: Sequence[int]) -> list[int]:
     """As MPICH_OFI_NIC_POLICY=NUMA (rank/nic_choice.hpp): ranks of a domain take equally near ones in turn."""
     found = []
     for local, here in enumerate(domains):
-        away = [_distance(node, here, at) for at in node.nic_domains]
-        near = [nic for nic, distance in enumerate(away) if distance == min(away)]
+        near = node.near_nics(here)
         found.append(near[list(domains[:local]).count(here) % len(near)])
     return found
-
-
-def _distance(node: Node, here: int, there: int) -> int:
-    return 0 if here == there else 1 if node.socket(here) == node.socket(there) else 2

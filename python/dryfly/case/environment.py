@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.paths import PROVIDER, native
 from dryfly.base.preloads import users_preloads
 from dryfly.binding.ranks import RankBinding
-from dryfly.case import nics, traffic_class
+from dryfly.case import gpus, nics, traffic_class
 from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
 from dryfly.case.resolve import ComputeSpec
@@ -154,6 +154,7 @@ def plan(
     told = nics.rank_variables(machine, placement, bindings)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
     lines += [f"rankenv {rank} {BINDING_VARIABLE}={each.words()}" for rank, each in enumerate(bindings) if each.words()]
+    lines += [f"rankenv {rank} {mask}" for rank, each in enumerate(bindings) if (mask := gpus.mask(machine, each))]
     lines.append(f"env {traffic_class.variable(machine)}")
     for name, value in values.items():
         if "\n" in value:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, native
+from dryfly.binding.device_forms import gpu_number
+from dryfly.binding.ranks import RankBinding
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
@@ -19,11 +21,20 @@ _MOST_DEVICES = 16
 _NUMBERS = {
     "memory": "compute.gpu.memory",
     "call_ps": "node.gpu_call",
+    "query_ps": "node.gpu_query",
+    "allocation_ps": "node.gpu_allocation",
     "latency_ps": "node.gpu_copy_latency",
+    "step_ps": "node.gpu_copy_step",
+    "local_latency_ps": "node.gpu_local_latency",
+    "local_step_ps": "node.gpu_local_step",
     "link_rate": "node.gpu_rate",
     "peer_rate": "node.gpu_peer_rate",
     "memory_rate": "compute.gpu.memory_rate",
+    "pageable_rate": "node.local_rate",
 }
+_INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
+# By which a launcher that binds a rank to GPUs tells the runtime so.
+_MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES"}
 
 
 def description(machine: Machine) -> str | None:
@@ -52,7 +63,10 @@ def spec_lines(machine: Machine) -> str:
     devices = _devices(machine)
     links = links_of(machine, gpus=devices)
     link_rate, peer_rate = _number(machine, "node.gpu_rate"), _number(machine, "node.gpu_peer_rate")
-    lines = [f"node.gpus {devices}", f"node.gpu_copy_ps {_number(machine, 'node.gpu_copy_latency')}"]
+    lines = [f"node.gpus {devices}"]
+    for kind in ("copy", "local"):
+        ps = _number(machine, f"node.gpu_{kind}_latency") + _number(machine, f"node.gpu_{kind}_step")
+        lines.append(f"node.gpu_{kind}_ps {ps}")
     for one in range(devices):
         lines.append(f"node.gpu_copy.0.{one + 1}.bytes_per_s {link_rate}")
         # Within a GPU each byte is read and written.
@@ -74,7 +88,8 @@ def _devices(machine: Machine) -> int:
 
 
 def _number(machine: Machine, field: str) -> int:
-    value = machine.optional(field)
+    """Of the field, or of what counts in its place."""
+    value = machine.optional(_INSTEAD.get(field, field)) or machine.optional(field)
     if not isinstance(value, int):
         raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
     return value
@@ -84,7 +99,22 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
     folder = native(face).parent
-    added = {VARIABLE: description, "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}"}
-    if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
-        added["LD_PRELOAD"] = f"{values['LD_PRELOAD']}:{native(GPU_FOR_OPENMPI)}"
-    return added
+    # Preloaded, for the provider tells it which memory NICs reach.
+    takes_component = mpi.family == "openmpi" and not openmpi.is_release_4(mpi)
+    preloaded = native(GPU_FOR_OPENMPI if takes_component else GPU_CORE)
+    return {
+        VARIABLE: description,
+        "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
+        "LD_PRELOAD": f"{values['LD_PRELOAD']}:{preloaded}",
+    }
+
+
+def mask(machine: Machine, binding: RankBinding) -> str | None:
+    """What srun, or PALS' mpiexec, sets in the rank so that it sees its own GPUs only, the first of them as device 0.
+
+    None: the rank is bound to none, or the machine has no runtime that would look at it.
+    """
+    runtime = machine.optional("node.gpu_runtime")
+    if runtime is None or binding.gpus is None:
+        return None
+    return f"{_MASKS[str(runtime)]}={','.join(str(gpu_number(gpu)) for gpu in binding.gpus)}"

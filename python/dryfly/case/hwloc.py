@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from dryfly.machine import gpus
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import Domain, Node, most_nics, node_of
 
@@ -122,7 +123,7 @@ class _Tree:
         for gpu, at in enumerate(node.gpu_domains):
             if at == domain.number and (region is None or node.gpu_regions[gpu] == region):
                 name = f'name="gpu{gpu}" osdev_type="1"'
-                yield from self._device(GPU_DOMAIN, gpu + 1, _DISPLAY.format(self._gpu_pci), self._gpu_speed, name)
+                yield from self._device(gpus.PCI_DOMAIN, gpu + 1, _DISPLAY.format(self._gpu_pci), self._gpu_speed, name)
 
     def _device(self, domain: int, bus: int, kind: str, speed: str, name: str) -> Iterator[str]:
         bridge = f'bridge_type="0-1" depth="0" bridge_pci="{domain:04x}:[{bus:02x}-{bus:02x}]"'

@@ -66,7 +66,8 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "metavar": "FORM", "help": "Memory of each rank: local, list:0:1, map_mem:2,3, ...",
         "shell_complete": complete.words("none", "local")}),
     "gpu_bind": (["--gpu-bind"], {
-        "metavar": "FORM", "help": "GPU of each rank, for the map and for its NIC: closest, list:0:1, map_gpu:0,1, ...",
+        "metavar": "FORM", "help": "GPU of each rank, for the map, its NIC and its mask: closest, list:0:1, "
+                                   "map_gpu:0,1, ...",
         "shell_complete": complete.words("none", "closest")}),
     "nic_bind": (["--nic-bind"], {
         "metavar": "FORM", "help": "NIC of each rank: closest, list:0:1, map_nic:0,1.",

@@ -19,6 +19,7 @@ ROWS = (
     Row(name="spec", part="Run a program"),
     Row(name="machines", part="Run a program"),
     Row(name="bind", part="Run a program"),
+    Row(name="gpu", part="Run a program"),
     Row(name="mpi", part="Run a program"),
     Row(name="report", part="Look at runs"),
     Row(name="diff", part="Look at runs"),

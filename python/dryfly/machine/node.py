@@ -84,6 +84,14 @@ class Node:
     def socket_of(self, core: int) -> int:
         return self.socket(self.domain_of(core))
 
+    def distance(self, here: int, there: int) -> int:
+        """Of two domains: 0 if they are one, 1 on one socket, else 2."""
+        return 0 if here == there else 1 if self.socket(here) == self.socket(there) else 2
+
+    def near_nics(self, domain: int) -> tuple[int, ...]:
+        away = [self.distance(domain, at) for at in self.nic_domains]
+        return tuple(nic for nic, distance in enumerate(away) if distance == min(away))
+
     def domain_of_rank(self, local: int, per_node: int) -> int:
         """Of a rank that nobody binds: as if ranks were bound to cores in blocks, so that all domains have as many."""
         return local * len(self.with_cores) // per_node

@@ -174,7 +174,8 @@ def _declared() -> list[SpecField]:
             "node.gpus", "NICs", "GPUs of a node whose memory messages by the node's memory come from and go to",
             1, 16, optional=True,
         ),
-        _number("node.gpu_copy_ps", "NICs", "a copy from or to such memory", 0, 10**12, optional=True),
+        _number("node.gpu_copy_ps", "NICs", "a copy from or to such memory", 0, 2 * 10**12, optional=True),
+        _number("node.gpu_local_ps", "NICs", "such a copy within one GPU's", 0, 2 * 10**12, optional=True),
         _number(
             "node.gpu_copy.I.J.bytes_per_s", "NICs",
             "what it carries between I and J, at least I: 0 is the host, another the GPU of the number before",

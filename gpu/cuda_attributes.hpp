@@ -1,0 +1,34 @@
+// Attributes of a device that CUDA numbers, as both of its libraries answer them. Those of other devices than NVIDIA's
+// data centre's, and what says how kernels are to be shaped, are 0.
+#pragma once
+
+namespace dryfly::gpu::cuda {
+
+// False where CUDA 12 has no such attribute.
+inline bool attribute(int number, int& value) {
+  constexpr int last = 150;
+  if (number < 1 || number > last) return false;
+  switch (number) {
+    case 10:  // threads of a warp
+      value = 32;
+      break;
+    case 15:   // copies beside kernels
+    case 19:   // host memory can be mapped
+    case 31:   // kernels beside each other
+    case 41:   // unified addresses
+    case 83:   // managed memory
+    case 89:   // managed memory by device and host at once
+    case 91:   // registered memory has the host's address
+    case 116:  // NICs reach the device's memory
+      value = 1;
+      break;
+    case 40:  // copy engines
+      value = 2;
+      break;
+    default:
+      value = 0;
+  }
+  return true;
+}
+
+}  // namespace dryfly::gpu::cuda

@@ -1,0 +1,75 @@
+// A range of addresses over a file in memory, and what of it is allocated. Pages that nobody has written take no memory
+// of this computer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dryfly::gpu {
+
+struct Allocation {
+  std::uint64_t start;
+  std::uint64_t bytes;
+  std::uint32_t shown;   // one more than its entry in the owner's table; 0: not shown to other processes
+  std::uint32_t opened;  // how often, where it is another's
+  bool synchronous;      // copies and fills of it are over when their calls come back, unless a stream has them
+};
+
+// What the owner of a range has shown to others, behind its memory in the same file. An entry is 0 or the number of the
+// handle that was given out last.
+struct Shown {
+  static constexpr std::uint32_t most = 4095;
+  std::uint64_t range;
+  std::uint64_t serials[most];
+};
+
+class Range {
+ public:
+  // False where this computer lacks the memory or the address space, or the range is full.
+  bool allocate(std::uint64_t bytes, std::uint64_t& start);
+  // Pages of it are given back. Neighbours may share the first and the last.
+  bool free(std::uint64_t start);
+  const Allocation* at(std::uint64_t address) const;
+  Allocation* at(std::uint64_t address) {
+    return const_cast<Allocation*>(static_cast<const Range*>(this)->at(address));
+  }
+
+  void open(std::uint64_t base, std::uint64_t capacity) {
+    base_ = base;
+    capacity_ = capacity;
+  }
+  std::uint64_t base() const { return base_; }
+  std::uint64_t capacity() const { return capacity_; }
+  std::uint64_t used() const { return used_; }
+  int file() const { return file_; }
+
+  // The owner's table; null where there is no memory for it.
+  Shown* shown();
+
+  // Another process' range: its file is this one's from now on, also where this fails.
+  bool adopt(int file, std::uint64_t capacity);
+  // An allocation where the owner has it; null where there is no memory for the record.
+  Allocation* add(std::uint64_t start, std::uint64_t bytes);
+  // The whole range goes with its last allocation.
+  void remove(Allocation* allocation);
+  bool is_mapped() const { return mapped_; }
+
+ private:
+  bool map();
+  bool map_file();
+  bool grow();
+  Allocation* insert(std::size_t index, std::uint64_t start, std::uint64_t bytes);
+  void erase(std::size_t index);
+
+  std::uint64_t base_;
+  std::uint64_t capacity_;
+  std::uint64_t used_;
+  int file_;
+  bool mapped_;
+  Shown* shown_;
+  Allocation* all_;  // in the order of their addresses
+  std::size_t count_;
+  std::size_t room_;
+};
+
+}  // namespace dryfly::gpu
