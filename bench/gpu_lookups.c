@@ -1,7 +1,8 @@
 /* What it costs the processor to ask the simulated GPU runtime what a pointer points to, as a program asks the runtime,
- * a library the driver, and Open MPI its component, of memory of a device with 1,000 allocations, of pinned memory, and
- * of memory that no device knows. Prints the median over the rounds of each, in nanoseconds of this thread's CPU time a
- * look-up, and of a call of the C library by a pointer, which does next to nothing. Started by gpu-lookups.
+ * a library the driver, and Open MPI its component, of memory of a device with 1,000 allocations, of pinned memory and
+ * registered memory in as many, and of memory that no device knows. Prints the median over the rounds of each, in
+ * nanoseconds of this thread's CPU time a look-up, and of a call of the C library by a pointer, which does next to
+ * nothing. Started by gpu-lookups.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -72,14 +73,16 @@ static void* symbol(void* library, const char* name) {
 }
 
 int main(int argc, char** argv) {
-  static char *device[allocations], *pinned[allocations], *host[allocations];
+  static char *device[allocations], *pinned[allocations], *registered[allocations], *host[allocations];
   MPI_Init(&argc, &argv);
   void* runtime = dlopen("libcudart.so.12", RTLD_NOW);
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   int (*allocate)(void**, size_t);
   int (*allocate_host)(void**, size_t);
+  int (*make_known)(void*, size_t, unsigned);
   *(void**)&allocate = symbol(runtime, "cudaMalloc");
   *(void**)&allocate_host = symbol(runtime, "cudaMallocHost");
+  *(void**)&make_known = symbol(runtime, "cudaHostRegister");
   *(void**)&get_attributes = symbol(runtime, "cudaPointerGetAttributes");
   *(void**)&get_attribute = symbol(driver, "cuPointerGetAttribute");
   *(void**)&check_address = *(void**)symbol(RTLD_DEFAULT, "opal_accelerator");
@@ -95,9 +98,13 @@ int main(int argc, char** argv) {
   const struct {
     const char* name;
     char* const* pointers;
-  } kinds[] = {{"device", device}, {"pinned", pinned}, {"host", host}};
-  for (int way = 0; way < 3; ++way) {
-    for (int kind = 0; kind < 3; ++kind) {
+  } kinds[] = {{"device", device}, {"pinned", pinned}, {"host", host}, {"registered", registered}};
+  for (int kind = 0; kind < 4; ++kind) {
+    for (int i = 0; kinds[kind].pointers == registered && i < allocations; ++i) {
+      registered[i] = malloc(4096);
+      if (make_known(registered[i], 4096, 0) != 0) return 1;
+    }
+    for (int way = 0; way < 3; ++way) {
       printf("%s-%s %.2f\n", ways[way].name, kinds[kind].name, each_ns(ways[way].ask, kinds[kind].pointers));
     }
   }

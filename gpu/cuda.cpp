@@ -156,7 +156,7 @@ CUDA_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* act
 CUDA_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (value == nullptr) return cuda::invalid_value;
   if (const int code = device_code(device); code != cuda::success) return code;
-  return cuda::attribute(attribute, *value) ? cuda::success : cuda::invalid_value;
+  return cuda::attribute(runtime().settings(), device, attribute, *value) ? cuda::success : cuda::invalid_value;
 }
 CUDA_EXPORT int cuCtxGetCurrent(void** context) {
   if (context == nullptr) return cuda::invalid_value;

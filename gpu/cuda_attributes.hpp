@@ -2,10 +2,12 @@
 // data centre's, and what says how kernels are to be shaped, are 0.
 #pragma once
 
+#include "gpu/pci.hpp"
+
 namespace dryfly::gpu::cuda {
 
 // False where CUDA 12 has no such attribute.
-inline bool attribute(int number, int& value) {
+inline bool attribute(const Settings& settings, int device, int number, int& value) {
   constexpr int last = 150;
   if (number < 1 || number > last) return false;
   switch (number) {
@@ -21,6 +23,12 @@ inline bool attribute(int number, int& value) {
     case 91:   // registered memory has the host's address
     case 116:  // NICs reach the device's memory
       value = 1;
+      break;
+    case 33:
+      value = pci_bus(settings, device);
+      break;
+    case 50:
+      value = pci_domain;
       break;
     case 40:  // copy engines
       value = 2;

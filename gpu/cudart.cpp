@@ -312,7 +312,7 @@ CUDA_EXPORT int cudaDeviceDisablePeerAccess(int peer) {
 CUDA_EXPORT int cudaDeviceGetAttribute(int* value, int attribute, int device) {
   if (value == nullptr) return kept(cuda::invalid_value);
   if (const int code = device_code(device); code != cuda::success) return kept(code);
-  return kept(cuda::attribute(attribute, *value) ? cuda::success : cuda::invalid_value);
+  return kept(cuda::attribute(runtime().settings(), device, attribute, *value) ? cuda::success : cuda::invalid_value);
 }
 CUDA_EXPORT int cudaSetDeviceFlags(unsigned flags) {
   return kept((flags & ~0x3fU) == 0 ? cuda::success : cuda::invalid_value);

@@ -135,4 +135,22 @@ TEST_CASE("host memory is registered once at a time") {
   CHECK(all->place_of(bytes + 49).kind == Kind::host);
 }
 
+TEST_CASE("pieces of host memory are found in whatever order they were registered") {
+  const auto all = memory();
+  char bytes[100];
+  for (const int at : {60, 20, 80, 0, 40}) CHECK(all->add_host(bytes + at, 10, at) == Memory::Registering::done);
+  CHECK(all->add_host(bytes + 15, 30, 0) == Memory::Registering::overlaps);
+  CHECK(all->add_host(bytes + 69, 12, 0) == Memory::Registering::overlaps);
+  CHECK(all->remove_host(bytes + 20));
+  CHECK_FALSE(all->remove_host(bytes + 21));
+  for (const int at : {0, 40, 60, 80}) {
+    CHECK(all->place_of(bytes + at).device == at);
+    CHECK(all->place_of(bytes + at + 9).device == at);
+    CHECK(all->place_of(bytes + at + 10).kind == Kind::host);
+  }
+  CHECK(all->place_of(bytes + 20).kind == Kind::host);
+  CHECK(all->add_host(bytes + 10, 30, 7) == Memory::Registering::done);
+  CHECK(all->place_of(bytes + 39).device == 7);
+}
+
 }  // namespace dryfly::gpu

@@ -1,5 +1,7 @@
 #include "gpu/memory.hpp"
 
+#include <string.h>
+
 namespace dryfly::gpu {
 
 namespace {
@@ -58,13 +60,11 @@ Place Memory::place_of(const void* pointer) const {
       return {Kind::device, device, found.unit, found.allocation};
     }
   }
-  for (int i = 0; i < host_count_; ++i) {
-    const Host& each = hosts_[i];
-    if (address >= each.allocation.start && address - each.allocation.start < each.allocation.bytes) {
-      return {Kind::registered, each.device, -1, each.allocation};
-    }
-  }
-  return host_memory;
+  const int up_to = hosts_up_to(address);
+  if (up_to == 0) return host_memory;
+  const Host& last = hosts_[up_to - 1];
+  if (address - last.allocation.start >= last.allocation.bytes) return host_memory;
+  return {Kind::registered, last.device, -1, last.allocation};
 }
 
 Allocation* Memory::allocation_of(const void* pointer) {
@@ -80,25 +80,39 @@ bool Memory::show(const void* pointer, Handle& handle) {
   return gpu::show(ranges_[index], *found, units_[index], handle);
 }
 
+int Memory::hosts_up_to(std::uint64_t address) const {
+  int low = 0;
+  int high = host_count_;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (hosts_[middle].allocation.start <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int device) {
   const std::uint64_t first = address_of(start);
-  for (int i = 0; i < host_count_; ++i) {
-    const Allocation& other = hosts_[i].allocation;
-    if (first < other.start + other.bytes && other.start < first + bytes) return Registering::overlaps;
+  const int index = hosts_up_to(first + bytes - 1);
+  if (index != 0 && hosts_[index - 1].allocation.start + hosts_[index - 1].allocation.bytes > first) {
+    return Registering::overlaps;
   }
   if (host_count_ == hosts_max) return Registering::no_room;
-  hosts_[host_count_] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false}, device};
+  memmove(hosts_ + index + 1, hosts_ + index, static_cast<std::size_t>(host_count_ - index) * sizeof *hosts_);
+  hosts_[index] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false}, device};
   ++host_count_;
   return Registering::done;
 }
 
 bool Memory::remove_host(void* start) {
-  for (int i = 0; i < host_count_; ++i) {
-    if (hosts_[i].allocation.start != address_of(start)) continue;
-    hosts_[i] = hosts_[--host_count_];
-    return true;
-  }
-  return false;
+  const int up_to = hosts_up_to(address_of(start));
+  if (up_to == 0 || hosts_[up_to - 1].allocation.start != address_of(start)) return false;
+  memmove(hosts_ + up_to - 1, hosts_ + up_to, static_cast<std::size_t>(host_count_ - up_to) * sizeof *hosts_);
+  --host_count_;
+  return true;
 }
 
 }  // namespace dryfly::gpu

@@ -60,11 +60,14 @@ class Memory {
   static constexpr int ranges = devices_max + 2;
   static constexpr int hosts_max = 4096;
 
+  // How many of them begin at that address or before it.
+  int hosts_up_to(std::uint64_t address) const;
+
   int units_[devices_max];
   int device_count_;
   Range ranges_[ranges];
   Opened opened_;
-  Host hosts_[hosts_max];
+  Host hosts_[hosts_max];  // by their addresses
   std::atomic<int> host_count_;
 };
 

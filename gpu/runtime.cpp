@@ -202,6 +202,19 @@ void Runtime::reached_by_nic(const void* pointer) {
   found->synchronous = true;
 }
 
+void Runtime::read_by_processor(const void* pointer, std::uint64_t bytes) {
+  if (memory_.is_unknown(pointer)) return;
+  pthread_mutex_lock(&lock_);
+  const Place place = memory_.place_of(pointer);
+  pthread_mutex_unlock(&lock_);
+  if (place.kind != Kind::device) return;
+  Call call(*this);
+  if (!call.timed()) return;
+  Stream own{.end_ps = 0, .device = place.device, .blocking = false, .taken = true, .next = 0};
+  call.wait_until(put(own, engine(Way::out, place.device), call.now() + settings_.copy.latency_ps,
+                      settings_.copy.step_ps + moving_ps(Way::out, bytes, true, 1)));
+}
+
 Result Runtime::show(const void* pointer, Handle& handle) {
   if (const Result result = usable(); result != Result::done) return result;
   const Call call(*this, settings_.query_ps);

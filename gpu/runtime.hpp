@@ -88,6 +88,8 @@ class Runtime {
   Result make_synchronous(const void* pointer, bool synchronous);
   // Of the driver of a NIC that is about to move bytes of it.
   void reached_by_nic(const void* pointer);
+  // And of one that puts them into a command: a copy to the host, in no stream of the program's.
+  void read_by_processor(const void* pointer, std::uint64_t bytes);
 
   // A device's memory for other processes of the node, and theirs here, as it comes from the faces' handles.
   Result show(const void* pointer, Handle& handle);

@@ -122,6 +122,8 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
   if ((stable && fetched(state.environment, command.kind)) || needs_dma(session, operation, command)) {
     command.flags |= wire::command_flag::by_dma;
   }
+  const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
+  if (stable && !by_dma && length <= session.channel().header().inline_max) read_for_command(payload, length);
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   if (issues_work()) defer(operation, command);
   register_moved(session, operation, command, payload, length, stable);

@@ -20,6 +20,7 @@ static struct {
   int (*count)(int*);
   int (*set)(int);
   int (*pci)(char*, int, int);
+  int (*attribute)(int*, int, int);
   int (*at_pci)(int*, const char*);
   int (*malloc)(void**, size_t);
   int (*malloc_host)(void**, size_t);
@@ -40,6 +41,7 @@ static struct {
   int (*show)(cuda_handle*, void*);
   int (*open)(void**, cuda_handle, unsigned);
   int (*close)(void*);
+  int pci_bus;     // the attribute
   int wrong_free;  // what freeing pinned memory as a device's answers
 } cuda;
 
@@ -60,11 +62,13 @@ static inline void load_cuda(void) {
     printf("%s\n", dlerror());
     exit(1);
   }
+  cuda.pci_bus = hip ? 67 : 33;
   cuda.wrong_free = hip ? 17 : 1;
 #define CUDA_FIND(field, cuda_name, hip_name) *(void**)&cuda.field = cuda_symbol(library, hip ? hip_name : cuda_name)
   CUDA_FIND(count, "cudaGetDeviceCount", "hipGetDeviceCount");
   CUDA_FIND(set, "cudaSetDevice", "hipSetDevice");
   CUDA_FIND(pci, "cudaDeviceGetPCIBusId", "hipDeviceGetPCIBusId");
+  CUDA_FIND(attribute, "cudaDeviceGetAttribute", "hipDeviceGetAttribute");
   CUDA_FIND(at_pci, "cudaDeviceGetByPCIBusId", "hipDeviceGetByPCIBusId");
   CUDA_FIND(malloc, "cudaMalloc", "hipMalloc");
   CUDA_FIND(malloc_host, "cudaMallocHost", "hipMallocHost");

@@ -24,12 +24,14 @@ int main(int argc, char** argv) {
   for (int device = 0; device < devices; ++device) {
     char text[16];
     struct address seen;
+    int bus = 0;
     CHECK(cuda.pci(text, sizeof text, device) == 0);
     CHECK(cuda.at_pci(&found, text) == 0 && found == device);
+    CHECK(cuda.attribute(&bus, cuda.pci_bus, device) == 0);
     CHECK(accelerator != NULL && accelerator->pci(device, &seen) == 0);
     char again[32];
     snprintf(again, sizeof again, "%04x:%02x:%02x.%x", seen.domain, seen.bus, seen.device, seen.function);
-    CHECK(strcmp(text, again) == 0);
+    CHECK(strcmp(text, again) == 0 && seen.bus == bus);
     strcat(strcat(own, " "), text);
   }
   CHECK(cuda.at_pci(&found, "0000:00:00.0") != 0);

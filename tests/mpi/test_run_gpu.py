@@ -19,6 +19,7 @@ _LATENCY_US = {"perlmutter-gpu": 3, "frontier": 11.6}
 _STEP_US, _LOCAL_US = 2.2, (4, 4.2)
 _LINK, _PEER = {"perlmutter-gpu": 27, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
 _PAGEABLE = 12
+_IN_COMMAND = 192  # bytes
 _FIRST_TWO = {"perlmutter-gpu": 100, "frontier": 4 * 38.5}
 _MEMORY = {"perlmutter-gpu": 1555, "frontier": 1638.4}
 # Links between each two devices. Frontier's are drawn in its user guide; where there is none, the way over a third
@@ -64,9 +65,26 @@ def test_without_hmem_open_mpi_copies_through_the_host_which_is_slower(
     staged = _latencies(dryfly(*command, limit_s=120, environment=staging).succeeded().stdout)
     # One copy on each side: what both take beside their bytes is the least that it can add.
     least_us = 2 * (_CALL_US + _LATENCY_US[machine] + _STEP_US) - 0.2
-    assert direct
+    long = [size for size in direct if size > _IN_COMMAND]
+    assert long
     assert direct.keys() == staged.keys()
-    assert all(staged[size] >= direct[size] + least_us for size in direct)
+    assert all(staged[size] >= direct[size] + least_us for size in long)
+
+
+@_MACHINES
+def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic_fetches_it(
+    machine: str, dryfly: Dryfly, built: Programs
+) -> None:
+    command = (*_on(machine), built.check("gpu_messages.c"))
+    fetching = {"FI_CXI_DISABLE_NON_INJECT_MSG_IDC": "1"}
+    copied = _latencies(dryfly(*command, limit_s=120).succeeded().stdout)
+    fetched = _latencies(dryfly(*command, limit_s=120, environment=fetching).succeeded().stdout)
+    host = _latencies(dryfly(*command, "pinned", limit_s=120).succeeded().stdout)
+    copy_us = _CALL_US + _LATENCY_US[machine] + _STEP_US
+    for size in copied:
+        added_us = copy_us if size <= _IN_COMMAND else 0
+        assert copied[size] == pytest.approx(host[size] + added_us, abs=0.1)
+        assert fetched[size] < host[size] + 1
 
 
 @pytest.mark.parametrize(("machine", "component"), [("perlmutter-gpu", "cuda"), ("frontier", "rocm")])

@@ -107,8 +107,13 @@ def measure(
     return Found(figures=_run_pattern(measurement, case, timeout_s))
 
 
+def source_of(program: str) -> Path:
+    """A program of programs/micro by its name, or of another folder as folder/name."""
+    return programs_folder() / (f"{program}.c" if "/" in program else f"micro/{program}.c")
+
+
 def _run_program(measurement: Measurement, case: Case, entry: Entry, timeout_s: float | None) -> Figures:
-    program = str(programs_folder() / "micro" / f"{measurement.program}.c")
+    program = str(source_of(measurement.program))
     case = replace(case, program=(program, *measurement.arguments))
     with RunFolder() as made:
         folder = made.path

@@ -280,7 +280,8 @@ def _how(registry: Registry, figure: str) -> str:
         return f"{figure}: dryfly machines show {measurement.machine}"
     if measurement.predict:
         return f"{figure}: dryfly predict {measurement.predict} on {measurement.nodes:,} nodes of {measurement.machine}"
-    what = f"programs/micro/{measurement.program}.c" if measurement.program else f"generator {measurement.pattern}"
+    program = measurement.program if "/" in measurement.program else f"micro/{measurement.program}"
+    what = f"programs/{program}.c" if measurement.program else f"generator {measurement.pattern}"
     return f"{figure}: {what} on {measurement.machine}"
 
 
@@ -391,7 +392,7 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
     both = summary["predicted_and_device_median_absolute_error"]
     if counts["device"] and both is not None:
         console.print(
-            f"{counts['device']} rows published for GPU buffers, which the model does not have: "
+            f"{counts['device']} rows published for GPU buffers and measured here with the host's: "
             f"with them the median is {both:.1%}",
             markup=False,
         )
