@@ -168,6 +168,21 @@ def test_each_release_of_hip_has_its_own_words(dryfly: Dryfly, built: Programs) 
     assert "ok gpu_hip\n" in run.stdout
 
 
+# Two dies of a package, two with two links, two without a link of their own, one and the same, and a die and the host.
+@pytest.mark.parametrize(
+    ("one", "other", "rate"),
+    [("0", "1", 154), ("6", "0", 77), ("0", "3", 38.5), ("4", "4", 1638.4 / 2), ("5", "host", 36), ("host", "5", 36)],
+)
+def test_linkx_copies_within_a_node_from_gpu_to_gpu(
+    one: str, other: str, rate: float, dryfly: Dryfly, built: Programs
+) -> None:
+    job = ("run", "--machine", "crusher", "-N", "1", "--ppn", "2", "--compute", "none", "--provider", "linkx", "--")
+    run = dryfly(*job, built.check("gpu_node.c"), one, other, str(rate), limit_s=120).succeeded()
+    assert "ok gpu_node\n" in run.stdout
+    before_us = sum(_LOCAL_US) if one == other else _LATENCY_US["frontier"] + _STEP_US
+    assert before_us < _latencies(run.stdout)[8] < before_us + 3
+
+
 def test_streams_and_events_that_open_mpi_releases_are_used_again(dryfly: Dryfly, built: Programs) -> None:
     run = dryfly(*_on("perlmutter-gpu"), built.check("gpu_objects.c"), limit_s=120).succeeded()
     assert "ok gpu_objects\n" in run.stdout

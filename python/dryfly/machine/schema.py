@@ -243,7 +243,9 @@ FIELDS: dict[str, Field] = {
     "node.gpu_peer_rate": optional(rate("", "of a link between two GPUs of a node, each way")),
     "node.gpu_links": text('links between GPUs of a node, "0-1:4, 1-2:1"; not given: one between each two'),
     "node.gpu_copy_rate": optional(rate("", "of copies over that link; not given: as the link")),
-    "node.gpu_copy_latency": optional(time("", "until a copy to, from or between GPUs begins, which work before it hides")),
+    "node.gpu_copy_latency": optional(
+        time("", "until a copy to, from or between GPUs begins, which work before it hides")
+    ),
     "node.gpu_copy_step": optional(time("", "of the GPU for such a copy, whatever its size")),
     "node.gpu_local_latency": optional(time("", "until a copy within a GPU begins, which work before it hides")),
     "node.gpu_local_step": optional(time("", "of the GPU for such a copy, whatever its size")),
