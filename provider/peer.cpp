@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/gpu_memory.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/operation_record.hpp"

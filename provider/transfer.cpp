@@ -123,7 +123,9 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     command.flags |= wire::command_flag::by_dma;
   }
   const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
-  if (stable && !by_dma && length <= session.channel().header().inline_max) read_for_command(payload, length);
+  if (stable && !by_dma && length <= session.channel().header().inline_max) {
+    read_for_command(*operation.endpoint->domain, payload, length);
+  }
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   if (issues_work()) defer(operation, command);
   register_moved(session, operation, command, payload, length, stable);

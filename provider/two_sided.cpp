@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "provider/attributes.hpp"
-#include "provider/gpu_memory.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/log.hpp"
 #include "provider/operation_record.hpp"
 #include "provider/process.hpp"

@@ -16,7 +16,7 @@ from dryfly.mpi import libraries as mpi
 # Frontier are in one package, with four links between them.
 _DEVICES = {"perlmutter-gpu": 4, "frontier": 8}
 _CALL_US, _QUERY_US = 2, 0.3
-_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 11.6}
+_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12.2}
 _STEP_US, _LOCAL_US = 2.2, (4, 4.2)
 _LINK, _PEER = {"perlmutter-gpu": 27, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
 _PAGEABLE = 12
