@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cstdint>
 
@@ -14,6 +15,8 @@ extern "C" {
 __attribute__((weak)) void dryfly_gpu_reached_by_nic(const void* buffer);
 // The processor reads bytes of a device, by a copy of the runtime that it waits for; nothing where they are the host's.
 __attribute__((weak)) void dryfly_gpu_read_by_processor(const void* buffer, size_t bytes);
+// What it takes to ask the runtime about a pointer.
+__attribute__((weak)) uint64_t dryfly_gpu_lookup_ps();
 // The number on the node of the GPU whose memory it is, whatever a mask makes of that number; -1 of all other memory,
 // managed memory's too, which libfabric moves as the host's.
 __attribute__((weak)) int dryfly_gpu_of(const void* buffer);

@@ -21,6 +21,7 @@ _MOST_DEVICES = 16
 _NUMBERS = {
     "memory": "compute.gpu.memory",
     "call_ps": "node.gpu_call",
+    "lookup_ps": "node.gpu_lookup",
     "query_ps": "node.gpu_query",
     "allocation_ps": "node.gpu_allocation",
     "latency_ps": "node.gpu_copy_latency",
