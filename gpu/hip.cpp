@@ -120,6 +120,11 @@ int copy(void* to, const void* from, std::size_t bytes, int kind, Stream* stream
   if ((kind < 0 || kind > last_kind) && kind != without_units) return hip::invalid_memcpy_direction;
   return code_of(streams().copy(to, from, bytes, stream, returning));
 }
+int copy_rows(void* to, const void* from, const Rows& rows, int kind, Stream* stream, Returning returning) {
+  if ((kind < 0 || kind > last_kind) && kind != without_units) return hip::invalid_memcpy_direction;
+  if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return hip::invalid_pitch;
+  return code_of(streams().copy(to, from, rows, stream, returning));
+}
 int copy(void* to, const void* from, std::size_t bytes) {
   return copy(to, from, bytes, last_kind, nullptr, Returning::when_safe);
 }
@@ -397,6 +402,14 @@ HIP_EXPORT int hipMemcpyDtoHAsync(void* to, void* from, std::size_t bytes, Strea
 HIP_EXPORT int hipMemcpyDtoDAsync(void* to, void* from, std::size_t bytes, Stream* stream) {
   return kept(copy_later(to, from, bytes, stream));
 }
+HIP_EXPORT int hipMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+                           std::size_t height, int kind) {
+  return kept(copy_rows(to, from, Rows{width, height, to_pitch, from_pitch}, kind, nullptr, Returning::when_safe));
+}
+HIP_EXPORT int hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                                std::size_t width, std::size_t height, int kind, Stream* stream) {
+  return kept(copy_rows(to, from, Rows{width, height, to_pitch, from_pitch}, kind, stream, Returning::at_once));
+}
 HIP_EXPORT int hipMemset(void* to, int value, std::size_t bytes) {
   return kept(streams().fill(to, value, bytes, nullptr, Returning::when_safe));
 }
@@ -519,8 +532,6 @@ HIP_NOT_SUPPORTED(hipFreeAsync)
 HIP_NOT_SUPPORTED(hipMallocPitch)
 HIP_NOT_SUPPORTED(hipMemAdvise)
 HIP_NOT_SUPPORTED(hipMemPrefetchAsync)
-HIP_NOT_SUPPORTED(hipMemcpy2D)
-HIP_NOT_SUPPORTED(hipMemcpy2DAsync)
 HIP_NOT_SUPPORTED(hipMemsetD16)
 HIP_NOT_SUPPORTED(hipMemset2D)
 HIP_NOT_SUPPORTED(hipStreamBeginCapture)

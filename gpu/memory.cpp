@@ -1,17 +1,32 @@
 #include "gpu/memory.hpp"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 namespace dryfly::gpu {
 
 namespace {
 
-// Below what Linux gives to libraries and stacks, above what it gives to heaps of programs at a fixed address.
-constexpr std::uint64_t first_base = 0x2000'0000'0000;
-constexpr unsigned range_bits = 40;  // 1 TiB for each
+// Below what Linux gives to libraries and stacks, above what it gives to heaps of programs at a fixed address; the
+// first of these that nobody has, such as PMIx with memory of its own.
+constexpr std::uint64_t bases[] = {0x1000'0000'0000, 0x0400'0000'0000, 0x2800'0000'0000, 0x3800'0000'0000};
+constexpr unsigned range_bits = 39;  // 512 GiB for each
 // For each of what others have shown: more than a device has, and all of them end below where Linux puts programs.
 constexpr std::uint64_t opened_bytes = std::uint64_t{1} << 38;
 constexpr std::uint64_t page_bytes = 4096;
+
+// Holds the addresses for the ranges, which are mapped in them one by one. 0: nowhere are as many.
+std::uint64_t reserved(std::uint64_t bytes) {
+  for (const std::uint64_t base : bases) {
+    void* const wanted = reinterpret_cast<void*>(base);
+    if (mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) ==
+        wanted) {
+      return base;
+    }
+  }
+  return 0;
+}
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
@@ -19,23 +34,30 @@ std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uin
 
 void Memory::open(const Settings& settings) {
   constexpr std::uint64_t whole = std::uint64_t{1} << range_bits;
+  if (settings.devices == 0) return;
+  base_ = reserved(ranges * whole + Opened::most * opened_bytes);
+  if (base_ == 0) abort();
   for (std::uint64_t i = 0; i < ranges; ++i) {
     const bool of_device = i < devices_max;
     const std::uint64_t bytes = of_device && settings.memory_bytes < whole ? settings.memory_bytes : whole;
-    ranges_[i].open(first_base + (i << range_bits), bytes / page_bytes * page_bytes);
+    ranges_[i].open(base_ + (i << range_bits), bytes / page_bytes * page_bytes);
   }
-  opened_.open(first_base + (std::uint64_t{ranges} << range_bits), opened_bytes);
+  opened_.open(base_ + ranges * whole, opened_bytes);
   device_count_ = settings.devices;
   for (int i = 0; i < device_count_; ++i) units_[i] = settings.physical[i];
 }
 
+Memory::~Memory() {
+  if (base_ != 0) munmap(reinterpret_cast<void*>(base_), opened_.end() - base_);
+}
+
 Range* Memory::range_of(const void* pointer) {
-  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
-  return address_of(pointer) >= first_base && index < ranges ? &ranges_[index] : nullptr;
+  const std::uint64_t index = (address_of(pointer) - base_) >> range_bits;
+  return address_of(pointer) >= base_ && index < ranges ? &ranges_[index] : nullptr;
 }
 
 bool Memory::is_inside(const void* pointer) const {
-  return address_of(pointer) >= first_base && address_of(pointer) < opened_.end();
+  return base_ != 0 && address_of(pointer) >= base_ && address_of(pointer) < opened_.end();
 }
 
 bool Memory::is_unknown(const void* pointer) const {
@@ -44,14 +66,14 @@ bool Memory::is_unknown(const void* pointer) const {
 
 Place Memory::place_of(const void* pointer) const {
   const std::uint64_t address = address_of(pointer);
-  const std::uint64_t index = (address - first_base) >> range_bits;
-  if (address >= first_base && index < ranges) {
+  const std::uint64_t index = (address - base_) >> range_bits;
+  if (address >= base_ && index < ranges) {
     const Allocation* found = ranges_[index].at(address);
     if (found != nullptr) {
       if (index < devices_max) return {Kind::device, static_cast<int>(index), units_[index], *found};
       return {index == devices_max ? Kind::pinned : Kind::managed, 0, -1, *found};
     }
-  } else if (address >= first_base) {
+  } else if (address >= base_) {
     const Opened::Found found = opened_.at(address);
     if (found.unit >= 0) {
       // Its device by this process' number, where it sees that device.
@@ -68,15 +90,15 @@ Place Memory::place_of(const void* pointer) const {
 }
 
 Allocation* Memory::allocation_of(const void* pointer) {
-  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
-  if (address_of(pointer) < first_base || index >= devices_max) return nullptr;
+  const std::uint64_t index = (address_of(pointer) - base_) >> range_bits;
+  if (address_of(pointer) < base_ || index >= devices_max) return nullptr;
   return ranges_[index].at(address_of(pointer));
 }
 
 bool Memory::show(const void* pointer, Handle& handle) {
   Allocation* const found = allocation_of(pointer);
   if (found == nullptr) return false;
-  const std::uint64_t index = (address_of(pointer) - first_base) >> range_bits;
+  const std::uint64_t index = (address_of(pointer) - base_) >> range_bits;
   return gpu::show(ranges_[index], *found, units_[index], handle);
 }
 

@@ -31,7 +31,9 @@ inline constexpr Place host_memory = {Kind::host, -1, -1, {}};
 // Not safe to call by several threads but for is_unknown(); the runtime has one lock.
 class Memory {
  public:
+  // Ends the process where this computer has not as many addresses left.
   void open(const Settings& settings);
+  ~Memory();
   Place place_of(const void* pointer) const;
   // Certain that no allocation holds it and that it is not registered.
   bool is_unknown(const void* pointer) const;
@@ -57,12 +59,13 @@ class Memory {
     Allocation allocation;
     int device;
   };
-  static constexpr int ranges = devices_max + 2;
+  static constexpr std::uint64_t ranges = devices_max + 2;
   static constexpr int hosts_max = 4096;
 
   // How many of them begin at that address or before it.
   int hosts_up_to(std::uint64_t address) const;
 
+  std::uint64_t base_;  // 0: there are no devices
   int units_[devices_max];
   int device_count_;
   Range ranges_[ranges];

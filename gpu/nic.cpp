@@ -1,10 +1,19 @@
-// What the provider tells the runtime (provider/device_memory.hpp).
+// What the provider (provider/device_memory.hpp) and the wrappers of MPI (preload/mpi/gpu_buffers.hpp) tell the runtime
+// and ask of it.
 #include <stddef.h>
 #include <stdint.h>
 
 #include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 extern "C" {
+// The program calls MPI: what it has copied and filled without a stream is there.
+void dryfly_gpu_before_mpi() { dryfly::gpu::Streams::get().before_mpi(); }
+// As a copy of Open MPI's component, which waits for it; 0: done.
+int dryfly_gpu_copy(void* to, const void* from, size_t bytes) {
+  using namespace dryfly::gpu;
+  return Streams::get().copy(to, from, bytes, nullptr, Returning::when_done) == Result::done ? 0 : 1;
+}
 int dryfly_gpu_of(const void* buffer) {
   using namespace dryfly::gpu;
   Runtime& runtime = Runtime::get();

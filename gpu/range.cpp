@@ -20,8 +20,7 @@ std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + t
 
 bool Range::map_file() {
   void* const wanted = reinterpret_cast<void*>(base_);
-  mapped_ = mmap(wanted, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file_,
-                 0) == wanted;
+  mapped_ = mmap(wanted, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file_, 0) == wanted;
   if (!mapped_) close(file_);
   return mapped_;
 }
@@ -115,7 +114,8 @@ Allocation* Range::add(std::uint64_t start, std::uint64_t bytes) {
 void Range::remove(Allocation* allocation) {
   erase(static_cast<std::size_t>(allocation - all_));
   if (count_ != 0) return;
-  munmap(reinterpret_cast<void*>(base_), capacity_);
+  mmap(reinterpret_cast<void*>(base_), capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+       -1, 0);
   close(file_);
   mapped_ = false;
 }

@@ -34,6 +34,7 @@ class Range {
     return const_cast<Allocation*>(static_cast<const Range*>(this)->at(address));
   }
 
+  // The addresses are held for it.
   void open(std::uint64_t base, std::uint64_t capacity) {
     base_ = base;
     capacity_ = capacity;

@@ -32,6 +32,8 @@ enum class Opening { done, own, bad_handle, no_room };
 
 class Opened {
  public:
+  static constexpr std::uint64_t most = 64;  // ranges of other processes
+
   void open(std::uint64_t base, std::uint64_t bytes_each);
   Opening add(const Handle& handle, int device, std::uint64_t& start);
   // False where nothing that is open begins there.
@@ -53,8 +55,6 @@ class Opened {
     int device;
     int unit;
   };
-  static constexpr int most = 64;  // ranges of other processes
-
   Each* holding(std::uint64_t address);
 
   std::uint64_t base_;

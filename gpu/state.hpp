@@ -41,6 +41,7 @@ struct State {
   Memory memory;
   Timeline timeline;
   Pending pending;
+  std::uint64_t unstreamed_ps;  // when what was put into the default stream by calls without a stream is over
   pthread_mutex_t lock;
 
  private:

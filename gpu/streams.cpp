@@ -80,6 +80,8 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   const bool is_safe = !synchronous && (way == Way::local || way == Way::peer || work.staged != nullptr);
   if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe)) {
     call.wait_until(work.at_ps);
+  } else if (returning == Returning::when_safe) {
+    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
   }
   call.finish_untimed();
   return Result::done;
@@ -109,9 +111,17 @@ Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
       target.kind == Kind::pinned || target.kind == Kind::registered || target.allocation.synchronous;
   if (returning == Returning::when_done || (returning == Returning::when_safe && must_wait)) {
     call.wait_until(work.at_ps);
+  } else if (returning == Returning::when_safe) {
+    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
   }
   call.finish_untimed();
   return Result::done;
+}
+
+void Streams::before_mpi() {
+  if (state_.pending.is_empty() || state_.usable() != Result::done) return;
+  Call call(state_, 0);
+  call.wait_until(state_.unstreamed_ps);
 }
 
 Result Streams::call(Stream* stream, void (*function)(void*), void* argument) {

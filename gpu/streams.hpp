@@ -50,6 +50,9 @@ class Streams {
   // Result::bad_handle where one was not recorded or has no time, not_ready where one is still to come.
   Result elapsed(Event* begin, Event* end, float& ms);
 
+  // Waits for what came back early though it has no stream of its own.
+  void before_mpi();
+
  private:
   explicit Streams(State& state) : state_(state) {}
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "provider/domain.hpp"
+#include "provider/process.hpp"
 
 extern "C" {
 // Before a NIC moves bytes of it for the first time, what the runtime has under way there comes to its end, and from
@@ -24,8 +25,14 @@ __attribute__((weak)) int dryfly_gpu_of(const void* buffer);
 
 namespace dryfly::provider {
 
-inline void reach(const void* buffer) {
-  if (dryfly_gpu_reached_by_nic != nullptr) dryfly_gpu_reached_by_nic(buffer);
+// Once a process: device memory came from a library that has not asked for FI_HMEM.
+void warn_of_device_memory(std::uint32_t rank, const void* buffer);
+
+inline void reach(const Session& session, const Domain& domain, const void* buffer) {
+  if (dryfly_gpu_reached_by_nic == nullptr) return;
+  dryfly_gpu_reached_by_nic(buffer);
+  if (!domain.knows_gpus) [[unlikely]]
+    warn_of_device_memory(session.channel().rank(), buffer);
 }
 
 // What goes into a command of a NIC itself is put there by the processor; libfabric's shm hands a device's memory over.

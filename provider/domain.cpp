@@ -96,7 +96,8 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   const wire::RegistrationCosts& costs = session.channel().header().costs.registration;
   domain->registers = has_nics && costs.page_bytes != 0;
   // As there: a domain with FI_HMEM maps each buffer by whose memory it is, and others have one mapping for all.
-  const bool looks_up = has_nics && (info->caps & FI_HMEM) != 0 && dryfly_gpu_lookup_ps != nullptr;
+  domain->knows_gpus = (info->caps & FI_HMEM) != 0;
+  const bool looks_up = has_nics && domain->knows_gpus && dryfly_gpu_lookup_ps != nullptr;
   domain->lookup_ps = looks_up ? dryfly_gpu_lookup_ps() : 0;
   if (domain->registers) {
     const RegistrationSettings& settings = session.state().environment.registration;

@@ -116,7 +116,7 @@ bool fetches_operands(const Session& session, const Operation& operation, const 
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
                       std::size_t length, bool stable, std::uint64_t cost_ps) {
   Process& state = session.state();
-  reach(payload);
+  reach(session, *operation.endpoint->domain, payload);
   const bool wanted = wants_event(operation, command) || operation.buffer != nullptr;
   if (wanted) {
     command.flags |= wire::command_flag::wants_completion;

@@ -13,6 +13,7 @@
 #include "preload/mpi/communicator_class.hpp"
 #include "preload/mpi/datatypes.hpp"
 #include "preload/mpi/expected_mpi.hpp"
+#include "preload/mpi/gpu_buffers.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/mpi/reductions.hpp"
 #include "preload/mpi/schedules.hpp"
@@ -104,9 +105,13 @@ int call(Row& row, const long* words) {
   const long freed = communicator_freed_by(row.call, words);
   if (row.call == Call::Comm_split_type) [[unlikely]]
     refuse_old_split_type(words[1]);
+  settle_gpu_copies();
+  HostBuffers buffers;
+  const long* const given = reduces_on_the_host(row.call) ? buffers.take(row.call, words) : words;
   begin_counting();
-  const int status = forward(function, words, std::make_index_sequence<count>{});
+  const int status = forward(function, given, std::make_index_sequence<count>{});
   end_counting();
+  if (given != words) buffers.give_back();
   if (status == 0) note_communicator(row.call, words, freed);
   end_call(row.mode);
   leave_call(index, mode, entered, status == 0 ? bytes_of(row.bytes, words) : 0);

@@ -60,7 +60,8 @@ static inline void begin_accelerator(int is_sender) {
   const char* prefix = options.accelerator == rocm_accelerator ? "hip" : "cuda";
   void* library = accelerator_library(prefix);
   if (library == NULL && options.accelerator == managed_accelerator) library = accelerator_library(prefix = "hip");
-  if (library == NULL) refuse("-d", "no library of this GPU runtime is found");
+  if (library == NULL)
+    refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
 #define ACCELERATOR_CALL(field, name) *(void**)&accelerator.field = accelerator_call(library, prefix, name)
   ACCELERATOR_CALL(count, "GetDeviceCount");
   ACCELERATOR_CALL(set, "SetDevice");

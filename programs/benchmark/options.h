@@ -139,9 +139,11 @@ static inline void read_places(int argc, char** argv) {
   if (optind == argc) return;
   if (options.accelerator == no_accelerator || !options.in_pairs)
     refuse(argv[optind], "only options are accepted; -h lists them");
+  const char* const accepted =
+      "accepted behind the options are two of H, D and M: buffers of the sender and of the receiver";
   for (int at = optind; at < argc; ++at)
-    if (strlen(argv[at]) != 1 || strchr("HDM", *argv[at]) == NULL || argc - optind != 2)
-      refuse(argv[at], "accepted behind the options are two of H, D and M: buffers of the sender and of the receiver");
+    if (at >= optind + 2 || strlen(argv[at]) != 1 || strchr("HDM", *argv[at]) == NULL) refuse(argv[at], accepted);
+  if (argc - optind != 2) refuse(argv[optind], accepted);
   options.from = *argv[optind];
   options.to = *argv[optind + 1];
 }

@@ -28,6 +28,7 @@ static struct {
   int (*free)(void*);
   int (*copy)(void*, const void*, size_t, int);
   int (*copy_async)(void*, const void*, size_t, int, void*);
+  int (*copy_rows)(void*, size_t, const void*, size_t, size_t, size_t, int);
   int (*fill)(void*, int, size_t);
   int (*synchronize)(void);
   int (*stream)(void**);
@@ -76,6 +77,7 @@ static inline void load_cuda(void) {
   CUDA_FIND(free, "cudaFree", "hipFree");
   CUDA_FIND(copy, "cudaMemcpy", "hipMemcpy");
   CUDA_FIND(copy_async, "cudaMemcpyAsync", "hipMemcpyAsync");
+  CUDA_FIND(copy_rows, "cudaMemcpy2D", "hipMemcpy2D");
   CUDA_FIND(fill, "cudaMemset", "hipMemset");
   CUDA_FIND(synchronize, "cudaDeviceSynchronize", "hipDeviceSynchronize");
   CUDA_FIND(stream, "cudaStreamCreate", "hipStreamCreate");

@@ -52,6 +52,11 @@ int main(int argc, char** argv) {
   CHECK(back[0] == 'n' && back[bytes - 1] == 'n');
   memset(back, 'o', bytes);
   CHECK(pageable[0] == 'p' && pageable[bytes - 1] == 'p');
+  memset(pageable, 'q', 64);
+  CHECK(cuda.copy_rows(second + 1, 9, pageable, 8, 3, 4, cuda_any_way) == 0);
+  CHECK(cuda.copy_rows(second, 2, pageable, 8, 3, 4, cuda_any_way) == 12);
+  CHECK(cuda.copy(pageable, second, 64, cuda_any_way) == 0);
+  for (int i = 0; i < 37; ++i) CHECK((pageable[i] == 'q') == (i % 9 >= 1 && i % 9 <= 3 && i < 36));
 
   void *stream, *next, *began, *ended;
   CHECK(cuda.stream(&stream) == 0 && cuda.stream(&next) == 0 && cuda.event(&began) == 0 && cuda.event(&ended) == 0);

@@ -276,3 +276,20 @@ def test_times_are_near_a_real_gpus(dryfly: Dryfly, built: Programs) -> None:
     ratios = [simulated[each] / real[each] for each in real]
     assert statistics.median(abs(ratio - 1) for ratio in ratios) < 0.17
     assert sum(0.5 <= ratio <= 2 for ratio in ratios) > 0.91 * len(ratios)
+
+
+@pytest.mark.parametrize("options", [("-N", "2", "--ppn", "3"), ("-N", "2", "--launcher", "prterun")])
+@_MACHINES
+def test_reductions_are_made_on_copies_of_what_is_on_the_devices(
+    machine: str, options: tuple[str, ...], dryfly: Dryfly, built: Programs
+) -> None:
+    words = ("run", "--machine", machine, *options, "--compute", "none", "--")
+    run = dryfly(*words, built.check("gpu_reductions.c"), limit_s=120).succeeded()
+    assert "ok gpu_reductions\n" in run.stdout
+
+
+def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
+    mpich = Programs(tmp_path, mpi.select("mpich"))
+    run = dryfly(*_on("perlmutter-gpu"), mpich.check("gpu_pingpong.c"), "device", "64", "3", limit_s=120).succeeded()
+    said = "gave memory of GPU 0 to an MPI library that knows nothing of GPUs"
+    assert run.stderr.count(said) == 2

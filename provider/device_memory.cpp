@@ -1,0 +1,20 @@
+#include "provider/device_memory.hpp"
+
+#include <stdio.h>
+
+namespace dryfly::provider {
+
+void warn_of_device_memory(std::uint32_t rank, const void* buffer) {
+  static bool warned = false;
+  if (warned || dryfly_gpu_of == nullptr) return;
+  const int gpu = dryfly_gpu_of(buffer);
+  if (gpu < 0) return;
+  warned = true;
+  fprintf(stderr,
+          "dryfly: rank %u gave memory of GPU %d to an MPI library that knows nothing of GPUs; its messages are right "
+          "here, "
+          "and on the machine the job hangs or ends with a segmentation fault (--mpi openmpi knows of GPUs)\n",
+          rank, gpu);
+}
+
+}  // namespace dryfly::provider
