@@ -453,7 +453,7 @@ Result Runtime::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
   return Result::done;
 }
 
-Result Runtime::call(Stream* stream, void (*function)(void*), void* argument) {
+Result Runtime::call(Stream* stream, void (*function)(void*), void* argument, const Start* start) {
   if (const Result result = usable(); result != Result::done) return result;
   if (function == nullptr) return Result::bad_value;
   Call call(*this);
@@ -461,7 +461,8 @@ Result Runtime::call(Stream* stream, void (*function)(void*), void* argument) {
   if (in == nullptr) return Result::bad_handle;
   Pending work{
       .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
-  if (call.timed()) work.at_ps = put(*in, nullptr, call.now() + settings_.local.latency_ps, settings_.local.step_ps);
+  const Start& takes = start != nullptr ? *start : settings_.local;
+  if (call.timed()) work.at_ps = put(*in, nullptr, call.now() + takes.latency_ps, takes.step_ps);
   if (const Result result = enqueue(work); result != Result::done) return result;
   if (!call.timed()) settle(far_future);
   return Result::done;
