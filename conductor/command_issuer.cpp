@@ -127,6 +127,7 @@ void CommandIssuer::send(std::uint32_t slot) {
               .token = slot,
               .traffic_class = static_cast<TrafficClass>(command.traffic_class),
               .by_dma = (command.flags & command_flag::by_dma) != 0,
+              .gpu = command.gpu,
               .complete_when = completeness_of(command.flags)});
 }
 
@@ -143,6 +144,7 @@ void CommandIssuer::receive(std::uint32_t slot) {
                                .ignore = command.ignore,
                                .capacity = Bytes{command.length},
                                .token = slot,
+                               .gpu = command.gpu,
                                .multi_receive = multi_receive,
                                .min_free = Bytes{multi_receive ? command.min_free : 0}};
   if (command.kind != CommandKind::receive_claimed) return nics_.receive(receive);

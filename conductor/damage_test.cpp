@@ -171,6 +171,7 @@ TEST_CASE("what cannot be a command is named, and the fabric stays up") {
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.endpoint = 5; }) == "end-point");
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.at_ps = ~0ULL - 1; }) == "instant");
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.traffic_class = 6; }) == "traffic class");
+  CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.gpu = 17; }) == "GPU");
   CHECK(reason(CommandKind::tagged_send, [](Command& c) { c.length = 1ULL << 60; }) == "size");
   CHECK(reason(CommandKind::tagged_send, [](Command& c) {
           c.flags = command_flag::payload_inline;

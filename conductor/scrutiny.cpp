@@ -15,7 +15,8 @@ using wire::CommandKind;
 namespace command_flag = wire::command_flag;
 
 constexpr std::uint32_t record_bytes_max = wire::command_bytes + wire::inline_bytes_max;
-constexpr std::uint64_t last_instant_ps = 1ULL << 63;    // 106 days; what is added to an instant never overflows
+constexpr std::uint64_t last_instant_ps = 1ULL << 63;  // 106 days; what is added to an instant never overflows
+constexpr std::uint8_t gpus_max = 16;
 constexpr std::uint64_t message_bytes_max = 1ULL << 47;  // the memory that a process can have
 
 bool is_atomic(CommandKind kind) {
@@ -43,6 +44,7 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
   if (command.at_ps > last_instant_ps) return "instant";
   if (command.kind == CommandKind::open_endpoint) return fault_of_opening(command, rank, payload);
   if (command.traffic_class > static_cast<std::uint8_t>(TrafficClass::ethernet)) return "traffic class";
+  if (command.gpu > gpus_max) return "GPU";
   if (moves_bytes(command.kind) && command.length > message_bytes_max) return "size";
   if (const char* fault = fault_of_payload(command)) return fault;
   if (command.kind == CommandKind::move) {

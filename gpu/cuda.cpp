@@ -11,6 +11,7 @@
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -23,6 +24,7 @@ using DevicePointer = std::uint64_t;
 thread_local bool without_context = false;
 
 Runtime& runtime() { return Runtime::get(); }
+Streams& streams() { return Streams::get(); }
 void* pointer_of(DevicePointer address) { return reinterpret_cast<void*>(address); }
 
 int device_code(int device) {
@@ -191,7 +193,7 @@ CUDA_EXPORT int cuCtxGetDevice(int* device) {
   return cuda::success;
 }
 CUDA_EXPORT int cuCtxSynchronize() {
-  return in_context([] { return runtime().synchronize_device(); });
+  return in_context([] { return streams().synchronize_device(); });
 }
 
 CUDA_EXPORT int cuPointerGetAttribute(void* to, int attribute, DevicePointer address) {
@@ -276,67 +278,67 @@ CUDA_EXPORT int cuMemGetInfo_v2(size_t* unused, size_t* all) {
 }
 
 CUDA_EXPORT int cuMemcpy(DevicePointer to, DevicePointer from, size_t bytes) {
-  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, nullptr, Returning::when_safe));
+  return code_of(streams().copy(pointer_of(to), pointer_of(from), bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(pointer_of(to), pointer_of(from), bytes, stream, Returning::at_once));
+  return code_of(streams().copy(pointer_of(to), pointer_of(from), bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
-  return code_of(runtime().copy(pointer_of(to), from, bytes, nullptr, Returning::when_safe));
+  return code_of(streams().copy(pointer_of(to), from, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
-  return code_of(runtime().copy(to, pointer_of(from), bytes, nullptr, Returning::when_safe));
+  return code_of(streams().copy(to, pointer_of(from), bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t bytes) {
   return cuMemcpy(to, from, bytes);
 }
 CUDA_EXPORT int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(pointer_of(to), from, bytes, stream, Returning::at_once));
+  return code_of(streams().copy(pointer_of(to), from, bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, Stream* stream) {
-  return code_of(runtime().copy(to, pointer_of(from), bytes, stream, Returning::at_once));
+  return code_of(streams().copy(to, pointer_of(from), bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream* stream) {
   return cuMemcpyAsync(to, from, bytes, stream);
 }
 CUDA_EXPORT int cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
-  return code_of(runtime().fill(pointer_of(to), value, bytes, nullptr, Returning::when_safe));
+  return code_of(streams().fill(pointer_of(to), value, bytes, nullptr, Returning::when_safe));
 }
 
 CUDA_EXPORT int cuMemsetD8(DevicePointer to, unsigned char value, size_t bytes) {
   return cuMemsetD8_v2(to, value, bytes);
 }
 CUDA_EXPORT int cuMemsetD8Async(DevicePointer to, unsigned char value, size_t bytes, Stream* stream) {
-  return code_of(runtime().fill(pointer_of(to), value, bytes, stream, Returning::at_once));
+  return code_of(streams().fill(pointer_of(to), value, bytes, stream, Returning::at_once));
 }
 
 CUDA_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
   if (stream == nullptr || flags > 1) return cuda::invalid_value;
-  return code_of(runtime().create(*stream, flags == 0));
+  return code_of(streams().create(*stream, flags == 0));
 }
-CUDA_EXPORT int cuStreamDestroy_v2(Stream* stream) { return code_of(runtime().destroy(stream)); }
+CUDA_EXPORT int cuStreamDestroy_v2(Stream* stream) { return code_of(streams().destroy(stream)); }
 CUDA_EXPORT int cuStreamDestroy(Stream* stream) { return cuStreamDestroy_v2(stream); }
-CUDA_EXPORT int cuStreamQuery(Stream* stream) { return code_of(runtime().query(stream)); }
-CUDA_EXPORT int cuStreamSynchronize(Stream* stream) { return code_of(runtime().synchronize(stream)); }
+CUDA_EXPORT int cuStreamQuery(Stream* stream) { return code_of(streams().query(stream)); }
+CUDA_EXPORT int cuStreamSynchronize(Stream* stream) { return code_of(streams().synchronize(stream)); }
 CUDA_EXPORT int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
-  return code_of(runtime().wait(stream, event));
+  return code_of(streams().wait(stream, event));
 }
 CUDA_EXPORT int cuEventCreate(Event** event, unsigned flags) {
   constexpr unsigned without_time = 2, all = 7;
   if (event == nullptr || flags > all) return cuda::invalid_value;
-  return code_of(runtime().create(*event, (flags & without_time) == 0));
+  return code_of(streams().create(*event, (flags & without_time) == 0));
 }
 CUDA_EXPORT int cuEventElapsedTime(float* ms, Event* begin, Event* end) {
-  return ms == nullptr ? cuda::invalid_value : code_of(runtime().elapsed(begin, end, *ms));
+  return ms == nullptr ? cuda::invalid_value : code_of(streams().elapsed(begin, end, *ms));
 }
-CUDA_EXPORT int cuEventDestroy_v2(Event* event) { return code_of(runtime().destroy(event)); }
+CUDA_EXPORT int cuEventDestroy_v2(Event* event) { return code_of(streams().destroy(event)); }
 CUDA_EXPORT int cuEventDestroy(Event* event) { return cuEventDestroy_v2(event); }
-CUDA_EXPORT int cuEventRecord(Event* event, Stream* stream) { return code_of(runtime().record(event, stream)); }
-CUDA_EXPORT int cuEventQuery(Event* event) { return code_of(runtime().query(event)); }
-CUDA_EXPORT int cuEventSynchronize(Event* event) { return code_of(runtime().synchronize(event)); }
+CUDA_EXPORT int cuEventRecord(Event* event, Stream* stream) { return code_of(streams().record(event, stream)); }
+CUDA_EXPORT int cuEventQuery(Event* event) { return code_of(streams().query(event)); }
+CUDA_EXPORT int cuEventSynchronize(Event* event) { return code_of(streams().synchronize(event)); }
 
 CUDA_EXPORT int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
-  return code_of(runtime().call(stream, function, argument));
+  return code_of(streams().call(stream, function, argument));
 }
 
 CUDA_EXPORT int cuIpcGetMemHandle(Handle* handle, DevicePointer address) {

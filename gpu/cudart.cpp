@@ -11,6 +11,7 @@
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 #define CUDA_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -29,6 +30,7 @@ int kept(int code) {
 int kept(Result result) { return kept(code_of(result)); }
 
 Runtime& runtime() { return Runtime::get(); }
+Streams& streams() { return Streams::get(); }
 
 int device_code(int device) {
   if (runtime().settings().devices == 0) return cuda::no_device;
@@ -211,45 +213,45 @@ CUDA_EXPORT int cudaPointerGetAttributes(PointerAttributes* attributes, const vo
 
 CUDA_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int direction) {
   if (const int code = direction_code(to, from, bytes, direction); code != cuda::success) return kept(code);
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_safe));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction, Stream* stream) {
   if (const int code = direction_code(to, from, bytes, direction); code != cuda::success) return kept(code);
-  return kept(runtime().copy(to, from, bytes, stream, Returning::at_once));
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                              size_t height, int direction) {
   const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
   if (code != cuda::success) return kept(code);
-  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, nullptr, Returning::when_safe));
+  return kept(streams().copy(to, from, Rows{width, height, to_pitch, from_pitch}, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                   size_t height, int direction, Stream* stream) {
   const int code = rows_code(to, to_pitch, from, from_pitch, width, direction);
   if (code != cuda::success) return kept(code);
-  return kept(runtime().copy(to, from, Rows{width, height, to_pitch, from_pitch}, stream, Returning::at_once));
+  return kept(streams().copy(to, from, Rows{width, height, to_pitch, from_pitch}, stream, Returning::at_once));
 }
 CUDA_EXPORT int cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
   if (device_code(to_device) != cuda::success) return kept(device_code(to_device));
   if (device_code(from_device) != cuda::success) return kept(device_code(from_device));
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_safe));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                     Stream* stream) {
   if (device_code(to_device) != cuda::success) return kept(device_code(to_device));
   if (device_code(from_device) != cuda::success) return kept(device_code(from_device));
-  return kept(runtime().copy(to, from, bytes, stream, Returning::at_once));
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
 }
 CUDA_EXPORT int cudaMemset(void* to, int value, size_t bytes) {
-  return kept(runtime().fill(to, value, bytes, nullptr, Returning::when_safe));
+  return kept(streams().fill(to, value, bytes, nullptr, Returning::when_safe));
 }
 CUDA_EXPORT int cudaMemsetAsync(void* to, int value, size_t bytes, Stream* stream) {
-  return kept(runtime().fill(to, value, bytes, stream, Returning::at_once));
+  return kept(streams().fill(to, value, bytes, stream, Returning::at_once));
 }
 
 CUDA_EXPORT int cudaStreamCreateWithFlags(Stream** stream, unsigned flags) {
   if (stream == nullptr || flags > 1) return kept(cuda::invalid_value);
-  return kept(runtime().create(*stream, flags == 0));
+  return kept(streams().create(*stream, flags == 0));
 }
 CUDA_EXPORT int cudaStreamCreate(Stream** stream) { return cudaStreamCreateWithFlags(stream, 0); }
 CUDA_EXPORT int cudaStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
@@ -258,7 +260,7 @@ CUDA_EXPORT int cudaStreamCreateWithPriority(Stream** stream, unsigned flags, in
 CUDA_EXPORT int cudaStreamGetFlags(Stream* stream, unsigned* flags) {
   if (flags == nullptr) return kept(cuda::invalid_value);
   bool blocking = true;
-  const int code = kept(runtime().is_blocking(stream, blocking));
+  const int code = kept(streams().is_blocking(stream, blocking));
   *flags = blocking ? 0 : 1;
   return code;
 }
@@ -267,34 +269,34 @@ CUDA_EXPORT int cudaStreamGetPriority(Stream* stream, int* priority) {
   if (priority == nullptr) return kept(cuda::invalid_value);
   bool blocking = true;
   *priority = 0;
-  return kept(runtime().is_blocking(stream, blocking));
+  return kept(streams().is_blocking(stream, blocking));
 }
 CUDA_EXPORT int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = 0;
   return cuda::success;
 }
-CUDA_EXPORT int cudaStreamDestroy(Stream* stream) { return kept(runtime().destroy(stream)); }
-CUDA_EXPORT int cudaStreamQuery(Stream* stream) { return kept(runtime().query(stream)); }
-CUDA_EXPORT int cudaStreamSynchronize(Stream* stream) { return kept(runtime().synchronize(stream)); }
+CUDA_EXPORT int cudaStreamDestroy(Stream* stream) { return kept(streams().destroy(stream)); }
+CUDA_EXPORT int cudaStreamQuery(Stream* stream) { return kept(streams().query(stream)); }
+CUDA_EXPORT int cudaStreamSynchronize(Stream* stream) { return kept(streams().synchronize(stream)); }
 CUDA_EXPORT int cudaStreamWaitEvent(Stream* stream, Event* event, unsigned flags) {
   if (flags > 1) return kept(cuda::invalid_value);
-  return kept(runtime().wait(stream, event));
+  return kept(streams().wait(stream, event));
 }
-CUDA_EXPORT int cudaDeviceSynchronize() { return kept(runtime().synchronize_device()); }
+CUDA_EXPORT int cudaDeviceSynchronize() { return kept(streams().synchronize_device()); }
 
 CUDA_EXPORT int cudaEventCreateWithFlags(Event** event, unsigned flags) {
   if (event == nullptr || flags > 7) return kept(cuda::invalid_value);
-  return kept(runtime().create(*event, (flags & event_without_time) == 0));
+  return kept(streams().create(*event, (flags & event_without_time) == 0));
 }
 CUDA_EXPORT int cudaEventCreate(Event** event) { return cudaEventCreateWithFlags(event, 0); }
-CUDA_EXPORT int cudaEventDestroy(Event* event) { return kept(runtime().destroy(event)); }
-CUDA_EXPORT int cudaEventRecord(Event* event, Stream* stream) { return kept(runtime().record(event, stream)); }
-CUDA_EXPORT int cudaEventQuery(Event* event) { return kept(runtime().query(event)); }
-CUDA_EXPORT int cudaEventSynchronize(Event* event) { return kept(runtime().synchronize(event)); }
+CUDA_EXPORT int cudaEventDestroy(Event* event) { return kept(streams().destroy(event)); }
+CUDA_EXPORT int cudaEventRecord(Event* event, Stream* stream) { return kept(streams().record(event, stream)); }
+CUDA_EXPORT int cudaEventQuery(Event* event) { return kept(streams().query(event)); }
+CUDA_EXPORT int cudaEventSynchronize(Event* event) { return kept(streams().synchronize(event)); }
 CUDA_EXPORT int cudaEventElapsedTime(float* ms, Event* begin, Event* end) {
   if (ms == nullptr) return kept(cuda::invalid_value);
-  return kept(runtime().elapsed(begin, end, *ms));
+  return kept(streams().elapsed(begin, end, *ms));
 }
 
 CUDA_EXPORT int cudaDeviceCanAccessPeer(int* can, int device, int peer) {
@@ -346,7 +348,7 @@ CUDA_EXPORT int cudaIpcCloseMemHandle(void* pointer) { return kept(runtime().clo
 CUDA_EXPORT int cudaIpcGetEventHandle(void*, Event*) { return kept(cuda::not_supported); }
 CUDA_EXPORT int cudaIpcOpenEventHandle(Event**, ...) { return kept(cuda::not_supported); }
 CUDA_EXPORT int cudaLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
-  return kept(runtime().call(stream, function, argument));
+  return kept(streams().call(stream, function, argument));
 }
 
 CUDA_EXPORT int cudaLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
@@ -368,11 +370,11 @@ CUDA_EXPORT int cudaGetSymbolAddress(void** pointer, const void* symbol) {
 }
 CUDA_EXPORT int cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, int) {
   char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 CUDA_EXPORT int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
   const char* const from = static_cast<const char*>(symbol) + offset;
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 
 // Of a program that NVIDIA's compiler has made: it registers its code before main, which succeeds, so that a program

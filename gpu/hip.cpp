@@ -15,6 +15,7 @@
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 #define HIP_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -37,6 +38,7 @@ int kept(int code) {
 int kept(Result result) { return kept(code_of(result)); }
 
 Runtime& runtime() { return Runtime::get(); }
+Streams& streams() { return Streams::get(); }
 const Settings& settings() { return runtime().settings(); }
 
 int device_code(int device) {
@@ -117,7 +119,7 @@ constexpr unsigned signal_memory = 0x2;  // hipMallocSignalMemory
 
 int copy(void* to, const void* from, std::size_t bytes, int kind, Stream* stream, Returning returning) {
   if ((kind < 0 || kind > last_kind) && kind != without_units) return hip::invalid_memcpy_direction;
-  return code_of(runtime().copy(to, from, bytes, stream, returning));
+  return code_of(streams().copy(to, from, bytes, stream, returning));
 }
 int copy(void* to, const void* from, std::size_t bytes) {
   return copy(to, from, bytes, last_kind, nullptr, Returning::when_safe);
@@ -130,7 +132,7 @@ int copy_later(void* to, const void* from, std::size_t bytes, Stream* stream) {
 int fill_words(void* to, std::uint32_t value, std::size_t count, Stream* stream) {
   const std::uint32_t byte = value & 0xff;
   if (value != byte * 0x01010101u) return hip::not_supported;
-  return code_of(runtime().fill(to, static_cast<int>(byte), count * sizeof value, stream, Returning::at_once));
+  return code_of(streams().fill(to, static_cast<int>(byte), count * sizeof value, stream, Returning::at_once));
 }
 
 int allocate(Kind kind, void** pointer, std::size_t bytes) {
@@ -280,7 +282,7 @@ HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   }
   return kept(hip::success);
 }
-HIP_EXPORT int hipDeviceSynchronize() { return kept(runtime().synchronize_device()); }
+HIP_EXPORT int hipDeviceSynchronize() { return kept(streams().synchronize_device()); }
 
 HIP_EXPORT int hipMalloc(void** pointer, std::size_t bytes) { return kept(allocate(Kind::device, pointer, bytes)); }
 HIP_EXPORT int hipExtMallocWithFlags(void** pointer, std::size_t bytes, unsigned flags) {
@@ -397,10 +399,10 @@ HIP_EXPORT int hipMemcpyDtoDAsync(void* to, void* from, std::size_t bytes, Strea
   return kept(copy_later(to, from, bytes, stream));
 }
 HIP_EXPORT int hipMemset(void* to, int value, std::size_t bytes) {
-  return kept(runtime().fill(to, value, bytes, nullptr, Returning::when_safe));
+  return kept(streams().fill(to, value, bytes, nullptr, Returning::when_safe));
 }
 HIP_EXPORT int hipMemsetAsync(void* to, int value, std::size_t bytes, Stream* stream) {
-  return kept(runtime().fill(to, value, bytes, stream, Returning::at_once));
+  return kept(streams().fill(to, value, bytes, stream, Returning::at_once));
 }
 HIP_EXPORT int hipMemsetD8(void* to, unsigned char value, std::size_t bytes) { return hipMemset(to, value, bytes); }
 HIP_EXPORT int hipMemsetD8Async(void* to, unsigned char value, std::size_t bytes, Stream* stream) {
@@ -415,7 +417,7 @@ HIP_EXPORT int hipMemsetD32Async(void* to, int value, std::size_t count, Stream*
 
 HIP_EXPORT int hipStreamCreateWithFlags(Stream** stream, unsigned flags) {
   if (stream == nullptr || flags > 1) return kept(hip::invalid_value);
-  return kept(runtime().create(*stream, flags == 0));
+  return kept(streams().create(*stream, flags == 0));
 }
 HIP_EXPORT int hipStreamCreate(Stream** stream) { return hipStreamCreateWithFlags(stream, 0); }
 HIP_EXPORT int hipStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
@@ -426,26 +428,26 @@ HIP_EXPORT int hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (greatest != nullptr) *greatest = -1;
   return kept(settings().devices == 0 ? hip::no_device : hip::success);
 }
-HIP_EXPORT int hipStreamDestroy(Stream* stream) { return kept(runtime().destroy(stream)); }
-HIP_EXPORT int hipStreamQuery(Stream* stream) { return kept(runtime().query(stream)); }
-HIP_EXPORT int hipStreamSynchronize(Stream* stream) { return kept(runtime().synchronize(stream)); }
+HIP_EXPORT int hipStreamDestroy(Stream* stream) { return kept(streams().destroy(stream)); }
+HIP_EXPORT int hipStreamQuery(Stream* stream) { return kept(streams().query(stream)); }
+HIP_EXPORT int hipStreamSynchronize(Stream* stream) { return kept(streams().synchronize(stream)); }
 HIP_EXPORT int hipStreamWaitEvent(Stream* stream, Event* event, unsigned) {
-  return kept(runtime().wait(stream, event));
+  return kept(streams().wait(stream, event));
 }
 
 HIP_EXPORT int hipEventCreateWithFlags(Event** event, unsigned flags) {
   constexpr unsigned without_time = 0x2;
   if (event == nullptr) return kept(hip::invalid_value);
-  return kept(runtime().create(*event, (flags & without_time) == 0));
+  return kept(streams().create(*event, (flags & without_time) == 0));
 }
 HIP_EXPORT int hipEventCreate(Event** event) { return hipEventCreateWithFlags(event, 0); }
-HIP_EXPORT int hipEventDestroy(Event* event) { return kept(runtime().destroy(event)); }
-HIP_EXPORT int hipEventRecord(Event* event, Stream* stream) { return kept(runtime().record(event, stream)); }
-HIP_EXPORT int hipEventQuery(Event* event) { return kept(runtime().query(event)); }
-HIP_EXPORT int hipEventSynchronize(Event* event) { return kept(runtime().synchronize(event)); }
+HIP_EXPORT int hipEventDestroy(Event* event) { return kept(streams().destroy(event)); }
+HIP_EXPORT int hipEventRecord(Event* event, Stream* stream) { return kept(streams().record(event, stream)); }
+HIP_EXPORT int hipEventQuery(Event* event) { return kept(streams().query(event)); }
+HIP_EXPORT int hipEventSynchronize(Event* event) { return kept(streams().synchronize(event)); }
 HIP_EXPORT int hipEventElapsedTime(float* ms, Event* begin, Event* end) {
   if (ms == nullptr) return kept(hip::invalid_value);
-  return kept(runtime().elapsed(begin, end, *ms));
+  return kept(streams().elapsed(begin, end, *ms));
 }
 
 HIP_EXPORT int hipDeviceCanAccessPeer(int* can, int device, int peer) {
@@ -478,7 +480,7 @@ HIP_EXPORT int hipIpcOpenMemHandle(void** pointer, Handle handle, unsigned) {
 }
 HIP_EXPORT int hipIpcCloseMemHandle(void* pointer) { return kept(runtime().close(pointer)); }
 HIP_EXPORT int hipLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
-  return kept(runtime().call(stream, function, argument));
+  return kept(streams().call(stream, function, argument));
 }
 
 // What is not simulated, by name. An argument that nobody reads needs no name in C's calling convention.
@@ -531,11 +533,11 @@ HIP_EXPORT int hipGetSymbolAddress(void** pointer, const void* symbol) {
 }
 HIP_EXPORT int hipMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, int) {
   char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 HIP_EXPORT int hipMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
   const char* const from = static_cast<const char*>(symbol) + offset;
-  return kept(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 HIP_EXPORT void** __hipRegisterFatBinary(const void*) {
   static void* handle = nullptr;

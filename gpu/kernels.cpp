@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "gpu/block.hpp"
+#include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 namespace dryfly::gpu {
 
@@ -118,8 +120,8 @@ Result launch(const void* function, Shape grid, Shape block, void** arguments, s
               Stream* stream) {
   const Announced work = announced;
   announced = {};
-  Runtime& runtime = Runtime::get();
-  if (runtime.settings().devices == 0) return Result::no_device;
+  const Settings& settings = Runtime::get().settings();
+  if (settings.devices == 0) return Result::no_device;
   const Kernel* const kernel = find(function);
   if (kernel == nullptr) {
     say_what_is_no_kernel();
@@ -129,8 +131,8 @@ Result launch(const void* function, Shape grid, Shape block, void** arguments, s
   if (shared_bytes > shared_most || (arguments == nullptr && kernel->count != 0)) return Result::bad_value;
   Launch* const launch = made(*kernel, grid, block, arguments);
   if (launch == nullptr) return Result::out_of_memory;
-  const Start start{.latency_ps = 0, .step_ps = runtime.settings().kernel_ps + work.ps(runtime.settings())};
-  const Result result = runtime.call(stream, run, launch, &start);
+  const Start start{.latency_ps = 0, .step_ps = settings.kernel_ps + work.ps(settings)};
+  const Result result = Streams::get().call(stream, run, launch, &start);
   if (result != Result::done) free(launch);
   return result;
 }

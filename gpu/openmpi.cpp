@@ -11,6 +11,7 @@
 
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
+#include "gpu/streams.hpp"
 
 extern "C" {
 
@@ -56,6 +57,7 @@ struct Pci {
 };
 
 Runtime& runtime() { return Runtime::get(); }
+Streams& streams() { return Streams::get(); }
 
 int code_of(Result result) {
   switch (result) {
@@ -74,7 +76,7 @@ int code_of(Result result) {
 // runs it where it releases the object.
 template <typename Held>
 void give_back(void* object) {
-  runtime().destroy(static_cast<Held*>(static_cast<Object*>(object)->held));
+  streams().destroy(static_cast<Held*>(static_cast<Object*>(object)->held));
 }
 opal_class_t stream_class = {
     "dryfly_stream", &opal_accelerator_stream_t_class, nullptr, give_back<Stream>, 0, 0, nullptr, nullptr, 0};
@@ -107,38 +109,38 @@ int check_address(const void* pointer, int* device, std::uint64_t* flags) {
 
 int create_stream(int, Object** object) {
   Stream* stream = nullptr;
-  const Result result = runtime().create(stream, true);
+  const Result result = streams().create(stream, true);
   if (result != Result::done) return code_of(result);
   *object = new_object(stream_class, stream);
-  if (*object == nullptr) runtime().destroy(stream);
+  if (*object == nullptr) streams().destroy(stream);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
 int create_event(int, Object** object) {
   Event* event = nullptr;
-  const Result result = runtime().create(event, false);
+  const Result result = streams().create(event, false);
   if (result != Result::done) return code_of(result);
   *object = new_object(event_class, event);
-  if (*object == nullptr) runtime().destroy(event);
+  if (*object == nullptr) streams().destroy(event);
   return *object != nullptr ? opal_success : opal_out_of_resource;
 }
 
 int record_event(int, Object* event, Object* stream) {
   if (event == nullptr) return opal_error;
-  return code_of(runtime().record(static_cast<Event*>(event->held), stream_of(stream)));
+  return code_of(streams().record(static_cast<Event*>(event->held), stream_of(stream)));
 }
 
 int query_event(int, Object* event) {
-  return event != nullptr ? code_of(runtime().query(static_cast<Event*>(event->held))) : opal_error;
+  return event != nullptr ? code_of(streams().query(static_cast<Event*>(event->held))) : opal_error;
 }
 
 int copy_later(int, int, void* to, const void* from, std::size_t bytes, Object* stream, int) {
   if (stream == nullptr) return opal_error;
-  return code_of(runtime().copy(to, from, bytes, stream_of(stream), Returning::at_once));
+  return code_of(streams().copy(to, from, bytes, stream_of(stream), Returning::at_once));
 }
 
 int copy(int, int, void* to, const void* from, std::size_t bytes, int) {
-  return code_of(runtime().copy(to, from, bytes, nullptr, Returning::when_done));
+  return code_of(streams().copy(to, from, bytes, nullptr, Returning::when_done));
 }
 
 int allocate(int, void** pointer, std::size_t bytes) {

@@ -106,6 +106,7 @@ Settings read_settings(const char* text, const Masks& masks) {
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
   settings.memory_bytes = number_of(text, "memory");
   settings.call_ps = number_of(text, "call_ps");
+  settings.lookup_ps = number_of(text, "lookup_ps");
   settings.query_ps = number_of(text, "query_ps");
   settings.allocation_ps = number_of(text, "allocation_ps");
   settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};

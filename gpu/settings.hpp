@@ -23,6 +23,7 @@ struct Settings {
   int physical[devices_max];
   std::uint64_t memory_bytes;                    // of a device
   std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
+  std::uint64_t lookup_ps;                       // of the processor, to tell whose memory a pointer points to
   std::uint64_t query_ps;                        // of the processor, for a look at an event
   std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
   Start copy;                                    // between a device and another, or the host

@@ -10,6 +10,7 @@
 #include "provider/collective.hpp"
 #include "provider/cq.hpp"
 #include "provider/deferred.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/ep.hpp"
 #include "provider/info.hpp"
 #include "provider/log.hpp"
@@ -94,6 +95,9 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
       session.state().environment.write_data && domain->provider_keys && info->domain_attr->cq_data_size != 0;
   const wire::RegistrationCosts& costs = session.channel().header().costs.registration;
   domain->registers = has_nics && costs.page_bytes != 0;
+  // As there: a domain with FI_HMEM maps each buffer by whose memory it is, and others have one mapping for all.
+  const bool looks_up = has_nics && (info->caps & FI_HMEM) != 0 && dryfly_gpu_lookup_ps != nullptr;
+  domain->lookup_ps = looks_up ? dryfly_gpu_lookup_ps() : 0;
   if (domain->registers) {
     const RegistrationSettings& settings = session.state().environment.registration;
     const bool paged = settings.on_demand_paging && (info->domain_attr->mr_mode & FI_MR_ALLOCATED) == 0;

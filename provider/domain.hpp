@@ -27,7 +27,8 @@ struct Domain {
 
   // Else its end-points talk through the memory of their node.
   bool has_nics() const { return fabric->face != &node_face; }
-  bool registers;  // its buffers cost something
+  bool registers;           // its buffers cost something
+  std::uint64_t lookup_ps;  // for asking a GPU's runtime whose memory a buffer is that the NIC is to move
   Registrations registrations;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/device_memory.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/operation_record.hpp"
@@ -77,6 +78,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
     operation->length = entry.parts[0].iov_len;
     command.buffer = reinterpret_cast<std::uint64_t>(operation->buffer);
     command.length = operation->length;
+    command.gpu = gpu_of(*endpoint.domain, operation->buffer);
   }
   operations.remove(claim);
   register_buffer(session, *endpoint.domain, operation->buffer, operation->length);

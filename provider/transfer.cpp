@@ -78,18 +78,20 @@ bool fetched(const Environment& environment, wire::CommandKind kind) {
   }
 }
 
-// What the NIC moves by DMA has to be registered. Of what it brings back the call says where it goes; the operands of
+// What the NIC moves by DMA has to be registered, and is looked up; what a receive's buffer takes for that is in what
+// was calibrated for a receive. Of what it brings back the call says where it goes; the operands of
 // atomics are not where the call has them, which the caller registers (fetches_operands).
 void register_moved(const Session& session, const Operation& operation, const wire::Command& command,
                     const void* payload, std::size_t length, bool stable) {
   Domain& domain = *operation.endpoint->domain;
-  if (!domain.registers) return;
+  if (!domain.registers && domain.lookup_ps == 0) return;
   switch (command.kind) {
     case wire::CommandKind::send:
     case wire::CommandKind::tagged_send:
     case wire::CommandKind::write: {
       const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
       if (stable && (by_dma || length > session.channel().header().inline_max)) {
+        session.channel().charge(domain.lookup_ps);
         register_buffer(session, domain, payload, length);
       }
       break;
@@ -97,6 +99,7 @@ void register_moved(const Session& session, const Operation& operation, const wi
     case wire::CommandKind::read:
     case wire::CommandKind::fetch_atomic:
     case wire::CommandKind::compare_atomic:
+      session.channel().charge(domain.lookup_ps);
       register_buffer(session, domain, operation.buffer, operation.length);
       break;
     default:
@@ -123,7 +126,9 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     command.flags |= wire::command_flag::by_dma;
   }
   const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
-  if (stable && !by_dma && length <= session.channel().header().inline_max) read_for_command(payload, length);
+  if (stable && !by_dma && length <= session.channel().header().inline_max) {
+    read_for_command(*operation.endpoint->domain, payload, length);
+  }
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   if (issues_work()) defer(operation, command);
   register_moved(session, operation, command, payload, length, stable);

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "provider/attributes.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/log.hpp"
 #include "provider/operation_record.hpp"
 #include "provider/process.hpp"
@@ -79,6 +80,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
   }
   command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   command.length = call.length;
+  command.gpu = gpu_of(*endpoint.domain, call.buffer);
   push_receive(session, *operation, command);
   return 0;
 }
@@ -117,6 +119,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
     operation->length = call.length;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
     command.length = call.length;
+    command.gpu = gpu_of(*endpoint.domain, call.buffer);
   }
   push_receive(session, *operation, command);
   return 0;
@@ -170,6 +173,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
+  if (!inject) command.gpu = gpu_of(*endpoint.domain, call.buffer);
   const bool fetched = call.length > channel.header().inline_max;
   const std::uint64_t cost_ps = fetched ? channel.header().costs.send_fetched_ps : channel.header().costs.send_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);

@@ -91,7 +91,8 @@ struct SendCommand {
   Bytes size;
   Token token = 0;
   TrafficClass traffic_class = TrafficClass::best_effort;
-  bool by_dma = false;  // the payload is not in the command, however short it is
+  bool by_dma = false;   // the payload is not in the command, however short it is
+  std::uint8_t gpu = 0;  // of its node, in whose memory the payload is, counted from 1; 0: the host's
   Completeness complete_when = Completeness::transmitted;
 };
 
@@ -104,6 +105,7 @@ struct ReceiveCommand {
   std::uint64_t ignore = 0;  // bits of the tag that need not match
   Bytes capacity;
   Token token = 0;
+  std::uint8_t gpu = 0;  // as of a send
   // Multi-receive: the buffer takes messages one behind the other until less than `min_free` is left.
   bool multi_receive = false;
   Bytes min_free;

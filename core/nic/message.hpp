@@ -32,6 +32,7 @@ struct Message {
   bool notifies_done = false;                             // a rendezvous whose Get by software is a restricted one
   bool came_unexpected = false;                           // it had to wait for its receive
   TrafficClass answer_class = TrafficClass::best_effort;  // of its Get, and what that brings
+  std::uint8_t target_gpu = 0;                            // in whose memory its receive's buffer is, once matched
   std::uint32_t unacknowledged = 0;
   std::uint32_t switch_hops = 0;
   std::uint32_t receive = none;  // once matched

@@ -253,14 +253,19 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
   Message& message = messages_[index];
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
-    if (message.by_memory)
-      return transport_.copy(message.command.target, message.command.size, {Step::placement, index});
+    if (message.by_memory) return copy_out(index);
     completion_.placed(index);
   } else if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
   } else {
     outbox_.get(index);
   }
+}
+
+// From the segment into the receive's buffer.
+void Messages::copy_out(std::uint32_t index) {
+  const Message& message = messages_[index];
+  transport_.copy(message.command.target, message.command.size, {Step::placement, index}, {.to = message.target_gpu});
 }
 
 void Messages::add_unexpected(Inbox& target, std::uint32_t index) {
@@ -280,6 +285,7 @@ void Messages::match(Inbox& at, std::uint32_t receive_index, std::uint32_t messa
   Message& message = messages_[message_index];
   DRYFLY_CHECK(message.receive == none && receive.used <= receive.command.capacity);
   message.receive = receive_index;
+  message.target_gpu = receive.command.gpu;
   inboxes_.leave_list(message);
   message.offset = receive.used;
   receive.used = receive.used + std::min(message.command.size, receive.command.capacity - receive.used);
@@ -297,10 +303,9 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
   Message& message = messages_[message_index];
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
-    const Parcel placement{Step::placement, message_index};
-    if (message.by_memory) return transport_.copy(message.command.target, message.command.size, placement);
+    if (message.by_memory) return copy_out(message_index);
     // What software has matched lies in the host's memory already.
-    transport_.place(placement, message.matched_by_software());
+    transport_.place({Step::placement, message_index}, message.matched_by_software());
   } else if (!software_gets_.got_by_processor(message)) {
     outbox_.get(message_index);
   } else if (message.matched_by_software() && message.state == MessageState::unexpected) {

@@ -187,6 +187,34 @@ TEST_CASE("what software has not staged is read from the source, however short i
   CHECK(stand.log == Log{"1050 received 10 in 20 at 15", "1050 sent 10 from 14"});
 }
 
+TEST_CASE(
+    "memory of a GPU is handed over and copied once, at the rate of the pair, and a segment into one at its link's") {
+  NicSpec spec = TestStand::round_figures();
+  constexpr std::uint64_t gb = 1'000'000'000;
+  spec.memory.gpus =
+      GpuCopies({100 * ns}, {200 * ns}, {{{}, {2 * gb}, {2 * gb}}, {{}, {8 * gb}, {4 * gb}}, {{}, {}, {8 * gb}}});
+  const auto copied = [&](std::uint8_t from, std::uint8_t to) {
+    TestStand stand(spec);
+    stand.open_in_memory();
+    ReceiveCommand receive = receive_of(15, 20);
+    receive.gpu = to;
+    stand.nics.receive(receive);
+    SendCommand send = message(14, 15, 1000, 10);
+    send.gpu = from;
+    stand.nics.send(send);
+    stand.run();
+    CHECK(stand.nics.at_rest());
+    return stand.log;
+  };
+  CHECK(copied(1, 2) == Log{"350 received 10 in 20 at 15", "350 sent 10 from 14"});
+  CHECK(copied(2, 1) == Log{"350 received 10 in 20 at 15", "350 sent 10 from 14"});
+  CHECK(copied(2, 2) == Log{"325 received 10 in 20 at 15", "325 sent 10 from 14"});
+  CHECK(copied(2, 0) == Log{"600 received 10 in 20 at 15", "600 sent 10 from 14"});
+  CHECK(copied(0, 1) == Log{"1050 sent 10 from 14", "1650 received 10 in 20 at 15"});
+  // Nobody has said what copies of a third GPU take: a core makes them.
+  CHECK(copied(3, 0) == Log{"1050 received 10 in 20 at 15", "1050 sent 10 from 14"});
+}
+
 TEST_CASE("an unexpected message in a segment is copied when its receive is there, and its sender is told once") {
   TestStand stand;
   stand.open_in_memory();

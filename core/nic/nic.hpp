@@ -17,6 +17,7 @@
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/counters.hpp"
+#include "core/nic/gpu_copies.hpp"
 #include "core/nic/portal.hpp"
 #include "core/unit/unit.hpp"
 
@@ -30,6 +31,7 @@ struct NodeMemorySpec {
   Bytes cached{};           // what is not longer never gets as far as the memory
   Rate rate{};              // that all cores of a node share, read and written; 0: as much as they ask for
   std::map<NodeId, std::uint64_t> slow{};  // of nodes whose memory is slower: the share that is left, in billionths
+  GpuCopies gpus{};                        // what copies from and to GPUs take
 };
 
 struct NicSpec {

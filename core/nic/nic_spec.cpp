@@ -1,5 +1,9 @@
 #include "core/nic/nic_spec.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "core/spec/fields.hpp"
 #include "core/spec/slow_parts.hpp"
 
@@ -8,6 +12,18 @@ namespace dryfly {
 namespace {
 
 Duration duration(const Spec& spec, const NumberField& field) { return {spec.number(field)}; }
+
+GpuCopies gpu_copies(const Spec& spec) {
+  if (!spec.has(fields::node_gpus)) return {};
+  const std::size_t places = 1 + spec.number(fields::node_gpus);
+  std::vector<std::vector<Rate>> rates(places, std::vector<Rate>(places));
+  for (std::size_t one = 0; one < places; ++one) {
+    for (std::size_t other = std::max<std::size_t>(one, 1); other < places; ++other) {
+      rates[one][other] = Rate{spec.number(fields::node_gpu_copy_bytes_per_s, {one, other})};
+    }
+  }
+  return {duration(spec, fields::node_gpu_copy_ps), duration(spec, fields::node_gpu_local_ps), std::move(rates)};
+}
 
 }  // namespace
 
@@ -20,6 +36,7 @@ NodeMemorySpec node_memory_spec(const Spec& spec) {
     result.rate = Rate{spec.number(fields::node_memory_rate_bytes_per_s)};
   }
   result.slow = SlowParts::read(spec).memories;
+  result.gpus = gpu_copies(spec);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // The memory of each node, as end-points that share it copy there: a core takes its time for each copy and for its
 // bytes, and what is too long for the caches moves through the memory, once read and once written, which all cores
-// share. Models docs/model/on-node.md#memory-of-a-node.
+// share. A copy that begins or ends in a GPU's memory the GPU makes, at the rate of its link. Models
+// docs/model/on-node.md#memory-of-a-node.
 #pragma once
 
 #include <map>
@@ -18,8 +19,9 @@ class NodeMemory {
   explicit NodeMemory(const NodeMemorySpec& spec) : spec_(spec), room_(MovedMemory::room(spec.rate.bytes_per_s)) {}
 
   // When a core of the node that begins then has copied so much. Nothing takes no time.
-  Instant copied(NodeId node, Instant begin, Bytes size) {
+  Instant copied(NodeId node, Instant begin, Bytes size, CopyEnds ends = {}) {
     if (size == Bytes{0}) return begin;
+    if (spec_.gpus.carries(ends)) return begin + spec_.gpus.time(ends, size);
     const Instant started = begin + spec_.copy;
     const std::uint64_t share = SlowParts::share_of(spec_.slow, node);
     if (size <= spec_.cached) return started + transmission_time(size, spec_.copy_rate);

@@ -16,13 +16,19 @@ Outbox::Limits Outbox::limits_by_memory(const Limits& source) const {
   return {.eager_max = std::min(spec_.memory.segment_max, source.eager_max), .rendezvous_head = Bytes{0}};
 }
 
+// libfabric's shm hands a GPU's memory to its target however short the message is, and copies nothing itself.
+bool Outbox::is_handed_over(const Message& message) {
+  return message.by_memory && message.command.gpu != 0 && message.command.size > Bytes{0};
+}
+
 void Outbox::choose_protocol(Message& message) const {
   const SendCommand& command = message.command;
   DRYFLY_CHECK(command.source.value < limits_.size());
   const Limits source =
       message.by_memory ? limits_by_memory(limits_[command.source.value]) : limits_[command.source.value];
   const bool fits = command.size <= spec_.inline_max;
-  message.protocol = fits && !command.by_dma                    ? Protocol::inlined
+  message.protocol = is_handed_over(message)                    ? Protocol::rendezvous
+                     : fits && !command.by_dma                  ? Protocol::inlined
                      : fits || command.size <= source.eager_max ? Protocol::eager
                                                                 : Protocol::rendezvous;
   message.head = message.rendezvous() ? source.rendezvous_head : command.size;
@@ -63,6 +69,7 @@ void Outbox::answer_get(std::uint32_t index) {
   if (!message.by_memory) messages_.expect_acknowledgement(index);
   Journey answer = to_target(message, message.command.size - message.head, false);
   answer.traffic_class = message.answer_class;
+  answer.ends = {.from = message.command.gpu, .to = message.target_gpu};
   transport_.fetch_and_send(answer, {Step::get_data, index});
 }
 

@@ -38,6 +38,7 @@ class Outbox {
     bool notifies_done = false;
   };
   Limits limits_by_memory(const Limits& source) const;
+  static bool is_handed_over(const Message& message);
 
   Transport& transport_;
   MessageTable& messages_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/contract/network.hpp"
+#include "core/nic/gpu_copies.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {
@@ -51,6 +52,7 @@ struct Journey {
   Bytes size;
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool ordered = true;
+  CopyEnds ends{};  // where it goes by the memory of a node
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.

@@ -94,7 +94,7 @@ void Transport::cross(std::uint32_t link) {
 }
 
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
@@ -109,12 +109,12 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
 }
 
 void Transport::send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
   submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel);
+  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
   Port& source = port(journey.from);
   if (!source.place.plain) {
     const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
@@ -148,9 +148,9 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel) {
+void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel, CopyEnds ends) {
   Port& copier = port(endpoint);
-  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size);
+  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size, ends);
   copier.copies.push(parcel);
   schedule(copier.copies_until, Stage::copies, endpoint);
 }

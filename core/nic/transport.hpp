@@ -67,7 +67,7 @@ class Transport final : public Handler, public TransferSink {
   void place(Parcel parcel, bool at_once);
   // Nowhere: arrived() when the end-point's core has copied so much to or from the memory of its node, one thing after
   // the other.
-  void copy(EndpointId endpoint, Bytes size, Parcel parcel);
+  void copy(EndpointId endpoint, Bytes size, Parcel parcel, CopyEnds ends = {});
 
   // Nowhere: arrived() after that time.
   void hold(Parcel parcel, Duration time);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import statistics
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from dryfly.mpi import libraries as mpi
 # Frontier are in one package, with four links between them.
 _DEVICES = {"perlmutter-gpu": 4, "frontier": 8}
 _CALL_US, _QUERY_US = 2, 0.3
-_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 11.6}
+_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12.2}
 _STEP_US, _LOCAL_US = 2.2, (4, 4.2)
 _LINK, _PEER = {"perlmutter-gpu": 27, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
 _PAGEABLE = 12
@@ -28,6 +29,7 @@ _LINKS = {
     "perlmutter-gpu": "0111101111011110",
     "frontier": "0411112240111121110422111140211111220411112140112211110421111140",
 }
+_CHECKS = Path(__file__).parents[2] / "programs" / "check"
 _MACHINES = pytest.mark.parametrize("machine", _DEVICES)
 
 
@@ -166,6 +168,21 @@ def test_each_release_of_hip_has_its_own_words(dryfly: Dryfly, built: Programs) 
     assert "ok gpu_hip\n" in run.stdout
 
 
+# Two dies of a package, two with two links, two without a link of their own, one and the same, and a die and the host.
+@pytest.mark.parametrize(
+    ("one", "other", "rate"),
+    [("0", "1", 154), ("6", "0", 77), ("0", "3", 38.5), ("4", "4", 1638.4 / 2), ("5", "host", 36), ("host", "5", 36)],
+)
+def test_linkx_copies_within_a_node_from_gpu_to_gpu(
+    one: str, other: str, rate: float, dryfly: Dryfly, built: Programs
+) -> None:
+    job = ("run", "--machine", "crusher", "-N", "1", "--ppn", "2", "--compute", "none", "--provider", "linkx", "--")
+    run = dryfly(*job, built.check("gpu_node.c"), one, other, str(rate), limit_s=120).succeeded()
+    assert "ok gpu_node\n" in run.stdout
+    before_us = sum(_LOCAL_US) if one == other else _LATENCY_US["frontier"] + _STEP_US
+    assert before_us < _latencies(run.stdout)[8] < before_us + 3
+
+
 def test_streams_and_events_that_open_mpi_releases_are_used_again(dryfly: Dryfly, built: Programs) -> None:
     run = dryfly(*_on("perlmutter-gpu"), built.check("gpu_objects.c"), limit_s=120).succeeded()
     assert "ok gpu_objects\n" in run.stdout
@@ -199,7 +216,7 @@ def test_what_the_runtime_answers_and_waits_for_is_a_real_ones(dryfly: Dryfly, b
     options = ("run", "--machine", "perlmutter-gpu", "-n", "1", "--compute", "none", "--")
     program = built.check("gpu_answers.c")
     run = dryfly(*options, program, "2", limit_s=120).succeeded()
-    recorded = (Path(__file__).parents[2] / "programs" / "check" / "gpu_answers.txt").read_text()
+    recorded = (_CHECKS / "gpu_answers.txt").read_text()
     assert run.stdout.splitlines() == recorded.splitlines()
 
 
@@ -242,3 +259,20 @@ def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
     command = (*words, "map_gpu:1,0", "--", str(wrapper), built.check("gpu_devices.c"))
     run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": "3"}).succeeded()
     assert _seen(run.stdout) == [[1], [2, 3]]
+
+
+def _times(text: str) -> dict[str, float]:
+    """Microseconds by what was measured and its bytes."""
+    return {what: float(us) for what, us in re.findall(r"^(.*, \d+) ([\d.]+)$", text, re.MULTILINE)}
+
+
+def test_times_are_near_a_real_gpus(dryfly: Dryfly, built: Programs) -> None:
+    h100 = ("--set", "node.gpu_copy_rate=54 GB/s", "--set", "compute.gpu.memory_rate=3352 GB/s")
+    options = ("run", "--machine", "perlmutter-gpu", "-n", "1", "--compute", "none", *h100, "--")
+    run = dryfly(*options, built.check("gpu_times.c"), "1", limit_s=120).succeeded()
+    real = _times((_CHECKS / "gpu_times_h100.txt").read_text())
+    simulated = _times(run.stdout)
+    assert simulated.keys() == real.keys()
+    ratios = [simulated[each] / real[each] for each in real]
+    assert statistics.median(abs(ratio - 1) for ratio in ratios) < 0.17
+    assert sum(0.5 <= ratio <= 2 for ratio in ratios) > 0.91 * len(ratios)

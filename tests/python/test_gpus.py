@@ -15,6 +15,7 @@ from dryfly.cli.main import cli
 from dryfly.machine import gpus as gpus_of_node
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.load import load
+from dryfly.machine.spec_fields import problems
 
 
 def _links(text: str, *, count: int) -> list[list[int]] | None:
@@ -73,6 +74,17 @@ def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
     assert [row[gpu] for gpu, row in enumerate(rows)] == ["0"] * 8
     assert "links" not in str(gpus.description(load("perlmutter-gpu")))
     assert gpus.description(load("aurora")) is None
+
+
+def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
+    words = dict(line.split() for line in gpus.spec_lines(load("crusher")).splitlines())
+    assert words["node.gpus"] == "8"
+    assert (words["node.gpu_copy_ps"], words["node.gpu_local_ps"]) == ("14400000", "8200000")
+    rate = {key: int(words[f"node.gpu_copy.{key}.bytes_per_s"]) for key in ("0.8", "1.2", "1.7", "1.4", "5.5")}
+    assert rate == {"0.8": 36 * 10**9, "1.2": 154 * 10**9, "1.7": 77 * 10**9, "1.4": 385 * 10**8, "5.5": 8192 * 10**8}
+    assert len(words) == 3 + 8 + 8 * 9 // 2
+    assert problems(gpus.spec_lines(load("crusher"))) == []
+    assert gpus.spec_lines(load("aurora")) == ""
 
 
 def _shown(*words: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dryfly.base.errors import UserError
 from dryfly.binding.ranks import RankBinding, Wishes
 from dryfly.binding.ranks import bind as bind_ranks
-from dryfly.case import environment, on_node, program
+from dryfly.case import environment, gpus, on_node, program
 from dryfly.case.case import SEED_MAX, Case
 from dryfly.case.on_node import Choice, OnNode
 from dryfly.case.placement import Placement, RankPlace, place
@@ -99,6 +99,8 @@ def bind(case: Case, *, compute_record: str | None = None, scenario: faults.Scen
         storage=streams, noise=noise,
         service=service_files.load(case.service) if case.service is not None else None,
     )  # fmt: skip
+    if case.provider == "linkx":
+        spec += gpus.spec_lines(machine)
     return BoundCase(
         case=case,
         machine=machine,

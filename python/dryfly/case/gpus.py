@@ -21,6 +21,7 @@ _MOST_DEVICES = 16
 _NUMBERS = {
     "memory": "compute.gpu.memory",
     "call_ps": "node.gpu_call",
+    "lookup_ps": "node.gpu_lookup",
     "query_ps": "node.gpu_query",
     "allocation_ps": "node.gpu_allocation",
     "latency_ps": "node.gpu_copy_latency",
@@ -53,26 +54,54 @@ def description(machine: Machine) -> str | None:
     runtime = machine.optional("node.gpu_runtime")
     if runtime is None:
         return None
+    devices = _devices(machine)
+    words = [f"runtime={runtime}", f"devices={devices}"]
+    words += [f"{word}={_number(machine, field)}" for word, field in _NUMBERS.items()]
+    where_given = ((word, machine.optional(field)) for word, field in _WHERE_GIVEN.items())
+    words += [f"{word}={value}" for word, value in where_given if value is not None]
+    links = links_of(machine, gpus=devices)
+    if links is not None:
+        words.append("links=" + "".join(str(each) for row in links for each in row))
+    return " ".join(words)
+
+
+def spec_lines(machine: Machine) -> str:
+    """What the resolved spec says of copies where messages of a node go by its memory; nothing without a runtime."""
+    if machine.optional("node.gpu_runtime") is None:
+        return ""
+    devices = _devices(machine)
+    links = links_of(machine, gpus=devices)
+    link_rate, peer_rate = _number(machine, "node.gpu_rate"), _number(machine, "node.gpu_peer_rate")
+    lines = [f"node.gpus {devices}"]
+    for kind in ("copy", "local"):
+        ps = _number(machine, f"node.gpu_{kind}_latency") + _number(machine, f"node.gpu_{kind}_step")
+        lines.append(f"node.gpu_{kind}_ps {ps}")
+    for one in range(devices):
+        lines.append(f"node.gpu_copy.0.{one + 1}.bytes_per_s {link_rate}")
+        # Within a GPU each byte is read and written.
+        within = _number(machine, "compute.gpu.memory_rate") // 2
+        for other in range(one, devices):
+            between = peer_rate * (links[one][other] if links is not None else 1)
+            lines.append(f"node.gpu_copy.{one + 1}.{other + 1}.bytes_per_s {within if one == other else between}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _devices(machine: Machine) -> int:
     devices = len(node_of(machine, nics=most_nics(machine)).gpu_domains)
     if not 1 <= devices <= _MOST_DEVICES:
         raise UserError(
             f"machine {machine.name}: node.gpu_runtime is given and node.gpu_numa lists {devices} GPUs: "
             f"accepted is 1 to {_MOST_DEVICES}"
         )
-    words = [f"runtime={runtime}", f"devices={devices}"]
-    for word, field in _NUMBERS.items():
-        value = machine.optional(_INSTEAD.get(field, field)) or machine.optional(field)
-        if value is None:
-            raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
-        words.append(f"{word}={value}")
-    for word, field in _WHERE_GIVEN.items():
-        value = machine.optional(field)
-        if value is not None:
-            words.append(f"{word}={value}")
-    links = links_of(machine, gpus=devices)
-    if links is not None:
-        words.append("links=" + "".join(str(each) for row in links for each in row))
-    return " ".join(words)
+    return devices
+
+
+def _number(machine: Machine, field: str) -> int:
+    """Of the field, or of what counts in its place."""
+    value = machine.optional(_INSTEAD.get(field, field)) or machine.optional(field)
+    if not isinstance(value, int):
+        raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
+    return value
 
 
 def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:

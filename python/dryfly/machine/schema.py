@@ -243,11 +243,14 @@ FIELDS: dict[str, Field] = {
     "node.gpu_peer_rate": optional(rate("", "of a link between two GPUs of a node, each way")),
     "node.gpu_links": text('links between GPUs of a node, "0-1:4, 1-2:1"; not given: one between each two'),
     "node.gpu_copy_rate": optional(rate("", "of copies over that link; not given: as the link")),
-    "node.gpu_copy_latency": optional(time("", "until a copy to, from or between GPUs begins, which work before it hides")),
+    "node.gpu_copy_latency": optional(
+        time("", "until a copy to, from or between GPUs begins, which work before it hides")
+    ),
     "node.gpu_copy_step": optional(time("", "of the GPU for such a copy, whatever its size")),
     "node.gpu_local_latency": optional(time("", "until a copy within a GPU begins, which work before it hides")),
     "node.gpu_local_step": optional(time("", "of the GPU for such a copy, whatever its size")),
     "node.gpu_call": optional(time("", "of the processor, for a call of the GPU runtime that starts work", least=1)),
+    "node.gpu_lookup": optional(time("", "of the processor, to tell whose memory a pointer points to")),
     "node.gpu_query": optional(time("", "of the processor, for a look at an event", least=1)),
     "node.gpu_allocation": optional(time("", "of the processor, for taking, giving back or registering memory")),
     "node.gpu_runtime": Field(

@@ -170,6 +170,17 @@ def _declared() -> list[SpecField]:
             0, 64, optional=True,
         ),
         _number("node.nic.I.socket", "NICs", "the socket that NIC I of a node is on", 0, 15, optional=True),
+        _number(
+            "node.gpus", "NICs", "GPUs of a node whose memory messages by the node's memory come from and go to",
+            1, 16, optional=True,
+        ),
+        _number("node.gpu_copy_ps", "NICs", "a copy from or to such memory", 0, 2 * 10**12, optional=True),
+        _number("node.gpu_local_ps", "NICs", "such a copy within one GPU's", 0, 2 * 10**12, optional=True),
+        _number(
+            "node.gpu_copy.I.J.bytes_per_s", "NICs",
+            "what it carries between I and J, at least I: 0 is the host, another the GPU of the number before",
+            10**6, 10**15, optional=True,
+        ),
         _of_machine("node.socket_latency_ps", "NICs", FIELDS["node.socket_latency"]),
         _of_machine("node.socket_rate_bytes_per_s", "NICs", FIELDS["node.socket_rate"]),
         _of_machine("node.pcie_rate_bytes_per_s", "NICs", FIELDS["node.pcie_rate"]),

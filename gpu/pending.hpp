@@ -1,0 +1,46 @@
+// Work that was put into streams and whose instant has not come: it is done then, in the order of the ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dryfly::gpu {
+
+// Rows of bytes, each so many bytes behind the one before it.
+struct Rows {
+  std::uint64_t width;
+  std::uint64_t count;
+  std::uint64_t to_pitch;
+  std::uint64_t from_pitch;
+};
+
+// A copy, a fill (`from` is null; the first row alone), or a call of `function` with `to`.
+struct Work {
+  void* to;
+  const void* from;
+  Rows rows;
+  std::uint64_t at_ps;
+  int value;
+  void* staged;  // what the bytes are in until then, to be given back; or null
+  void (*function)(void*);
+};
+
+// Does a copy or a fill, and gives back what it was staged in.
+void move_bytes(const Work& work);
+
+// Not safe to call by several threads; the runtime has one lock.
+class Pending {
+ public:
+  // False where there is no memory for it.
+  bool add(const Work& work);
+  // The first whose instant has come is taken out; false: there is none.
+  bool take_due(std::uint64_t now_ps, Work& work);
+  bool is_empty() const { return count_ == 0; }
+
+ private:
+  Work* all_;  // by their ends
+  std::size_t count_;
+  std::size_t room_;
+};
+
+}  // namespace dryfly::gpu

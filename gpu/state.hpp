@@ -1,0 +1,81 @@
+// All that a process has of its node's GPUs, and a call of the runtime, which has it alone. Of these calls Runtime has
+// those about devices and memory, and Streams those about work.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+
+#include "gpu/memory.hpp"
+#include "gpu/pending.hpp"
+#include "gpu/settings.hpp"
+#include "gpu/timeline.hpp"
+
+namespace dryfly::gpu {
+
+enum class Result {
+  done,
+  not_ready,
+  no_device,
+  bad_value,
+  bad_handle,
+  out_of_memory,
+  already,
+  not_registered,
+  not_permitted,  // of a function that a stream calls
+  no_kernel,
+  bad_shape,  // of a kernel's grid or block
+  own_handle,
+};
+
+struct State {
+  // Made at the first call, so that a program may still set its mask; never destroyed, for programs free memory in
+  // destructors of their own.
+  static State& get();
+
+  // Result::done: there are devices, and this is no function that a stream calls.
+  Result usable() const;
+  // Does what is due, one piece of work at a time: a function that is called may call MPI, and that looks at pointers.
+  // The lock is held before and after.
+  void settle(std::uint64_t now_ps);
+
+  Settings settings;
+  Memory memory;
+  Timeline timeline;
+  Pending pending;
+  pthread_mutex_t lock;
+
+ private:
+  State();
+};
+
+int& current_device();  // of the calling thread
+
+std::uint64_t later(std::uint64_t one, std::uint64_t other);
+
+// Of an engine, or a core, for the bytes of a copy. `pageable`: to or from memory that no device knows of.
+std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable, int links);
+std::uint64_t time_ps(std::uint64_t bytes, std::uint64_t bytes_per_s);
+
+// One call of the runtime: alone in it, with the work done that is due. Outside virtual time nothing takes time, and
+// all work is due.
+class Call {
+ public:
+  explicit Call(State& state) : Call(state, state.settings.call_ps) {}
+  Call(State& state, std::uint64_t cost_ps);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool timed() const { return entered_ >= 0; }
+  std::uint64_t now() const;
+  void wait_until(std::uint64_t at_ps);
+  // Outside virtual time: what has just been put into a stream is over.
+  void finish_untimed();
+
+ private:
+  State& state_;
+  const int entered_;
+};
+
+}  // namespace dryfly::gpu
