@@ -128,6 +128,14 @@ def test_a_command_line_that_cannot_be_done_is_refused(words: str, message: str)
     assert message in str(caught.value)
 
 
+def test_a_header_of_what_is_not_there_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("#include <cooperative_groups.h>\n")
+    assert device_compiler.run(NVCC, ["-c", str(source), "-o", str(tmp_path / "a.o")]) == 1
+    said = "cooperative_groups.h cannot be compiled for this computer: cooperative groups are not simulated"
+    assert said in capfd.readouterr().err
+
+
 def test_a_toolkit_compiles_for_a_build_system(tmp_path: Path) -> None:
     device_compiler.make_toolkit(NVCC, tmp_path / "cuda")
     source = tmp_path / "two files.cu"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.base.paths import data_folder, programs_folder
+from dryfly.base.paths import data_folder
 from dryfly.evidence import prediction, published, reproduce
+from dryfly.evidence.measure import source_of
 from dryfly.evidence.published import Measurement, Registry, Row
 from dryfly.predict import facts
 
@@ -44,7 +45,7 @@ def test_every_measurement_is_used_and_names_what_exists(registry: Registry) -> 
         if measurement.predict:
             prediction.check(measurement, {})
         if measurement.program:
-            assert (programs_folder() / "micro" / f"{measurement.program}.c").is_file(), measurement.name
+            assert source_of(measurement.program).is_file(), measurement.name
 
 
 def test_every_row_cites_a_heading_of_the_page_of_measurements() -> None:

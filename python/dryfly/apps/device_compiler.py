@@ -279,8 +279,10 @@ class _Build:
             if asked.stage in ("-E", "-M", "-MM") and asked.target is not None:
                 to = ["-o", asked.target]
             return self._call([*asked.compiler, *self._options, *own, asked.stage or "-c", *other, str(source), *to])
-        reading = [*asked.compiler, *self._options, *own, "-include", str(self._include / "dryfly" / "device.h"),
-                   *self._dependencies(target), "-x", "c++"]  # fmt: skip
+        # Before the folders that the command names, for there the vendors' headers of that may be.
+        left_out = f"-I{self._include / 'dryfly' / 'left_out'}"
+        words = ["-include", str(self._include / "dryfly" / "device.h"), *self._dependencies(target), "-x", "c++"]
+        reading = [*asked.compiler, left_out, *self._options, *own, *words]
         if asked.stage in ("-E", "-M", "-MM"):
             to = ["-o", asked.target] if asked.target is not None else []
             return self._call([*reading, asked.stage, str(source), *to])
