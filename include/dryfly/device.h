@@ -41,6 +41,8 @@
 #ifdef DRYFLY_HIP
 #define __HIPCC__ 1
 #undef hipLaunchKernelGGL
+#undef HIP_DYNAMIC_SHARED
+#define HIP_DYNAMIC_SHARED(element, name) extern __shared__ element name[];
 #undef HIP_KERNEL_NAME
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
@@ -182,6 +184,16 @@ template <class Value>
 using Plain = typename Same<Value>::Type;
 
 }  // namespace dryfly_device
+
+/* By the kernel's own type, so that an instance of a template is known as well. */
+template <class... Parameters>
+inline DRYFLY_RUNTIME(Error_t)
+    DRYFLY_RUNTIME(LaunchKernel)(void (*function)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                 std::size_t shared_bytes = 0, dryfly_device::Stream stream = nullptr) {
+  dryfly_device::Kernel<Parameters...>::add(function);
+  return DRYFLY_RUNTIME(LaunchKernel)(reinterpret_cast<const void*>(function), grid, block, arguments, shared_bytes,
+                                      stream);
+}
 
 inline void __syncthreads() { dryfly_kernel_synchronize(); }
 inline int __syncthreads_count(int predicate) {

@@ -125,6 +125,21 @@ static void computes(float* device, float* other, float* host) {
   CHECK(host[0] + host[1] + host[2] + host[3] + host[4] == 21000 && host[0] != 0 && host[4] != 0);
 }
 
+// Adds one of each thread to what it points to.
+template <typename Value>
+__global__ void counts(Value* to) {
+  atomicAdd(to, Value(1));
+}
+
+static void by_its_type(float* device) {
+  double* to = reinterpret_cast<double*>(device);
+  double seen = 0;
+  void* arguments[] = {&to};
+  CHECK(cudaMemset(to, 0, sizeof *to) == 0);
+  CHECK(cudaLaunchKernel(counts<double>, dim3(3), dim3(7), arguments) == 0);
+  CHECK(cudaMemcpy(&seen, to, sizeof seen, cudaMemcpyDefault) == 0 && seen == 21);
+}
+
 static void grids(float* device, float* other, float* host, cudaStream_t stream) {
   enum { side = 50, tile = 16 };
   for (int i = 0; i < side * side; ++i) host[i] = static_cast<float>(i);
@@ -223,6 +238,7 @@ int main(int argc, char** argv) {
   CHECK(cudaMallocHost(&host, 1 << 20) == 0 && cudaStreamCreate(&stream) == 0);
   computes(device, other, host);
   grids(device, other, host, stream);
+  by_its_type(device);
   order(device, host, stream, atof(argv[1]));
   announced(device, stream, atof(argv[1]), atof(argv[2]), atof(argv[3]));
   refuses();
