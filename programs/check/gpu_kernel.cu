@@ -31,6 +31,7 @@
 #define cudaStreamSynchronize hipStreamSynchronize
 #define cudaStream_t hipStream_t
 #else
+#include <cuda.h>
 #include <cuda_runtime.h>
 #endif
 
@@ -198,6 +199,25 @@ static void announced(float* device, cudaStream_t stream, double kernel_us, doub
   }
 }
 
+// CUDA's driver launches what the runtime names, and knows no other address.
+static void by_the_driver(float* device, float* host) {
+#ifndef __HIPCC__
+  int count = 4;
+  float a = 5;
+  void* arguments[] = {&count, &a, &device, &device};
+  cudaFunction_t function = nullptr;
+  for (int i = 0; i < count; ++i) host[i] = 1;
+  CHECK(cudaMemcpy(device, host, 4 * sizeof(float), cudaMemcpyDefault) == 0);
+  CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(saxpy)) == 0);
+  CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) == CUDA_SUCCESS);
+  CHECK(cudaMemcpy(host, device, 4 * sizeof(float), cudaMemcpyDefault) == 0 && host[0] == 6 && host[3] == 6);
+  CHECK(cuLaunchKernel(function, 1, 1, 1, 2000, 1, 1, 0, nullptr, arguments, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cudaGetFuncBySymbol(&function, &a) == cudaErrorInvalidDeviceFunction && cudaGetLastError() != 0);
+#else
+  (void)device, (void)host;
+#endif
+}
+
 static void is_no_kernel(float) {}
 
 static void refuses() {
@@ -241,6 +261,7 @@ int main(int argc, char** argv) {
   by_its_type(device);
   order(device, host, stream, atof(argv[1]));
   announced(device, stream, atof(argv[1]), atof(argv[2]), atof(argv[3]));
+  by_the_driver(device, host);
   refuses();
   messages(device, other, host);
   CHECK(cudaFree(device) == 0 && cudaFree(other) == 0);

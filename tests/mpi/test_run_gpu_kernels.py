@@ -11,7 +11,10 @@ from conftest import CHECK, Dryfly
 
 from dryfly.mpi import libraries as mpi
 
-_COMMANDS = {"perlmutter-gpu": ("nvcc", "-arch=sm_80"), "frontier": ("hipcc", "-x", "hip", "--offload-arch=gfx90a")}
+_COMMANDS = {
+    "perlmutter-gpu": ("nvcc", "-arch=sm_80", "-lcuda"),
+    "frontier": ("hipcc", "-x", "hip", "--offload-arch=gfx90a"),
+}
 # Of data/: a kernel's launch, the rates of memory and of FP64.
 _KERNEL_US, _MEMORY, _FP64 = (
     5,

@@ -55,10 +55,10 @@ typedef enum cudaMemoryType {
 #define cudaHostAllocPortable 1u
 #define cudaHostAllocMapped 2u
 
-typedef struct cudaStream* cudaStream_t;
-typedef struct cudaEvent* cudaEvent_t;
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
 typedef void (*cudaHostFn_t)(void*);
-typedef struct cudaFunction* cudaFunction_t;
+typedef struct CUfunc_st* cudaFunction_t;
 typedef struct {
   char reserved[64];
 } cudaIpcMemHandle_t;

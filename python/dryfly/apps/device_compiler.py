@@ -24,9 +24,8 @@ class Kind:
     suffixes: tuple[str, ...]  # of files with device code
     header: str
     macros: tuple[str, ...]
-    runtime: str  # what programs are linked with
-    libraries: tuple[str, ...]  # that the runtime takes the place of
-    toolkit: tuple[str, ...]  # what lies in a toolkit's folder of libraries
+    toolkit: tuple[str, ...]  # the libraries that programs are linked with
+    libraries: tuple[str, ...]  # whose place these take
     version: str
 
 
@@ -36,8 +35,7 @@ NVCC = Kind(
     suffixes=(".cu",),
     header="cuda_runtime.h",
     macros=(),
-    runtime=GPU_CUDART,
-    libraries=("cudart", "cudart_static", "cudadevrt"),
+    libraries=("cudart", "cudart_static", "cudadevrt", "cuda"),
     toolkit=(GPU_CUDART, GPU_CUDA),
     version="dryfly nvcc compiles kernels for this computer, with the calls of CUDA:\nrelease 12.4, V12.4.0",
 )
@@ -47,7 +45,6 @@ HIPCC = Kind(
     suffixes=(".hip", ".cu", ".cpp", ".cc", ".cxx", ".C"),
     header="hip/hip_runtime.h",
     macros=("-DDRYFLY_HIP=1", "-D__HIP_PLATFORM_AMD__=1"),
-    runtime=GPU_HIP,
     libraries=("amdhip64",),
     toolkit=(GPU_HIP,),
     version="dryfly hipcc compiles kernels for this computer, with the calls of\nHIP version: 6.0.0",
@@ -206,10 +203,8 @@ def _take(kind: Kind, asked: Asked, word: str, words: Iterator[str]) -> None:
 
 
 def _library(kind: Kind, word: str) -> str:
-    """The runtime's own libraries, which are linked anyway, and the driver's."""
-    if word.removeprefix("-l") in kind.libraries:
-        return ""
-    return str(native(GPU_CUDA)) if word == "-lcuda" and kind is NVCC else word
+    """Empty for the runtime's own libraries and the driver's, which are linked anyway."""
+    return "" if word.removeprefix("-l") in kind.libraries else word
 
 
 class _Build:
@@ -254,9 +249,11 @@ class _Build:
         return self._folder / f"{index}-{source.stem}.o"
 
     def _runtime(self) -> list[str]:
-        """By its path, for it has no name of its own beside the release's."""
-        core = native(GPU_CORE)
-        return [str(native(self._kind.runtime)), str(core), f"-Wl,-rpath-link,{core.parent}"]
+        """By their paths, for some have no name beside the release's; and C++'s, for the compiler may be gcc."""
+        folder = native(GPU_CORE).parent
+        named = [str(native(library)) for library in (*self._kind.toolkit, GPU_CORE)]
+        states = ("-Wl,--push-state,--as-needed", "-Wl,--pop-state")
+        return [states[0], *named, states[1], f"-Wl,-rpath-link,{folder}", "-lstdc++", "-lm"]
 
     def _device_link(self) -> int:
         """Device code is linked with the rest, so that there is nothing in the object that is asked for."""

@@ -55,8 +55,8 @@ typedef enum hipMemoryType {
 #define hipHostMallocPortable 1u
 #define hipHostMallocMapped 2u
 
-typedef struct hipStream* hipStream_t;
-typedef struct hipEvent* hipEvent_t;
+typedef struct ihipStream_t* hipStream_t;
+typedef struct ihipEvent_t* hipEvent_t;
 typedef void (*hipHostFn_t)(void*);
 typedef struct {
   char reserved[64];
