@@ -111,9 +111,15 @@ def test_options_of_the_device_do_nothing_and_others_go_to_the_compiler(monkeypa
     assert device_compiler.read(HIPCC, ["--offload-arch=gfx90a", "-fgpu-rdc", "a.cpp"]).options == []
 
 
+def test_a_stand_in_does_not_call_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/opt/rocm/bin/hipcc -x hip")
+    assert device_compiler.read(HIPCC, ["a.cpp"]).compiler == ("g++",)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ("-ccbin nvcc a.cu", "nvcc: -ccbin nvcc: accepted is a C++ compiler for this computer"),
         ("-ptx a.cu", "nvcc: -ptx is not there: it makes code of a device"),
         ("a.cu -o", "nvcc: -o is not followed by its value"),
         ("--default-stream per-thread a.cu", "accepted is legacy"),

@@ -123,10 +123,18 @@ def run(kind: Kind, arguments: Sequence[str]) -> int:
 
 def read(kind: Kind, arguments: Sequence[str]) -> Asked:
     words = _words(arguments)
-    asked = Asked(compiler=tuple(shlex.split(os.environ.get("CXX") or "g++")))
+    asked = Asked(compiler=_default_compiler())
     for word in words:
         _take(kind, asked, word, words)
+    if Path(asked.compiler[0]).name in ("nvcc", "hipcc"):
+        raise UserError(f"{kind.command}: -ccbin {asked.compiler[0]}: accepted is a C++ compiler for this computer")
     return asked
+
+
+def _default_compiler() -> tuple[str, ...]:
+    """What CXX names, unless that is a stand-in, as where a build system was given one as its C++ compiler."""
+    named = tuple(shlex.split(os.environ.get("CXX", "")))
+    return ("g++",) if not named or any(Path(word).name in ("nvcc", "hipcc") for word in named) else named
 
 
 def _words(arguments: Sequence[str]) -> Iterator[str]:
@@ -161,7 +169,7 @@ def _take(kind: Kind, asked: Asked, word: str, words: Iterator[str]) -> None:
         if (value or _value(kind, word, words)) != "legacy":
             raise UserError(f"{kind.command}: {word}: accepted is legacy, which is the default")
     elif name in ("-ccbin", "--compiler-bindir"):
-        asked.compiler = tuple(shlex.split(value or _value(kind, word, words)))
+        asked.compiler = tuple(shlex.split(value or _value(kind, word, words))) or asked.compiler
     elif name in ("-Xcompiler", "--compiler-options"):
         for each in (word.partition("=")[2] or _value(kind, word, words)).split(","):
             asked.options += shlex.split(each)
