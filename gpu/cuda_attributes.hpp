@@ -1,5 +1,4 @@
-// Attributes of a device that CUDA numbers, as both of its libraries answer them. Those of other devices than NVIDIA's
-// data centre's, and what says how kernels are to be shaped, are 0.
+// Attributes of a device that CUDA numbers, as both of its libraries answer them. What is not simulated is 0.
 #pragma once
 
 #include "gpu/pci.hpp"
@@ -11,8 +10,32 @@ inline bool attribute(const Settings& settings, int device, int number, int& val
   constexpr int last = 150;
   if (number < 1 || number > last) return false;
   switch (number) {
+    case 1:  // threads of a block, and its sides
+    case 2:
+    case 3:
+      value = 1024;
+      break;
+    case 4:
+      value = 64;
+      break;
+    case 5:  // blocks of a grid, by its sides
+      value = 2147483647;
+      break;
+    case 6:
+    case 7:
+      value = 65535;
+      break;
     case 10:  // threads of a warp
       value = 32;
+      break;
+    case 16:
+      value = settings.multiprocessors;
+      break;
+    case 75:  // compute capability
+      value = settings.capability / 10;
+      break;
+    case 76:
+      value = settings.capability % 10;
       break;
     case 15:   // copies beside kernels
     case 19:   // host memory can be mapped

@@ -82,10 +82,20 @@ struct DeviceProperties {
   char name[256];
   char ids[32];  // of the device, and of the display that it is part of
   std::size_t memory_bytes;
-  char others[288];
-  int pci_bus, pci_device, pci_domain;
+  char shared_memory_and_registers[12];
+  int warp;
+  std::size_t pitch_most;
+  int block_most, block_sides_most[3], grid_sides_most[3];
+  char clock_and_constants[12];
+  int major, minor;
+  char textures[20];
+  int multiprocessors;
+  char others[192];
+  int pci_bus, pci_device, pci_domain, is_tesla, copy_engines, has_unified_addresses;
 };
-static_assert(offsetof(DeviceProperties, pci_bus) == 584);
+static_assert(offsetof(DeviceProperties, warp) == 308 && offsetof(DeviceProperties, block_most) == 320);
+static_assert(offsetof(DeviceProperties, major) == 360 && offsetof(DeviceProperties, multiprocessors) == 388);
+static_assert(offsetof(DeviceProperties, pci_bus) == 584 && offsetof(DeviceProperties, copy_engines) == 600);
 constexpr std::size_t properties_bytes = 1032;
 
 }  // namespace
@@ -112,6 +122,16 @@ CUDA_EXPORT int cudaGetDeviceProperties_v2(void* to, int device) {
   auto& properties = *static_cast<DeviceProperties*>(to);
   memcpy(properties.name, "simulated GPU", sizeof "simulated GPU");
   properties.memory_bytes = runtime().settings().memory_bytes;
+  properties.warp = 32;
+  properties.block_most = 1024;
+  constexpr int block[] = {1024, 1024, 64}, grid[] = {2147483647, 65535, 65535};
+  memcpy(properties.block_sides_most, block, sizeof block);
+  memcpy(properties.grid_sides_most, grid, sizeof grid);
+  properties.major = runtime().settings().capability / 10;
+  properties.minor = runtime().settings().capability % 10;
+  properties.multiprocessors = runtime().settings().multiprocessors;
+  properties.copy_engines = 2;
+  properties.has_unified_addresses = 1;
   properties.pci_domain = pci_domain;
   properties.pci_bus = pci_bus(runtime().settings(), device);
   return cuda::success;

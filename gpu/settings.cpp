@@ -104,6 +104,8 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.api = has_word(text, "runtime=hip") ? Api::hip : Api::cuda;
   const std::uint64_t given = number_of(text, "devices");
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
+  settings.capability = static_cast<int>(number_of(text, "capability"));
+  settings.multiprocessors = static_cast<int>(number_of(text, "multiprocessors"));
   settings.memory_bytes = number_of(text, "memory");
   settings.call_ps = number_of(text, "call_ps");
   settings.lookup_ps = number_of(text, "lookup_ps");

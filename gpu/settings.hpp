@@ -21,6 +21,8 @@ struct Settings {
   Api api;
   int devices;  // that this process sees
   int physical[devices_max];
+  int capability;                                // CUDA's compute capability, times 10
+  int multiprocessors;                           // of a device
   std::uint64_t memory_bytes;                    // of a device
   std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
   std::uint64_t lookup_ps;                       // of the processor, to tell whose memory a pointer points to

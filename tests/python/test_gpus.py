@@ -66,6 +66,13 @@ def test_a_number_that_the_runtime_needs_is_asked_for() -> None:
         gpus.description(load("perlmutter-gpu", sets=without))
 
 
+def test_a_capability_is_a_number_and_ranks_are_told_of_it() -> None:
+    words = (gpus.description(load("perlmutter-gpu")) or "").split()
+    assert {"capability=80", "multiprocessors=108"} <= set(words)
+    with pytest.raises(UserError, match=r'node\.gpu_capability is "sm_80": accepted is a number such as "8\.0"'):
+        gpus.description(load("perlmutter-gpu", sets=["node.gpu_capability=sm_80"]))
+
+
 def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
     words = dict(word.split("=") for word in str(gpus.description(load("crusher"))).split())
     assert words["runtime"] == "hip"

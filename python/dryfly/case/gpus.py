@@ -3,6 +3,7 @@ runtime reads in DRYFLY_GPU (gpu/settings.hpp)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dryfly.base.errors import UserError
@@ -59,10 +60,27 @@ def description(machine: Machine) -> str | None:
     words += [f"{word}={_number(machine, field)}" for word, field in _NUMBERS.items()]
     where_given = ((word, machine.optional(field)) for word, field in _WHERE_GIVEN.items())
     words += [f"{word}={value}" for word, value in where_given if value is not None]
+    words += _of_cuda(machine)
     links = links_of(machine, gpus=devices)
     if links is not None:
         words.append("links=" + "".join(str(each) for row in links for each in row))
     return " ".join(words)
+
+
+def _of_cuda(machine: Machine) -> list[str]:
+    """What programs ask of a device by its properties, where the machine says it."""
+    words = []
+    capability = machine.optional("node.gpu_capability")
+    if capability is not None:
+        if not re.fullmatch(r"\d{1,2}\.\d", str(capability)):
+            raise UserError(
+                f'machine {machine.name}: node.gpu_capability is "{capability}": accepted is a number such as "8.0"'
+            )
+        words.append(f"capability={str(capability).replace('.', '')}")
+    count = machine.optional("node.gpu_multiprocessors")
+    if count is not None:
+        words.append(f"multiprocessors={count}")
+    return words
 
 
 def spec_lines(machine: Machine) -> str:

@@ -239,6 +239,8 @@ FIELDS: dict[str, Field] = {
     "node.gpu_l3": text('the L3 region of each GPU, "1, 0"'),
     "node.gpu_tiles": optional(count("", "stacks of a GPU that a launcher binds ranks to", least=1, most=8)),
     "node.gpu_pci": text('vendor and device of a GPU, as PCI numbers them: "1002:7408"'),
+    "node.gpu_capability": text('compute capability, as CUDA calls it: "8.0"'),
+    "node.gpu_multiprocessors": optional(count("", "of a GPU, as CUDA counts them", least=1, most=10000)),
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
     "node.gpu_peer_rate": optional(rate("", "of a link between two GPUs of a node, each way")),
     "node.gpu_links": text('links between GPUs of a node, "0-1:4, 1-2:1"; not given: one between each two'),
