@@ -1,13 +1,14 @@
 // libcuda.so.1: the driver's calls that MPI libraries look up, over gpu/runtime.hpp. A device has one context, its
 // primary one, which is always there and is current in each thread until it says otherwise. What is not simulated
 // answers CUDA_ERROR_NOT_SUPPORTED; what is answered to right and wrong calls is a real driver's answer
-// (programs/check/gpu_answers.txt). Left out: modules and kernels, virtual memory management, events between processes.
+// (programs/check/gpu_answers.txt). Left out: modules, virtual memory management, events between processes.
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 #include "gpu/streams.hpp"
@@ -356,7 +357,18 @@ CUDA_EXPORT int cuIpcOpenMemHandle(DevicePointer* address, Handle handle, unsign
 CUDA_EXPORT int cuIpcCloseMemHandle(DevicePointer address) { return code_of(runtime().close(pointer_of(address))); }
 CUDA_EXPORT int cuIpcGetEventHandle(void*, Event*) { return cuda::not_supported; }
 CUDA_EXPORT int cuIpcOpenEventHandle(Event**, ...) { return cuda::not_supported; }
-CUDA_EXPORT int cuLaunchKernel(void*, ...) { return cuda::not_supported; }
+// `function`: as cudaGetFuncBySymbol has it, for there are no modules.
+CUDA_EXPORT int cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                               Stream* stream, void** arguments, void** packed) {
+  if (packed != nullptr) return cuda::not_supported;
+  const Shape grid{grid_x, grid_y, grid_z}, block{block_x, block_y, block_z};
+  return in_context([&] {
+    const Result result = launch(function, grid, block, arguments, shared_bytes, stream);
+    if (result == Result::no_kernel) return Result::bad_handle;
+    return result == Result::bad_shape ? Result::bad_value : result;
+  });
+}
 CUDA_EXPORT int cuModuleGetGlobal_v2(DevicePointer*, size_t*, void*, const char*) { return cuda::not_found; }
 CUDA_EXPORT int cuModuleGetGlobal(DevicePointer* address, size_t* bytes, void* module, const char* name) {
   return cuModuleGetGlobal_v2(address, bytes, module, name);

@@ -9,8 +9,10 @@ enum Code : int {
   success = 0,
   invalid_value = 1,
   out_of_memory = 2,
+  invalid_configuration = 9,
   invalid_pitch = 12,
   invalid_direction = 21,
+  invalid_function = 98,
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,
@@ -46,6 +48,10 @@ inline Code code_of(Result result) {
       return not_registered;
     case Result::not_permitted:
       return not_permitted;
+    case Result::no_kernel:
+      return invalid_function;
+    case Result::bad_shape:
+      return invalid_configuration;
     case Result::own_handle:
       return invalid_context;
   }

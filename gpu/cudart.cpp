@@ -1,6 +1,6 @@
 // libcudart.so.12: the runtime's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
 // simulated answers cudaErrorNotSupported. What is answered to right and wrong calls is a real runtime's answer
-// (programs/check/gpu_answers.txt). Left out: kernels, graphs, textures, CUDA arrays, memory pools, events between
+// (programs/check/gpu_answers.txt). Left out: graphs, textures, CUDA arrays, memory pools, events between
 // processes.
 #include <stddef.h>
 #include <stdint.h>
@@ -8,6 +8,7 @@
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 #include "gpu/streams.hpp"
@@ -66,6 +67,15 @@ int direction_code(const void* to, const void* from, size_t bytes, int direction
 int rows_code(const void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, int direction) {
   return width > to_pitch || width > from_pitch ? cuda::invalid_pitch : direction_code(to, from, width, direction);
 }
+
+// Between the two calls that NVIDIA's compiler makes of one launch.
+struct Configuration {
+  Shape grid;
+  Shape block;
+  size_t shared_bytes;
+  Stream* stream;
+};
+thread_local Configuration configuration;
 
 // What is filled in of cudaDeviceProp of CUDA 12, and how long it is. The rest is zero.
 struct DeviceProperties {
@@ -360,4 +370,52 @@ CUDA_EXPORT int cudaIpcOpenEventHandle(Event**, ...) { return kept(cuda::not_sup
 CUDA_EXPORT int cudaLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
   return kept(streams().call(stream, function, argument));
 }
-CUDA_EXPORT int cudaLaunchKernel(const void*, ...) { return kept(cuda::not_supported); }
+
+CUDA_EXPORT int cudaLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
+                                 Stream* stream) {
+  return kept(launch(function, grid, block, arguments, shared_bytes, stream));
+}
+// What the driver calls a kernel of this process.
+CUDA_EXPORT int cudaGetFuncBySymbol(void** function, const void* symbol) {
+  if (function == nullptr) return kept(cuda::invalid_value);
+  if (!is_kernel(symbol)) return kept(cuda::invalid_function);
+  *function = const_cast<void*>(symbol);
+  return cuda::success;
+}
+// A variable of the device's code is one of this process.
+CUDA_EXPORT int cudaGetSymbolAddress(void** pointer, const void* symbol) {
+  if (pointer == nullptr || symbol == nullptr) return kept(cuda::invalid_value);
+  *pointer = const_cast<void*>(symbol);
+  return cuda::success;
+}
+CUDA_EXPORT int cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, int) {
+  char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
+CUDA_EXPORT int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
+  const char* const from = static_cast<const char*>(symbol) + offset;
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
+
+// Of a program that NVIDIA's compiler has made: it registers its code before main, which succeeds, so that a program
+// that launches nothing runs. Each launch says that its kernel is none.
+CUDA_EXPORT void** __cudaRegisterFatBinary(void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
+CUDA_EXPORT void __cudaRegisterFatBinaryEnd(void**) {}
+CUDA_EXPORT void __cudaUnregisterFatBinary(void**) {}
+CUDA_EXPORT void __cudaRegisterFunction() {}
+CUDA_EXPORT void __cudaRegisterVar() {}
+CUDA_EXPORT void __cudaRegisterManagedVar() {}
+CUDA_EXPORT unsigned __cudaPushCallConfiguration(Shape grid, Shape block, size_t shared_bytes, Stream* stream) {
+  configuration = {grid, block, shared_bytes, stream};
+  return 0;
+}
+CUDA_EXPORT int __cudaPopCallConfiguration(Shape* grid, Shape* block, size_t* shared_bytes, Stream** stream) {
+  *grid = configuration.grid;
+  *block = configuration.block;
+  *shared_bytes = configuration.shared_bytes;
+  *stream = configuration.stream;
+  return cuda::success;
+}

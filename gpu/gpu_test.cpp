@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/block.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/settings.hpp"
 
@@ -151,6 +152,46 @@ TEST_CASE("pieces of host memory are found in whatever order they were registere
   CHECK(all->place_of(bytes + 20).kind == Kind::host);
   CHECK(all->add_host(bytes + 10, 30, 7) == Memory::Registering::done);
   CHECK(all->place_of(bytes + 39).device == 7);
+}
+
+namespace {
+
+struct Seen {
+  int before;  // threads that came to the first wait
+  int wrong;
+  int last;
+};
+
+// Every third thread ends first; the others wait for each other twice, and one of them waits deep in a call.
+void waits(const void*, void** arguments) {
+  auto& seen = *static_cast<Seen*>(arguments[0]);
+  const unsigned thread =
+      dryfly_thread_index.x + dryfly_block_shape.x * (dryfly_thread_index.y + 2 * dryfly_thread_index.z);
+  if (thread % 3 == 0) return;
+  volatile char room[20000];
+  room[thread] = static_cast<char>(thread);
+  ++seen.before;
+  int voters = 0;
+  const int even = dryfly_kernel_vote(thread % 2 == 0 ? 7 : 0, &voters);
+  const int blocks = static_cast<int>(dryfly_block_index.x) + 1;
+  if (seen.before != 16 * blocks || even != 8 || voters != 16 || room[thread] != static_cast<char>(thread))
+    ++seen.wrong;
+  dryfly_kernel_synchronize();
+  ++seen.last;
+}
+
+}  // namespace
+
+TEST_CASE("threads of a block wait for those that have not ended, on stacks of their own") {
+  Seen seen{};
+  void* arguments[] = {&seen};
+  for (int launch = 1; launch <= 2; ++launch) {
+    seen = {};
+    run_blocks({3, 1, 1}, {6, 2, 2}, {waits, nullptr, arguments});
+    CHECK(seen.before == 48);
+    CHECK(seen.last == 48);
+    CHECK(seen.wrong == 0);
+  }
 }
 
 }  // namespace dryfly::gpu

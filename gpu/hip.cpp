@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gpu/hip_codes.hpp"
+#include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
 #include "gpu/streams.hpp"
@@ -503,9 +504,12 @@ HIP_NOT_SUPPORTED(hipIpcGetEventHandle)
 HIP_NOT_SUPPORTED(hipIpcOpenEventHandle)
 HIP_NOT_SUPPORTED(hipStreamAddCallback)
 
-// Kernels. A program of hipcc's registers its code before main and gives it back after: that succeeds, so that a
-// program which launches nothing runs, and each launch says that it is not simulated.
-HIP_NOT_SUPPORTED(hipLaunchKernel)
+// Kernels. A program of AMD's compiler registers its code before main and gives it back after: that succeeds, so that a
+// program which launches nothing runs, and each launch says that its kernel is none.
+HIP_EXPORT int hipLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
+                               Stream* stream) {
+  return kept(launch(function, grid, block, arguments, shared_bytes, stream));
+}
 HIP_NOT_SUPPORTED(hipExtLaunchKernel)
 HIP_NOT_SUPPORTED(hipLaunchCooperativeKernel)
 HIP_NOT_SUPPORTED(hipLaunchByPtr)
@@ -514,8 +518,40 @@ HIP_NOT_SUPPORTED(hipModuleLoadData)
 HIP_NOT_SUPPORTED(hipModuleLoadDataEx)
 HIP_NOT_SUPPORTED(hipModuleGetFunction)
 HIP_NOT_SUPPORTED(hipModuleLaunchKernel)
-HIP_NOT_SUPPORTED(__hipPushCallConfiguration)
-HIP_NOT_SUPPORTED(__hipPopCallConfiguration)
+
+// Between the two calls that AMD's compiler makes of one launch.
+struct Configuration {
+  Shape grid;
+  Shape block;
+  size_t shared_bytes;
+  Stream* stream;
+};
+static thread_local Configuration configuration;
+HIP_EXPORT int __hipPushCallConfiguration(Shape grid, Shape block, size_t shared_bytes, Stream* stream) {
+  configuration = {grid, block, shared_bytes, stream};
+  return kept(hip::success);
+}
+HIP_EXPORT int __hipPopCallConfiguration(Shape* grid, Shape* block, size_t* shared_bytes, Stream** stream) {
+  *grid = configuration.grid;
+  *block = configuration.block;
+  *shared_bytes = configuration.shared_bytes;
+  *stream = configuration.stream;
+  return kept(hip::success);
+}
+// A variable of the device's code is one of this process.
+HIP_EXPORT int hipGetSymbolAddress(void** pointer, const void* symbol) {
+  if (pointer == nullptr || symbol == nullptr) return kept(hip::invalid_value);
+  *pointer = const_cast<void*>(symbol);
+  return kept(hip::success);
+}
+HIP_EXPORT int hipMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, int) {
+  char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
+HIP_EXPORT int hipMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
+  const char* const from = static_cast<const char*>(symbol) + offset;
+  return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
 HIP_EXPORT void** __hipRegisterFatBinary(const void*) {
   static void* handle = nullptr;
   return &handle;

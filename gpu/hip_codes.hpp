@@ -10,9 +10,11 @@ enum Code : int {
   success = 0,
   invalid_value = 1,
   out_of_memory = 2,
+  invalid_configuration = 9,
   invalid_pitch = 12,
   invalid_device_pointer = 17,
   invalid_memcpy_direction = 21,
+  invalid_function = 98,
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,
@@ -42,7 +44,8 @@ inline constexpr Words words[] = {
     {3, "hipErrorNotInitialized", "initialization error"},
     {invalid_device_pointer, "hipErrorInvalidDevicePointer", "invalid device pointer"},
     {invalid_memcpy_direction, "hipErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
-    {98, "hipErrorInvalidDeviceFunction", "invalid device function"},
+    {invalid_configuration, "hipErrorInvalidConfiguration", "invalid configuration argument"},
+    {invalid_function, "hipErrorInvalidDeviceFunction", "invalid device function"},
     {no_device, "hipErrorNoDevice", "no ROCm-capable device is detected"},
     {invalid_device, "hipErrorInvalidDevice", "invalid device ordinal"},
     {invalid_context, "hipErrorInvalidContext", "invalid device context"},
@@ -89,6 +92,10 @@ inline Code code_of(Result result) {
       return not_registered;
     case Result::not_permitted:
       return not_permitted;
+    case Result::no_kernel:
+      return invalid_function;
+    case Result::bad_shape:
+      return invalid_configuration;
     case Result::own_handle:
       return invalid_context;
   }

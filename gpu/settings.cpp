@@ -113,6 +113,10 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.allocation_ps = number_of(text, "allocation_ps");
   settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};
   settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
+  settings.kernel_ps = number_of(text, "kernel_ps");
+  settings.operations_per_s[0] = number_of(text, "fp64_rate");
+  settings.operations_per_s[1] = number_of(text, "fp32_rate");
+  settings.operations_per_s[2] = number_of(text, "half_rate");
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.memory_bytes_per_s = number_of(text, "memory_rate");

@@ -30,6 +30,8 @@ struct Settings {
   std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
   Start copy;                                    // between a device and another, or the host
   Start local;                                   // within a device
+  std::uint64_t kernel_ps;                       // of a kernel, from its start to where its end is seen
+  std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
   std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
   std::uint64_t memory_bytes_per_s;              // of a device's memory, reading and writing together

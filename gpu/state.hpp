@@ -23,6 +23,8 @@ enum class Result {
   already,
   not_registered,
   not_permitted,  // of a function that a stream calls
+  no_kernel,
+  bad_shape,  // of a kernel's grid or block
   own_handle,
 };
 

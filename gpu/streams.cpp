@@ -124,7 +124,7 @@ void Streams::before_mpi() {
   call.wait_until(state_.unstreamed_ps);
 }
 
-Result Streams::call(Stream* stream, void (*function)(void*), void* argument) {
+Result Streams::call(Stream* stream, void (*function)(void*), void* argument, const Start* start) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   if (function == nullptr) return Result::bad_value;
   Call call(state_);
@@ -132,9 +132,10 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument) {
   if (in == nullptr) return Result::bad_handle;
   Work work{
       .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
-  if (call.timed())
-    work.at_ps = state_.timeline.put(*in, Way::host, 0, call.now() + state_.settings.local.latency_ps,
-                                     state_.settings.local.step_ps);
+  const Start& takes = start != nullptr ? *start : state_.settings.local;
+  if (call.timed()) {
+    work.at_ps = state_.timeline.put(*in, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps);
+  }
   if (!state_.pending.add(work)) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;

@@ -4,8 +4,8 @@
 // latency after its call, and takes the engine's own time and its bytes at the rate of the link. Its bytes move when
 // that instant has come: each call of the runtime first does the work that is due, in the order of its ends. So a
 // program that looks too early sees the old bytes. What waits for what is as a real runtime has it:
-// programs/check/gpu_answers.txt. Left out: several processes on one link, kernels (refused by the faces), and work
-// whose instant comes while the program calls nothing of the runtime.
+// programs/check/gpu_answers.txt. Left out: several processes on one link, and work whose instant comes while the
+// program calls nothing of the runtime.
 //
 // Loaded into user programs: libc only.
 #pragma once
@@ -31,8 +31,9 @@ class Streams {
   }
   Result copy(void* to, const void* from, const Rows& rows, Stream* stream, Returning returning);
   Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning);
-  // Called when the work before it in the stream is over, by the thread that then calls the runtime.
-  Result call(Stream* stream, void (*function)(void*), void* argument);
+  // Called when the work before it in the stream is over, by the thread that then calls the runtime. `start`: what it
+  // takes; null: what a function of the host takes.
+  Result call(Stream* stream, void (*function)(void*), void* argument, const Start* start = nullptr);
 
   Result create(Stream*& stream, bool blocking);
   Result destroy(Stream* stream);

@@ -40,4 +40,17 @@ static inline void dryfly_work_announce(int kind, int precision, int64_t m, int6
   if (work != 0) work(kind, precision, m, n, k);
 }
 
+/* What the next kernel that this thread launches is going to do on a simulated GPU (docs/guide/gpu.md): operations in
+ * that precision, and bytes of the GPU's memory that it reads or writes. The kernel takes the longer of the two, beside
+ * its launch, with each mode of --compute. Called again before the launch, it adds. */
+static inline void dryfly_kernel_announce_work(int precision, int64_t operations, int64_t bytes) {
+  static void (*announce)(int, int64_t, int64_t) = 0;
+  static int looked_up = 0;
+  if (!looked_up) {
+    announce = (void (*)(int, int64_t, int64_t))dlsym(RTLD_DEFAULT, "dryfly_kernel_announce");
+    looked_up = 1;
+  }
+  if (announce != 0) announce(precision, operations, bytes);
+}
+
 #endif

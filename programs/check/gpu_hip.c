@@ -57,7 +57,7 @@ static void errors(int release) {
   CHECK(set(8) == cuda_invalid_device && set(0) == 0 && last() == (release < 7 ? 0 : cuda_invalid_device));
   CHECK(strcmp(name(600), "hipErrorNotReady") == 0 && strcmp(text(1), "invalid argument") == 0);
   for (const char* const* each =
-           (const char* const[]){"hipLaunchKernel", "hipIpcGetEventHandle", "hipMallocAsync", NULL};
+           (const char* const[]){"hipModuleLaunchKernel", "hipIpcGetEventHandle", "hipMallocAsync", NULL};
        *each != NULL; ++each) {
     CHECK(call(release, *each)() == not_supported);
   }

@@ -29,10 +29,16 @@ _NUMBERS = {
     "step_ps": "node.gpu_copy_step",
     "local_latency_ps": "node.gpu_local_latency",
     "local_step_ps": "node.gpu_local_step",
+    "kernel_ps": "compute.gpu.latency",
     "link_rate": "node.gpu_rate",
     "peer_rate": "node.gpu_peer_rate",
     "memory_rate": "compute.gpu.memory_rate",
     "pageable_rate": "node.local_rate",
+}
+_WHERE_GIVEN = {
+    "fp64_rate": "compute.gpu.fp64",
+    "fp32_rate": "compute.gpu.fp32",
+    "half_rate": "compute.gpu.half",
 }
 _INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
 # By which a launcher that binds a rank to GPUs tells the runtime so.
@@ -52,6 +58,8 @@ def description(machine: Machine) -> str | None:
     devices = _devices(machine)
     words = [f"runtime={runtime}", f"devices={devices}"]
     words += [f"{word}={_number(machine, field)}" for word, field in _NUMBERS.items()]
+    where_given = ((word, machine.optional(field)) for word, field in _WHERE_GIVEN.items())
+    words += [f"{word}={value}" for word, value in where_given if value is not None]
     words += _of_cuda(machine)
     links = links_of(machine, gpus=devices)
     if links is not None:
@@ -118,13 +126,14 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
     folder = native(face).parent
-    # Preloaded, for the provider tells it which memory NICs reach.
-    takes_component = mpi.family == "openmpi" and not openmpi.is_release_4(mpi)
-    preloaded = native(GPU_FOR_OPENMPI if takes_component else GPU_CORE)
+    # Preloaded, for the provider tells it which memory NICs reach, and programs with kernels look for it by its name.
+    preloaded = [native(GPU_CORE)]
+    if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
+        preloaded.append(native(GPU_FOR_OPENMPI))
     return {
         VARIABLE: description,
         "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
-        "LD_PRELOAD": f"{values['LD_PRELOAD']}:{preloaded}",
+        "LD_PRELOAD": ":".join([values["LD_PRELOAD"], *map(str, preloaded)]),
     }
 
 

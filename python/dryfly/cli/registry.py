@@ -21,6 +21,8 @@ ROWS = (
     Row(name="bind", part="Run a program"),
     Row(name="gpu", part="Run a program"),
     Row(name="mpi", part="Run a program"),
+    Row(name="nvcc", part="Run a program"),
+    Row(name="hipcc", part="Run a program"),
     Row(name="report", part="Look at runs"),
     Row(name="diff", part="Look at runs"),
     Row(name="compare", part="Study"),

@@ -1,0 +1,209 @@
+/* The calls of CUDA that dryfly's GPUs have (docs/guide/gpu.md), for programs that are compiled without NVIDIA's own
+ * headers. C11 and C++11. */
+#ifndef DRYFLY_CUDA_RUNTIME_H
+#define DRYFLY_CUDA_RUNTIME_H
+
+#include <dryfly/vectors.h>
+#include <stddef.h>
+
+typedef enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidPitchValue = 12,
+  cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorPeerAccessNotEnabled = 705,
+  cudaErrorHostMemoryAlreadyRegistered = 712,
+  cudaErrorHostMemoryNotRegistered = 713,
+  cudaErrorNotPermitted = 800,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999,
+} cudaError_t;
+typedef enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+} cudaMemcpyKind;
+typedef enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+  cudaMemoryTypeManaged = 3,
+} cudaMemoryType;
+
+#define cudaStreamDefault 0u
+#define cudaStreamNonBlocking 1u
+#define cudaEventDefault 0u
+#define cudaEventBlockingSync 1u
+#define cudaEventDisableTiming 2u
+#define cudaHostRegisterDefault 0u
+#define cudaHostRegisterPortable 1u
+#define cudaHostRegisterMapped 2u
+#define cudaMemAttachGlobal 1u
+#define cudaMemAttachHost 2u
+#define cudaIpcMemLazyEnablePeerAccess 1u
+#define cudaHostAllocDefault 0u
+#define cudaHostAllocPortable 1u
+#define cudaHostAllocMapped 2u
+
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+typedef void (*cudaHostFn_t)(void*);
+typedef struct CUfunc_st* cudaFunction_t;
+typedef struct {
+  char reserved[64];
+} cudaIpcMemHandle_t;
+struct cudaPointerAttributes {
+  enum cudaMemoryType type;
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+};
+/* Of CUDA 12. What has no name here is not filled in. */
+struct cudaDeviceProp {
+  char name[256];
+  char ids[32];
+  size_t totalGlobalMem;
+  char others[288];
+  int pciBusID, pciDeviceID, pciDomainID;
+  char more[436];
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int device);
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* address);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+cudaError_t cudaMalloc(void** pointer, size_t bytes);
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaMallocHost(void** pointer, size_t bytes);
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaFreeHost(void* pointer);
+cudaError_t cudaHostRegister(void* start, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* start);
+cudaError_t cudaHostGetDevicePointer(void** to, void* pointer, unsigned flags);
+cudaError_t cudaMemGetInfo(size_t* unused, size_t* all);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                         enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaDeviceReset(void);
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream);
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                               enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind);
+cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol);
+cudaError_t cudaMemset(void* to, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* pointer);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument);
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                             cudaStream_t stream);
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol);
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+#ifdef __cplusplus
+}
+#endif
+
+#define cudaGetDeviceProperties cudaGetDeviceProperties_v2
+
+#ifdef __cplusplus
+/* Forms for pointers of any type, and with what may be left out. */
+template <class Value>
+inline cudaError_t cudaMalloc(Value** pointer, size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class Value>
+inline cudaError_t cudaMallocManaged(Value** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
+  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class Value>
+inline cudaError_t cudaMallocHost(Value** pointer, size_t bytes) {
+  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class Value>
+inline cudaError_t cudaHostAlloc(Value** pointer, size_t bytes, unsigned flags = 0) {
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class Value>
+inline cudaError_t cudaHostGetDevicePointer(Value** pointer, void* of, unsigned flags) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void**>(pointer), of, flags);
+}
+template <class Value>
+inline cudaError_t cudaGetSymbolAddress(void** pointer, const Value& symbol) {
+  return cudaGetSymbolAddress(pointer, static_cast<const void*>(&symbol));
+}
+template <class Value>
+inline cudaError_t cudaMemcpyToSymbol(const Value& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return cudaMemcpyToSymbol(static_cast<const void*>(&symbol), from, bytes, offset, kind);
+}
+template <class Value>
+inline cudaError_t cudaMemcpyFromSymbol(void* to, const Value& symbol, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return cudaMemcpyFromSymbol(to, static_cast<const void*>(&symbol), bytes, offset, kind);
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event) {
+  return cudaStreamWaitEvent(stream, event, 0);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event) { return cudaEventRecord(event, nullptr); }
+inline cudaError_t cudaDeviceEnablePeerAccess(int peer) { return cudaDeviceEnablePeerAccess(peer, 0); }
+inline cudaError_t cudaHostRegister(void* start, size_t bytes) { return cudaHostRegister(start, bytes, 0); }
+
+#endif
+
+#endif

@@ -1,0 +1,1 @@
+#error cuda_fp16.h cannot be compiled for this computer: numbers of 16 bits are not there

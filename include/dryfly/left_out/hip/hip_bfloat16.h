@@ -1,0 +1,1 @@
+#error hip/hip_bfloat16.h cannot be compiled for this computer: numbers of 16 bits are not there

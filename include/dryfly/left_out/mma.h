@@ -1,0 +1,1 @@
+#error mma.h cannot be compiled for this computer: matrix units are not simulated
