@@ -59,11 +59,14 @@ def test_options_of_one_sided_benchmarks_and_of_threads_are_taken() -> None:
     assert put.options == ("--fence-interval", "8", "-w", "create", "-s", "fence", "-W", "16")
     assert benchmarks.parse("latency_mt -t 2:4").options == ("-t", "2:4")
     assert benchmarks.parse("igather", common=("-f", "-m", "8")).options == ("-m", "8")
+    assert benchmarks.parse("alltoall --accelerator=rocm").options == ("-d", "rocm")
     for text, says in (
         ("put_bw -s often", "accepted is flush, flush_local, lock, lock_all, pscw, fence"),
         ("latency_mt -t 2:3", "accepted is R or S:R"),
         ("put_latency --fence-interval 0", "accepted is a whole number from 1"),
         ("bw -w create", 'there is no option "-w"'),
+        ("bw -d gpu", "accepted is cuda, rocm, managed"),
+        ("igather -d cuda", 'there is no option "-d"'),
     ):
         with pytest.raises(UserError, match=says):
             benchmarks.parse(text)

@@ -24,14 +24,15 @@ _NUMBER = r"\d{1,10}[KMG]?"
 _VALUES = {
     "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
     "-M": _NUMBER, "-c": "", "-f": "", "-t": r"(?:\d{1,10}:)?\d{1,10}", "--fence-interval": r"\d{1,10}",
-    "-w": "allocate|create|dynamic", "-s": "flush|flush_local|lock|lock_all|pscw|fence",
+    "-w": "allocate|create|dynamic", "-s": "flush|flush_local|lock|lock_all|pscw|fence", "-d": "cuda|rocm|managed",
 }  # fmt: skip
-_WORDS = ("-w", "-s")
+_WORDS = ("-w", "-s", "-d")
+_ON_GPUS = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")  # and the collectives
 _THREADS = 64  # of a rank
 _LONG = {
     "--message-size": "-m", "--iterations": "-i", "--warmup": "-x", "--window-size": "-W", "--pairs": "-p",
     "--mem-limit": "-M", "--validation": "-c", "--full": "-f", "--num-threads": "-t", "--win-option": "-w",
-    "--sync-option": "-s", "--fence-interval": "--fence-interval",
+    "--sync-option": "-s", "--fence-interval": "--fence-interval", "--accelerator": "-d",
 }  # fmt: skip
 
 
@@ -189,7 +190,7 @@ def _has(name: str, flag: str) -> bool:
     kind = KINDS[name]
     only = {
         "-W": kind.window, "-f": kind.collective, "-p": name in ("mbw_mr", "multi_lat", "sync_pairs"),
-        "-m": name != "barrier", "-t": name == "latency_mt",
+        "-m": name != "barrier", "-t": name == "latency_mt", "-d": kind.collective or name in _ON_GPUS,
         **dict.fromkeys(("-w", "-s", "--fence-interval"), kind.one_sided),
     }  # fmt: skip
     return flag in _VALUES and only.get(flag, True)
