@@ -384,3 +384,9 @@ CUDA_EXPORT int cuGetErrorString(int code, const char** text) {
   *text = cuda::driver_name(code) != nullptr ? cuda::text_of(code) : nullptr;
   return *text != nullptr ? cuda::success : cuda::invalid_value;
 }
+
+// An argument that nobody reads needs no name in C's calling convention.
+#define MISSING(name) \
+  CUDA_EXPORT int name() { return cuda::not_supported; }
+#include "gpu/cuda_missing.def"
+#undef MISSING

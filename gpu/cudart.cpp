@@ -419,3 +419,9 @@ CUDA_EXPORT int __cudaPopCallConfiguration(Shape* grid, Shape* block, size_t* sh
   *stream = configuration.stream;
   return cuda::success;
 }
+
+// An argument that nobody reads needs no name in C's calling convention.
+#define MISSING(name) \
+  CUDA_EXPORT int name() { return kept(cuda::not_supported); }
+#include "gpu/cudart_missing.def"
+#undef MISSING

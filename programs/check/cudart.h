@@ -43,6 +43,7 @@ static struct {
   int (*open)(void**, cuda_handle, unsigned);
   int (*close)(void*);
   int pci_bus;     // the attribute
+  int (*missing)(void);
   int wrong_free;  // what freeing pinned memory as a device's answers
 } cuda;
 
@@ -88,6 +89,7 @@ static inline void load_cuda(void) {
   CUDA_FIND(record, "cudaEventRecord", "hipEventRecord");
   CUDA_FIND(event_query, "cudaEventQuery", "hipEventQuery");
   CUDA_FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");
+  CUDA_FIND(missing, "cudaMallocAsync", "hipMallocAsync");
   CUDA_FIND(show, "cudaIpcGetMemHandle", "hipIpcGetMemHandle");
   CUDA_FIND(open, "cudaIpcOpenMemHandle", "hipIpcOpenMemHandle");
   CUDA_FIND(close, "cudaIpcCloseMemHandle", "hipIpcCloseMemHandle");

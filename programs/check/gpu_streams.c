@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   CHECK(back[0] == 'o' && cuda.stream_query(next) == cuda_not_ready);
   CHECK(cuda.stream_synchronize(next) == 0 && cuda.stream_query(next) == 0);
   CHECK(back[0] == 'n' && back[bytes - 1] == 'n');
+  CHECK(cuda.missing() == 801);
   float ms = 0;
   CHECK(cuda.elapsed(&ms, began, ended) == 0);
   near_("between events", ms * 1e3, one_us + call_us);
