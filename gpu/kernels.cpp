@@ -76,12 +76,6 @@ bool is_possible(Shape grid, Shape block) {
          std::uint64_t{block.x} * block.y * block.z <= threads_max;
 }
 
-std::uint64_t time_ps(std::uint64_t amount, std::uint64_t per_s) {
-  constexpr std::uint64_t ps_per_s = 1'000'000'000'000;
-  if (per_s == 0) return 0;
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(amount) * ps_per_s + per_s - 1) / per_s);
-}
-
 // What was announced of the next kernel: the longer of its computing and of what it reads and writes, as
 // preload/clock/work.cpp has it for ranks.
 struct Announced {

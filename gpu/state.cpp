@@ -11,7 +11,6 @@ namespace dryfly::gpu {
 
 namespace {
 
-constexpr std::uint64_t ps_per_s = 1'000'000'000'000;
 constexpr std::uint64_t far_future = ~std::uint64_t{0};
 
 thread_local int device_of_thread = 0;
@@ -57,13 +56,6 @@ void State::settle(std::uint64_t now_ps) {
 }
 
 int& current_device() { return device_of_thread; }
-
-std::uint64_t later(std::uint64_t one, std::uint64_t other) { return one > other ? one : other; }
-
-std::uint64_t time_ps(std::uint64_t bytes, std::uint64_t bytes_per_s) {
-  if (bytes_per_s == 0) return 0;
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bytes) * ps_per_s + bytes_per_s - 1) / bytes_per_s);
-}
 
 std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable, int links) {
   switch (way) {

@@ -10,6 +10,7 @@
 #include "gpu/pending.hpp"
 #include "gpu/settings.hpp"
 #include "gpu/timeline.hpp"
+#include "gpu/times.hpp"
 
 namespace dryfly::gpu {
 
@@ -52,11 +53,8 @@ struct State {
 
 int& current_device();  // of the calling thread
 
-std::uint64_t later(std::uint64_t one, std::uint64_t other);
-
 // Of an engine, or a core, for the bytes of a copy. `pageable`: to or from memory that no device knows of.
 std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable, int links);
-std::uint64_t time_ps(std::uint64_t bytes, std::uint64_t bytes_per_s);
 
 // One call of the runtime: alone in it, with the work done that is due. Outside virtual time nothing takes time, and
 // all work is due.

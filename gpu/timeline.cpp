@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "gpu/times.hpp"
+
 namespace dryfly::gpu {
 
 namespace {
-
-std::uint64_t later(std::uint64_t one, std::uint64_t other) { return one > other ? one : other; }
 
 // Null: all are taken.
 template <typename Each>

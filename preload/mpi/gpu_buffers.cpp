@@ -109,11 +109,11 @@ bool HostBuffers::move(Buffer& buffer, long& word, std::size_t bytes, std::ptrdi
   return true;
 }
 
-const long* HostBuffers::take(Call call, const long* words) {
+const long* HostBuffers::take(Call call, const long* words, std::size_t count) {
   if (dryfly_gpu_of == nullptr || dryfly_gpu_copy == nullptr || abi() != Abi::open_mpi) return words;
   const bool sent = words[0] != in_place && dryfly_gpu_of(reinterpret_cast<const void*>(words[0])) >= 0;
   if (!sent && dryfly_gpu_of(reinterpret_cast<const void*>(words[1])) < 0) return words;
-  for (int i = 0; i < words_most; ++i) words_[i] = words[i];
+  for (std::size_t i = 0; i < count && i < words_most; ++i) words_[i] = words[i];
   const Counts counts = counts_of(call, words);
   const Extent extent = extent_of(words[3]);
   // In place the received buffer is what is reduced, and of a reduction with parts all of it.

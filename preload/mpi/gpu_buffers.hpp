@@ -43,7 +43,7 @@ class HostBuffers {
   HostBuffers& operator=(const HostBuffers&) = delete;
 
   // The arguments to call with: those given, where no buffer is a GPU's.
-  const long* take(Call call, const long* words);
+  const long* take(Call call, const long* words, std::size_t count);
   void give_back();
 
  private:
@@ -52,7 +52,7 @@ class HostBuffers {
     char* host = nullptr;
     std::size_t bytes = 0;
   };
-  static constexpr int words_most = 8;
+  static constexpr std::size_t words_most = 7;  // of MPI_Reduce
 
   bool move(Buffer& buffer, long& word, std::size_t bytes, std::ptrdiff_t gap);
 

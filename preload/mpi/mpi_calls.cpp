@@ -54,11 +54,18 @@ struct Row {
   Shape bytes;
   int operation;  // its place among the arguments
   Requests requests;
+  bool on_the_host;  // where its buffers are on GPUs
   std::atomic<void*> pmpi{nullptr};
   Tool tool{};
 
   constexpr Row(const char* n, Call c, CallMode m, Shape b)
-      : name(n), call(c), mode(m), bytes(b), operation(operation_of(c)), requests(requests_of(c)) {}
+      : name(n),
+        call(c),
+        mode(m),
+        bytes(b),
+        operation(operation_of(c)),
+        requests(requests_of(c)),
+        on_the_host(reduces_on_the_host(c)) {}
 };
 
 void* pmpi(Row& row) {
@@ -107,7 +114,7 @@ int call(Row& row, const long* words) {
     refuse_old_split_type(words[1]);
   settle_gpu_copies();
   HostBuffers buffers;
-  const long* const given = reduces_on_the_host(row.call) ? buffers.take(row.call, words) : words;
+  const long* const given = row.on_the_host ? buffers.take(row.call, words, count) : words;
   begin_counting();
   const int status = forward(function, given, std::make_index_sequence<count>{});
   end_counting();
