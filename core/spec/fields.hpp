@@ -119,7 +119,7 @@ inline constexpr NumberField faults_rate_ppb{{"faults.N.rate_ppb"}, 1, 100000000
 inline constexpr NumberField faults_least_ps{{"faults.N.least_ps"}, 1, 1000000000000000000ULL};
 inline constexpr NumberField faults_most_ps{{"faults.N.most_ps"}, 1, 1000000000000000000ULL};
 inline constexpr NumberField slow_count{{"slow.count"}, 0, 1000000};
-inline constexpr TextField slow_kind{{"slow.N.kind"}, "nic, memory, cpu"};
+inline constexpr TextField slow_kind{{"slow.N.kind"}, "nic, memory, cpu, gpu"};
 inline constexpr NumberField slow_number{{"slow.N.number"}, 0, 4294967295ULL};
 inline constexpr NumberField slow_share_ppb{{"slow.N.share_ppb"}, 1, 1000000000};
 inline constexpr NumberField service_id{{"service.id"}, 1, 2147483647};

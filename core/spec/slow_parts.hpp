@@ -1,6 +1,6 @@
 // What of a machine's nodes is slower than it should be, for as long as the machine is looked at: a NIC's way to memory
-// (PCIe with fewer lanes or at a lower speed, or the NIC itself), the memory of a node, its cores. From the spec's
-// slow.*; a machine in order has none.
+// (PCIe with fewer lanes or at a lower speed, or the NIC itself), the memory of a node, its cores, the link of a GPU.
+// From the spec's slow.*; a machine in order has none.
 //
 // Models docs/model/reliability.md#parts-of-nodes: all that the part does takes as much longer as its share says.
 #pragma once
@@ -19,6 +19,7 @@ struct SlowParts {
   std::map<NicId, std::uint64_t> nics;  // shares of the rate of a link
   std::map<NodeId, std::uint64_t> memories;
   std::map<NodeId, std::uint64_t> cpus;
+  std::map<std::uint32_t, std::uint64_t> gpus;  // counted over the machine, as many to each node: shares of their links
 
   // Throws SpecError. Of two entries for one part the slower counts.
   static SlowParts read(const Spec& spec) {
@@ -30,6 +31,8 @@ struct SlowParts {
       const std::uint64_t share = spec.number(fields::slow_share_ppb, {n});
       if (kind == "nic") {
         slow(parts.nics, NicId{number}, share);
+      } else if (kind == "gpu") {
+        slow(parts.gpus, number, share);
       } else {
         slow(kind == "memory" ? parts.memories : parts.cpus, NodeId{number}, share);
       }

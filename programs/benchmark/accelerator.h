@@ -53,6 +53,17 @@ static inline void choose_device(void) {
   check_accelerator("choosing a device", accelerator.set(here % devices));
 }
 
+static inline void find_accelerator_calls(void* library, const char* prefix) {
+#define ACCELERATOR_CALL(field, name) *(void**)&accelerator.field = accelerator_call(library, prefix, name)
+  ACCELERATOR_CALL(count, "GetDeviceCount");
+  ACCELERATOR_CALL(set, "SetDevice");
+  ACCELERATOR_CALL(allocate, "Malloc");
+  ACCELERATOR_CALL(allocate_managed, "MallocManaged");
+  ACCELERATOR_CALL(give_back, "Free");
+  ACCELERATOR_CALL(copy, "Memcpy");
+#undef ACCELERATOR_CALL
+}
+
 // What -d asks for, once ranks know whether they send.
 static inline void begin_accelerator(int is_sender) {
   if (options.accelerator == no_accelerator) return;
@@ -62,14 +73,7 @@ static inline void begin_accelerator(int is_sender) {
   if (library == NULL && options.accelerator == managed_accelerator) library = accelerator_library(prefix = "hip");
   if (library == NULL)
     refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
-#define ACCELERATOR_CALL(field, name) *(void**)&accelerator.field = accelerator_call(library, prefix, name)
-  ACCELERATOR_CALL(count, "GetDeviceCount");
-  ACCELERATOR_CALL(set, "SetDevice");
-  ACCELERATOR_CALL(allocate, "Malloc");
-  ACCELERATOR_CALL(allocate_managed, "MallocManaged");
-  ACCELERATOR_CALL(give_back, "Free");
-  ACCELERATOR_CALL(copy, "Memcpy");
-#undef ACCELERATOR_CALL
+  find_accelerator_calls(library, prefix);
   choose_device();
 }
 

@@ -5,7 +5,8 @@
 //   probe STEPS OUT RANKS LIMIT_S PER_NIC    the same on a real cluster: see below
 //
 // The steps and the rows of OUT are those of `dryfly-motif probe` (core/motif/workload/probe.cpp), times in
-// picoseconds; `step NUMBER BEGIN END` in those of MPI_Wtime since the first step. Data of streams, pingpongs and sends
+// picoseconds; `step NUMBER BEGIN END` in those of MPI_Wtime since the first step. Of a pair `A B GPU` the buffers of a
+// stream are in the memory of that device of the node. Data of streams, pingpongs and sends
 // is checked outside what is timed; a rank that has been sent something else ends the program.
 #include <dlfcn.h>
 #include <signal.h>
@@ -25,6 +26,7 @@ struct step {
   long long bytes, count, rank;
   int partner;  // of this rank; none: it rests
   int is_a;
+  int gpu;  // none: its buffers are the host's
 };
 
 static void refuse_line(const char* path, int line, const char* sentence) {
@@ -70,7 +72,7 @@ static struct step* parse(char* text, const char* path, int* count) {
   for (char* line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
     ++number;
     char name[16];
-    struct step step = {.rank = 1, .partner = none};
+    struct step step = {.rank = 1, .partner = none, .gpu = none};
     const int words = sscanf(line, "step %15s %lld %lld %lld", name, &step.bytes, &step.count, &step.rank);
     if (words > 0) {
       step.kind = kind_named(name);
@@ -82,8 +84,9 @@ static struct step* parse(char* text, const char* path, int* count) {
       steps[(*count)++] = step;
       continue;
     }
-    int a, b;
-    if (*count == 0 || sscanf(line, "%d %d", &a, &b) != 2 || a < 0 || b < 0 || a >= rank_count || b >= rank_count)
+    int a, b, gpu = none;
+    if (*count == 0 || sscanf(line, "%d %d %d", &a, &b, &gpu) < 2 || a < 0 || b < 0 || a >= rank_count ||
+        b >= rank_count)
       refuse_line(path, number, "accepted are two of the job's ranks, behind a step");
     struct step* last = &steps[*count - 1];
     if ((a == b) != (last->kind == work)) refuse_line(path, number, "accepted are two ranks, of `work` twice the same");
@@ -93,6 +96,7 @@ static struct step* parse(char* text, const char* path, int* count) {
     if (a != my_rank && b != my_rank) continue;
     last->partner = a == my_rank ? b : a;
     last->is_a = a == my_rank;
+    last->gpu = gpu;
   }
   free(used);
   return steps;
@@ -187,12 +191,27 @@ static int ascending(const void* left, const void* right) {
   return (a > b) - (a < b);
 }
 
+static void use_device(int gpu) {
+  if (accelerator.set == NULL) {
+    const char* prefix = "cuda";
+    void* library = accelerator_library(prefix);
+    if (library == NULL) library = accelerator_library(prefix = "hip");
+    if (library == NULL) refuse("probe", "buffers on GPUs, and no library of a GPU runtime is found");
+    find_accelerator_calls(library, prefix);
+  }
+  check_accelerator("choosing a device", accelerator.set(gpu));
+}
+
 static void measure_stream(const struct step* step, int number, double times[2]) {
   const size_t bytes = (size_t)step->bytes;
-  char* out = memory_for(bytes, 1);
-  char* in = memory_for((size_t)step->count, bytes);
+  buffers_in = step->gpu == none ? 'H' : 'D';
+  if (step->gpu != none) use_device(step->gpu);
+  char* out = step->gpu == none ? memory_for(bytes, 1) : place_buffer(bytes);
+  char* in = step->gpu == none ? memory_for((size_t)step->count, bytes) : place_buffer((size_t)step->count * bytes);
   MPI_Request* requests = memory_for(2 * (size_t)step->count, sizeof *requests);
-  fill(out, bytes, seed_of(my_rank, step->partner, number));
+  char* filled = on_host(out, bytes, 0);
+  fill(filled, bytes, seed_of(my_rank, step->partner, number));
+  back_to_buffer(out, filled, bytes);
   meet(step->partner);
   const double begun = MPI_Wtime();
   for (long long n = 0; n < step->count; ++n)
@@ -202,10 +221,17 @@ static void measure_stream(const struct step* step, int number, double times[2])
   MPI_Waitall((int)(2 * step->count), requests, MPI_STATUSES_IGNORE);
   times[step->is_a ? 0 : 1] = MPI_Wtime() - begun;
   meet(step->partner);
-  for (long long n = 0; n < step->count; ++n) check(in + (size_t)n * bytes, bytes, step->partner, number);
-  free(out);
-  free(in);
+  char* got = on_host(in, (size_t)step->count * bytes, 1);
+  for (long long n = 0; n < step->count; ++n) check(got + (size_t)n * bytes, bytes, step->partner, number);
   free(requests);
+  if (step->gpu == none) {
+    free(out);
+    free(in);
+    return;
+  }
+  free(got);
+  check_accelerator("giving memory back", accelerator.give_back(out));
+  check_accelerator("giving memory back", accelerator.give_back(in));
 }
 
 static void measure_pingpong(const struct step* step, int number, double times[2]) {

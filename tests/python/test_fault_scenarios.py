@@ -73,6 +73,23 @@ def test_parts_of_nodes_become_entries_of_their_own() -> None:
     assert "slow.0.share_ppb 520000000" in lines
 
 
+def test_gpus_are_counted_over_the_machine_and_named_by_their_nodes() -> None:
+    crusher = load("crusher")
+    text = '[[gpu]]\ngpu = "crusher003 gpu5"\nrate = "25 %"\n[[gpu]]\nnode = "crusher001"\nrate = 0.5\n'
+    scenario = faults.parse(tomllib.loads(text), crusher, seed=1)
+    assert [(part.kind, part.number, part.share_ppb) for part in scenario.slow] == [
+        ("gpu", 21, 250_000_000), *[("gpu", gpu, 500_000_000) for gpu in range(8)]
+    ]  # fmt: skip
+    assert scenario.said[0].places == ("node 2 gpu5",)
+    for named, sentence in (
+        ("crusher003", "accepted is a node and one of its GPUs gpu0 to gpu7"),
+        ("crusher003 gpu8", "accepted is a node and one of its GPUs gpu0 to gpu7"),
+        ("frontier1 gpu0", "crusher has no such node; its nodes are crusher001 to crusher192"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            faults.parse({"gpu": [{"gpu": named, "rate": 0.5}]}, crusher, seed=1)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -86,6 +103,7 @@ def test_parts_of_nodes_become_entries_of_their_own() -> None:
         ('[[miscabled]]\nlink = "s0-s1"\nwith = "s1-s0"', 'with = "s1-s0": accepted is another cable than link'),
         ('[[miscabled]]\nlink = "n1"\nwith = "s1-s0"', 'link = "n1": accepted is a cable between switches'),
         ('[[node]]\nlink = "n1"', "unknown key link; accepted are node, at"),
+        ('[[gpu]]\nnode = "t1"\nrate = 0.5', 'node = "t1": testbed has no GPUs that are simulated'),
     ],
 )
 def test_faults_of_nodes_that_cannot_be_are_refused(testbed: Machine, text: str, sentence: str) -> None:

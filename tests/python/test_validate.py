@@ -175,6 +175,11 @@ def test_the_same_on_64_nodes_of_aurora_and_on_a_machine_in_order_nothing() -> N
     [
         ({"pcie": [{"nic": "n300", "width": 8}]}, [("pcie", "n300")]),
         ({"cpu": [{"node": "crusher077", "rate": 0.9}]}, [("cpu", "crusher077")]),
+        ({"gpu": [{"gpu": "crusher077 gpu5", "rate": 0.5}]}, [("gpu", "crusher077 gpu5")]),
+        (
+            {"gpu": [{"gpu": "crusher077 gpu5", "rate": 0.5}], "nic": [{"nic": "n302", "rate": 0.5}]},
+            [("gpu", "crusher077 gpu5"), ("nic", "n302")],
+        ),
         ({"load": [{"link": "s20-s21", "share": "10 %"}]}, [("load", "s20-s21")]),
         ({"lanes": [{"link": "n100", "lanes": 3}]}, [("lanes", "n100")]),
         ({"lanes": [{"link": "s3-s35.1", "lanes": 3}]}, [("lanes", "s3-s35.1")]),
@@ -285,6 +290,7 @@ def test_each_part_has_its_verdict_and_a_cable_that_is_slow_one_way_that_way() -
     assert failed == {
         "nodes": {"crusher026": ["n100"]},
         "nics": {"n100": None},
+        "gpus": {},
         "links": {"s7-s8": None, "s3-s35": ["s3-s35.1"]},
         "groups": {"g0": ["crusher026", "n100", "s3-s35", "s7-s8"], "g1": ["s3-s35"]},
     }
@@ -293,6 +299,35 @@ def test_each_part_has_its_verdict_and_a_cable_that_is_slow_one_way_that_way() -
         for each in of.values():
             if "limit" in each:
                 assert (each["slower"] > each["limit"]) == (each["result"] == "fail")
+
+
+@pytest.mark.parametrize("network", ["links", "flow", "packet"])
+def test_a_slow_gpu_is_told_from_the_nic_by_which_it_was_measured(network: str) -> None:
+    faults: dict[str, object] = {
+        "gpu": [{"gpu": "crusher003 gpu5", "rate": 0.5}, {"gpu": "crusher004 gpu0", "rate": 0.9}],
+        "nic": [{"nic": "n2", "rate": 0.5}],
+    }
+    outcome = of_simulated(Asked(machine="crusher", nodes=8, faults=faults, level="node", network=network)).run()
+    assert [(f.kind, f.place) for f in outcome.findings] == [("nic", "n2"), ("gpu", "crusher003 gpu5")]
+    slow = outcome.findings[1]
+    assert slow.measured is not None
+    # Both ways at once over half of 36 GB/s each, counted as one way; what is left of 32.4 GB/s is more than a NIC has.
+    assert slow.measured == pytest.approx(9.0, rel=0.02)
+    assert outcome.exclude == ("crusher001", "crusher003")
+    assert outcome.parts["gpus"]["crusher003 gpu5"]["result"] == "fail"
+    assert sum(of["result"] == "pass" for of in outcome.parts["gpus"].values()) == 63
+
+
+def test_where_all_nics_of_a_node_are_slow_nothing_is_said_of_its_gpus() -> None:
+    faults: dict[str, object] = {"nic": [{"node": "crusher002", "rate": 0.5}]}
+    outcome = of_simulated(Asked(machine="crusher", nodes=8, faults=faults, level="node")).run()
+    assert {f.kind for f in outcome.findings} == {"nic"}
+
+
+def test_machines_without_simulated_gpus_say_so() -> None:
+    outcome = of_simulated(Asked(machine="testbed", nodes=4, level="node")).run()
+    assert outcome.not_checked == ("gpu: testbed has no GPU runtime that is simulated",)
+    assert outcome.parts["gpus"] == {}
 
 
 def test_two_runs_are_the_same() -> None:
@@ -341,7 +376,7 @@ def test_exit_status_json_page_and_lists(tmp_path: Path) -> None:
     assert {"kind", "place", "measured", "limit", "evidence"} <= found.keys()
     assert (found["kind"], found["place"]) == ("nic", "n13")
     assert content["exclude"]["slurm"] == "crusher004"
-    assert Path(files[1]).read_text(encoding="utf-8").count("<svg") == 5
+    assert Path(files[1]).read_text(encoding="utf-8").count("<svg") == 6
     assert "exclude.pbs=1:host=crusher004\n" in Path(files[2]).read_text(encoding="utf-8")
     again = tmp_path / "again.html"
     assert CliRunner().invoke(cli, ["report", files[0], "-o", str(again)]).exit_code == 0
@@ -420,7 +455,8 @@ def test_a_baseline_of_another_machine_is_refused(tmp_path: Path) -> None:
 def test_before_and_after_a_job(tmp_path: Path) -> None:
     scenario = tmp_path / "faults.toml"
     scenario.write_text(
-        '[[nic]]\nnic = "n13"\nrate = 0.5\n[[flap]]\nlink = "n12"\nper_hour = 8\n[[pcie]]\nnic = "n20"\nwidth = 8\n',
+        '[[nic]]\nnic = "n13"\nrate = 0.5\n[[flap]]\nlink = "n12"\nper_hour = 8\n[[pcie]]\nnic = "n20"\nwidth = 8\n'
+        '[[gpu]]\ngpu = "crusher008 gpu7"\nrate = 0.4\n',
         encoding="utf-8",
     )
     words = ("--machine", "crusher", "--faults", str(scenario))
@@ -428,11 +464,14 @@ def test_before_and_after_a_job(tmp_path: Path) -> None:
     assert status == 1
     assert "cxi_healthcheck   pass" in said
     assert "slingshot-diag    FAIL: loopback of n13" in said
-    assert "cxi_gpu_loopback  not checked: no GPU memory" in said
+    assert "cxi_gpu_loopback  pass" in said
     assert run(*words, "--prolog", "--node", "crusher001")[0] == 0
     status, said = run(*words, "--prolog", "--node", "crusher006")
     assert status == 1
     assert "cxi_healthcheck   FAIL: crusher006 cxi0 LnkSta: Speed 16GT/s, Width x8" in said
+    status, said = run(*words, "--prolog", "--node", "crusher008")
+    assert status == 1
+    assert "cxi_gpu_loopback  FAIL: gpu of crusher008 gpu7 takes 1." in said
     status, said = run(*words, "--epilog", "--node", "crusher004")
     assert status == 1
     assert "flaps             FAIL: n12 (crusher004 cxi0)" in said

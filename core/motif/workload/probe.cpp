@@ -4,7 +4,8 @@
 //
 //   file=PATH    the steps; out=PATH    what was measured
 //
-// A line of the file begins a step, `step KIND BYTES COUNT`, or is a pair of the present one, `A B`. The kinds:
+// A line of the file begins a step, `step KIND BYTES COUNT`, or is a pair of the present one, `A B`; a third number,
+// the GPU in whose memory a program has its buffers, is passed over. The kinds:
 //
 //   pingpong  COUNT messages there and back; best and mean of half such a round
 //   stream    COUNT messages both ways, all begun at once; how long A and B took

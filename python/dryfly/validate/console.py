@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dryfly.validate.wiring import Wiring, node_in
+from dryfly.validate.wiring import Wiring, node_in, node_place
 
 TELEMETRY = "telemetry"  # the kind of a line that has counters
 _LINES = 5  # of evidence
@@ -85,9 +85,9 @@ class Console:
         return f"{place} ({'-'.join(self.switch_words(int(end)) for end in ends.groups())})"
 
     def public(self, place: str) -> str:
-        """As scenario files name it: nodes by their names."""
+        """As scenario files name it: nodes, and GPUs by them, by their names."""
         node = node_in(place)
-        return place if node is None else self.node_name(node)
+        return place if node is None else place.replace(node_place(node), self.node_name(node))
 
     def switch_words(self, switch: int) -> str:
         groups = self._wiring.group_of_switch

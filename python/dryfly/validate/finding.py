@@ -9,7 +9,6 @@ from typing import Any
 from dryfly.validate.judge import Figures
 
 FORMAT = 1
-NOT_CHECKED = ("GPU buffers: no GPU memory",)
 
 
 @dataclass(frozen=True, kw_only=True)

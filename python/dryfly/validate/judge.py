@@ -18,8 +18,8 @@ from dryfly.validate.probe import Measured
 Figures = dict[tuple[str, str], float]  # by measure and place, in seconds
 OF_LINKS = ("link", "cable")  # measures whose places are cables
 LOADED = ("pair", "groups", "system")  # those in which many pairs share the fabric
-USUAL_KIND = {"memory": "memory", "cpu": "cpu", "loopback": "nic", "nic": "nic", "latency": "nic", "pair": "nic",
-              "groups": "nic", "system": "nic", "link": "link", "cable": "link"}  # fmt: skip
+USUAL_KIND = {"memory": "memory", "cpu": "cpu", "loopback": "nic", "gpu": "gpu", "nic": "nic", "latency": "nic",
+              "pair": "nic", "groups": "nic", "system": "nic", "link": "link", "cable": "link"}  # fmt: skip
 _PEERS_LEAST = 3
 _OF_MAD = 1.4826  # a standard deviation, where figures are normally distributed
 

@@ -20,7 +20,7 @@ from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Step
 from dryfly.validate.probe import Counters, Measured
 from dryfly.validate.ranks import RANKS_MOST, Ranks
-from dryfly.validate.simulated import Simulated
+from dryfly.validate.simulated import Simulated, whole
 
 
 class Kept:
@@ -77,13 +77,42 @@ class _Measurer(ABC):
 class BySkeleton(_Measurer):
     def measure(self, steps: Sequence[Step], nodes: Sequence[int], at_s: float) -> tuple[list[Measured], Figures]:
         self._run += 1
-        present = self._simulated.spec(self._simulated.present(at_s), run=self._run, with_noise=True)
+        return self.against_order(self._simulated.present(at_s), steps, nodes, noisy=True)
+
+    def against_order(
+        self, scenario: Scenario, steps: Sequence[Step], nodes: Sequence[int], *, noisy: bool
+    ) -> tuple[list[Measured], Figures]:
+        """The machine with that, and what is expected."""
+        runs = self._runs(scenario, steps)
+        present = [(now, numbers) for now, _, numbers in runs]
         if self._baseline is not None:
-            return self._measured(present, steps, nodes), self._baseline
-        in_order = self._simulated.spec(Scenario(), run=self._run)
+            return self._of_runs(present, steps, nodes, noisy), self._baseline
+        in_order = [(order, numbers) for _, order, numbers in runs]
         with ThreadPoolExecutor(2) as pool:
-            found, usual = pool.map(lambda spec: self._measured(spec, steps, nodes), (present, in_order))
-        return found, judge.figures(steps, usual)
+            found = pool.submit(self._of_runs, present, steps, nodes, noisy)
+            usual = pool.submit(self._of_runs, in_order, steps, nodes, False)
+        return found.result(), judge.figures(steps, usual.result())
+
+    def _runs(self, present: Scenario, steps: Sequence[Step]) -> list[tuple[Scenario, Scenario, list[int]]]:
+        """A rank without a program has no buffers: a NIC that is at a GPU has the lesser of its own way to memory and
+        the GPU's link. So steps in which that makes one slower are runs of their own: as the machine is, as it is in
+        order, and the steps' numbers. All of GPUs are, for the flow model has times of what was before them."""
+        found: dict[tuple[Scenario, Scenario, bool], list[int]] = {}
+        for number, step in enumerate(steps):
+            now = self._simulated.at_gpus(present, step)
+            in_order = self._simulated.at_gpus(whole(present), step)
+            found.setdefault((now, in_order, step.measure == "gpu"), []).append(number)
+        return [(now, in_order, numbers) for (now, in_order, _), numbers in found.items()]
+
+    def _of_runs(
+        self, runs: Sequence[tuple[Scenario, list[int]]], steps: Sequence[Step], nodes: Sequence[int], noisy: bool
+    ) -> list[Measured]:
+        measured: dict[int, Measured] = {}
+        for seen, numbers in runs:
+            spec = self._simulated.spec(seen, run=self._run, with_noise=noisy)
+            some = self._measured(spec, [steps[number] for number in numbers], nodes)
+            measured |= dict(zip(numbers, some, strict=True))
+        return [measured[number] for number in range(len(steps))]
 
     def _measured(self, spec: str, steps: Sequence[Step], nodes: Sequence[int]) -> list[Measured]:
         network, wiring = str(self._asked.network), self._simulated.subject.wiring

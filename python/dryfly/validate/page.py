@@ -21,11 +21,13 @@ from dryfly.validate.asked import NATIVE
 
 _MEASURES = {
     "memory": "Memory of nodes", "cpu": "Cores of nodes", "loopback": "NICs to themselves",
+    "gpu": "GPUs, by NICs of their nodes",
     "nic": "NICs of a switch among each other", "latency": "Latency between NICs of a switch",
     "link": "Cables between switches of a group", "cable": "Cables between groups",
     "pair": "NICs with all nodes of their group, loaded", "groups": "NICs with nodes of other groups, group by group",
     "system": "NICs with all nodes of other groups, loaded",
 }  # fmt: skip
+_PARTS = {"memory": "node", "cpu": "node", "gpu": "GPU", "link": "cable", "cable": "cable"}  # of others: NIC
 _SHOWN_MOST = 1.5
 _COLUMNS = 64
 
@@ -105,7 +107,7 @@ def _map(level: str, measure: str, ratios: Mapping[str, float]) -> str:
         f"Level {level}: time over what is expected, over the median of all {len(ratios):,}. The slowest: {worst[0]}, "
         f"{worst[1]:.3f}."
     )
-    values, heads = _links(ratios) if measure == "link" else _rows(ratios)
+    values, heads = _links(ratios) if measure == "link" else _rows(ratios, measure)
     return page.section(_MEASURES.get(measure, measure), _heat(values, *heads), note)
 
 
@@ -121,13 +123,13 @@ def _links(ratios: Mapping[str, float]) -> tuple[list[list[float]], tuple[str, s
     return values, ("switch", "switch")
 
 
-def _rows(ratios: Mapping[str, float]) -> tuple[list[list[float]], tuple[str, str]]:
+def _rows(ratios: Mapping[str, float], measure: str) -> tuple[list[list[float]], tuple[str, str]]:
     names = sorted(ratios, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
     values = [ratios[name] for name in names]
     columns = min(_COLUMNS, len(values))
     rows = [values[at : at + columns] for at in range(0, len(values), columns)]
     rows[-1] = rows[-1] + [float("nan")] * (columns - len(rows[-1]))
-    kind = "cable" if names[0].startswith("s") else "node" if names[0].startswith("node") else "NIC"
+    kind = _PARTS.get(measure, "NIC")
     return rows, (f"{kind}, in order, from the left", "row")
 
 

@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dryfly.scenario.faults import gpu_place
 from dryfly.validate.finding import Finding, LevelDone
 from dryfly.validate.subject import Subject
 from dryfly.validate.wiring import nic_place
 
-KINDS = ("nodes", "nics", "links", "groups")
+KINDS = ("nodes", "nics", "gpus", "links", "groups")
 
 
 def verdicts(
@@ -33,7 +34,9 @@ def verdicts(
         found["nodes"][name] = _verdict(name, numbers, failed)
         places = [nic_place(nic) for nic in wiring.nics_of_node[node]]
         found["nics"] |= {place: _verdict(place, numbers, failed) for place in places}
-        groups[wiring.group_of_node(node)] += [part for part in (name, *places) if part in failed]
+        gpus = [console.public(gpu_place(node, gpu)) for gpu in range(len(wiring.gpus))]
+        found["gpus"] |= {place: _verdict(place, numbers, failed) for place in gpus}
+        groups[wiring.group_of_node(node)] += [part for part in (name, *places, *gpus) if part in failed]
     for cable in wiring.cables_of_groups(subject.nodes):
         found["links"][cable.trunk] = _verdict(cable.trunk, numbers, failed)
         if cable.trunk in failed and cable.parallel == 0:
@@ -48,7 +51,7 @@ def verdicts(
 
 def line(parts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """How many of each kind have passed."""
-    words = {"nodes": "nodes", "nics": "NICs", "links": "links between switches", "groups": "groups"}
+    words = {"nodes": "nodes", "nics": "NICs", "gpus": "GPUs", "links": "links between switches", "groups": "groups"}
     some = []
     for kind, of in parts.items():
         counts = {word: sum(each["result"] == word for each in of.values()) for word in ("pass", "fail")}

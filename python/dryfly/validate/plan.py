@@ -7,9 +7,10 @@ Pure functions of the wiring; nothing here knows what is wrong with the machine.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dryfly.scenario.faults import gpu_place
 from dryfly.validate.wiring import Cable, Wiring, nic_place, node_place
 
 
@@ -20,6 +21,7 @@ class Probe:
     a: int  # NIC, or of a node's level the node's rank, see Step.on_node
     b: int
     places: tuple[str, ...]
+    gpu: int | None = None  # of the node, in whose memory the buffers of both are; None: in the host's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,8 @@ class Sizes:
     memory_count: int
     loopback_bytes: int
     loopback_count: int
+    gpu_bytes: int
+    gpu_count: int
     work_ns: int
     latency_count: int
     nic_bytes: int
@@ -77,8 +81,9 @@ def _merged(schedules: Iterable[Iterable[list[tuple[int, int]]]]) -> list[list[t
     return rounds
 
 
-def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]:
-    """Two ranks for each NIC: 2 i and 2 i + 1 of a node have its i-th. All nodes at once, since they share nothing."""
+def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes, *, turn: int = 0) -> list[Step]:
+    """Two ranks for each NIC: 2 i and 2 i + 1 of a node have its i-th. All nodes at once, since they share nothing. In
+    another `turn` GPUs are measured by other NICs of their node."""
     ranks_of: dict[int, range] = {}
     first = 0
     for node in nodes:
@@ -103,6 +108,33 @@ def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]
              probes=tuple(probes), on_node="nic")
         for probes in loops.values()
     ]  # fmt: skip
+    return steps + _gpu_steps(wiring, ranks_of, sizes, turn)
+
+
+def _gpu_steps(wiring: Wiring, ranks_of: Mapping[int, range], sizes: Sizes, turn: int) -> list[Step]:
+    """A NIC to itself out of each GPU's memory and back into it, of a node as many at once as it has NICs: by the
+    nearest, in another turn by the next ones."""
+    waiting = list(enumerate(wiring.gpus))
+    steps: list[Step] = []
+    while waiting:
+        busy: set[int] = set()
+        chosen: list[tuple[int, int]] = []
+        rest = []
+        for gpu, nics in waiting:
+            nic = nics[turn % len(nics)]
+            if nic in busy:
+                rest.append((gpu, nics))
+                continue
+            chosen.append((gpu, nic))
+            busy.add(nic)
+        probes = tuple(
+            Probe(a=ranks[2 * nic], b=ranks[2 * nic + 1], places=(gpu_place(node, gpu),), gpu=gpu)
+            for node, ranks in ranks_of.items()
+            for gpu, nic in chosen
+        )
+        steps.append(Step(measure="gpu", kind="stream", size=sizes.gpu_bytes, count=sizes.gpu_count, probes=probes,
+                          on_node="nic"))  # fmt: skip
+        waiting = rest
     return steps
 
 

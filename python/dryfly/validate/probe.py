@@ -44,7 +44,7 @@ def text_of(steps: Sequence[Step], rank_of: Sequence[int] | None = None) -> str:
         lines.append(f"step {step.kind} {step.size} {step.count}" + (f" {step.rank}" if step.rank > 1 else ""))
         for probe in step.probes:
             a, b = (probe.a, probe.b) if rank_of is None else (rank_of[probe.a], rank_of[probe.b])
-            lines.append(f"{a} {b}")
+            lines.append(f"{a} {b}" + ("" if probe.gpu is None else f" {probe.gpu}"))
     return "\n".join(lines) + "\n"
 
 

@@ -12,10 +12,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dryfly.base.errors import UserError
+from dryfly.scenario.faults import gpu_place
 from dryfly.validate import LEVELS, again, baseline, judge, parts, plan
 from dryfly.validate import console as consoles
 from dryfly.validate.asked import Asked
-from dryfly.validate.finding import NOT_CHECKED, Finding, LevelDone, Outcome, merged
+from dryfly.validate.finding import Finding, LevelDone, Outcome, merged
 from dryfly.validate.judge import USUAL_KIND, Figures, Suspect
 from dryfly.validate.measuring import ByRanks, BySkeleton
 from dryfly.validate.plan import Step
@@ -94,7 +95,7 @@ class Validation:
             findings=tuple(found),
             exclude=tuple(self._console.node_name(node) for node in sorted(self._out)),
             events=tuple(event.line() for event in self._console.events(self._clock_s)),
-            not_checked=(*NOT_CHECKED, *(f"{name}: {why}" for name, why in self._subject.unmeasured.items())),
+            not_checked=tuple(f"{name}: {why}" for name, why in self._subject.unmeasured.items()),
             parts=parts.verdicts(self._subject, levels, found),
             uncovered=self._wiring.uncovered(self._nodes),
             figures=self._figures,
@@ -215,7 +216,7 @@ class Validation:
         self._limits |= {measure: judge.limit_of(measure, of, self._settings.limits) for measure, of in ratios.items()}
         suspects = judge.suspects(figures, expected, self._settings.limits)
         suspects = self._without_common(level, suspects, figures)
-        for suspect in self._confirmed(level, suspects, nodes):
+        for suspect in self._with_a_way(self._confirmed(level, suspects, nodes)):
             self._add_slow(level, suspect)
         return {
             measure: {self._console.public(place): ratio for place, ratio in of.items()}
@@ -246,6 +247,18 @@ class Validation:
             if self._stops:
                 break  # what is measured after it goes by way of what is slow
         return rest
+
+    def _with_a_way(self, suspects: Sequence[Suspect]) -> list[Suspect]:
+        """Without the GPUs of nodes none of whose NICs is in order: what is slow there is a NIC."""
+        slow = {suspect.place for suspect in suspects if USUAL_KIND[suspect.measure] == "nic"}
+        return [
+            suspect
+            for suspect in suspects
+            if suspect.measure != "gpu" or not slow.issuperset(self._nics_of(self._wiring.node_at(suspect.place) or 0))
+        ]
+
+    def _nics_of(self, node: int) -> list[str]:
+        return [nic_place(nic) for nic in self._wiring.nics_of_node[node]]
 
     def _kind_of_common(self, suspect: Suspect) -> str:
         if suspect.measure in judge.LOADED:
@@ -296,7 +309,8 @@ class Validation:
             node = self._wiring.node_at(event.places[0]) if event.kind in ("node", "loss", "drain") else None
             if node in self._nodes and node not in self._out and event.at_s > begin_s:
                 self._add_said(event.kind, event.places[0], level, [event])
-                places |= {event.places[0], *(f"n{nic}" for nic in self._wiring.nics_of_node[int(node or 0)])}
+                places |= {event.places[0], *self._nics_of(int(node or 0))}
+                places |= {gpu_place(int(node or 0), gpu) for gpu in range(len(self._wiring.gpus))}
         return places
 
     def _confirmed(self, level: str, suspects: Sequence[Suspect], nodes: Sequence[int]) -> list[Suspect]:
@@ -372,7 +386,7 @@ class Validation:
         sizes = self._settings.sizes
         moved = {
             "memory": sizes.memory_bytes * sizes.memory_count, "loopback": sizes.loopback_bytes * sizes.loopback_count,
-            "nic": sizes.nic_bytes * sizes.nic_count,
+            "gpu": sizes.gpu_bytes * sizes.gpu_count, "nic": sizes.nic_bytes * sizes.nic_count,
         }.get(suspect.measure)  # fmt: skip
         usual = suspect.expected_s * self._common.get(suspect.measure, 1.0)
         if moved is None:

@@ -6,24 +6,36 @@ import re
 from dataclasses import replace
 
 from dryfly.base.errors import UserError
+from dryfly.case import gpus
 from dryfly.case.case import SEED_MAX
 from dryfly.case.placement import node_blocks, nodes_listed
 from dryfly.case.resolve import resolve_machine
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
+from dryfly.machine.node import most_nics, node_of
 from dryfly.mpi import libraries
 from dryfly.scenario import faults, noise
-from dryfly.scenario.faults import Fault, Scenario
+from dryfly.scenario.faults import Fault, Scenario, Slow
 from dryfly.skeleton import motif
 from dryfly.validate import told, wiring
 from dryfly.validate.asked import Asked
 from dryfly.validate.console import Console
+from dryfly.validate.plan import Step
 from dryfly.validate.subject import Subject
+from dryfly.validate.wiring import node_in
 
 _PS = 10**12
+_BILLION = 10**9
 _OPENMPI = {"memory": "Open MPI's messages within a node go through its NICs"}
+_RUNTIMES = ("cuda", "hip")  # that programs/benchmark/probe.c has buffers by
 _STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
+
+
+def whole(scenario: Scenario) -> Scenario:
+    """Nothing is wrong, and what was slow has all that it should have: levels that model the ways to memory only where
+    one is slow do so then as well."""
+    return Scenario(slow=tuple(replace(part, share_ppb=_BILLION) for part in scenario.slow))
 
 
 class Simulated:
@@ -35,7 +47,10 @@ class Simulated:
         self.scenario = Scenario() if asked.faults is None else faults.load(asked.faults, self.machine, seed=asked.seed)
         self._noise = noise.load(asked.noise, self.machine)
         self.family = "" if asked.mpi is None else libraries.select(asked.mpi).family
-        wired = wiring.read(self.spec(Scenario()))
+        no_gpus = self._why_no_gpus()
+        if not no_gpus:  # what a GPU's link has of a NIC's
+            self._gpu_ppb = self.machine.number("node.gpu_rate") * _BILLION // self.machine.number("fabric.link.rate")
+        wired = replace(wiring.read(self.spec(Scenario())), gpus=() if no_gpus else self._nics_near_gpus())
         console = Console(wired, _names(self.machine))
         told.tell(console, wired, self.scenario)
         self.subject = Subject(
@@ -44,8 +59,37 @@ class Simulated:
             wiring=wired,
             console=console,
             timeout_s=self.machine.number("nic.retry.timeout") / _PS,
-            unmeasured=_OPENMPI if self.family == "openmpi" else {},
+            unmeasured={
+                **(_OPENMPI if self.family == "openmpi" else {}),
+                **({"gpu": no_gpus} if no_gpus else {}),
+            },
         )
+
+    def _why_no_gpus(self) -> str:
+        """Why buffers on GPUs are not measured; empty: they are."""
+        runtime = self.machine.optional("node.gpu_runtime")
+        if runtime is None:
+            return f"{self.machine.name} has no GPU runtime that is simulated"
+        if self._asked.mpi is None:
+            return ""
+        library = libraries.select(self._asked.mpi)
+        if not gpus.reaches_devices(library):
+            return f"{library.name} knows nothing of GPUs"
+        return "" if runtime in _RUNTIMES else f"real ranks have buffers by {' and '.join(_RUNTIMES)} only"
+
+    def _nics_near_gpus(self) -> tuple[tuple[int, ...], ...]:
+        """Of each GPU the NICs of its node, the nearest first; GPUs that have the same ones begin with one each."""
+        node = node_of(self.machine, nics=most_nics(self.machine))
+        of_domain: dict[int, int] = {}
+        found = []
+        for domain in node.gpu_domains:
+            turn = of_domain.setdefault(domain, 0)
+            of_domain[domain] += 1
+            near = node.near_nics(domain)
+            first = near[turn % len(near)]
+            rest = sorted(range(len(node.nic_domains)), key=lambda nic: node.distance(domain, node.nic_domains[nic]))
+            found.append((first, *(nic for nic in rest if nic != first)))
+        return tuple(found)
 
     def _nodes(self) -> list[int]:
         asked = self._asked
@@ -68,6 +112,21 @@ class Simulated:
             noise=self._noise if with_noise else None,
             network=motif.network_of(str(self._asked.network)),
         )
+
+    def at_gpus(self, scenario: Scenario, step: Step) -> Scenario:
+        """With the NICs of the step as slow as the GPUs that they are at, and GPUs left out."""
+        left = {part.number: part.share_ppb for part in scenario.slow if part.kind == "gpu"}
+        slow = [part for part in scenario.slow if part.kind != "gpu"]
+        for each in step.probes:
+            if each.gpu is None:
+                continue
+            node = node_in(each.places[0])
+            assert node is not None
+            nics = self.subject.wiring.nics_of_node[node]
+            share = left.get(node * len(self.subject.wiring.gpus) + each.gpu, _BILLION) * self._gpu_ppb // _BILLION
+            if share < _BILLION:
+                slow.append(Slow(kind="nic", number=nics[each.a // 2 % len(nics)], share_ppb=max(1, share)))
+        return replace(scenario, slow=tuple(slow))
 
     def in_order(self) -> str:
         """The spec of the machine without faults and noise."""

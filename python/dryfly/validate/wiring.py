@@ -21,8 +21,9 @@ def node_place(node: int) -> str:
 
 
 def node_in(place: str) -> int | None:
-    """None: it is no node's place."""
-    return int(place.removeprefix("node ")) if place.startswith("node ") else None
+    """Of a node, or of a GPU of it; None: it is another part's place."""
+    found = re.fullmatch(r"node (\d+)(?: gpu\d+)?", place)
+    return None if found is None else int(found[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class Wiring:
     group_of_switch: tuple[int, ...]
     cables: tuple[Cable, ...]
     nics_of_node: Mapping[int, tuple[int, ...]] = field(repr=False)
+    gpus: tuple[tuple[int, ...], ...] = ()  # of a node: the numbers of its NICs for each GPU, the nearest first
 
     def group_of_node(self, node: int) -> int:
         return self.group_of_switch[self.switch_of_nic[self.nics_of_node[node][0]]]
