@@ -255,6 +255,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("computing_ps", times.computing_ps);
     json.member("communicating_ps", times.communicating_ps);
     json.member("waiting_ps", times.waiting_ps);
+    json.member("gpu_ps", times.gpu_ps);
+    json.member("gpu_calls", times.gpu_calls);
     json.member("measured_ns", times.measured_ns);
     json.member("looked_ns", times.looked_ns);
     json.member("looked_unsure_ns", times.looked_unsure_ns);

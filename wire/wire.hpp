@@ -207,6 +207,8 @@ struct RankTimes {
   std::uint64_t computing_ps;
   std::uint64_t waiting_ps;           // inside MPI, clock moved forward by waiting
   std::uint64_t communicating_ps;     // inside MPI, the rest
+  std::uint64_t gpu_ps;               // of computing: in calls of a simulated GPU's runtime
+  std::uint64_t gpu_calls;            // those outside of MPI
   std::uint64_t measured_ns;          // measured CPU time, without the next
   std::uint64_t looked_ns;            // what looking at the CPU clock has taken, not counted
   std::uint64_t looked_unsure_ns;     // by which that may be too much or too little

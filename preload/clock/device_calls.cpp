@@ -1,5 +1,6 @@
 // What a simulated GPU runtime needs of the rank's clock (gpu/device_clock.hpp). Its calls are like calls of MPI: what
-// this computer's processor does in them is not the program's computing.
+// this computer's processor does in them is not the program's computing. Their virtual time is, and is counted
+// besides (RankTimes::gpu_ps); what MPI makes of them is its own.
 #include "preload/clock/compute.hpp"
 #include "preload/export.hpp"
 #include "preload/rank.hpp"
@@ -8,15 +9,22 @@ namespace dryfly::preload {
 
 namespace {
 enum Entered { outside = -1, within_mpi = 0, from_gap = 1 };
-}
+std::uint64_t entered_ps;  // of the main thread's outermost call
+}  // namespace
 
 DRYFLY_EXPORT int dryfly_device_enter() {
   if (phase() != Phase::running || !on_main_thread()) return outside;
-  return leave_gap() ? from_gap : within_mpi;
+  if (!leave_gap()) return within_mpi;
+  entered_ps = instant();
+  return from_gap;
 }
 
 DRYFLY_EXPORT void dryfly_device_leave(int entered) {
-  if (entered == from_gap) begin_gap();
+  if (entered != from_gap) return;
+  wire::RankTimes& times = dryfly_self.page->times;
+  times.gpu_ps += instant() - entered_ps;
+  ++times.gpu_calls;
+  begin_gap();
 }
 
 DRYFLY_EXPORT std::uint64_t dryfly_device_now() { return instant(); }

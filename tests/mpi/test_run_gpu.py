@@ -112,6 +112,13 @@ def test_a_copy_takes_its_closed_form_and_moves_bytes_at_its_end_only(
     numbers = (_CALL_US, _QUERY_US, _LATENCY_US[machine], _STEP_US, *_LOCAL_US, *rates, _PAGEABLE)
     run = dryfly(*_on(machine), built.check("gpu_streams.c"), *map(str, numbers), limit_s=120).succeeded()
     assert "ok gpu_streams\n" in run.stdout
+    # Nothing but readings of the clock computes there besides calls of the runtime.
+    assert run.results is not None
+    rows = run.results["ranks_detail"]
+    assert all(
+        row["gpu_calls"] > 10 and 0.999 * row["computing_s"] < row["gpu_s"] <= row["computing_s"] for row in rows
+    )
+    assert f"{sum(row['gpu_calls'] for row in rows):,} calls of the GPU runtime: " in run.stderr
 
 
 @_MACHINES

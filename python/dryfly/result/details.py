@@ -86,6 +86,8 @@ class Rank:
     computing_s: float
     communicating_s: float
     waiting_s: float
+    gpu_s: float  # of computing: in calls of a simulated GPU's runtime
+    gpu_calls: int
     messages_sent: int
     bytes_sent: int
     mpi_calls: int

@@ -143,6 +143,8 @@ def _rank(run: BoundCase, names: NodeNames, row: Mapping[str, Any], software: so
         "computing_s": _seconds(row.get("computing_ps", 0)),
         "communicating_s": _seconds(row.get("communicating_ps", 0)),
         "waiting_s": _seconds(row.get("waiting_ps", 0)),
+        "gpu_s": _seconds(row.get("gpu_ps", 0)),
+        "gpu_calls": row.get("gpu_calls", 0),
         "software_s": _seconds(row.get("software_ps", 0)),
         "software_instructions": software_spent.instructions(software),
         "registration": _registered(row.get("registration", {})),

@@ -126,6 +126,8 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
     if verbose and result["binding"]:
         printer.show(binding.grid(result["binding"]))
+    if gpus := gpus_line(result):
+        printer.line(f"  gpus     {gpus}")
     if result["software"]["table"]:
         printer.line(f"  software {_software_line(result)}")
     if verbose and (registered := registration_line(result)):
@@ -170,6 +172,19 @@ def _software_line(result: Json) -> str:
     share = f", {charged / of:.1%} of the ranks' time" if of > 0 else ""
     means = f"; {assumed / charged:.0%} of it by means of other intervals" if assumed > 0 else ""
     return f"{_time(charged)} in {result['software']['table']}'s own code{share}{means}"
+
+
+def gpus_line(result: Json) -> str:
+    """What ranks were in calls of a simulated GPU's runtime, which is among their computing; empty without."""
+    rows = [row for row in result["ranks_detail"] if row["gpu_calls"]]
+    if not rows:
+        return ""
+    calls, time_s = (sum(row[name] for row in rows) for name in ("gpu_calls", "gpu_s"))
+    most = max(rows, key=lambda row: (row["gpu_s"], -row["rank"]))
+    return (
+        f"{calls:,} calls of the GPU runtime: {_time(time_s / result['ranks'])} of a rank's computing on the mean, "
+        f"{_time(most['gpu_s'])} of rank {most['rank']}'s"
+    )
 
 
 def registration_line(result: Json) -> str:
