@@ -5,6 +5,10 @@
 
 #include <stddef.h>
 
+#ifndef CUDAAPI /* of Windows */
+#define CUDAAPI
+#endif
+
 typedef enum CUresult {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,

@@ -6,6 +6,10 @@
 #include <dryfly/vectors.h>
 #include <stddef.h>
 
+#ifndef CUDARTAPI /* of Windows */
+#define CUDARTAPI
+#endif
+
 typedef enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -73,9 +77,25 @@ struct cudaDeviceProp {
   char name[256];
   char ids[32];
   size_t totalGlobalMem;
-  char others[288];
-  int pciBusID, pciDeviceID, pciDomainID;
-  char more[436];
+  char memory[12];
+  int warpSize;
+  size_t memPitch;
+  int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+  char clocks[12];
+  int major, minor;
+  char textures[20];
+  int multiProcessorCount;
+  char modes[12];
+  int computeMode;
+  char others[176];
+  int pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
+  char more[424];
+};
+enum cudaComputeMode {
+  cudaComputeModeDefault = 0,
+  cudaComputeModeExclusive = 1,
+  cudaComputeModeProhibited = 2,
+  cudaComputeModeExclusiveProcess = 3,
 };
 
 #ifdef __cplusplus

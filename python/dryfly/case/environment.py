@@ -18,7 +18,7 @@ from dryfly.case.placement import Placement
 from dryfly.case.resolve import ComputeSpec
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import linkx, openmpi, preload, system
+from dryfly.mpi import linkx, mpich, openmpi, preload, system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.mpi.starter import Starter
 
@@ -106,6 +106,7 @@ def variables(
         values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
     else:
         values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
+        values |= mpich.settings(mpi, inherited)
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
     if provider == "linkx":

@@ -131,10 +131,10 @@ def remove(name: str) -> None:
 
 def _require_tags_that_fit(family: str, version: str) -> None:
     numbers = [int(number) for number in re.findall(r"\d+", version)]
-    if family == "mpich" and numbers[:2] < [4, 1]:
+    if family == "mpich" and numbers[:1] < [4]:
         raise UserError(
-            f"mpich=={version}: MPICH before 4.1 asks libfabric for tags of 63 bits and more, and Slingshot's "
-            "NIC matches 48, so it cannot run on it; use 4.1.3 or a newer one, such as mpich==5.0.2"
+            f"mpich=={version}: MPICH before 4.0 asks libfabric for tags of 63 bits and more, and Slingshot's "
+            "NIC matches 48, so it cannot run on it; use 4.0.3 or a newer one, such as mpich==5.0.2"
         )
 
 
