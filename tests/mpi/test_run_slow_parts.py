@@ -107,3 +107,18 @@ def test_real_ranks_find_what_is_planted() -> None:
     ]  # fmt: skip
     (line,) = next(finding.evidence for finding in outcome.findings if finding.kind == "nic")
     assert "crusher002 cxi1: telemetry: parbs_tarb_pi_non_posted_blocked_cnt" in line
+
+
+def test_time_outs_between_steps_are_found_by_what_nics_count() -> None:
+    faults: dict[str, object] = {"flap": [{"link": "n3", "at": "0.3 ms", "for": "2 s"}]}
+    outcome = of_simulated(Asked(machine="crusher", nodes=4, mpi="mpich", faults=faults, level="node")).run()
+    (found,) = outcome.findings
+    assert (found.kind, found.place, found.unit) == ("timeout", "n3", "NICs with time-outs")
+    assert "CXI_EVENT_LINK_DOWN (flap)" in found.evidence[0]
+    assert all("network time-out" in line for line in found.evidence[1:])
+
+
+def test_device_buffers_of_real_ranks_find_nothing_wrong_with_gpus_in_order() -> None:
+    outcome = of_simulated(Asked(machine="crusher", nodes=2, mpi="openmpi", level="node")).run()
+    assert outcome.findings == ()
+    assert sum(of["result"] == "pass" for of in outcome.parts["gpus"].values()) == 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,7 @@ def test_the_same_on_64_nodes_of_aurora_and_on_a_machine_in_order_nothing() -> N
     ("fault", "expected"),
     [
         ({"pcie": [{"nic": "n300", "width": 8}]}, [("pcie", "n300")]),
+        ({"pcie": [{"nic": "n300", "replays": "1 %"}, {"nic": "n301", "replays": "0.9 %"}]}, [("pcie", "n300")]),
         ({"cpu": [{"node": "crusher077", "rate": 0.9}]}, [("cpu", "crusher077")]),
         ({"gpu": [{"gpu": "crusher077 gpu5", "rate": 0.5}]}, [("gpu", "crusher077 gpu5")]),
         (
@@ -299,6 +301,30 @@ def test_each_part_has_its_verdict_and_a_cable_that_is_slow_one_way_that_way() -
         for each in of.values():
             if "limit" in each:
                 assert (each["slower"] > each["limit"]) == (each["result"] == "fail")
+
+
+def test_a_part_that_tells_nothing_has_what_was_measured_as_evidence() -> None:
+    faults: dict[str, object] = {
+        "nic": [{"nic": "n13", "rate": 0.5}],
+        "memory": [{"node": "crusher007", "rate": 0.5}],
+        "cpu": [{"node": "crusher007", "rate": 0.5}],
+    }
+    outcome = of_simulated(Asked(machine="crusher", nodes=8, faults=faults, level="node")).run()
+    evidence = {finding.kind: finding.evidence for finding in outcome.findings}
+    assert re.fullmatch(r"dryfly: measured 4 times, 6\.2\d+ GB/s at best; the median of 31 others: 11\.9\d+",
+                        *evidence["nic"])  # fmt: skip
+    # What was said of one of the two is not the other's evidence.
+    assert ["EDAC" in line for line in evidence["memory"]] == [True, False]
+    assert ["throttled" in line for line in evidence["cpu"]] == [True, False]
+
+
+def test_all_links_that_were_down_while_a_packet_timed_out_are_named() -> None:
+    faults: dict[str, object] = {"flap": [{"link": "global", "at": "1 ms", "for": "4 s"}]}
+    outcome = of_simulated(Asked(machine="crusher", faults=faults, level="pair")).run()
+    (found,) = outcome.findings
+    assert found.kind == "timeout"
+    assert found.spoken == "s0-s32.0 (g0s0-g1s0) and 63 more"
+    assert len(found.places) == 64
 
 
 @pytest.mark.parametrize("network", ["links", "flow", "packet"])
@@ -472,6 +498,22 @@ def test_before_and_after_a_job(tmp_path: Path) -> None:
     status, said = run(*words, "--prolog", "--node", "crusher008")
     assert status == 1
     assert "cxi_gpu_loopback  FAIL: gpu of crusher008 gpu7 takes 1." in said
+    scenario.write_text(
+        '[[replays]]\nlink = "n16"\nrate = "1 ppm"\n[[pcie]]\nnic = "n17"\nreplays = "0.1 %"\n', encoding="utf-8"
+    )
+    assert run(*words, "--prolog", "--node", "crusher005")[0] == 0
+    limits = tmp_path / "limits.toml"
+    limits.write_text("[limit]\nreplays = 1e-6\n", encoding="utf-8")
+    status, said = run(*words, "--prolog", "--node", "crusher005", "--limits", str(limits))
+    assert status == 1
+    assert "crusher005 cxi0 link-level retry: 1e-06 of the frames replayed" in said
+    assert "crusher005 cxi1 AER: Replay Timer Timeout, 0.001 of the packets" in said
+
+
+def test_flaps_of_the_last_hours_are_counted_before_a_job(tmp_path: Path) -> None:
+    scenario = tmp_path / "faults.toml"
+    scenario.write_text('[[flap]]\nlink = "n12"\nper_hour = 8\n', encoding="utf-8")
+    words = ("--machine", "crusher", "--faults", str(scenario))
     status, said = run(*words, "--epilog", "--node", "crusher004")
     assert status == 1
     assert "flaps             FAIL: n12 (crusher004 cxi0)" in said

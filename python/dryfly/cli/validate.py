@@ -39,7 +39,8 @@ _NATIVE = ("hosts", "topology", "launcher", "launcher_options", "nics")
     '"dryfly mpi list" and its mpiexec.',
     shell_complete=complete.libraries,
 )
-@option("--network", metavar="LEVEL", help="What the network is: links (the default), flow or, with --mpi, packet.",
+@option("--network", metavar="LEVEL",
+        help="What the network is: links (the default), flow or packet; with --mpi packet (the default) or flow.",
         shell_complete=complete.words(*NETWORKS))  # fmt: skip
 @option("--level", default=LEVELS[-1], metavar="LEVEL", help=f"The last one: {', '.join(LEVELS)}.",
         shell_complete=complete.words(*LEVELS))  # fmt: skip

@@ -265,7 +265,9 @@ def _pcie(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[in
         raise UserError(f'{where}: replays = "{entry["replays"]}": accepted is less than all packets')
     rate = machine.number("nic.pcie.rate") * (width / usual_width) * (speed / usual_speed) * (1 - replays)
     share = min(1.0, rate / machine.number("fabric.link.rate"))
-    values = [("width", float(width)), ("speed", float(speed)), ("replays", replays), ("rate", share)]
+    degraded = float(width < usual_width or speed < usual_speed)
+    values = [("width", float(width)), ("speed", float(speed)), ("degraded", degraded), ("replays", replays),
+              ("rate", share)]  # fmt: skip
     return max(1, round(share * _BILLION)), values
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dryfly.validate.wiring import Wiring, node_in, node_place
 
 TELEMETRY = "telemetry"  # the kind of a line that has counters
+TIMED_OUT = "timed out"  # and of one that has a NIC's network time-outs
 _LINES = 5  # of evidence
 HISTORY_S = 36_000.0  # before the start: what SHS' limits on flaps look back to
 
@@ -17,7 +18,8 @@ HISTORY_S = 36_000.0  # before the start: what SHS' limits on flaps look back to
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """`at_s`: since the validation began, of what was before it negative. `places`: as findings name them. `slower`:
-    how many times as long what is there takes by what was said; 1: nothing was said of that."""
+    how many times as long what is there takes by what was said; 1: nothing was said of that.
+    `replayed`: the share of frames or packets that are sent again."""
 
     at_s: float
     source: str
@@ -25,6 +27,7 @@ class Event:
     kind: str = ""  # the fault's, or empty for marks
     places: tuple[str, ...] = ()
     slower: float = 1.0
+    replayed: float = 0.0
 
     def line(self) -> str:
         return f"[{self.at_s:14.6f}] {self.source}: {self.text}"

@@ -148,6 +148,8 @@ class ByRanks(_Measurer):
         found, counters = self._measured(self._simulated.present(at_s), steps, nodes, noisy=True)
         took_s = sum(each.end_s - each.begin_s for each in found)
         told.tell_counters(self._simulated.subject.console, counters, at_s + took_s)
+        timeouts = {place: of.get(ranks.TIMEOUTS, 0) for place, of in counters.items()}
+        told.tell_timeouts(self._simulated.subject.console, timeouts, at_s + took_s)
         if self._baseline is not None:
             return found, self._baseline
         return found, judge.figures(steps, self._measured(Scenario(), steps, nodes, noisy=False)[0])

@@ -136,7 +136,7 @@ def _rows(ratios: Mapping[str, float], measure: str) -> tuple[list[list[float]],
 def _heat(values: Sequence[Sequence[float]], across: str, down: str) -> str:
     import matplotlib as mpl
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FixedLocator, MaxNLocator
 
     mpl.rcParams.update(STYLE)
     height = max(1.7, min(7.0, 0.6 + 7.0 * len(values) / max(len(values[0]), 8)))
@@ -144,8 +144,8 @@ def _heat(values: Sequence[Sequence[float]], across: str, down: str) -> str:
     axes = figure.subplots()
     axes.grid(visible=False)
     image = axes.imshow(values, vmin=1.0, vmax=_SHOWN_MOST, cmap="viridis_r", aspect="auto", interpolation="nearest")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+    for axis, places in ((axes.xaxis, len(values[0])), (axes.yaxis, len(values))):
+        axis.set_major_locator(MaxNLocator(integer=True) if places > 1 else FixedLocator([0]))
     axes.set_xlabel(across)
     axes.set_ylabel(down)
     figure.colorbar(image, ax=axes, label="times as long", extend="max")

@@ -6,6 +6,7 @@ has not been the cause, and noise is never as slow three times.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -115,7 +116,7 @@ class Validation:
                 self._add_said(event.kind, of_job[0], "checks", [event])
             elif event.kind in ("loss", "miscabled") and event.places[0] in cables:
                 self._add_said(event.kind, event.places[0], "checks", [event])
-            elif event.kind == "replays" and (of_job or event.places[0] in cables):
+            elif event.replayed and (of_job or event.places[0] in cables):
                 self._check_replays(event)
         for place, instants in sorted(self._console.flaps().items()):
             if place in places or place.startswith("s"):
@@ -135,10 +136,11 @@ class Validation:
                 self._add_said(event.kind, place, "checks", [event])
 
     def _check_replays(self, event: consoles.Event) -> None:
-        share, limit = event.slower - 1, self._settings.replays
-        if share >= limit:
-            self._add_said("replays", event.places[0], "checks", [event], measured=share, limit=limit,
-                           unit="of the frames replayed")  # fmt: skip
+        limit = self._settings.replays
+        if event.replayed >= limit:
+            of = "packets" if event.kind == "pcie" else "frames"
+            self._add_said(event.kind, event.places[0], "checks", [event], measured=event.replayed, limit=limit,
+                           unit=f"of the {of} replayed")  # fmt: skip
 
     def _check_flaps(self, place: str, instants: Sequence[float]) -> None:
         many = self._settings.too_many_flaps(instants)
@@ -271,27 +273,51 @@ class Validation:
         link of one of its NICs, or else one between switches."""
         timeout_s = self._subject.timeout_s
         at_s = self._clock_s
-        counts: dict[str, int] = {}
-        about: dict[str, list[consoles.Event]] = {}
+        counts: dict[tuple[str, ...], int] = {}
+        about: dict[tuple[str, ...], list[consoles.Event]] = {}
         for step, of_step in zip(steps, measured, strict=True):
             took_s = of_step.end_s - of_step.begin_s
             if took_s >= timeout_s:
                 nics = {place for each in step.probes for place in each.places}
                 if not step.on_node:
                     nics |= {nic_place(nic) for each in step.probes for nic in (each.a, each.b)}
-                down = self._down_between(at_s - timeout_s, at_s + took_s)
-                guilty = [event for event in down if nics & set(event.places)]
-                guilty += [event for event in down if event.places[0].startswith("s")]
-                place = guilty[0].places[0] if guilty else "unknown"
-                counts[place] = counts.get(place, 0) + 1
-                about.setdefault(place, guilty[:1])
+                guilty = self._guilty(nics, at_s - timeout_s, at_s + took_s)
+                places = tuple(dict.fromkeys(event.places[0] for event in guilty))
+                counts[places] = counts.get(places, 0) + 1
+                about.setdefault(places, guilty)
             at_s += took_s
-        for place, count in counts.items():
-            self._findings.append(
-                Finding(kind="timeout", place=place, spoken=self._console.spoken(place), level=level, measure="timeout",
-                        measured=count, limit=0, unit=f"step{'s' if count > 1 else ''} with time-outs", nodes=(),
-                        evidence=consoles.evidence(about[place]))
-            )  # fmt: skip
+        for places, count in counts.items():
+            self._add_timeouts(level, places, count, f"step{'s' if count > 1 else ''} with time-outs", about[places])
+        if not counts:
+            self._note_counted_timeouts(level, at_s)
+
+    def _note_counted_timeouts(self, level: str, end_s: float) -> None:
+        """Of ranks most are between steps, where nobody measures: NICs have counted them."""
+        told = [event for event in self._console.events(end_s) if event.kind == consoles.TIMED_OUT]
+        told = [event for event in told if event.at_s > self._clock_s]
+        if not told:
+            return
+        nics = {nic_place(nic) for node in self._nodes for nic in self._wiring.nics_of_node[node]}
+        guilty = self._guilty(nics, self._clock_s - self._subject.timeout_s, end_s)
+        places = tuple(dict.fromkeys(event.places[0] for event in guilty))
+        unit = f"NIC{'s' if len(told) > 1 else ''} with time-outs"
+        self._add_timeouts(level, places, len(told), unit, [*guilty, *told])
+
+    def _guilty(self, nics: set[str], from_s: float, until_s: float) -> list[consoles.Event]:
+        """Who went down: links of these NICs first."""
+        down = self._down_between(from_s, until_s)
+        guilty = [event for event in down if nics & set(event.places)]
+        return guilty + [event for event in down if event.places[0].startswith("s")]
+
+    def _add_timeouts(
+        self, level: str, places: Sequence[str], count: int, unit: str, events: Sequence[consoles.Event]
+    ) -> None:
+        place = places[0] if places else "unknown"
+        spoken = self._console.spoken(place) + (f" and {len(places) - 1:,} more" if len(places) > 1 else "")
+        self._findings.append(
+            Finding(kind="timeout", place=place, spoken=spoken, level=level, measure="timeout", measured=count,
+                    limit=0, unit=unit, nodes=(), evidence=consoles.evidence(events), places=tuple(places))
+        )  # fmt: skip
 
     def _down_between(self, from_s: float, until_s: float) -> list[consoles.Event]:
         return [
@@ -353,8 +379,10 @@ class Validation:
         events = [
             event
             for event in self._of_place(suspect.place)
-            if event.kind != "node" and (event.kind != "flap" or event.at_s >= 0)
+            if event.kind not in ("node", consoles.TIMED_OUT) and (event.kind != "flap" or event.at_s >= 0)
         ]
+        if suspect.measure in again.OF_NODE_ALONE:  # the other's cause is not its own
+            events = [event for event in events if event.kind == suspect.measure]
         if suspect.measure in judge.OF_LINKS:  # of parallel cables each has its own cause
             causes = consoles.causes_of(suspect.measure, suspect.slower, events)
             for each in causes:
@@ -372,8 +400,22 @@ class Validation:
         self._findings.append(
             Finding(kind=kind, place=self._console.public(suspect.place), spoken=spoken,
                     level=level, measure=suspect.measure, measured=measured, limit=limit, unit=unit,
-                    nodes=self._names_of(suspect.place), evidence=consoles.evidence(events))
+                    nodes=self._names_of(suspect.place),
+                    evidence=(*consoles.evidence(events), self._compared(suspect)))
         )  # fmt: skip
+
+    def _compared(self, suspect: Suspect) -> str:
+        """What was measured, in words: of a part that tells nothing itself the only evidence."""
+        others = [
+            time_s
+            for (measure, place), time_s in self._figures.items()
+            if measure == suspect.measure and place != suspect.place
+        ]
+        measured, _, unit = self._shown(suspect)
+        usual, _, _ = self._shown(replace(suspect, time_s=statistics.median(others or [suspect.expected_s])))
+        whose = f"the median of {len(others):,} others" if others else "expected"
+        times = f"{self._settings.again + 1} times"
+        return f"dryfly: measured {times}, {measured:.4g} {unit} at best; {whose}: {usual:.4g}"
 
     def _of_place(self, place: str) -> list[consoles.Event]:
         """What was said of it, or of one of the cables between two switches."""

@@ -25,6 +25,7 @@ from dryfly.validate.plan import Step
 from dryfly.validate.probe import Counters, Measured
 from dryfly.validate.wiring import Wiring, nic_place
 
+TIMEOUTS = "network time-outs"  # beside a NIC's counters
 RANKS_MOST = 4096  # two processes for each NIC of a node: more are no measurement but a wait
 
 
@@ -83,8 +84,11 @@ class Ranks:
     def _counters(self, result: Mapping[str, Any], wiring: Wiring) -> Counters:
         number = {name: node for node, name in self.names.items()}
         return {
-            nic_place(wiring.nics_of_node[number[nic["node"]]][nic["index"]]): nic["counters"] for nic in result["nics"]
-        }
+            nic_place(wiring.nics_of_node[number[nic["node"]]][nic["index"]]): {
+                **nic["counters"], TIMEOUTS: nic["network_timeouts"]
+            }
+            for nic in result["nics"]
+        }  # fmt: skip
 
 
 def digest() -> str:

@@ -55,7 +55,7 @@ def findings(found: list[Mapping[str, Any]]) -> list[str]:
 def figure(finding: Mapping[str, Any]) -> str:
     """What was measured, and the limit."""
     measured, limit, unit = finding["measured"], finding["limit"], finding["unit"]
-    if unit.startswith("of the frames"):
+    if unit.startswith("of the "):
         return f"{measured:.2g} {unit}, fewer than {limit:.2g}"
     if measured is None:
         return "no answer" if finding["kind"] == "node" else finding["kind"]

@@ -11,10 +11,10 @@ import hashlib
 import math
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dryfly.scenario.faults import Said, Scenario
-from dryfly.validate.console import HISTORY_S, TELEMETRY, Console, Event
+from dryfly.validate.console import HISTORY_S, TELEMETRY, TIMED_OUT, Console, Event
 from dryfly.validate.probe import Counters
 from dryfly.validate.wiring import Wiring, nic_place, node_place
 
@@ -47,6 +47,15 @@ def tell_counters(console: Console, counters: Counters, at_s: float) -> None:
             text = "; ".join(f"{name} {of[name]:,}, the median NIC's {usual[name]:,.0f}" for name in moved)
             source = console.nic_words(int(place.removeprefix("n")))
             console.note(Event(at_s=at_s, source=source, text=f"telemetry: {text}", kind=TELEMETRY, places=(place,)))
+
+
+def tell_timeouts(console: Console, counts: Mapping[str, int], at_s: float) -> None:
+    """Of each NIC the network time-outs of what it sent, where there were any."""
+    for place, count in counts.items():
+        if count:
+            source = console.nic_words(int(place.removeprefix("n")))
+            text = f"{count} network time-out{'s' if count > 1 else ''}"
+            console.note(Event(at_s=at_s, source=source, text=text, kind=TIMED_OUT, places=(place,)))
 
 
 class _Teller:
@@ -92,12 +101,14 @@ class _Teller:
         return said.from_ps * _PS if said.from_ps > 0 else -HISTORY_S
 
     def _link_event(
-        self, said: Said, place: str, text: str, at_s: float | None = None, *, slower: float = 1.0
-    ) -> Event:
+        self, said: Said, place: str, text: str, at_s: float | None = None, *, slower: float = 1.0,
+        replayed: float = 0.0,
+    ) -> Event:  # fmt: skip
         source = self._console.nic_words(int(place[1:])) if place.startswith("n") else "fabric manager"
         subject = "" if place.startswith("n") else f"link {self._console.spoken(place)}: "
         at_s = self._begin(said) if at_s is None else at_s
-        return Event(at_s=at_s, source=source, text=subject + text, kind=said.kind, places=(place,), slower=slower)
+        return Event(at_s=at_s, source=source, text=subject + text, kind=said.kind, places=(place,), slower=slower,
+                     replayed=replayed)  # fmt: skip
 
     def _lanes(self, said: Said) -> list[Event]:
         lanes = int(said.value("lanes") or 4)
@@ -107,7 +118,9 @@ class _Teller:
     def _replays(self, said: Said) -> list[Event]:
         share = (said.value("rate_ppb") or 0) / _BILLION
         return [
-            self._link_event(said, place, f"link-level retry: {share:.2g} of the frames replayed", slower=1 + share)
+            self._link_event(
+                said, place, f"link-level retry: {share:.2g} of the frames replayed", slower=1 + share, replayed=share
+            )
             for place in self._links(said)
         ]
 
@@ -142,23 +155,15 @@ class _Teller:
         return events
 
     def _pcie(self, said: Said) -> list[Event]:
-        width, speed, replays = said.value("width"), said.value("speed"), said.value("replays")
-        events = []
-        for place in self._links(said):
-            text = f"LnkSta: Speed {speed:g}GT/s, Width x{width:g}"
-            if replays:
-                text += f"; AER: Replay Timer Timeout, {replays:.2g} of the packets"
-            events.append(
-                Event(
-                    at_s=-HISTORY_S,
-                    source=self._console.nic_words(int(place[1:])),
-                    text=text,
-                    kind="pcie",
-                    places=(place,),
-                    slower=1 / (said.value("rate") or 1),
-                )
-            )
-        return events
+        width, speed, replays = said.value("width"), said.value("speed"), said.value("replays") or 0.0
+        texts = [(f"LnkSta: Speed {speed:g}GT/s, Width x{width:g}", 0.0)] if said.value("degraded") else []
+        texts += [(f"AER: Replay Timer Timeout, {replays:.2g} of the packets", replays)] if replays else []
+        return [
+            Event(at_s=-HISTORY_S, source=self._console.nic_words(int(place[1:])), text=text, kind="pcie",
+                  places=(place,), slower=1 / (said.value("rate") or 1), replayed=replayed)
+            for place in self._links(said)
+            for text, replayed in texts
+        ]  # fmt: skip
 
     def _node_event(self, said: Said, text: str, at_s: float) -> Event:
         assert said.node is not None
