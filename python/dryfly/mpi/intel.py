@@ -26,6 +26,18 @@ def settings(mpi: MpiLibrary, *, inherited: Mapping[str, str]) -> dict[str, str]
     return values | {name: value for name, value in defaults.items() if name not in inherited}
 
 
+def settings_for_gpus(*, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Read with I_MPI_OFFLOAD=1 only, which is the user's to set as on the machine."""
+    defaults = {
+        # Else short messages go by the processor's own accesses to memory of devices, which nothing here sees.
+        "I_MPI_OFFLOAD_FAST_MEMCPY": "0",
+        # Else ranks of a node reduce by kernels, which are not run here: reductions are made on copies on the host.
+        # A release doubles the number in 31 bits.
+        "I_MPI_OFFLOAD_COPY_COLL_MAX_SIZE": str(10**9),
+    }
+    return {name: value for name, value in defaults.items() if name not in inherited}
+
+
 def check(mpi: MpiLibrary, environment: Mapping[str, str]) -> None:
     """Raises UserError for what the user has set and virtual time cannot follow."""
     if mpi.family != "impi":
