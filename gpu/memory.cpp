@@ -124,7 +124,8 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
   }
   if (host_count_ == hosts_max) return Registering::no_room;
   memmove(hosts_ + index + 1, hosts_ + index, static_cast<std::size_t>(host_count_ - index) * sizeof *hosts_);
-  hosts_[index] = {{.start = first, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false}, device};
+  hosts_[index] = {
+      {.start = first, .bytes = bytes, .shown = 0, .opened = 0, .id = 0, .whole = false, .synchronous = false}, device};
   ++host_count_;
   return Registering::done;
 }

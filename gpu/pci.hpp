@@ -1,5 +1,6 @@
 // Where a device is on PCI: where hwloc shows it on the simulated node (python/dryfly/machine/gpus.py), by the number
-// that the node gives it, whatever a mask leaves of that.
+// that the node gives it, whatever a mask leaves of that. Tiles are
+// where their GPU is.
 #pragma once
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 namespace dryfly::gpu {
 
 inline constexpr int pci_domain = 0x2000;
-inline int pci_bus(const Settings& settings, int device) { return settings.physical[device] + 1; }
+inline int pci_bus(const Settings& settings, int device) { return settings.physical[device] / settings.tiles + 1; }
 
 inline void write_pci(const Settings& settings, int device, char* to, std::size_t length) {
   snprintf(to, length, "%04x:%02x:00.0", pci_domain, pci_bus(settings, device));

@@ -5,6 +5,20 @@
 
 namespace dryfly::gpu {
 
+namespace {
+
+void fill(unsigned char* to, const Pattern& pattern, std::uint64_t bytes) {
+  if (pattern.count == 1) {
+    memset(to, pattern.bytes[0], bytes);
+    return;
+  }
+  for (std::uint64_t at = 0; at < bytes; at += pattern.count) {
+    memcpy(to + at, pattern.bytes, pattern.count < bytes - at ? pattern.count : bytes - at);
+  }
+}
+
+}  // namespace
+
 void move_bytes(const Work& work) {
   if (work.from != nullptr) {
     for (std::uint64_t row = 0; row < work.rows.count; ++row) {
@@ -12,7 +26,7 @@ void move_bytes(const Work& work) {
               static_cast<const char*>(work.from) + row * work.rows.from_pitch, work.rows.width);
     }
   } else {
-    memset(work.to, work.value, work.rows.width);
+    fill(static_cast<unsigned char*>(work.to), work.pattern, work.rows.width);
   }
   free(work.staged);
 }

@@ -14,13 +14,20 @@ struct Rows {
   std::uint64_t from_pitch;
 };
 
+// What a fill repeats.
+struct Pattern {
+  static constexpr std::uint64_t most = 16;
+  unsigned char bytes[most];
+  std::uint64_t count;
+};
+
 // A copy, a fill (`from` is null; the first row alone), or a call of `function` with `to`.
 struct Work {
   void* to;
   const void* from;
   Rows rows;
   std::uint64_t at_ps;
-  int value;
+  Pattern pattern;
   void* staged;  // what the bytes are in until then, to be given back; or null
   void (*function)(void*);
 };

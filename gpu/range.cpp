@@ -64,7 +64,9 @@ bool Range::grow() {
 
 Allocation* Range::insert(std::size_t index, std::uint64_t start, std::uint64_t bytes) {
   memmove(all_ + index + 1, all_ + index, (count_ - index) * sizeof *all_);
-  all_[index] = {.start = start, .bytes = bytes, .shown = 0, .opened = 0, .synchronous = false};
+  static std::uint64_t ids = 0;
+  all_[index] = {
+      .start = start, .bytes = bytes, .shown = 0, .opened = 0, .id = ++ids, .whole = false, .synchronous = false};
   ++count_;
   used_ += rounded(bytes, alignment);
   return &all_[index];
@@ -76,13 +78,14 @@ void Range::erase(std::size_t index) {
   memmove(all_ + index, all_ + index + 1, (count_ - index) * sizeof *all_);
 }
 
-bool Range::allocate(std::uint64_t bytes, std::uint64_t& start) {
+bool Range::allocate(std::uint64_t bytes, std::uint64_t& start, std::uint64_t wanted_alignment) {
   if (bytes == 0 || bytes > capacity_ || !map() || !grow()) return false;
   const std::uint64_t size = rounded(bytes, alignment);
-  std::uint64_t at = base_;
+  const std::uint64_t to = wanted_alignment > alignment ? wanted_alignment : alignment;
+  std::uint64_t at = rounded(base_, to);
   std::size_t index = 0;
-  for (; index < count_ && all_[index].start - at < size; ++index)
-    at = all_[index].start + rounded(all_[index].bytes, alignment);
+  for (; index < count_ && (all_[index].start < at || all_[index].start - at < size); ++index)
+    at = rounded(all_[index].start + all_[index].bytes, to);
   if (at + size > base_ + capacity_) return false;
   insert(index, at, bytes);
   start = at;

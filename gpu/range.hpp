@@ -12,6 +12,8 @@ struct Allocation {
   std::uint64_t bytes;
   std::uint32_t shown;   // one more than its entry in the owner's table; 0: not shown to other processes
   std::uint32_t opened;  // how often, where it is another's
+  std::uint64_t id;      // no two in this process have had the same; 0: of memory that the runtime has not given out
+  bool whole;            // taken for all tiles of a GPU, as far as its program knows
   bool synchronous;      // copies and fills of it are over when their calls come back, unless a stream has them
 };
 
@@ -26,7 +28,7 @@ struct Shown {
 class Range {
  public:
   // False where this computer lacks the memory or the address space, or the range is full.
-  bool allocate(std::uint64_t bytes, std::uint64_t& start);
+  bool allocate(std::uint64_t bytes, std::uint64_t& start, std::uint64_t wanted_alignment = 0);
   // Pages of it are given back. Neighbours may share the first and the last.
   bool free(std::uint64_t start);
   const Allocation* at(std::uint64_t address) const;

@@ -16,7 +16,7 @@ Result Runtime::set_device(int device) {
   return Result::done;
 }
 
-Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer) {
+Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer, std::uint64_t alignment) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   pointer = nullptr;
   if (bytes == 0) return Result::done;
@@ -25,9 +25,15 @@ Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer) {
                  : kind == Kind::managed ? state_.memory.managed()
                                          : state_.memory.pinned();
   std::uint64_t start = 0;
-  if (!range.allocate(bytes, start)) return Result::out_of_memory;
+  if (!range.allocate(bytes, start, alignment)) return Result::out_of_memory;
   pointer = reinterpret_cast<void*>(start);
   return Result::done;
+}
+
+void Runtime::mark_whole(const void* pointer) {
+  pthread_mutex_lock(&state_.lock);
+  if (Allocation* const found = state_.memory.allocation_of(pointer); found != nullptr) found->whole = true;
+  pthread_mutex_unlock(&state_.lock);
 }
 
 Result Runtime::release(void* pointer, bool of_host) {
@@ -101,7 +107,7 @@ void Runtime::read_by_processor(const void* pointer, std::uint64_t bytes) {
   Stream own{.end_ps = 0, .device = place.device, .blocking = false, .taken = true, .next = 0};
   call.wait_until(
       state_.timeline.put(own, Way::out, place.device, call.now() + state_.settings.copy.latency_ps,
-                          state_.settings.copy.step_ps + moving_ps(state_.settings, Way::out, bytes, true, 1)));
+                          state_.settings.copy.step_ps + moving_ps(state_.settings, Way::out, bytes, true, 0)));
 }
 
 Result Runtime::show(const void* pointer, Handle& handle) {

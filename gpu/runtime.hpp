@@ -18,7 +18,9 @@ class Runtime {
   int device() const;  // of the calling thread
   Result set_device(int device);
 
-  Result allocate(Kind kind, std::uint64_t bytes, void*& pointer);
+  // `alignment`: a power of two; 0: as the runtime likes.
+  Result allocate(Kind kind, std::uint64_t bytes, void*& pointer, std::uint64_t alignment = 0);
+  void mark_whole(const void* pointer);
   Result release(void* pointer, bool of_host);
   Result register_host(void* start, std::uint64_t bytes);
   Result unregister_host(void* start);

@@ -79,6 +79,37 @@ Seen seen_by(Api api, Seen all, const Masks& masks) {
   return mask != nullptr ? masked(all, mask, hip_rule) : all;
 }
 
+// Words without a device are passed over, each device counts once, and the order is the node's.
+Seen seen_by_level_zero(const Seen& all, const Settings& settings, const char* mask) {
+  if (mask == nullptr || *mask == '\0') return all;
+  bool named[devices_max] = {};
+  for (const char* at = mask; at != nullptr; at = strchr(at, ',')) {
+    while (*at == ',' || *at == ' ') ++at;
+    char* after = nullptr;
+    const unsigned long number = strtoul(at, &after, 10);
+    if (after == at) continue;
+    const unsigned long tiles = settings.hierarchy == Hierarchy::composite ? static_cast<unsigned>(settings.tiles) : 1;
+    unsigned long first = number * tiles, count = tiles;
+    if (tiles > 1 && *after == '.') {
+      const unsigned long tile = strtoul(after + 1, nullptr, 10);
+      if (tile >= tiles) continue;
+      first += tile;
+      count = 1;
+    }
+    for (unsigned long i = first; i < first + count && i < static_cast<unsigned>(all.count); ++i) named[i] = true;
+  }
+  Seen seen{};
+  for (int i = 0; i < all.count; ++i) {
+    if (named[i]) seen.physical[seen.count++] = i;
+  }
+  return seen;
+}
+
+Hierarchy hierarchy_of(const char* name) {
+  if (name != nullptr && strcmp(name, "COMPOSITE") == 0) return Hierarchy::composite;
+  return name != nullptr && strcmp(name, "COMBINED") == 0 ? Hierarchy::combined : Hierarchy::flat;
+}
+
 // "links=": a digit for each pair of the node's devices, row by row. Absent: one link between each two.
 void read_links(const char* text, int devices, Settings& settings) {
   const char* const found = strstr(text, "links=");
@@ -95,15 +126,27 @@ void read_links(const char* text, int devices, Settings& settings) {
 Masks masks_of_environment() {
   return {.cuda = getenv("CUDA_VISIBLE_DEVICES"),
           .rocr = getenv("ROCR_VISIBLE_DEVICES"),
-          .hip = getenv("HIP_VISIBLE_DEVICES")};
+          .hip = getenv("HIP_VISIBLE_DEVICES"),
+          .level_zero = getenv("ZE_AFFINITY_MASK"),
+          .hierarchy = getenv("ZE_FLAT_DEVICE_HIERARCHY")};
+}
+
+std::uint64_t peer_rate(const Settings& settings, int from, int to) {
+  if (settings.tiles > 1 && from / settings.tiles == to / settings.tiles) return settings.tile_bytes_per_s;
+  return settings.peer_bytes_per_s * settings.links[from][to];
 }
 
 Settings read_settings(const char* text, const Masks& masks) {
   Settings settings{};
   if (text == nullptr) return settings;
-  settings.api = has_word(text, "runtime=hip") ? Api::hip : Api::cuda;
+  settings.api = has_word(text, "runtime=hip")          ? Api::hip
+                 : has_word(text, "runtime=level-zero") ? Api::level_zero
+                                                        : Api::cuda;
   const std::uint64_t given = number_of(text, "devices");
   const int devices = given < devices_max ? static_cast<int>(given) : devices_max;
+  const std::uint64_t tiles = number_of(text, "tiles");
+  settings.tiles = tiles == 0 ? 1 : static_cast<int>(tiles);
+  settings.hierarchy = hierarchy_of(masks.hierarchy);
   settings.capability = static_cast<int>(number_of(text, "capability"));
   settings.multiprocessors = static_cast<int>(number_of(text, "multiprocessors"));
   settings.memory_bytes = number_of(text, "memory");
@@ -119,11 +162,13 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.operations_per_s[2] = number_of(text, "half_rate");
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
+  settings.tile_bytes_per_s = number_of(text, "tile_rate");
   settings.memory_bytes_per_s = number_of(text, "memory_rate");
   settings.pageable_bytes_per_s = number_of(text, "pageable_rate");
   Seen all{.count = devices, .physical = {}};
   for (int i = 0; i < devices; ++i) all.physical[i] = i;
-  const Seen seen = seen_by(settings.api, all, masks);
+  const Seen seen = settings.api == Api::level_zero ? seen_by_level_zero(all, settings, masks.level_zero)
+                                                    : seen_by(settings.api, all, masks);
   settings.devices = seen.count;
   memcpy(settings.physical, seen.physical, sizeof seen.physical);
   read_links(text, devices, settings);

@@ -15,12 +15,18 @@ struct Start {
   std::uint64_t step_ps;
 };
 
-enum class Api : std::uint8_t { cuda, hip };
+enum class Api : std::uint8_t { cuda, hip, level_zero };
+
+// How Level Zero shows GPUs of several tiles: each tile as a device; GPUs, whose sub-devices are tiles; or the former,
+// which are sub-devices of GPUs nevertheless. To the rest of the runtime a tile is a device.
+enum class Hierarchy : std::uint8_t { flat, composite, combined };
 
 struct Settings {
   Api api;
   int devices;  // that this process sees
   int physical[devices_max];
+  int tiles;  // of a GPU, each of them a device
+  Hierarchy hierarchy;
   int capability;                                // CUDA's compute capability, times 10
   int multiprocessors;                           // of a device
   std::uint64_t memory_bytes;                    // of a device
@@ -34,20 +40,27 @@ struct Settings {
   std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
   std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
+  std::uint64_t tile_bytes_per_s;                // between two tiles of a GPU, each way
   std::uint64_t memory_bytes_per_s;              // of a device's memory, reading and writing together
   std::uint64_t pageable_bytes_per_s;            // what a core copies to and from memory that devices do not know
   std::uint8_t links[devices_max][devices_max];  // that a copy between two devices goes over, by the node's numbers
 };
 
 // Values of the variables by which a process chooses its devices, null where they are not set. With HIP, `rocr` comes
-// first and the others number what it has left; `cuda` counts where `hip` is not set. With CUDA it alone counts.
+// first and the others number what it has left; `cuda` counts where `hip` is not set. With CUDA it alone counts, and
+// with Level Zero the last two.
 struct Masks {
-  const char* cuda;  // CUDA_VISIBLE_DEVICES
-  const char* rocr;  // ROCR_VISIBLE_DEVICES
-  const char* hip;   // HIP_VISIBLE_DEVICES
+  const char* cuda;                  // CUDA_VISIBLE_DEVICES
+  const char* rocr;                  // ROCR_VISIBLE_DEVICES
+  const char* hip;                   // HIP_VISIBLE_DEVICES
+  const char* level_zero = nullptr;  // ZE_AFFINITY_MASK
+  const char* hierarchy = nullptr;   // ZE_FLAT_DEVICE_HIERARCHY
 };
 
 Masks masks_of_environment();
+
+// Between two devices by the node's numbers, each way.
+std::uint64_t peer_rate(const Settings& settings, int from, int to);
 
 // `text`: DRYFLY_GPU, words NAME=VALUE; null or without devices: there are none.
 Settings read_settings(const char* text, const Masks& masks);

@@ -57,7 +57,8 @@ void State::settle(std::uint64_t now_ps) {
 
 int& current_device() { return device_of_thread; }
 
-std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable, int links) {
+std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable,
+                        std::uint64_t peer_bytes_per_s) {
   switch (way) {
     case Way::in:
     case Way::out: {
@@ -65,7 +66,7 @@ std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, 
       return pageable ? later(by_link_ps, time_ps(bytes, settings.pageable_bytes_per_s)) : by_link_ps;
     }
     case Way::peer:
-      return time_ps(bytes, settings.peer_bytes_per_s * static_cast<std::uint64_t>(links));
+      return time_ps(bytes, peer_bytes_per_s);
     case Way::local:
       return time_ps(2 * bytes, settings.memory_bytes_per_s);
     case Way::host:

@@ -54,7 +54,9 @@ struct State {
 int& current_device();  // of the calling thread
 
 // Of an engine, or a core, for the bytes of a copy. `pageable`: to or from memory that no device knows of.
-std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable, int links);
+// `peer_bytes_per_s`: of a copy between two devices.
+std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable,
+                        std::uint64_t peer_bytes_per_s);
 
 // One call of the runtime: alone in it, with the work done that is due. Outside virtual time nothing takes time, and
 // all work is due.

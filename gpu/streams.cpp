@@ -21,6 +21,17 @@ bool is_within(const Place& place, const void* pointer, std::uint64_t bytes) {
          (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
 }
 
+Result wait_for(Call& call, std::uint64_t at_ps, std::uint64_t within_ps) {
+  if (!call.timed()) return Result::done;
+  const std::uint64_t now_ps = call.now();
+  if (at_ps > now_ps && at_ps - now_ps > within_ps) {
+    call.wait_until(now_ps + within_ps);
+    return Result::not_ready;
+  }
+  call.wait_until(at_ps);
+  return Result::done;
+}
+
 }  // namespace
 
 Streams& Streams::get() {
@@ -51,8 +62,9 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   if (to_device && !from_device) way = Way::in;
   if (!to_device && from_device) way = Way::out;
   const int device = from_device ? source.device : to_device ? target.device : in->device;
-  const bool pageable = is_pageable(target) || is_pageable(source);
-  Work work{.to = to, .from = from, .rows = rows, .at_ps = 0, .value = 0, .staged = nullptr, .function = nullptr};
+  // Level Zero's driver makes the host's memory known to the device for the time of a copy.
+  const bool pageable = state_.settings.api != Api::level_zero && (is_pageable(target) || is_pageable(source));
+  Work work{.to = to, .from = from, .rows = rows, .at_ps = 0, .pattern = {}, .staged = nullptr, .function = nullptr};
   if (way == Way::in && pageable && bytes <= staged_most) {
     work.staged = malloc(from_span);
     if (work.staged == nullptr) return Result::out_of_memory;
@@ -62,14 +74,14 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
     call.wait_until(call.now() + time_ps(bytes, state_.settings.pageable_bytes_per_s));
   }
   if (call.timed()) {
-    const int links = way == Way::peer ? state_.settings.links[source.unit][target.unit] : 1;
     const Settings& settings = state_.settings;
+    const std::uint64_t peer = way == Way::peer ? peer_rate(settings, source.unit, target.unit) : 0;
     const Start start = way == Way::host ? Start{} : way == Way::local ? settings.local : settings.copy;
     // What was staged goes beside the other copies.
     const bool is_staged = work.staged != nullptr;
     const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
     work.at_ps = state_.timeline.put(*in, is_staged ? Way::host : way, device, call.now() + start.latency_ps,
-                                     start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, links));
+                                     start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, peer));
   }
   if (!state_.pending.add(work)) {
     free(work.staged);
@@ -87,7 +99,7 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   return Result::done;
 }
 
-Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning) {
+Result Streams::fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stream* stream, Returning returning) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
   Stream* const in = state_.timeline.known(stream, current_device());
@@ -99,7 +111,7 @@ Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
             .from = nullptr,
             .rows = {bytes, 1, bytes, bytes},
             .at_ps = 0,
-            .value = value,
+            .pattern = pattern,
             .staged = nullptr,
             .function = nullptr};
   if (call.timed()) {
@@ -131,7 +143,7 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
   Work work{
-      .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
+      .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .pattern = {}, .staged = nullptr, .function = function};
   const Start& takes = start != nullptr ? *start : state_.settings.local;
   if (call.timed()) {
     work.at_ps = state_.timeline.put(*in, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps);
@@ -242,21 +254,44 @@ Result Streams::query(Event* event) {
   return !event->recorded || event->at_ps <= call.now() ? Result::done : Result::not_ready;
 }
 
-Result Streams::synchronize(Stream* stream) {
+Result Streams::synchronize(Stream* stream, std::uint64_t within_ps) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
-  call.wait_until(state_.timeline.end_of(*found));
-  return Result::done;
+  return wait_for(call, state_.timeline.end_of(*found), within_ps);
 }
 
-Result Streams::synchronize(Event* event) {
+Result Streams::synchronize(Event* event, std::uint64_t within_ps) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
-  if (event->recorded) call.wait_until(event->at_ps);
+  return event->recorded ? wait_for(call, event->at_ps, within_ps) : Result::done;
+}
+
+Result Streams::signal(Event* event, Stream* stream) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, 0);
+  const Stream* const found = stream != nullptr ? state_.timeline.known(stream, current_device()) : nullptr;
+  if (!state_.timeline.is_known(event) || (stream != nullptr && found == nullptr)) return Result::bad_handle;
+  event->recorded = true;
+  event->at_ps = call.timed() && found != nullptr ? state_.timeline.end_of(*found) : 0;
   return Result::done;
+}
+
+Result Streams::reset(Event* event) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, 0);
+  if (!state_.timeline.is_known(event)) return Result::bad_handle;
+  event->recorded = false;
+  return Result::done;
+}
+
+bool Streams::is_recorded(const Event* event) {
+  pthread_mutex_lock(&state_.lock);
+  const bool yes = state_.timeline.is_known(event) && event->recorded;
+  pthread_mutex_unlock(&state_.lock);
+  return yes;
 }
 
 }  // namespace dryfly::gpu

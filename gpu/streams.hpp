@@ -22,6 +22,8 @@ enum class Returning { at_once, when_safe, when_done };
 
 class Streams {
  public:
+  static constexpr std::uint64_t forever = ~std::uint64_t{0};
+
   static Streams& get();
 
   // `stream`: null for the default one. What is copied between host and host, or from a device to memory that no device
@@ -30,7 +32,10 @@ class Streams {
     return copy(to, from, Rows{bytes, 1, bytes, bytes}, stream, returning);
   }
   Result copy(void* to, const void* from, const Rows& rows, Stream* stream, Returning returning);
-  Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning);
+  Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning) {
+    return fill(to, Pattern{{static_cast<unsigned char>(value)}, 1}, bytes, stream, returning);
+  }
+  Result fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stream* stream, Returning returning);
   // Called when the work before it in the stream is over, by the thread that then calls the runtime. `start`: what it
   // takes; null: what a function of the host takes.
   Result call(Stream* stream, void (*function)(void*), void* argument, const Start* start = nullptr);
@@ -39,7 +44,8 @@ class Streams {
   Result destroy(Stream* stream);
   Result query(Stream* stream);
   Result is_blocking(Stream* stream, bool& blocking);
-  Result synchronize(Stream* stream);
+  // Result::not_ready: it is not over when so much time has passed.
+  Result synchronize(Stream* stream, std::uint64_t within_ps = forever);
   Result synchronize_device();
   Result wait(Stream* stream, Event* event);
 
@@ -47,7 +53,13 @@ class Streams {
   Result destroy(Event* event);
   Result record(Event* event, Stream* stream);
   Result query(Event* event);
-  Result synchronize(Event* event);
+  Result synchronize(Event* event, std::uint64_t within_ps = forever);
+  // As a part of other work: it comes to pass with what is in the stream, or at once where that is null.
+  Result signal(Event* event, Stream* stream);
+  // Not recorded from now on, at no cost.
+  Result reset(Event* event);
+  // False for what is no event, too.
+  bool is_recorded(const Event* event);
   // Result::bad_handle where one was not recorded or has no time, not_ready where one is still to come.
   Result elapsed(Event* begin, Event* end, float& ms);
 

@@ -12,7 +12,8 @@ void warn_of_device_memory(std::uint32_t rank, const void* buffer) {
   warned = true;
   fprintf(stderr,
           "dryfly: rank %u gave memory of GPU %d to an MPI library that knows nothing of GPUs; its messages are right "
-          "here, and on the machine the job hangs or ends with a segmentation fault (--mpi openmpi knows of GPUs)\n",
+          "here, and on the machine the job hangs or ends with a segmentation fault (which MPI knows of them: "
+          "docs/guide/gpu.md)\n",
           rank, gpu);
 }
 

@@ -190,6 +190,7 @@ int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64
 fi_hmem_iface device_memory() {
   const char* gpus = getenv("DRYFLY_GPU");
   if (gpus == nullptr) return FI_HMEM_SYSTEM;
+  if (strstr(gpus, "runtime=level-zero") != nullptr) return FI_HMEM_ZE;
   return strstr(gpus, "runtime=hip") != nullptr ? FI_HMEM_ROCR : FI_HMEM_CUDA;
 }
 

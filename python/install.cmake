@@ -23,6 +23,9 @@ foreach(target dryfly_hip5 dryfly_hip6 dryfly_hip7)
     install(TARGETS ${target} LIBRARY DESTINATION dryfly/_native/gpu/hip COMPONENT python)
   endif()
 endforeach()
+if(TARGET dryfly_level_zero)
+  install(TARGETS dryfly_level_zero LIBRARY DESTINATION dryfly/_native/gpu/level_zero COMPONENT python NAMELINK_SKIP)
+endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro

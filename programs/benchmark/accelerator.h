@@ -1,9 +1,10 @@
-// Buffers in a GPU's memory (-d cuda|rocm|managed), by whichever GPU runtime is found: nothing is linked with one. Data
-// is written and compared on the host, and copied.
+// Buffers in a GPU's memory (-d cuda|rocm|managed|sycl), by whichever GPU runtime is found: nothing is linked with one.
+// Data is written and compared on the host, and copied.
 #pragma once
 
 #include <dlfcn.h>
 
+#include "level_zero.h"
 #include "options.h"
 
 enum { any_way = 4 };  // of a copy: the runtime finds out
@@ -53,6 +54,7 @@ static inline void choose_device(void) {
   check_accelerator("choosing a device", accelerator.set(here % devices));
 }
 
+// Of CUDA and HIP, by the prefix of their names.
 static inline void find_accelerator_calls(void* library, const char* prefix) {
 #define ACCELERATOR_CALL(field, name) *(void**)&accelerator.field = accelerator_call(library, prefix, name)
   ACCELERATOR_CALL(count, "GetDeviceCount");
@@ -64,15 +66,43 @@ static inline void find_accelerator_calls(void* library, const char* prefix) {
 #undef ACCELERATOR_CALL
 }
 
+static inline void find_level_zero_calls(void* library) {
+  begin_level_zero(library);
+  accelerator.count = level_zero_count;
+  accelerator.set = level_zero_set;
+  accelerator.allocate = level_zero_allocate;
+  accelerator.allocate_managed = level_zero_allocate_managed;
+  accelerator.give_back = level_zero_give_back;
+  accelerator.copy = level_zero_copy;
+}
+
+static inline void require_runtime(const void* library) {
+  if (library == NULL)
+    refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
+}
+
+static inline void begin_sycl(void* library) {
+  require_runtime(library);
+  find_level_zero_calls(library);
+  choose_device();
+}
+
 // What -d asks for, once ranks know whether they send.
 static inline void begin_accelerator(int is_sender) {
   if (options.accelerator == no_accelerator) return;
   buffers_in = is_sender ? options.from : options.to;
+  if (options.accelerator == sycl_accelerator) {
+    begin_sycl(level_zero_library());
+    return;
+  }
   const char* prefix = options.accelerator == rocm_accelerator ? "hip" : "cuda";
   void* library = accelerator_library(prefix);
   if (library == NULL && options.accelerator == managed_accelerator) library = accelerator_library(prefix = "hip");
-  if (library == NULL)
-    refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
+  if (library == NULL && options.accelerator == managed_accelerator) {
+    begin_sycl(level_zero_library());
+    return;
+  }
+  require_runtime(library);
   find_accelerator_calls(library, prefix);
   choose_device();
 }

@@ -11,9 +11,9 @@
 enum window_kind { win_allocate, win_create, win_dynamic };
 enum sync_kind { sync_flush, sync_flush_local, sync_lock, sync_lock_all, sync_pscw, sync_fence };
 
-enum accelerator_kind { no_accelerator, cuda_accelerator, rocm_accelerator, managed_accelerator };
+enum accelerator_kind { no_accelerator, cuda_accelerator, rocm_accelerator, managed_accelerator, sycl_accelerator };
 
-static const char* const accelerator_names[] = {"none", "cuda", "rocm", "managed"};
+static const char* const accelerator_names[] = {"none", "cuda", "rocm", "managed", "sycl"};
 static const char* const window_names[] = {"allocate", "create", "dynamic"};
 static const char* const sync_names[] = {"flush", "flush_local", "lock", "lock_all", "pscw", "fence"};
 
@@ -125,9 +125,9 @@ static inline void print_help(const char* name, const char* also) {
 
 #define HELP_OF_WINDOW "  -W, --window-size N           messages under way at once (64)\n"
 static const char* const help_of_accelerator =
-    "  -d, --accelerator TYPE        buffers on GPUs: cuda, rocm or managed\n";
-#define HELP_OF_PLACES                                                       \
-  "  -d, --accelerator TYPE [S R]  buffers on GPUs: cuda, rocm or managed; " \
+    "  -d, --accelerator TYPE        buffers on GPUs: cuda, rocm, sycl or managed\n";
+#define HELP_OF_PLACES                                                             \
+  "  -d, --accelerator TYPE [S R]  buffers on GPUs: cuda, rocm, sycl or managed; " \
   "sender's and receiver's on host H, device D or managed M (D D)\n"
 static const char* const help_of_full = "  -f, --full                    also the fastest and the slowest rank\n";
 
@@ -231,7 +231,7 @@ static inline void read_options(int argc, char** argv, const char* accepted, con
         options.each = 1;
         break;
       case 'd':
-        options.accelerator = (enum accelerator_kind)(1 + one_of(name, optarg, accelerator_names + 1, 3));
+        options.accelerator = (enum accelerator_kind)(1 + one_of(name, optarg, accelerator_names + 1, 4));
         break;
       case 'h':
         print_help(argv[0], help);

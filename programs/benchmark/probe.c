@@ -196,8 +196,13 @@ static void use_device(int gpu) {
     const char* prefix = "cuda";
     void* library = accelerator_library(prefix);
     if (library == NULL) library = accelerator_library(prefix = "hip");
-    if (library == NULL) refuse("probe", "buffers on GPUs, and no library of a GPU runtime is found");
-    find_accelerator_calls(library, prefix);
+    if (library != NULL) {
+      find_accelerator_calls(library, prefix);
+    } else if ((library = level_zero_library()) != NULL) {
+      find_level_zero_calls(library);
+    } else {
+      refuse("probe", "buffers on GPUs, and no library of a GPU runtime is found");
+    }
   }
   check_accelerator("choosing a device", accelerator.set(gpu));
 }

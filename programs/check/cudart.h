@@ -1,5 +1,6 @@
 // What the checks use of the GPU runtime that the machine has, CUDA or HIP, found as a program finds it that loads it
-// itself. Words are CUDA's; what the checks use of the two differs in the names and in what one call answers.
+// itself. Words are CUDA's; what the checks use of the two differs in the names and in what one call answers. Of Level
+// Zero it has what messages need (level_zero_as_cuda.h), and nothing of events and addresses.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "level_zero_as_cuda.h"
 
 enum { cuda_any_way = 4, cuda_no_device = 100, cuda_invalid_device = 101, cuda_not_ready = 600 };
 
@@ -56,8 +59,29 @@ static inline void* cuda_symbol(void* library, const char* name) {
   return found;
 }
 
+static inline void load_level_zero_as_cuda(void) {
+  load_level_zero();
+  cuda.count = ze_cuda_count;
+  cuda.set = ze_cuda_set;
+  cuda.malloc = ze_cuda_malloc;
+  cuda.malloc_host = ze_cuda_malloc_host;
+  cuda.malloc_managed = ze_cuda_malloc_managed;
+  cuda.free = ze_cuda_free;
+  cuda.copy = ze_cuda_copy;
+  cuda.copy_async = ze_cuda_copy_async;
+  cuda.fill = ze_cuda_fill;
+  cuda.synchronize = ze_cuda_synchronize;
+  cuda.stream = ze_cuda_stream;
+  cuda.stream_synchronize = ze_cuda_stream_synchronize;
+  cuda.close = ze_cuda_close;
+}
+
 static inline void load_cuda(void) {
   const char* gpus = getenv("DRYFLY_GPU");
+  if (gpus != NULL && strstr(gpus, "runtime=level-zero") != NULL) {
+    load_level_zero_as_cuda();
+    return;
+  }
   const int hip = gpus != NULL && strstr(gpus, "runtime=hip") != NULL;
   void* library = dlopen(hip ? "libamdhip64.so.6" : "libcudart.so.12", RTLD_NOW);
   if (library == NULL) {

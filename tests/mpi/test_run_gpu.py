@@ -295,6 +295,64 @@ def test_reductions_are_made_on_copies_of_what_is_on_the_devices(
     assert "ok gpu_reductions\n" in run.stdout
 
 
+# Of data/machines/aurora.toml: GB/s to the host, between two tiles of a GPU and over Xe Link.
+_AURORA = tuple(map(str, (_CALL_US, _QUERY_US, 3, _STEP_US, 54, 196, 15)))
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "shown"),
+    [("FLAT", ("12", "1", "64")), ("COMPOSITE", ("6", "2", "128")), ("COMBINED", ("12", "1", "64"))],
+)
+def test_level_zero_has_devices_memory_and_commands_that_take_their_closed_forms(
+    hierarchy: str, shown: tuple[str, ...], dryfly: Dryfly, programs: Programs
+) -> None:
+    job = ("run", "--machine", "aurora", "-N", "1", "--ppn", "2", "--compute", "none", "--")
+    program = programs.check("gpu_level_zero.c")
+    environment = {"ZE_FLAT_DEVICE_HIERARCHY": hierarchy}
+    run = dryfly(*job, program, *shown, *_AURORA, limit_s=120, environment=environment).succeeded()
+    assert "ok gpu_level_zero\n" in run.stdout
+    assert "makes a module of Level Zero, whose kernels are not run" in run.stderr
+
+
+def test_runs_with_level_zero_are_the_same_to_the_picosecond(dryfly: Dryfly, programs: Programs) -> None:
+    job = ("run", "--machine", "aurora", "-N", "1", "--ppn", "2", "--compute", "none", "--")
+    command = (*job, programs.check("gpu_level_zero.c"), "12", "1", "64", *_AURORA)
+    runs = [dryfly(*command, limit_s=120).succeeded() for _ in range(2)]
+    assert runs[0].fingerprint == runs[1].fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "answer", "seen"),
+    [
+        ([], {"ZE_AFFINITY_MASK": "12"}, "2013265921", [[], []]),
+        ([], {"ZE_AFFINITY_MASK": "4.1,0", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, "0", [[0, 4]] * 2),
+        (["--gpu-bind", "list:5.1:0"], {}, "0", [[5], [0, 0]]),
+        (["--gpu-bind", "list:5.1:0"], {"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, "0", [[5], [0]]),
+    ],
+)
+def test_level_zeros_mask_leaves_what_it_names(
+    options: list[str],
+    environment: dict[str, str],
+    answer: str,
+    seen: list[list[int]],
+    dryfly: Dryfly,
+    programs: Programs,
+) -> None:
+    job = ("run", "--machine", "aurora", "-N", "1", "--ppn", "2", "--compute", "none", *options, "--")
+    program = programs.check("gpu_level_zero.c")
+    run = dryfly(*job, program, answer, limit_s=120, environment=environment).succeeded()
+    assert _seen(run.stdout) == seen
+
+
+@pytest.mark.parametrize("kind", ["sycl", "managed"])
+def test_benchmarks_have_buffers_by_level_zero(kind: str, dryfly: Dryfly) -> None:
+    program = _CHECKS.parent / "benchmark" / "bibw.c"
+    job = ("run", "--machine", "aurora", "-N", "2", "--compute", "none", "--")
+    run = dryfly(*job, program, "-d", kind, "-m", "8:4096", "-i", "3", limit_s=120).succeeded()
+    assert "# data checked after timing: right" in run.stdout
+    assert ("DEVICE (D)" if kind == "sycl" else "MANAGED MEMORY (M)") in run.stdout
+
+
 def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
     mpich = Programs(tmp_path, mpi.select("mpich"))
     run = dryfly(*_on("perlmutter-gpu"), mpich.check("gpu_pingpong.c"), "device", "64", "3", limit_s=120).succeeded()

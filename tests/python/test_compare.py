@@ -65,7 +65,7 @@ def test_options_of_one_sided_benchmarks_and_of_threads_are_taken() -> None:
         ("latency_mt -t 2:3", "accepted is R or S:R"),
         ("put_latency --fence-interval 0", "accepted is a whole number from 1"),
         ("bw -w create", 'there is no option "-w"'),
-        ("bw -d gpu", "accepted is cuda, rocm, managed"),
+        ("bw -d gpu", "accepted is cuda, rocm, managed, sycl"),
         ("igather -d cuda", 'there is no option "-d"'),
     ):
         with pytest.raises(UserError, match=says):

@@ -80,7 +80,18 @@ def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
     rows = [words["links"][at:end] for at, end in pairwise(range(0, 65, 8))]
     assert [row[gpu] for gpu, row in enumerate(rows)] == ["0"] * 8
     assert "links" not in str(gpus.description(load("perlmutter-gpu")))
-    assert gpus.description(load("aurora")) is None
+    assert gpus.description(load("alps")) is None
+
+
+def test_tiles_are_devices_of_level_zero() -> None:
+    words = dict(word.split("=") for word in str(gpus.description(load("aurora"))).split())
+    assert (words["runtime"], words["devices"], words["tiles"]) == ("level-zero", "12", "2")
+    assert (words["memory"], words["memory_rate"]) == (str(64 * 10**9), str(10**12))
+    assert int(words["tile_rate"]) > int(words["peer_rate"])
+    lines = dict(line.split() for line in gpus.spec_lines(load("aurora")).splitlines())
+    assert lines["node.gpus"] == "12"
+    rates = [lines[f"node.gpu_copy.{pair}.bytes_per_s"] for pair in ("1.2", "2.3", "11.12", "0.12")]
+    assert rates == [words["tile_rate"], words["peer_rate"], words["tile_rate"], words["link_rate"]]
 
 
 def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
@@ -91,7 +102,7 @@ def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
     assert rate == {"0.8": 36 * 10**9, "1.2": 154 * 10**9, "1.7": 77 * 10**9, "1.4": 385 * 10**8, "5.5": 8192 * 10**8}
     assert len(words) == 3 + 8 + 8 * 9 // 2
     assert problems(gpus.spec_lines(load("crusher"))) == []
-    assert gpus.spec_lines(load("aurora")) == ""
+    assert gpus.spec_lines(load("alps")) == ""
 
 
 def _shown(*words: str) -> str:
@@ -107,11 +118,17 @@ def _shown(*words: str) -> str:
         ("perlmutter-gpu", ("1", "3"), "CUDA_VISIBLE_DEVICES=1,3"),
         ("frontier", ("6.0",), "ROCR_VISIBLE_DEVICES=6"),
         ("frontier", None, None),
-        ("aurora", ("2.1",), None),
+        ("aurora", ("2.1",), "ZE_AFFINITY_MASK=5"),
+        ("aurora", ("2", "0.0"), "ZE_AFFINITY_MASK=4,5,0"),
     ],
 )
 def test_the_mask_of_a_rank_has_its_gpus(machine: str, bound: tuple[str, ...] | None, mask: str | None) -> None:
     assert gpus.mask(load(machine), RankBinding(gpus=bound)) == mask
+
+
+def test_a_mask_of_gpus_names_gpus_and_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE")
+    assert gpus.mask(load("aurora"), RankBinding(gpus=("2.1", "4"))) == "ZE_AFFINITY_MASK=2.1,4"
 
 
 def test_dryfly_gpu_shows_where_gpus_are_and_who_says_what() -> None:
@@ -138,7 +155,7 @@ def test_what_dryfly_gpu_writes_is_what_it_shows() -> None:
     ("machine", "sentence"),
     [
         ("testbed", "testbed: its nodes have no GPUs"),
-        ("aurora", "aurora: 6 GPUs a node of 2 tiles; no program finds one, for it names no runtime"),
+        ("alps", "alps: 4 GPUs a node; no program finds one, for it names no runtime"),
     ],
 )
 def test_dryfly_gpu_says_why_a_program_finds_no_gpu(machine: str, sentence: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.case import on_node
+from dryfly.mpi import intel, launchers, openmpi
 from dryfly.mpi import libraries as mpi
-from dryfly.mpi import openmpi
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,62 @@ def test_settings_of_open_mpi_that_the_user_has_made_stay(tmp_path: Path) -> Non
     changed = openmpi.settings(library, folder=tmp_path, inherited={"OMPI_MCA_pml": "ob1"})
     assert "OMPI_MCA_pml" not in changed
     assert changed["OMPI_MCA_btl_ofi_mode"] == "2"
+
+
+def _intel(tmp_path: Path) -> mpi.MpiLibrary:
+    return mpi.MpiLibrary(
+        name="impi-1",
+        family="impi",
+        version="2021.18.1",
+        prefix="/p",
+        libmpi=f"{tmp_path}/libmpi.so.12",
+        libfabric="/f",
+    )
+
+
+def test_intel_mpi_is_a_family_of_its_own_with_mpichs_interface(prefix: Path) -> None:
+    (prefix / "lib" / "libmpi_ilp64.so.4").touch()
+    added = mpi.add(f"oneapi={prefix}")
+    assert (added.family, added.interface) == ("impi", "mpich")
+    assert mpi.select("impi") == added
+    with pytest.raises(UserError, match="no MPI library is set up"):
+        mpi.select(None)  # which is for who wants MPICH
+    with pytest.raises(UserError, match="--on-node shared: Intel MPI's own shared memory"):
+        on_node.check(added, on_node.OnNode.SHARED)
+    assert not on_node.can_share(added)
+    with pytest.raises(UserError, match=r"--launcher hydra: it starts programs of MPICH, and oneapi is Intel MPI"):
+        launchers.prepare("hydra", added, node_of_rank=("a", "b"))
+
+
+def test_settings_of_intel_mpi_that_the_user_has_made_stay(tmp_path: Path) -> None:
+    plain = intel.settings(_intel(tmp_path), inherited={})
+    assert (plain["I_MPI_ROOT"], plain["I_MPI_OFI_LIBRARY"], plain["I_MPI_FABRICS"]) == ("/p", "/f", "ofi")
+    assert "I_MPI_PIN" not in intel.settings(_intel(tmp_path), inherited={"I_MPI_PIN": "1"})
+    assert intel.settings_for_gpus(inherited={})["I_MPI_OFFLOAD_FAST_MEMCPY"] == "0"
+    assert "I_MPI_OFFLOAD_FAST_MEMCPY" not in intel.settings_for_gpus(inherited={"I_MPI_OFFLOAD_FAST_MEMCPY": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("I_MPI_FABRICS", "shm:ofi"),
+        ("I_MPI_COLL_INTRANODE", "shm"),
+        ("I_MPI_ASYNC_PROGRESS", "1"),
+        ("MPIR_CVAR_ASYNC_PROGRESS", "yes"),
+    ],
+)
+def test_what_virtual_time_cannot_follow_in_intel_mpi_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"{name}={value}: "):
+        intel.check(_intel(tmp_path), {name: value})
+    intel.check(_intel(tmp_path), {"I_MPI_FABRICS": "ofi", "I_MPI_ASYNC_PROGRESS": "0"})
+
+
+def test_intels_compiler_wrappers_get_the_prefix(tmp_path: Path) -> None:
+    (tmp_path / "mpigcc").write_bytes(b"#!/bin/sh\nprefix=I_MPI_SUBSTITUTE_INSTALLDIR\n")
+    (tmp_path / "mpiexec").write_bytes(b"\x7fELF I_MPI_SUBSTITUTE_INSTALLDIR")
+    mpi._fill_in_prefix(tmp_path, Path("/final"))
+    assert (tmp_path / "mpigcc").read_bytes() == b"#!/bin/sh\nprefix=/final\n"
+    assert (tmp_path / "mpiexec").read_bytes() == b"\x7fELF I_MPI_SUBSTITUTE_INSTALLDIR"
 
 
 def test_what_has_vanished_is_said(prefix: Path) -> None:

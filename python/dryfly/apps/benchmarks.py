@@ -24,7 +24,7 @@ _NUMBER = r"\d{1,10}[KMG]?"
 _VALUES = {
     "-m": rf"(?:{_NUMBER}:)?{_NUMBER}", "-i": r"\d{1,10}", "-x": r"\d{1,10}", "-W": r"\d{1,10}", "-p": r"\d{1,10}",
     "-M": _NUMBER, "-c": "", "-f": "", "-t": r"(?:\d{1,10}:)?\d{1,10}", "--fence-interval": r"\d{1,10}",
-    "-w": "allocate|create|dynamic", "-s": "flush|flush_local|lock|lock_all|pscw|fence", "-d": "cuda|rocm|managed",
+    "-w": "allocate|create|dynamic", "-s": "flush|flush_local|lock|lock_all|pscw|fence", "-d": "cuda|rocm|managed|sycl",
 }  # fmt: skip
 _WORDS = ("-w", "-s", "-d")
 _ON_GPUS = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")  # and the collectives

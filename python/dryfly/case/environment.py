@@ -18,7 +18,7 @@ from dryfly.case.placement import Placement
 from dryfly.case.resolve import ComputeSpec
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import linkx, mpich, openmpi, preload, system
+from dryfly.mpi import intel, linkx, mpich, openmpi, preload, system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.mpi.starter import Starter
 
@@ -54,6 +54,7 @@ def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
 
 def check_progress_threads(mpi: MpiLibrary) -> None:
     """MPICH's names, as it reads them; Open MPI's releases have no such thread. In a rank the preload asks again."""
+    intel.check(mpi, os.environ)
     for name in _PROGRESS_THREADS if mpi.family == "mpich" else ():
         if os.environ.get(name, "").lower() in ("yes", "true", "on", "1"):
             raise UserError(
@@ -89,7 +90,7 @@ def variables(
     own_folders = [*_texts(additions.folder), *mpi.library_folders]
     values = {
         "DRYFLY_CHANNEL": channel,
-        "DRYFLY_MPI": f"{mpi.family} {mpi.name}",
+        "DRYFLY_MPI": f"{mpi.interface} {mpi.name}",
         "DRYFLY_LIBMPI": mpi.libmpi,
         # The user's own in front: a tool of theirs finds dryfly's MPI functions as the next ones.
         "LD_PRELOAD": ":".join(
@@ -104,6 +105,8 @@ def variables(
     }
     if mpi.family == "openmpi":
         values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
+    elif mpi.family == "impi":
+        values |= intel.settings(mpi, inherited=inherited)
     else:
         values |= _MPICH | (_MPICH_SHARED if on_node is OnNode.SHARED else _MPICH_ALONE)
         values |= mpich.settings(mpi, inherited)

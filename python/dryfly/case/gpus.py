@@ -3,17 +3,18 @@ runtime reads in DRYFLY_GPU (gpu/settings.hpp)."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
 from dryfly.base.errors import UserError
-from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, native
+from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, GPU_LEVEL_ZERO, native
 from dryfly.binding.device_forms import gpu_number
 from dryfly.binding.ranks import RankBinding
 from dryfly.machine.gpu_links import links_of
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
-from dryfly.mpi import openmpi
+from dryfly.mpi import intel, openmpi
 from dryfly.mpi.libraries import MpiLibrary
 
 VARIABLE = "DRYFLY_GPU"
@@ -42,7 +43,10 @@ _WHERE_GIVEN = {
 }
 _INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
 # By which a launcher that binds a rank to GPUs tells the runtime so.
-_MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES"}
+_MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES", "level-zero": "ZE_AFFINITY_MASK"}
+_FACES = {"cuda": GPU_CORE, "hip": GPU_HIP, "level-zero": GPU_LEVEL_ZERO}
+_HIERARCHY = "ZE_FLAT_DEVICE_HIERARCHY"  # whether Level Zero's masks count tiles, or GPUs and tiles of these
+_OF_TILES = ("compute.gpu.memory", "compute.gpu.memory_rate", *_WHERE_GIVEN.values())  # that a GPU's tiles share
 
 
 def description(machine: Machine) -> str | None:
@@ -55,13 +59,16 @@ def description(machine: Machine) -> str | None:
     runtime = machine.optional("node.gpu_runtime")
     if runtime is None:
         return None
-    devices = _devices(machine)
+    tiles = _tiles(machine)
+    devices = _devices(machine) * tiles
     words = [f"runtime={runtime}", f"devices={devices}"]
-    words += [f"{word}={_number(machine, field)}" for word, field in _NUMBERS.items()]
-    where_given = ((word, machine.optional(field)) for word, field in _WHERE_GIVEN.items())
-    words += [f"{word}={value}" for word, value in where_given if value is not None]
+    if tiles > 1:
+        words += [f"tiles={tiles}", f"tile_rate={_number(machine, 'node.gpu_tile_rate')}"]
+    words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in _NUMBERS.items()]
+    given = {word: field for word, field in _WHERE_GIVEN.items() if machine.optional(field) is not None}
+    words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in given.items()]
     words += _of_cuda(machine)
-    links = links_of(machine, gpus=devices)
+    links = _links(machine, tiles)
     if links is not None:
         words.append("links=" + "".join(str(each) for row in links for each in row))
     return " ".join(words)
@@ -87,8 +94,9 @@ def spec_lines(machine: Machine) -> str:
     """What the resolved spec says of copies where messages of a node go by its memory; nothing without a runtime."""
     if machine.optional("node.gpu_runtime") is None:
         return ""
-    devices = _devices(machine)
-    links = links_of(machine, gpus=devices)
+    tiles = _tiles(machine)
+    devices = _devices(machine) * tiles
+    links = _links(machine, tiles)
     link_rate, peer_rate = _number(machine, "node.gpu_rate"), _number(machine, "node.gpu_peer_rate")
     lines = [f"node.gpus {devices}"]
     for kind in ("copy", "local"):
@@ -97,16 +105,37 @@ def spec_lines(machine: Machine) -> str:
     for one in range(devices):
         lines.append(f"node.gpu_copy.0.{one + 1}.bytes_per_s {link_rate}")
         # Within a GPU each byte is read and written.
-        within = _number(machine, "compute.gpu.memory_rate") // 2
+        within = _of_tile(machine, "compute.gpu.memory_rate", tiles) // 2
         for other in range(one, devices):
             between = peer_rate * (links[one][other] if links is not None else 1)
+            if tiles > 1 and one // tiles == other // tiles:
+                between = _number(machine, "node.gpu_tile_rate")
             lines.append(f"node.gpu_copy.{one + 1}.{other + 1}.bytes_per_s {within if one == other else between}")
     return "".join(f"{line}\n" for line in lines)
 
 
+def _tiles(machine: Machine) -> int:
+    """Of a GPU, where the runtime has each as a device of its own; CUDA and HIP know none."""
+    return int(machine.optional("node.gpu_tiles") or 1) if machine.optional("node.gpu_runtime") == "level-zero" else 1
+
+
+def _links(machine: Machine, tiles: int) -> list[list[int]] | None:
+    """Between each two devices, each tile having all of its GPU's."""
+    links = links_of(machine, gpus=_devices(machine))
+    if links is None or tiles == 1:
+        return links
+    devices = range(len(links) * tiles)
+    return [[links[one // tiles][other // tiles] for other in devices] for one in devices]
+
+
+def _of_tile(machine: Machine, field: str, tiles: int) -> int:
+    number = _number(machine, field)
+    return number // tiles if field in _OF_TILES else number
+
+
 def _devices(machine: Machine) -> int:
     devices = len(node_of(machine, nics=most_nics(machine)).gpu_domains)
-    if not 1 <= devices <= _MOST_DEVICES:
+    if not 1 <= devices * _tiles(machine) <= _MOST_DEVICES:
         raise UserError(
             f"machine {machine.name}: node.gpu_runtime is given and node.gpu_numa lists {devices} GPUs: "
             f"accepted is 1 to {_MOST_DEVICES}"
@@ -122,20 +151,24 @@ def _number(machine: Machine, field: str) -> int:
     return value
 
 
-def reaches_devices(mpi: MpiLibrary) -> bool:
-    """Whether its messages may be in a GPU's memory: of wheels those of Open MPI, which get a component for it."""
-    return mpi.family == "openmpi" and not openmpi.is_release_4(mpi)
+def reaches_devices(mpi: MpiLibrary, runtime: str) -> bool:
+    """Whether its messages may be in memory of that runtime's GPUs: of wheels Intel MPI's, which knows CUDA and Level
+    Zero, and Open MPI's, which get a component for CUDA or HIP."""
+    if mpi.family == "impi":
+        return runtime in ("cuda", "level-zero")
+    return mpi.family == "openmpi" and not openmpi.is_release_4(mpi) and runtime in ("cuda", "hip")
 
 
 def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
-    face = GPU_HIP if "runtime=hip" in description.split() else GPU_CORE
-    folder = native(face).parent
+    runtime = description.split()[0].removeprefix("runtime=")
+    folder = native(_FACES[runtime]).parent
     # Preloaded, for the provider tells it which memory NICs reach, and programs with kernels look for it by its name.
     preloaded = [native(GPU_CORE)]
-    if reaches_devices(mpi):
+    if mpi.family == "openmpi" and reaches_devices(mpi, runtime):
         preloaded.append(native(GPU_FOR_OPENMPI))
-    return {
+    of_mpi = intel.settings_for_gpus(inherited=os.environ) if mpi.family == "impi" else {}
+    return of_mpi | {
         VARIABLE: description,
         "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
         "LD_PRELOAD": ":".join([values["LD_PRELOAD"], *map(str, preloaded)]),
@@ -150,4 +183,16 @@ def mask(machine: Machine, binding: RankBinding) -> str | None:
     runtime = machine.optional("node.gpu_runtime")
     if runtime is None or binding.gpus is None:
         return None
-    return f"{_MASKS[str(runtime)]}={','.join(str(gpu_number(gpu)) for gpu in binding.gpus)}"
+    if runtime == "level-zero":
+        named = [each for gpu in binding.gpus for each in _in_level_zero(gpu, _tiles(machine))]
+    else:
+        named = [str(gpu_number(gpu)) for gpu in binding.gpus]
+    return f"{_MASKS[str(runtime)]}={','.join(named)}"
+
+
+def _in_level_zero(gpu: str, tiles: int) -> list[str]:
+    """As ZE_AFFINITY_MASK has `2` or `2.1`."""
+    if os.environ.get(_HIERARCHY) == "COMPOSITE":
+        return [gpu]
+    number, _, tile = gpu.partition(".")
+    return [str(int(number) * tiles + each) for each in ([int(tile)] if tile else range(tiles))]

@@ -49,13 +49,15 @@ class Choice:
 
 
 def check(mpi: MpiLibrary, on_node: OnNode) -> None:
+    if on_node is OnNode.SHARED and mpi.family == "impi":
+        raise UserError(f"--on-node shared: Intel MPI's own shared memory ({mpi.name}) is not followed; use provider")
     if on_node is OnNode.SHARED and not can_share(mpi):
         raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
 
 
 def can_share(mpi: MpiLibrary) -> bool:
     version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
-    return mpi.family != "mpich" or not version or version >= _MPICH_THAT_SHARES
+    return mpi.family == "openmpi" or (mpi.family == "mpich" and (not version or version >= _MPICH_THAT_SHARES))
 
 
 def choose(asked: str, *, files: Sequence[Path], mpi: MpiLibrary, provider: str, several_ranks: bool) -> Choice:

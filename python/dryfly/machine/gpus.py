@@ -14,7 +14,7 @@ from dryfly.machine.schema import FIELDS
 FORMAT = 1
 # Where a GPU is on PCI, as hwloc, the runtimes and Open MPI show it: this domain, and a bus that is its number and one.
 PCI_DOMAIN = 0x2000
-_RUNTIMES = {"cuda": "CUDA", "hip": "HIP"}
+_RUNTIMES = {"cuda": "CUDA", "hip": "HIP", "level-zero": "Level Zero"}
 _GUIDE = "docs/guide/gpu.md"
 _HEADS = ("GPU", "NUMA domain", "socket", "L3 region", "nearest NICs", "PCI address")
 # Beside all of node.gpu*.

@@ -243,6 +243,7 @@ FIELDS: dict[str, Field] = {
     "node.gpu_multiprocessors": optional(count("", "of a GPU, as CUDA counts them", least=1, most=10000)),
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
     "node.gpu_peer_rate": optional(rate("", "of a link between two GPUs of a node, each way")),
+    "node.gpu_tile_rate": optional(rate("", "of copies between two tiles of a GPU, each way")),
     "node.gpu_links": text('links between GPUs of a node, "0-1:4, 1-2:1"; not given: one between each two'),
     "node.gpu_copy_rate": optional(rate("", "of copies over that link; not given: as the link")),
     "node.gpu_copy_latency": optional(
@@ -256,7 +257,9 @@ FIELDS: dict[str, Field] = {
     "node.gpu_query": optional(time("", "of the processor, for a look at an event", least=1)),
     "node.gpu_allocation": optional(time("", "of the processor, for taking, giving back or registering memory")),
     "node.gpu_runtime": Field(
-        choices=("cuda", "hip"), required=False, meaning="what programs find there: simulated GPUs, docs/guide/gpu.md"
+        choices=("cuda", "hip", "level-zero"),
+        required=False,
+        meaning="what programs find there: simulated GPUs, docs/guide/gpu.md",
     ),
     "node.gpus_in_rate": optional(rate("", "of copies to all GPUs of a node at once; not given: as their links")),
     "node.gpus_out_rate": optional(rate("", "of copies from all of them at once")),

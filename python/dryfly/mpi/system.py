@@ -140,8 +140,8 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
     links = _links(mpi)
     folders = [Path(folder) for folder in mpi.library_folders]
     inherited = loading.folders_of(os.environ.get("LD_LIBRARY_PATH"))
-    bindings = _bindings(_BINDINGS_BY_FAMILY[mpi.family], (*folders, *inherited))
-    of_cxx = _bindings(_CXX_BY_FAMILY[mpi.family], (*folders, *inherited))
+    bindings = _bindings(_BINDINGS_BY_FAMILY[mpi.interface], (*folders, *inherited))
+    of_cxx = _bindings(_CXX_BY_FAMILY[mpi.interface], (*folders, *inherited))
     with tempfile.TemporaryDirectory(prefix="dryfly-links-") as name:
         _make_links(Path(name), links)
         seen = loading.closure(program, (Path(name), *folders, *inherited)) if program is not None else []
@@ -162,7 +162,7 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
         stand_ins=folder / _STAND_INS if missing else None,
         aliases=asked,
         missing=(*missing, *(name for names in cxx.values() for name in names)),
-        of_old_mpich=mpi.family == "mpich" and linked_mpi is not None and _is_of_old_mpich(linked_mpi),
+        of_old_mpich=mpi.interface == "mpich" and linked_mpi is not None and _is_of_old_mpich(linked_mpi),
     )
 
 
@@ -289,7 +289,7 @@ class _Job:
 
     def _require_all(self, user: Loaded, missing: list[str], wanted: Iterable[str]) -> None:
         who = Path(user.path or user.name).name
-        if missing and missing[0].startswith("ompi_") and self.mpi.family == "mpich":
+        if missing and missing[0].startswith("ompi_") and self.mpi.interface == "mpich":
             raise UserError(
                 f"{who} was built with Open MPI 1.7 to 1.10, whose library is called libmpi.so.12 as MPICH's is: build "
                 "it with Open MPI 4 or 5"
@@ -345,7 +345,7 @@ class _Job:
             shown = f"MPI::{constant.group(1)}" if constant is not None else data
             instead = ', or run it on the system\'s own ("dryfly mpi add NAME=/usr")'
             raise UserError(
-                f"{user.path.name} uses the C++ bindings of {TITLES[self.mpi.family]} ({shown}), which MPI has no "
+                f"{user.path.name} uses the C++ bindings of {TITLES[self.mpi.interface]} ({shown}), which MPI has no "
                 f"longer and {self.mpi.name} neither: build it without them"
                 f"{instead if self.mpi.family == 'openmpi' else ''}"
             )
@@ -374,11 +374,12 @@ def _check_names(linked_mpi: LinkedMpi, mpi: MpiLibrary) -> None:
                 "(libmpi.so.12), the standard ABI (libmpi_abi.so) or Open MPI 4 or 5 (libmpi.so.40)"
             )
     family = linked_mpi.family
-    if family and family != mpi.family:
+    if family and family != mpi.interface:
         part = linked_mpi.parts[0]
         raise UserError(
             f"{linked_mpi.user(part)} is linked against {TITLES[family]} ({part.name}) and cannot run on {mpi.name}, "
-            f"which is {TITLES[mpi.family]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly run"
+            f"which is {TITLES[mpi.interface]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly "
+            "run"
         )
 
 
@@ -418,7 +419,7 @@ def _links(mpi: MpiLibrary) -> dict[str, Path]:
     libmpi = Path(mpi.libmpi)
     if libmpi.name.startswith("libmpi_abi"):
         return {}
-    if mpi.family == "mpich":
+    if mpi.interface == "mpich":
         meant = dict.fromkeys(("libmpi.so.12", "libmpich.so.12", "libmpi.so", "libmpich.so"), libmpi)
     else:
         meant = dict.fromkeys(("libmpi.so.40", "libmpi.so"), libmpi)
@@ -452,7 +453,7 @@ def _kept(mpi: MpiLibrary, links: dict[str, Path], missing: Sequence[str], cxx: 
     try:
         _make_links(fresh, links)
         if missing and stubs.supported():
-            content = stubs.library(_STAND_INS, _sentences(missing, mpi), status=_UNSUPPORTED_OPERATION[mpi.family])
+            content = stubs.library(_STAND_INS, _sentences(missing, mpi), status=_UNSUPPORTED_OPERATION[mpi.interface])
             (fresh / _STAND_INS).write_bytes(content)
         for soname, names in cxx.items():
             (fresh / soname).write_bytes(stubs.library(soname, _sentences(names, mpi), status=None))

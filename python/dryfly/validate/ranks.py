@@ -74,7 +74,7 @@ class Ranks:
                 place=str(hosts),
                 seed=seed,
                 compute="model",
-                on_node="shared" if on_node == "memory" else "provider",
+                on_node="shared" if on_node == "memory" and self.family != "impi" else "provider",
             )
             ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:

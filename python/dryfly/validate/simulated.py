@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.machine.node import most_nics, node_of
-from dryfly.mpi import libraries
+from dryfly.mpi import intel, libraries
 from dryfly.scenario import faults, noise
 from dryfly.scenario.faults import Fault, Scenario, Slow
 from dryfly.skeleton import motif
@@ -27,8 +28,8 @@ from dryfly.validate.wiring import node_in
 
 _PS = 10**12
 _BILLION = 10**9
-_OPENMPI = {"memory": "Open MPI's messages within a node go through its NICs"}
-_RUNTIMES = ("cuda", "hip")  # that programs/benchmark/probe.c has buffers by
+# Libraries whose messages within a node do not go by its memory here.
+BY_NICS = {"openmpi": "Open MPI", "impi": "Intel MPI"}
 _STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
 
 
@@ -60,10 +61,14 @@ class Simulated:
             console=console,
             timeout_s=self.machine.number("nic.retry.timeout") / _PS,
             unmeasured={
-                **(_OPENMPI if self.family == "openmpi" else {}),
+                **self._without_memory(),
                 **({"gpu": no_gpus} if no_gpus else {}),
             },
         )
+
+    def _without_memory(self) -> dict[str, str]:
+        name = BY_NICS.get(self.family)
+        return {} if name is None else {"memory": f"{name}'s messages within a node go through its NICs"}
 
     def _why_no_gpus(self) -> str:
         """Why buffers on GPUs are not measured; empty: they are."""
@@ -73,9 +78,9 @@ class Simulated:
         if self._asked.mpi is None:
             return ""
         library = libraries.select(self._asked.mpi)
-        if not gpus.reaches_devices(library):
-            return f"{library.name} knows nothing of GPUs"
-        return "" if runtime in _RUNTIMES else f"real ranks have buffers by {' and '.join(_RUNTIMES)} only"
+        if self.family == "impi" and not intel.looks_at_gpus(os.environ):
+            return "Intel MPI looks at GPUs where I_MPI_OFFLOAD=1 is set"
+        return "" if gpus.reaches_devices(library, str(runtime)) else f"{library.name} knows nothing of its GPUs"
 
     def _nics_near_gpus(self) -> tuple[tuple[int, ...], ...]:
         """Of each GPU the NICs of its node, the nearest first; GPUs that have the same ones begin with one each."""
