@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/block.hpp"
+#include "gpu/level_zero_types.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/settings.hpp"
 
@@ -68,6 +69,21 @@ TEST_CASE("Level Zero's mask counts tiles, or GPUs with tiles below them, and le
   CHECK(seen_by_level_zero("9").empty());
   CHECK(seen_by_level_zero("2,0.1", "COMPOSITE") == "145");
   CHECK(seen_by_level_zero("1.2,1.1", "COMPOSITE") == "3");
+}
+
+TEST_CASE("structures of Level Zero are as long as the specification has them, on 64 bits") {
+  using namespace level_zero;
+  CHECK(sizeof(DeviceProperties) == 368);
+  CHECK(sizeof(MemoryProperties) == 296);
+  CHECK(sizeof(ComputeProperties) == 88);
+  CHECK(sizeof(QueueGroup) == 40);
+  CHECK(sizeof(PciProperties) == 48);
+  CHECK(sizeof(PeerBandwidth) == 40);
+  CHECK(sizeof(QueueDescription) == 40);
+  CHECK(sizeof(ListDescription) == 24);
+  CHECK(sizeof(PoolDescription) == 24);
+  CHECK(sizeof(EventDescription) == 32);
+  CHECK(sizeof(AllocationProperties) == 40);
 }
 
 TEST_CASE("two tiles of a GPU have a rate of their own") {

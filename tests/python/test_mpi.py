@@ -9,7 +9,7 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.case import on_node
-from dryfly.mpi import intel, launchers, openmpi
+from dryfly.mpi import fortran, intel, launchers, openmpi
 from dryfly.mpi import libraries as mpi
 
 
@@ -118,6 +118,9 @@ def test_intel_mpi_is_a_family_of_its_own_with_mpichs_interface(prefix: Path) ->
     assert not on_node.can_share(added)
     with pytest.raises(UserError, match=r"--launcher hydra: it starts programs of MPICH, and oneapi is Intel MPI"):
         launchers.prepare("hydra", added, node_of_rank=("a", "b"))
+    with pytest.raises(UserError, match=r"oneapi brings its own Fortran bindings, without mpif\.h"):
+        fortran.add(added, None)
+    assert "compile with that of MPICH" in fortran.advice(added)
 
 
 def test_settings_of_intel_mpi_that_the_user_has_made_stay(tmp_path: Path) -> None:

@@ -71,6 +71,11 @@ _FAMILIES = {
 def add(library: MpiLibrary, source: Path | None) -> str:
     """Sets the bindings up and says where they are from. `source`: the prefix of an MPI with Fortran; None: what is
     installed here and fits, else packages of data/mpi/fortran.toml. Raises UserError."""
+    if library.family not in _FAMILIES:
+        raise UserError(
+            f"MPI library {library.name} brings its own Fortran bindings, without mpif.h and modules on PyPI: compile "
+            "with MPICH's mpifort (--mpi mpich), and run the program on either"
+        )
     family = _FAMILIES[library.family]
     final = library.fortran
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +96,8 @@ def add(library: MpiLibrary, source: Path | None) -> str:
 
 def advice(library: MpiLibrary) -> str:
     """What a user without bindings is told."""
+    if library.family not in _FAMILIES:
+        return f"MPI library {library.name} has no mpifort; compile with that of MPICH, and run the program on either"
     return f'MPI library {library.name} has no Fortran bindings; run "dryfly mpi fortran {library.name}" first'
 
 
