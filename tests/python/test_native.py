@@ -524,8 +524,10 @@ def test_limits_that_cannot_be_used_are_refused(text: str, sentence: str, tmp_pa
 # --- The node's own tools
 
 
-def _check(tmp_path: Path) -> HostCheck:
-    asked = Asked(native=Native())
+def _check(tmp_path: Path, limits: str = "") -> HostCheck:
+    file = tmp_path / "limits.toml"
+    file.write_text(f"[limit]\n{limits}\n", encoding="ascii")
+    asked = Asked(native=Native(), limits=str(file))
     return HostCheck(asked, socket.gethostname(), cxi=str(tmp_path / "cxi"), edac=tmp_path / "edac")
 
 
@@ -541,6 +543,51 @@ def test_before_a_job_the_tools_that_are_installed_are_asked(
         ("cxi_gpu_loopback", True, ()),
         ("NICs", False, ("cxi0 LnkSta: Speed 16.0 GT/s PCIe, Width x8, and it can have 16.0 GT/s PCIe, x16",)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("when", "names", "of_second"),
+    [
+        ("prolog", ("cxi_healthcheck", "slingshot-diag"), "has not begun, for 1 s were over"),
+        ("epilog", ("cxi_service",), "cxi0: has not ended in 1 s"),
+    ],
+)
+def test_what_takes_too_long_before_or_after_a_job_is_killed_and_fails(
+    when: str, names: tuple[str, ...], of_second: str, bin_folder: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    children = tmp_path / "children"
+    for name in names:  # the child has no output of its parent's, and a session of its own
+        bin_folder(name, f"setsid sleep 25 >&- 2>&- & echo $! >> {children}; sleep 25")
+    setsid = shutil.which("setsid", path="/usr/bin:/bin")
+    assert setsid is not None
+    (tmp_path / "bin/setsid").symlink_to(setsid)
+    began = time.monotonic()
+    checks = {check.name: check for check in _check(tmp_path, f"{when}_s = 1").run(when)}
+    assert time.monotonic() - began < 5
+    late = checks["cxi_healthcheck" if when == "prolog" else "services"]
+    assert (late.passed, late.said[0]) == (False, "has not ended in 1 s" if when == "prolog" else of_second)
+    if when == "prolog":
+        assert (checks["slingshot-diag"].passed, checks["slingshot-diag"].said) == (False, (of_second,))
+    (child,) = children.read_text(encoding="ascii").split()
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_prolog_has_under_ten_seconds() -> None:
+    ours = settings(native=True).native
+    assert max(ours.prolog_s, ours.epilog_s) < 10
+
+
+@pytest.mark.usefixtures("bin_folder")
+def test_a_node_with_nothing_to_check_by_has_not_passed(tmp_path: Path) -> None:
+    check = _check(tmp_path)
+    assert check.content("prolog", check.run("prolog"))["result"] == "not checked"
+    if Path(facts.CXI).exists():
+        return
+    report = tmp_path / "v.json"
+    ended = CliRunner().invoke(cli, ["validate", "--native", "--prolog", "--json", str(report)])
+    assert (ended.exit_code, ended.output.splitlines()[-1]) == (0, "nothing was checked")
+    assert json.loads(report.read_text(encoding="utf-8"))["result"] == "not checked"
 
 
 _LIST = """cat <<'E'
@@ -568,9 +615,10 @@ def test_after_a_job_services_that_it_left_are_deleted(bin_folder: Callable[[str
     (tmp_path / "edac/mc0/ue_count").write_text("2\n", encoding="ascii")
     flaps, errors, services = _check(tmp_path).run("epilog")
     assert flaps.passed
-    assert (errors.passed, errors.said) == (False, ("mc0: 2 uncorrected memory errors",))
+    assert (errors.passed, errors.said) == (False, ("mc0: 2 uncorrected memory errors, accepted are fewer than 1",))
     assert (services.passed, services.said) == (True, ("cxi1: service 5 was left, deleted",))
     assert log.read_text(encoding="ascii") == "list -d cxi1\ndelete -d cxi1 -s 5\n"
+    assert _check(tmp_path, "memory_errors = 3").run("epilog")[1].passed
 
 
 def test_links_that_have_flapped_too_often_fail_after_a_job(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from dryfly.base import signals
 from dryfly.base.errors import RunError
 
 _END_WITHIN_S = 5.0
+_KILL_WITHIN_S = 0.3  # one that hangs in a driver does not die
+_TOO_LONG = 124  # as of timeout(1)
 _MARK = "DRYFLY_NATIVE_RUN"
 
 
@@ -53,21 +55,7 @@ def run(
 ) -> Ended:
     """Ends it when its first line takes longer than `first_s`, or another one longer than `silence_s`. Raises RunError
     where the command cannot be started."""
-    mark = secrets.token_hex(16)
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**environment, _MARK: mark},
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=signals.dying_with_parent(),
-        )
-    except OSError as error:
-        raise RunError(f"{command[0]} cannot be run: {error.strerror}", exit_status=1) from None
+    process, mark = _started(command, environment)
     said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read, args=(process, said), daemon=True)
     reader.start()
@@ -88,11 +76,52 @@ def run(
             process.wait()
     finally:
         _end(process)
-        _kill_rest(f"{_MARK}={mark}".encode())
+        _kill_rest(mark, _END_WITHIN_S)
         reader.join(timeout=_END_WITHIN_S)  # whoever still has the pipe is none of the launcher's group
         if not reader.is_alive() and process.stdout is not None:
             process.stdout.close()
     return Ended(status=process.returncode, lines=tuple(lines), too_long=too_long)
+
+
+def answer(command: Sequence[str], *, environment: Mapping[str, str], within_s: float) -> Ended:
+    """Of a command that has not ended by then nothing is waited for: it is killed, with whatever it has started. Raises
+    RunError where it cannot be started."""
+    process, mark = _started(command, environment)
+    ended = False
+    try:
+        said, _ = process.communicate(timeout=within_s)
+        ended = True
+        return Ended(status=process.returncode, lines=tuple(said.splitlines()), too_long=False)
+    except subprocess.TimeoutExpired:
+        return Ended(status=_TOO_LONG, lines=(), too_long=True)
+    finally:
+        if not ended:
+            process.kill()
+            _kill_rest(mark, _KILL_WITHIN_S)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_KILL_WITHIN_S)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.Popen[str], bytes]:
+    """And what is in the environment of whatever it starts."""
+    mark = secrets.token_hex(16)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**environment, _MARK: mark},
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=signals.dying_with_parent(),
+        )
+    except OSError as error:
+        raise RunError(f"{command[0]} cannot be run: {error.strerror}", exit_status=1) from None
+    return process, f"{_MARK}={mark}".encode()
 
 
 def _read(process: subprocess.Popen[str], said: queue.SimpleQueue[str | None]) -> None:
@@ -113,9 +142,9 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _kill_rest(mark: bytes) -> None:
+def _kill_rest(mark: bytes, within_s: float) -> None:
     """One of them may start another meanwhile, so until there is none."""
-    deadline = time.monotonic() + _END_WITHIN_S
+    deadline = time.monotonic() + within_s
     while (left := _marked(mark)) and time.monotonic() < deadline:
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
