@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import secrets
 import signal
 import subprocess
@@ -25,6 +26,7 @@ _END_WITHIN_S = 5.0
 _KILL_WITHIN_S = 0.3  # one that hangs in a driver does not die
 _TOO_LONG = 124  # as of timeout(1)
 _MARK = "DRYFLY_NATIVE_RUN"
+_BY_HYDRA = re.compile(r"^\[mpiexec@[^\]]*\] (?:\w+ \([^)]*\): )?")  # where it runs, and a line of its source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +36,12 @@ class Ended:
     too_long: bool  # it was ended because it said nothing any more
 
     def words(self, about: str = "") -> str:
-        """The line that tells most: one that names `about`, or of an error, or the last."""
-        lines = [line.strip(" =-") for line in self.lines if line.strip(" =-") and "dryfly-host" not in line]
-        for wanted in filter(None, (about, "error", "unable", "cannot", "not ")):
+        """The line that tells most: one that names `about`, or of an error, or the last. Hydra's own say where in it
+        that became known, so they count only if there are no others."""
+        said = [line for line in self.lines if "dryfly-host" not in line and line.strip(" =-")]
+        others = [line for line in said if not _BY_HYDRA.match(line) or (about and about in line)]
+        lines = [_BY_HYDRA.sub("", line).strip(" =-") for line in others or said]
+        for wanted in filter(None, (about, "unrecognized", "error", "unable", "cannot", "not ")):
             for line in lines:
                 if wanted.lower() in line.lower():
                     return line
