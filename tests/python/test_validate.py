@@ -141,7 +141,11 @@ def test_lists_of_nodes() -> None:
     assert nodelist.slurm(["crusher001", "crusher002", "crusher007"]) == "crusher[001-002,007]"
     names = [f"x4000c{c}s{s}b0n0" for c in range(8) for s in range(8)]
     assert nodelist.slurm(names) == "x4000c[0-7]s[0-7]b0n0"
-    assert nodelist.slurm(["t9", "t10", "login"]) == "t9,t10,login"
+    assert nodelist.slurm(["t9", "t10", "login"]) == "t[9-10],login"
+    assert nodelist.slurm([f"t{number}" for number in range(32)]) == "t[0-31]"
+    of_both = ["t08", "t09", "t10", "t8", "t9", "t098", "t99", "t100"]  # each number with the zeros that it has
+    assert nodelist.slurm(of_both) == "t[08-10,99],t[8-9],t[098,100]"
+    assert sorted(nodelist.names(nodelist.slurm(of_both))) == sorted(of_both)
     assert nodelist.slurm([]) == ""
     assert nodelist.pbs(["a", "b"]) == "1:host=a+1:host=b"
 
