@@ -6,6 +6,7 @@
 # make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
 # make applications  the atlas: real applications, natively and on simulated machines; writes docs/applications.md (an hour)
 # make reproduce  published measurements beside what dryfly gives (minutes)
+# make mpich-cuda  an MPICH that knows of CUDA, from Debian's source, added as mpich-cuda (20 minutes of a processor)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
 # make build   the simulator, its tests and its benchmarks, in build/
@@ -19,7 +20,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: help demo test test-whole test-slurm bench applications reproduce lint sanitize build man wheel setup test-setup clean
+.PHONY: help demo test test-whole test-slurm bench applications reproduce mpich-cuda lint sanitize build man wheel setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -80,6 +81,13 @@ reproduce: setup
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	$(BIN)/dryfly reproduce fabric
 	$(BIN)/dryfly reproduce aurora
+
+mpich-cuda: setup
+	missing=()
+	command -v libtool >/dev/null || missing+=(libtool-bin)
+	command -v dpkg-source >/dev/null || missing+=(dpkg-dev)
+	$(install_missing)
+	PATH="$(CURDIR)/$(BIN):$$PATH" tool/mpich_gpu.sh
 
 wheel: $(STAMPS)/wheel-tools
 	$(cached)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -33,12 +34,21 @@ while case $1 in -*) true ;; *) false ;; esac; do shift; done
 host=$1
 shift
 echo $host >> {folder}/started
+export STAND_IN_HOST=$host
 after=$(sed -n "s/^$host //p" {folder}/lost)
 if [ -n "$after" ] && [ $(grep -c "^$host$" {folder}/started) -gt $after ]; then
   echo "ssh: connect to host $host port 22: No route to host" >&2
   exit 255
 fi
 exec sh -c "$*"
+"""
+
+
+# The hosts would be one computer by their name as well.
+_UNAME = """\
+#!/bin/sh
+[ "$1" = -n ] && [ -n "$STAND_IN_HOST" ] && echo $STAND_IN_HOST && exit
+exec {uname} "$@"
 """
 
 
@@ -67,8 +77,10 @@ def cluster(tmp_path: Path, library: MpiLibrary) -> Iterator[Cluster]:
     agent = script(tmp_path / "agent", _AGENT.format(folder=tmp_path))
     work = tmp_path / "work"
     work.mkdir()
+    (tmp_path / "names").mkdir()
+    script(tmp_path / "names/uname", _UNAME.format(uname=shutil.which("uname")))
     environment = {
-        "PATH": f"{library.prefix}/bin:{os.environ['PATH']}",
+        "PATH": f"{tmp_path}/names:{library.prefix}/bin:{os.environ['PATH']}",
         "HYDRA_LAUNCHER": "ssh",
         "HYDRA_LAUNCHER_EXEC": str(agent),
         "MPIR_CVAR_CH4_NETMOD": "ofi",
@@ -110,6 +122,45 @@ def test_a_host_that_does_not_answer_is_named_before_anything_is_measured(dryfly
     ended = dryfly(*cluster.words(), environment=cluster.environment, cwd=cluster.folder / "work")
     assert (ended.exit_status, ended.stdout) == (2, "")
     assert "host two does not answer by hydra: ssh: connect to host two port 22: No route" in ended.stderr
+
+
+def test_one_computer_by_two_names_is_refused(dryfly: Dryfly, cluster: Cluster) -> None:
+    (cluster.folder / "names/uname").unlink()
+    ended = dryfly(*cluster.words(), environment=cluster.environment, cwd=cluster.folder / "work")
+    assert (ended.exit_status, ended.stdout) == (2, "")
+    assert f"--hosts: one and two are one computer, {os.uname().nodename}; accepted is each host once" in ended.stderr
+
+
+def test_hosts_without_the_cores_of_the_machine_s_nodes_are_refused(dryfly: Dryfly, cluster: Cluster) -> None:
+    """Crusher's ranks are bound all over 64 cores; of the user's own binding nothing is known."""
+    words = cluster.words("--machine", "crusher", "--level", "node")
+    ended = dryfly(*words, environment=cluster.environment, cwd=cluster.folder / "work")
+    if (os.cpu_count() or 1) < 64:
+        assert (ended.exit_status, ended.stdout) == (2, "")
+        assert "--machine crusher: on its nodes ranks are bound to cores " in ended.stderr
+        assert "and one has only 0" in ended.stderr
+    free = (*words, "--launcher-options=-bind-to none")
+    dryfly(*free, environment=cluster.environment, cwd=cluster.folder / "work").succeeded()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--launcher-options=-bogus",), "--launcher-options -bogus: with them hydra starts nothing: unrecognized arg"),
+        ((), "hydra starts nothing, whichever host it is asked for: ssh: no agent"),
+    ],
+)
+def test_a_launcher_that_starts_nothing_is_blamed_and_no_host(
+    words: tuple[str, ...], sentence: str, dryfly: Dryfly, cluster: Cluster
+) -> None:
+    environment = dict(cluster.environment)
+    if not words:
+        environment["HYDRA_LAUNCHER_EXEC"] = str(
+            script(cluster.folder / "no-agent", "#!/bin/sh\necho 'ssh: no agent' >&2; exit 255\n")
+        )
+    ended = dryfly(*cluster.words(*words), environment=environment, cwd=cluster.folder / "work")
+    assert (ended.exit_status, ended.stdout) == (2, "")
+    assert sentence in ended.stderr
 
 
 def test_a_host_that_is_lost_is_out_and_the_rest_goes_on(dryfly: Dryfly, cluster: Cluster) -> None:
@@ -239,7 +290,7 @@ def test_a_library_whose_ranks_the_launcher_does_not_start_is_refused(
 [ "$1" = --version ] && echo HYDRA && exit
 count=$6
 shift 6
-for rank in $(seq 0 $((count - 1))); do SLURM_PROCID=$rank "$@" || exit; done
+for rank in $(seq 0 $((count - 1))); do STAND_IN_HOST=host$rank SLURM_PROCID=$rank "$@" || exit; done
 """
     script(cluster.folder / "mpiexec", launcher)
     path = f"{cluster.folder}:{cluster.environment['PATH']}"

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from dryfly.base import signals
 from dryfly.base.errors import RunError, UserError
 from dryfly.cli.main import cli
 from dryfly.machine.load import load
@@ -142,7 +149,11 @@ def test_lists_of_nodes() -> None:
     assert nodelist.slurm(["crusher001", "crusher002", "crusher007"]) == "crusher[001-002,007]"
     names = [f"x4000c{c}s{s}b0n0" for c in range(8) for s in range(8)]
     assert nodelist.slurm(names) == "x4000c[0-7]s[0-7]b0n0"
-    assert nodelist.slurm(["t9", "t10", "login"]) == "t9,t10,login"
+    assert nodelist.slurm(["t9", "t10", "login"]) == "t[9-10],login"
+    assert nodelist.slurm([f"t{number}" for number in range(32)]) == "t[0-31]"
+    of_both = ["t08", "t09", "t10", "t8", "t9", "t098", "t99", "t100"]  # each number with the zeros that it has
+    assert nodelist.slurm(of_both) == "t[08-10,99],t[8-9],t[098,100]"
+    assert sorted(nodelist.names(nodelist.slurm(of_both))) == sorted(of_both)
     assert nodelist.slurm([]) == ""
     assert nodelist.pbs(["a", "b"]) == "1:host=a+1:host=b"
 
@@ -546,3 +557,131 @@ def test_cases_of_the_study_follow_from_their_number_and_name_places_that_are_me
     assert row["false_alarms"] == []
     assert row["kinds_named"] == sum(len(fault["found"]) for fault in row["truth"])
     assert all(fault["found"] == fault["places"] for fault in row["truth"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--network", "foo"), "--network foo: accepted is links, flow, packet"),
+        (("--network", "links", "--mpi", "mpich"), "--network links: accepted is flow, packet"),
+        (("--mpi", "foo"), 'unknown MPI library "foo"'),
+        (("--cases", "0"), "--cases 0: accepted is 1 or more"),
+        (("--cases", "few"), "argument --cases: invalid int value"),
+        (("--first", "-1"), "--first -1: accepted is 0 or more"),
+        (("-j", "0"), "--jobs 0: accepted is 1 or more"),
+        (("--out", "/nowhere/kept"), "--out /nowhere/kept: the folder /nowhere does not exist"),
+    ],
+)
+def test_what_the_study_cannot_use_is_refused_before_a_case(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        study.main(words)
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert said.err.startswith(f"validate-study: {sentence}")
+    assert said.err.count("\n") == 1
+
+
+def test_a_case_that_fails_ends_the_study_with_its_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RunError("no room", exit_status=1)
+
+    before = {number: signal.getsignal(number) for number in signals.ENDING}
+    monkeypatch.setattr(study, "run", fail)
+    try:
+        assert study.main(["--cases", "1"]) == 2
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "validate-study: case 0: no room\n")
+
+
+def test_the_study_s_help_has_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        study.main(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(text in said for text in ("so many; default: 20", "default: flow, with --mpi packet", "default: 2"))
+
+
+def _row(
+    truth: Sequence[tuple[str, float, list[str], list[str]]], false: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
+    return {
+        "case": 0, "machine": "crusher", "nodes": 64, "in_order": False, "kinds_named": 0, "wall_s": 1.0,
+        "truth": [{"kind": kind, "share": share, "places": places, "found": found}
+                  for kind, share, places, found in truth],
+        "false_alarms": [list(each) for each in false],
+    }  # fmt: skip
+
+
+def test_the_study_tells_kinds_by_sizes_nodes_and_links_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        _row([("nic", 0.05, ["n1"], []), ("miscabled", 1.0, ["s1-s2", "s1-s3"], ["s1-s2"])], [("link", "s4-s5")]),
+        _row([("nic", 0.05, ["n2"], ["n2"]), ("nic", 0.5, ["n3"], ["n3"]), ("load", 0.1, ["s1-s2"], ["s1-s2"])],
+             [("nic", "n9"), ("load", "s3-s4")]),
+    ]  # fmt: skip
+    assert study.report(rows) == {"recall": 3 / 4, "precision": 4 / 7}
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in said[1:8]] == [
+        ["nodes", "and", "NICs", "5%", "50%", "recall", "false", "precision"],
+        ["nic", "1/2", "1/1", "0.67", "1", "0.67"],
+        ["links", "10%", "100%", "recall", "false", "precision"],
+        ["load", "1/1", "1.00", "1", "0.50"],
+        ["miscabled", "1/2", "0.50", "0", "1.00"],
+        ["link", "-", "1", "0.00"],
+        ["never", "planted:", "node,", "loss,", "replays,", "drain"],
+    ]
+    assert {row["kind"] for scenario in rows for row in scenario["truth"]} <= set(study.KINDS)
+
+
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_study_that_is_ended_leaves_no_worker_and_keeps_what_is_finished(
+    how: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    command = [sys.executable, "-m", "dryfly.validate.study", "--network", "links", "--out", str(kept)]
+    with subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and not (kept.is_dir() and list(kept.glob("*.json"))):
+            time.sleep(0.05)
+        mine = _below(ran.pid)
+        assert len(mine) >= 2  # and what these have started
+        os.killpg(ran.pid, how)
+        out, error = ran.communicate(timeout=60)
+    assert (ran.returncode, out) == (status, "")
+    # Cases of which not all was found say so before.
+    (line,) = [line for line in error.splitlines() if not line.startswith("{")]
+    assert line.startswith("validate-study: ended with ")
+    assert line.endswith(f" of 22 cases finished; what is finished is kept in {kept}")
+    assert list(kept.glob("*.json"))
+    deadline = time.monotonic() + 5  # who has died with a worker is waited for by another process
+    while any(_runs(pid) for pid in mine) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(_runs(pid) for pid in mine)
+
+
+def _stat(pid: int) -> list[str]:
+    """State and parent first; empty where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _runs(pid: int) -> bool:
+    return bool(_stat(pid)) and _stat(pid)[0] != "Z"
+
+
+def _below(pid: int) -> list[int]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    parents = {each: int(stat[1]) for each in pids if (stat := _stat(each))}
+    found = {pid}
+    while more := {each for each, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found - {pid})

@@ -184,6 +184,8 @@ def _check_node(asked: Any, name: str, when: str, json_file: str | None, printer
     _write(check.content(when, checks), html=None, lists=None, json_file=json_file)
     for each in checks:
         printer.line(each.line())
+    if all(each.passed is None for each in checks):
+        printer.line("nothing was checked")
     return 1 if any(each.passed is False for each in checks) else 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 
 _Name = tuple[str, ...]  # text and numbers in turn, beginning with text
+_ANY_DIGITS = -1
 _MOST_OF_RUN = 10**6
 
 
@@ -15,17 +16,20 @@ def slurm(names: Sequence[str]) -> str:
     only become one."""
     folded: list[_Name] = [tuple(re.split(r"(\d+)", name)) for name in names]
     for place in reversed(range(1, max((len(name) for name in folded), default=0), 2)):
+        split = [(name[:place], name[place + 1 :], name[place] if place < len(name) else "") for name in folded]
+        padded = {(before, after, len(number)) for before, after, number in split if number[1:] and number[0] == "0"}
         by_rest: dict[tuple[_Name, _Name, int], list[str]] = {}
-        for name in folded:
-            number = name[place] if place < len(name) else ""
-            by_rest.setdefault((name[:place], name[place + 1 :], len(number)), []).append(number)
+        for before, after, number in split:
+            # Slurm pads all of a range as its first, so numbers without zeros before them may have any digits.
+            own = not number or (before, after, len(number)) in padded
+            by_rest.setdefault((before, after, len(number) if own else _ANY_DIGITS), []).append(number)
         folded = [(*before, _runs(numbers), *after) if numbers != [""] else before
                   for (before, after, _), numbers in by_rest.items()]  # fmt: skip
     return ",".join("".join(name) for name in folded)
 
 
 def _runs(numbers: Sequence[str]) -> str:
-    """Of numbers with as many digits: `7`, or `[001-003,007]`."""
+    """Of numbers with as many digits or without zeros before them: `7`, or `[001-003,007]`."""
     if len(numbers) == 1:
         return numbers[0]
     runs: list[list[str]] = []

@@ -16,18 +16,21 @@ from dryfly.validate.judge import Limits
 from dryfly.validate.plan import Sizes
 
 _GIVEN = ("tolerance", "limit")  # tables of --limits
+_SECONDS = ("answer_s", "hang_s", "start_s", "chunk_s", "prolog_s", "epilog_s")  # of Native
 
 
 @dataclass(frozen=True, kw_only=True)
 class Native:
-    """Of real machines only: `repeats` of each step, the others in seconds."""
+    """Of real machines only: `repeats` of each step, `memory_errors` that are too many, the others in seconds."""
 
     repeats: int
+    memory_errors: int
     answer_s: float
     hang_s: float
     start_s: float
     chunk_s: float
-    tool_s: float
+    prolog_s: float
+    epilog_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,8 @@ def settings(*, native: bool = False, limits: str | None = None) -> Settings:
         replays=float(limit["replays"]),
         native=Native(
             repeats=int(limit["repeats"]),
-            **{name: float(limit[name]) for name in ("answer_s", "hang_s", "start_s", "chunk_s", "tool_s")},
+            memory_errors=int(limit["memory_errors"]),
+            **{name: float(limit[name]) for name in _SECONDS},
         ),
     )
 

@@ -35,6 +35,9 @@ _DIED = (
     re.compile(r"Task launch for .* failed on node (?P<host>[\w.-]+)"),
     re.compile(r"^\s*Remote host:\s+(?P<host>[\w.-]+)"),
 )
+# How srun says that there is no Slurm for it.
+_NO_SLURM = re.compile(r"configuration source|contact slurm controller|resolve_ctls_from_dns_srv|fetch_config", re.I)
+_ALONE_MOST = 8  # hosts that are asked alone, whether it is their fault or the launcher's
 _WAITS = re.compile(r"probe: rank (\d+) waits in step")
 
 
@@ -87,13 +90,46 @@ class Cluster:
         return answers, silent
 
     def check_answers(self, nodes: Sequence[int]) -> dict[int, Facts]:
-        """Raises UserError with the first that does not answer."""
-        answers, silent = self.ask_all(nodes)
+        """Raises UserError with the first that does not answer, or of a launcher that starts nothing."""
+        answers, silent = self._asked(nodes)
         if silent:
             node, words = next(iter(silent.items()))
             count = f" ({len(silent)} of {len(nodes)} do not)" if len(silent) > 1 else ""
             raise UserError(f"host {self.hosts[node]} does not answer by {self.launcher.name}{count}: {words}")
         return answers
+
+    def _asked(self, nodes: Sequence[int]) -> tuple[dict[int, Facts], dict[int, str]]:
+        """As ask_all, after a look whether it is the launcher that starts nothing. Raises UserError if it is."""
+        answers, ended = self.ask(nodes)
+        if len(answers) == len(nodes):
+            return answers, {}
+        name = self.launcher.name
+        no_slurm = [line.strip() for line in ended.lines if name == "srun" and _NO_SLURM.search(line)]
+        if no_slurm:
+            raise UserError(
+                f"--launcher srun: Slurm does not answer here ({no_slurm[-1]}); accepted is a computer for which its "
+                "slurmctld does, or another launcher"
+            )
+        said = "" if answers else self._said_of_each(nodes)
+        options = " ".join(self.launcher.options)
+        if said and options and replace(self, launcher=replace(self.launcher, options=())).ask(nodes[:1])[0]:
+            raise UserError(f"--launcher-options {options}: with them {name} starts nothing: {said}")
+        if said:
+            raise UserError(f"{name} starts nothing, whichever host it is asked for: {said}")
+        return self.ask_all(nodes)
+
+    def _said_of_each(self, nodes: Sequence[int]) -> str:
+        """What the launcher says of each host alone, if that is the same of all and names none: it is not theirs."""
+        said: set[str] = set()
+        words = ""
+        for node in nodes[:: -(-len(nodes) // _ALONE_MOST)]:
+            host = self.hosts[node]
+            answers, ended = self.ask([node])
+            words = ended.words(host)
+            said.add(re.sub(r"\d+", "", words))  # processes have numbers
+            if answers or ended.too_long or len(said) > 1 or re.search(rf"(?<![\w.]){re.escape(host)}\b", words):
+                return ""
+        return words
 
     def measure(
         self, program: Path, steps: Sequence[Step], wiring: Wiring, nodes: Sequence[int], *,
@@ -151,7 +187,10 @@ class Cluster:
             node = None if died is None else by_name.get(_short(died["host"]))
             if node is not None:
                 return NodeFailed(node, own or line.strip(" ="))
-        lost = self.ask_all(nodes)[1]
+        try:
+            lost = self._asked(nodes)[1]
+        except UserError as error:
+            return RunError(str(error), exit_status=1)
         if lost:
             node, words = next(iter(lost.items()))
             return NodeFailed(node, f"no answer any more: {words}")

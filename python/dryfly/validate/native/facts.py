@@ -1,4 +1,5 @@
-"""What a host says of itself: its name and, of each Slingshot NIC, what the cxi driver and PCI have in sysfs.
+"""What a host says of itself: its name, which computer it is, its cores, and of each Slingshot NIC what the cxi driver
+and PCI have in sysfs.
 
 A script for any POSIX shell, since Python need not be on the hosts. Where there is no NIC of this kind it says so.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dryfly.binding import sets
 from dryfly.validate.console import HISTORY_S, Console, Event
 from dryfly.validate.wiring import nic_place
 
@@ -21,6 +23,8 @@ say() { echo "MARK $rank $*"; }
 read_file() { cat "$1" 2>/dev/null || echo -; }
 now=$(date +%s)
 say name "$(uname -n)"
+say computer "$(read_file /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/net 2>/dev/null || echo -)"
+say cores "$(read_file /sys/devices/system/cpu/online)"
 for nic in CXI/cxi*; do
   [ -d "$nic/device" ] || continue
   number=${nic##*/cxi}
@@ -77,6 +81,9 @@ def _number(text: str) -> float:
 class Facts:
     rank: int  # that the launcher gave it
     name: str = ""
+    boot: str = ""  # the number that Linux has drawn when it started; empty: it does not say
+    network: str = ""  # the namespace
+    cores: frozenset[int] = frozenset()  # hardware threads, whoever may use them
     nics: dict[int, NicFacts] = field(default_factory=dict)
     whole: bool = False  # all was said
 
@@ -97,6 +104,10 @@ def parse(lines: Sequence[str]) -> dict[int, Facts]:
         facts = found.setdefault(rank, Facts(rank=rank))
         if word == "name":
             facts.name = rest[0]
+        elif word == "computer" and len(rest) == 2:
+            facts.boot, facts.network = ("" if text == "-" else text for text in rest)
+        elif word == "cores":
+            facts.cores = sets.parse(rest[0]) or frozenset()
         elif word == "nic" and len(rest) == 6 and rest[0].isdecimal():
             link, width, most_width, speed, most_speed = rest[1:]
             facts.nics[int(rest[0])] = NicFacts(

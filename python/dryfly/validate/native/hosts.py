@@ -12,6 +12,7 @@ from pathlib import Path
 from dryfly.base.errors import UserError
 from dryfly.validate import nodelist
 
+_LIKE_A_FILE = re.compile(r"[^,\[]*\.(txt|hosts?|hostfile|machines?|machinefile|nodes?|nodefile|list|lst|conf|cfg)")
 _ACCEPTED = "accepted is a file with a host a line, or a list such as n[01-04],n7"
 
 
@@ -25,7 +26,7 @@ def find(asked: str | None, environment: Mapping[str, str] = os.environ) -> tupl
 
 
 def _of_file_or_list(asked: str) -> list[str]:
-    if Path(asked).is_file() or "/" in asked:
+    if Path(asked).is_file() or "/" in asked or _LIKE_A_FILE.fullmatch(asked):
         return _of_file(asked)
     try:
         names = nodelist.names(asked)
@@ -38,7 +39,7 @@ def _of_file(path: str) -> list[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise UserError(f"--hosts {path}: {error.strerror}") from None
+        raise UserError(f"--hosts {path}: {error.strerror}; {_ACCEPTED}") from None
     except UnicodeDecodeError:
         raise UserError(f"--hosts {path}: it is no text; {_ACCEPTED}") from None
     names: list[str] = []

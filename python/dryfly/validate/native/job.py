@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import secrets
 import signal
 import subprocess
@@ -22,7 +23,10 @@ from dryfly.base import signals
 from dryfly.base.errors import RunError
 
 _END_WITHIN_S = 5.0
+_KILL_WITHIN_S = 0.3  # one that hangs in a driver does not die
+_TOO_LONG = 124  # as of timeout(1)
 _MARK = "DRYFLY_NATIVE_RUN"
+_BY_HYDRA = re.compile(r"^\[mpiexec@[^\]]*\] (?:\w+ \([^)]*\): )?")  # where it runs, and a line of its source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +36,12 @@ class Ended:
     too_long: bool  # it was ended because it said nothing any more
 
     def words(self, about: str = "") -> str:
-        """The line that tells most: one that names `about`, or of an error, or the last."""
-        lines = [line.strip(" =-") for line in self.lines if line.strip(" =-") and "dryfly-host" not in line]
-        for wanted in filter(None, (about, "error", "unable", "cannot", "not ")):
+        """The line that tells most: one that names `about`, or of an error, or the last. Hydra's own say where in it
+        that became known, so they count only if there are no others."""
+        said = [line for line in self.lines if "dryfly-host" not in line and line.strip(" =-")]
+        others = [line for line in said if not _BY_HYDRA.match(line) or (about and about in line)]
+        lines = [_BY_HYDRA.sub("", line).strip(" =-") for line in others or said]
+        for wanted in filter(None, (about, "unrecognized", "error", "unable", "cannot", "not ")):
             for line in lines:
                 if wanted.lower() in line.lower():
                     return line
@@ -53,21 +60,7 @@ def run(
 ) -> Ended:
     """Ends it when its first line takes longer than `first_s`, or another one longer than `silence_s`. Raises RunError
     where the command cannot be started."""
-    mark = secrets.token_hex(16)
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**environment, _MARK: mark},
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=signals.dying_with_parent(),
-        )
-    except OSError as error:
-        raise RunError(f"{command[0]} cannot be run: {error.strerror}", exit_status=1) from None
+    process, mark = _started(command, environment)
     said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read, args=(process, said), daemon=True)
     reader.start()
@@ -88,11 +81,52 @@ def run(
             process.wait()
     finally:
         _end(process)
-        _kill_rest(f"{_MARK}={mark}".encode())
+        _kill_rest(mark, _END_WITHIN_S)
         reader.join(timeout=_END_WITHIN_S)  # whoever still has the pipe is none of the launcher's group
         if not reader.is_alive() and process.stdout is not None:
             process.stdout.close()
     return Ended(status=process.returncode, lines=tuple(lines), too_long=too_long)
+
+
+def answer(command: Sequence[str], *, environment: Mapping[str, str], within_s: float) -> Ended:
+    """Of a command that has not ended by then nothing is waited for: it is killed, with whatever it has started. Raises
+    RunError where it cannot be started."""
+    process, mark = _started(command, environment)
+    ended = False
+    try:
+        said, _ = process.communicate(timeout=within_s)
+        ended = True
+        return Ended(status=process.returncode, lines=tuple(said.splitlines()), too_long=False)
+    except subprocess.TimeoutExpired:
+        return Ended(status=_TOO_LONG, lines=(), too_long=True)
+    finally:
+        if not ended:
+            process.kill()
+            _kill_rest(mark, _KILL_WITHIN_S)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_KILL_WITHIN_S)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.Popen[str], bytes]:
+    """And what is in the environment of whatever it starts."""
+    mark = secrets.token_hex(16)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**environment, _MARK: mark},
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=signals.dying_with_parent(),
+        )
+    except OSError as error:
+        raise RunError(f"{command[0]} cannot be run: {error.strerror}", exit_status=1) from None
+    return process, f"{_MARK}={mark}".encode()
 
 
 def _read(process: subprocess.Popen[str], said: queue.SimpleQueue[str | None]) -> None:
@@ -113,9 +147,9 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _kill_rest(mark: bytes) -> None:
+def _kill_rest(mark: bytes, within_s: float) -> None:
     """One of them may start another meanwhile, so until there is none."""
-    deadline = time.monotonic() + _END_WITHIN_S
+    deadline = time.monotonic() + within_s
     while (left := _marked(mark)) and time.monotonic() < deadline:
         for pid in left:
             with contextlib.suppress(ProcessLookupError):

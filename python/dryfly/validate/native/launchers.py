@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dryfly.base.errors import UserError
 from dryfly.binding import advice
+from dryfly.binding.advice import Advice
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import node_of
 from dryfly.validate import LAUNCHERS
@@ -37,9 +38,12 @@ class Launcher:
         """What stands before the program: without `binding` where the user's words bind. A file with the hosts is
         written to `folder` where one is needed."""
         own = _WORDS[self.name](hosts, ppn, folder / "hosts")
-        if any("bind" in word for word in self.options):
-            binding = ()
-        return [self.path, *own, *binding, *self.options]
+        return [self.path, *own, *(() if self.binds else binding), *self.options]
+
+    @property
+    def binds(self) -> bool:
+        """By the user's words."""
+        return any("bind" in word for word in self.options)
 
 
 def find(name: str | None, prefix: Path | None = None, environment: Mapping[str, str] = os.environ) -> Launcher:
@@ -144,11 +148,22 @@ def good_binding(launcher: Launcher, machine: Machine, *, nics: int, ppn: int) -
     than cores."""
     if launcher.name not in _GOOD_BINDING:
         return []
-    good = advice.good(node_of(machine, nics=nics), ranks=ppn)
-    good = replace(good, bindings=tuple(sorted(good.bindings, key=lambda each: each.nic or 0)))
+    good = _good(machine, nics, ppn)
     words = shlex.split(advice.commands(good)[_GOOD_BINDING[launcher.name]])
     first = next(place for place, word in enumerate(words) if "bind" in word)
     return _without_gpus(words[first:])
+
+
+def bound_to(launcher: Launcher, machine: Machine, *, nics: int, ppn: int) -> frozenset[int]:
+    """The hardware threads that good_binding has ranks on; none where it is not used. Raises UserError."""
+    if launcher.name not in _GOOD_BINDING or launcher.binds:
+        return frozenset()
+    return frozenset().union(*(each.processors or () for each in _good(machine, nics, ppn).bindings))
+
+
+def _good(machine: Machine, nics: int, ppn: int) -> Advice:
+    good = advice.good(node_of(machine, nics=nics), ranks=ppn)
+    return replace(good, bindings=tuple(sorted(good.bindings, key=lambda each: each.nic or 0)))
 
 
 def _without_gpus(words: Sequence[str]) -> list[str]:

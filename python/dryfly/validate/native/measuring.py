@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
+from dryfly.base.errors import RunError
 from dryfly.validate import LEVELS, judge, plan
 from dryfly.validate.judge import Figures
 from dryfly.validate.measuring import Kept
@@ -227,4 +228,5 @@ def first_trial(
             rest.remove(error.node)
             failed(error)
             if len(rest) < 2:
-                raise
+                host = runner.cluster.hosts[error.node]
+                raise RunError(f"no two hosts are left that measure: on {host} ended {error}", exit_status=1) from None

@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.validate.asked import NATIVE, Asked
-from dryfly.validate.native import facts
+from dryfly.validate.native import facts, job
 from dryfly.validate.native.facts import NicFacts
 from dryfly.validate.node_check import PROLOG, Check, content
 from dryfly.validate.settings import settings
@@ -39,19 +39,30 @@ class HostCheck:
         self._name = name
         self._known = settings(native=True, limits=asked.limits)
         self._machine = asked.native.model if asked.native is not None and asked.native.model else NATIVE
-        self._edac = edac
-        said = subprocess.run(["sh", "-c", facts.script(cxi)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env={"PATH": os.environ.get("PATH", os.defpath)}, check=False)  # fmt: skip
-        answer = facts.parse(said.stdout.splitlines()).get(0)
-        self._nics: dict[int, NicFacts] = {} if answer is None else answer.nics
+        self._cxi, self._edac = cxi, edac
+        self._limit_s = self._end_s = 0.0
+        self._nics: dict[int, NicFacts] = {}
+        self._late = ""  # why it is not known which NICs there are
 
     def run(self, when: str) -> list[Check]:
+        """Within prolog_s or epilog_s of the limits."""
+        self._limit_s = self._known.native.prolog_s if when == PROLOG else self._known.native.epilog_s
+        self._end_s = time.monotonic() + self._limit_s
+        self._read_nics()
         if when == PROLOG:
             return [*(self._tool(name) for name in _TOOLS), self._said_of_nics()]
         return [self._flaps(), self._node_errors(), self._services()]
 
     def content(self, when: str, checks: Sequence[Check]) -> dict[str, Any]:
         return content(when, self._machine, self._name, checks)
+
+    def _read_nics(self) -> None:
+        # Without variables that launchers set: the script takes the rank from them.
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        status, lines = self._answer(["sh", "-c", facts.script(self._cxi)], environment)
+        answer = facts.parse(lines).get(0)
+        self._late = lines[-1] if status != 0 and answer is None and lines else ""
+        self._nics = {} if answer is None else answer.nics
 
     def _tool(self, name: str) -> Check:
         path = next((found for program in _TOOLS[name] if (found := shutil.which(program)) is not None), None)
@@ -61,23 +72,26 @@ class HostCheck:
         said = () if status == 0 else tuple(lines[-_LINES_SAID:]) or (f"exit status {status}",)
         return Check(name=name, passed=status == 0, said=said)
 
-    def _answer(self, command: Sequence[str]) -> tuple[int, list[str]]:
-        """Exit status, and what was said."""
-        limit_s = self._known.native.tool_s
+    def _answer(self, command: Sequence[str], environment: Mapping[str, str] = os.environ) -> tuple[int, list[str]]:
+        """Exit status, and what was said; of what has not ended in time that it has not."""
+        left_s = self._end_s - time.monotonic()
+        if left_s <= 0:
+            return 124, [f"has not begun, for {self._limit_s:g} s were over"]
         try:
-            ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, errors="replace", timeout=limit_s, check=False)  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return 124, [f"it has not ended within {limit_s:g} s"]
-        except OSError as error:
-            return 126, [f"{command[0]} cannot be run: {error.strerror}"]
-        return ended.returncode, [line.strip() for line in ended.stdout.splitlines() if line.strip()]
+            ended = job.answer(command, environment=environment, within_s=left_s)
+        except RunError as error:
+            return 126, [str(error)]
+        if ended.too_long:
+            return ended.status, [f"has not ended in {self._limit_s:g} s"]
+        return ended.status, [line.strip() for line in ended.lines if line.strip()]
 
     def _said_of_nics(self) -> Check:
         said = tuple(f"cxi{nic} {text}" for nic, of in sorted(self._nics.items()) for _, text, _ in of.complaints())
         return self._of_nics("NICs", said)
 
     def _of_nics(self, name: str, said: tuple[str, ...]) -> Check:
+        if self._late:
+            return Check(name=name, passed=False, said=(f"reading sysfs {self._late}",))
         if not self._nics:
             return Check(name=name, passed=None, said=("no Slingshot NIC",))
         return Check(name=name, passed=not said, said=said)
@@ -98,8 +112,12 @@ class HostCheck:
         }
         if not counts:
             return Check(name="node errors", passed=None, said=("no memory controller that counts errors",))
-        said = tuple(f"{name}: {count} uncorrected memory errors" for name, count in sorted(counts.items())
-                     if count not in ("0", ""))  # fmt: skip
+        limit = self._known.native.memory_errors
+        said = tuple(
+            f"{name}: {count} uncorrected memory errors, accepted are fewer than {limit}"
+            for name, count in sorted(counts.items())
+            if count.isdecimal() and int(count) >= limit
+        )
         return Check(name="node errors", passed=not said, said=said)
 
     def _services(self) -> Check:

@@ -39,7 +39,7 @@ def compile_probe(
     except OSError as error:
         raise UserError(f"--native: {command[0]} cannot be run: {error.strerror}") from None
     if built.returncode != 0:
-        lines = built.stderr.strip().splitlines() or ["without a word"]
+        lines = built.stderr.strip().splitlines() or [f"exit status {built.returncode}, without a word"]
         reason = next((line for line in lines if "error" in line), lines[-1])
         raise UserError(f"--native: the probe does not compile with {command[0]}: {reason}")
     return target

@@ -15,7 +15,7 @@ from dryfly.machine.machine import Machine
 from dryfly.validate import LEVELS, baseline, plan
 from dryfly.validate.asked import NATIVE, Asked, Native
 from dryfly.validate.console import Console, Event
-from dryfly.validate.native import facts, hosts, launchers, model, program, topology
+from dryfly.validate.native import facts, fit, hosts, launchers, model, program, topology
 from dryfly.validate.native.cluster import Cluster
 from dryfly.validate.native.facts import Facts
 from dryfly.validate.native.measuring import Natively, Runner, Trial, first_trial
@@ -52,9 +52,12 @@ def of_cluster(asked: Asked, *, tell: Callable[[str], None] = lambda _: None, ba
         cluster = Cluster(hosts=names, launcher=launcher, folder=folder.path, limits=known.native)
         answers = cluster.check_answers(range(len(names)))
         cluster = cluster.in_order(answers)
-        by_name = {names[node]: of for node, of in answers.items()}
+        by_name = {names[node]: answers[node] for node in sorted(answers)}
         names = cluster.hosts
+        fit.check_twins(by_name)
         nics = native.nics or _nics(by_name)
+        if machine is not None:
+            fit.check_cores(by_name, _bound_to(launcher, machine, nics, asked.level), machine.name)
         wiring = topology.wiring(names, nics, native.topology)
         subject = _subject(native, names, wiring, by_name)
         runner = Runner(cluster=cluster, program=probe, wiring=wiring, binding=_binding(launcher, machine, nics))
@@ -74,8 +77,9 @@ def _names(native: Native, count: int | None) -> tuple[str, ...]:
     if count is not None and not 2 <= count <= len(names):
         raise UserError(f"-N {count}: accepted is 2 to {len(names)}, the hosts that there are")
     if len(names) < 2:
+        no_file = "" if native.hosts is None or Path(native.hosts).is_file() else ", and no file of that name"
         raise UserError(
-            f"--native: there is 1 host, {names[0]}; accepted is 2 or more, to be measured with one another"
+            f"--native: there is 1 host, {names[0]}{no_file}; accepted is 2 or more, to be measured with one another"
         )
     return names[:count]
 
@@ -127,6 +131,13 @@ def _binding(launcher: launchers.Launcher, machine: Machine | None, nics: int) -
     if machine is None:
         return lambda _: ()
     return lambda ppn: launchers.good_binding(launcher, machine, nics=nics, ppn=ppn)
+
+
+def _bound_to(launcher: launchers.Launcher, machine: Machine, nics: int, level: str) -> frozenset[int]:
+    """By ranks of the node's level, two for each NIC, and of those above it."""
+    last = LEVELS.index(level)
+    counts = [ppn for first, ppn in (("node", 2 * nics), ("switch", nics)) if LEVELS.index(first) <= last]
+    return frozenset().union(*(launchers.bound_to(launcher, machine, nics=nics, ppn=ppn) for ppn in counts))
 
 
 def _words(asked: Asked, subject: Subject, cluster: Cluster, trial: Trial, known: Settings, bar: Bar) -> Iterator[str]:
