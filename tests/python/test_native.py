@@ -379,6 +379,22 @@ def test_what_the_launcher_says_of_each_host_alike_is_no_host_s_fault(
     assert isinstance(lost, NodeFailed) == ("host n0" in sentence)
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["[mpiexec@vm] f (/a.c:166): unrecognized argument x", "[mpiexec@vm] f (/a.c:1): error parsing"],
+         "unrecognized argument x"),
+        (["[proxy:0:1@one] f (/a.c:1): create process returned error"], "create process returned error"),
+        (["Permission denied (publickey).", "[mpiexec@vm] f (/a.c:1): error in callback"],
+         "Permission denied (publickey)."),
+        (["ssh: no route", "[mpiexec@vm] f (/a.c:1): unable to reach one"], "unable to reach one"),
+        ([], "exit status 1, without a word"),
+    ],
+)  # fmt: skip
+def test_of_a_launcher_s_words_those_count_that_tell_the_cause(lines: list[str], words: str) -> None:
+    assert Ended(status=1, lines=tuple(lines), too_long=False).words("one") == words
+
+
 def test_options_that_the_launcher_does_not_know_are_blamed(tmp_path: Path) -> None:
     cluster = _cluster(tmp_path, {})
     script = Path(cluster.launcher.path)

@@ -26,7 +26,8 @@ _END_WITHIN_S = 5.0
 _KILL_WITHIN_S = 0.3  # one that hangs in a driver does not die
 _TOO_LONG = 124  # as of timeout(1)
 _MARK = "DRYFLY_NATIVE_RUN"
-_BY_HYDRA = re.compile(r"^\[mpiexec@[^\]]*\] (?:\w+ \([^)]*\): )?")  # where it runs, and a line of its source
+# Where hydra runs, and the line of its source.
+_BY_HYDRA = re.compile(r"^\[(?:mpiexec|proxy:[\d:]+)@[^\]]*\] (?:\w+ \([^)]*\): )?")
 
 
 @dataclass(frozen=True, kw_only=True)
