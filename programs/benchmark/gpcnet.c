@@ -260,9 +260,9 @@ static struct figures figures_of(struct unit unit, double* times, int rings, int
   struct figures figures = {0, 0};
   if (here != 0) return figures;
   qsort(all, values, sizeof(double), by_size);
-  const size_t valid = (size_t)(sums[1] + 0.5) * (size_t)count, slow = valid * 99 / 100;
+  const size_t valid = (size_t)(sums[1] + 0.5) * (size_t)count, reached = valid * 99 / 100;
   figures.mean = sums[0] / sums[1];
-  figures.p99 = figure(unit, all[values - valid + (slow < valid ? slow : valid - 1)]);
+  figures.p99 = figure(unit, all[values - valid + (reached > 0 ? reached - 1 : 0)]);
   free(all);
   return figures;
 }
