@@ -37,7 +37,7 @@ enum test { latency, get_latency, two_sided, put, bandwidth, natural, allreduce,
 enum count { of_latency, of_bandwidth, of_allreduce, of_alltoall };
 enum way { by_message, by_get, by_put, by_collective };
 enum kind { exchanges, incast, put_incast, get_bcast };
-enum program { load_test, network_test, all_tests };
+enum suite { load_test, network_test, all_tests };
 
 // `parts` of an iteration's time are the figure of a test; 0: its figure is a rate.
 static const struct test_of {
@@ -56,12 +56,12 @@ static const struct test_of {
 static const char* const kind_names[] = {"Alltoall (4096 B)", "Two-sided Incast (4096 B)", "Put Incast (4096 B)",
                                          "Get Bcast (4096 B)"};
 static const char* const kind_keys[] = {"alltoall", "incast", "put_incast", "get_bcast"};
-static const char* const program_names[] = {"load", "network", "all"};
+static const char* const suite_names[] = {"load", "network", "all"};
 static const double default_share = 0.4;
 
 static struct {
   double congestors;  // their share of the nodes; below 0: none was given
-  enum program tests;
+  enum suite tests;
   int rings, warmup, iterations[count_count], pass, passes, check, seed;
   int budget_s, counted;  // 0: none; whether a count was given
   const char* json;
@@ -717,7 +717,7 @@ static void write_json(const struct results* results) {
   fprintf(json,
           ",\n  \"tests\": \"%s\", \"nodes\": %d, \"congestor_nodes\": %d, \"rings\": %d, "
           "\"iterations\": [%d, %d, %d], \"alltoalls\": %d, \"pass\": %d, \"passes\": %d, \"seed\": %d",
-          program_names[given.tests], job.nodes, job.congestor_nodes, given.rings, given.iterations[of_latency],
+          suite_names[given.tests], job.nodes, job.congestor_nodes, given.rings, given.iterations[of_latency],
           given.iterations[of_bandwidth], given.iterations[of_allreduce], iterations_of(alltoall), given.pass,
           given.passes, given.seed);
   write_units();
@@ -828,7 +828,7 @@ static void read_arguments(int argc, char** argv) {
     if (at != NULL)
       *counts[at - letters] = whole(name, optarg, 1);
     else if (option == 't')
-      given.tests = (enum program)one_of(name, optarg, program_names, 3);
+      given.tests = (enum suite)one_of(name, optarg, suite_names, 3);
     else if (option == 'c')
       given.congestors = share(optarg);
     else if (option == 'x')
