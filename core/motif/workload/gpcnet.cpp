@@ -10,7 +10,8 @@
 //   library=mpich|openmpi                 who decides about collectives
 //
 // All ranks of a side (the tests, or a kind of congestors) know at the same look that the tests are over: by an
-// allreduce, as in the program. Left out is the nonblocking barrier by which the congestors hear of it.
+// allreduce, as in the program. Left out are the nonblocking barrier by which the congestors hear of it, and the
+// congestors alone.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -116,7 +117,7 @@ class Cast {
 // Of one test, alone or beside the congestors.
 struct Times {
   std::vector<std::uint64_t> each_ps;  // of an iteration of a rank
-  double sum_of_rates = 0;             // of the ranks: iterations over their time
+  double sum_of_rates = 0;             // of the ranks and rings: iterations over their time
 };
 
 class Show {
@@ -129,6 +130,7 @@ class Show {
   Task program(Rank& me) {
     for (const bool is_loaded : {false, true}) {
       if (is_loaded && !plan_.loaded) break;
+      if (is_loaded) co_await barrier(me, world(me));  // no congestor begins beside an isolated test
       for (const Test test : {latency, bandwidth, allreduce}) {
         if (!plan_.wanted[test]) continue;
         if (cast_.kind(me) == none) {
@@ -155,19 +157,18 @@ class Show {
   Task run_test(Rank& me, Test test, bool is_loaded) {
     Times& times = times_[is_loaded][test];
     if (is_loaded) co_await barrier(me, world(me));  // the congestors are there
-    std::uint64_t own_ps = 0;
-    if (test == allreduce) {
+    const std::uint64_t rings_of_test = test == allreduce ? 1 : plan_.rings;
+    for (std::uint64_t number = 0; number < rings_of_test; ++number) {
+      std::uint64_t own_ps = 0;
       co_await barrier(me, cast_.side(me));
-      co_await allreduces(me, times, own_ps);
-    } else {
-      for (std::uint64_t number = 0; number < plan_.rings; ++number) {
-        co_await barrier(me, cast_.side(me));
+      if (test == allreduce) {
+        co_await allreduces(me, times, own_ps);
+      } else {
         co_await ring(me, test, number, times, own_ps);
         co_await barrier(me, cast_.slice(me));
       }
+      times.sum_of_rates += static_cast<double>(plan_.iterations[test]) / (static_cast<double>(own_ps) * 1e-12);
     }
-    const std::uint64_t count = plan_.iterations[test] * (test == allreduce ? 1 : plan_.rings);
-    times.sum_of_rates += static_cast<double>(count) / (static_cast<double>(own_ps) * 1e-12);
     if (is_loaded) ++ended_[test];
   }
 
@@ -288,14 +289,14 @@ struct Figures {
 };
 
 // As GPCNeT counts (the same page): in ps, or bytes a second.
-Figures figures_of(Test test, const Times& times, std::uint32_t ranks) {
+Figures figures_of(Test test, const Times& times, std::uint64_t ranks_and_rings) {
   std::vector<std::uint64_t> sorted = times.each_ps;
-  const std::size_t at = std::min(sorted.size() * 99 / 100, sorted.size() - 1);
+  const std::size_t at = std::max<std::size_t>(sorted.size() * 99 / 100, 1) - 1;
   std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(at));
   const auto slow = static_cast<double>(sorted[at]);
   if (test == bandwidth) {
     const double bytes = 2.0 * rings[bandwidth].messages * static_cast<double>(rings[bandwidth].size.count);
-    return {bytes * times.sum_of_rates / ranks, bytes / (slow * 1e-12)};
+    return {bytes * times.sum_of_rates / static_cast<double>(ranks_and_rings), bytes / (slow * 1e-12)};
   }
   double sum = 0;
   for (const std::uint64_t each : times.each_ps) sum += static_cast<double>(each);
@@ -343,18 +344,19 @@ Answer predict_gpcnet(Stage& stage, Parameters& parameters) {
   Show show(plan, cast, selection);
   Answer answer;
   stage.run([&](Rank& me) { return show.program(me); }, answer, [&](Job& job) { answer.time = job.end() - Instant{}; });
+  const std::uint64_t ranks_and_rings = cast.test_ranks() * plan.rings;
   for (const bool is_loaded : {false, true}) {
     if (is_loaded && !plan.loaded) break;
     for (const Test test : {latency, bandwidth, allreduce}) {
       if (!plan.wanted[test]) continue;
       add_figures(answer, is_loaded ? "congested_" : "", test,
-                  figures_of(test, show.times(test, is_loaded), cast.test_ranks()));
+                  figures_of(test, show.times(test, is_loaded), ranks_and_rings));
     }
   }
   for (const Test test : {latency, bandwidth, allreduce}) {
     if (!plan.wanted[test] || !plan.loaded) continue;
-    const Figures alone = figures_of(test, show.times(test, false), cast.test_ranks());
-    const Figures beside = figures_of(test, show.times(test, true), cast.test_ranks());
+    const Figures alone = figures_of(test, show.times(test, false), ranks_and_rings);
+    const Figures beside = figures_of(test, show.times(test, true), ranks_and_rings);
     const bool is_rate = test == bandwidth;
     const std::string name(test_names[test]);
     answer.figures.emplace_back(name + "_mean_factor", is_rate ? alone.mean / beside.mean : beside.mean / alone.mean);
