@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 12;
+inline constexpr std::uint32_t version = 13;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -192,6 +192,7 @@ enum class GateKind : std::uint32_t {
   baton,       // begins an MPI call; release when no rank of the node may come before it (conductor/batons.hpp)
   baton_back,  // has left the call; never waits
   meet,        // release when as many ranks as `meeting_size` are at the same `meeting`, all at one instant
+  news,        // release when News are there, or when virtual time has passed deadline_ps, whatever events there are
 };
 
 // One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.
@@ -255,6 +256,7 @@ struct GateRequest {
   std::uint64_t meeting;       // what it meets the others for: equal for all of them, and nobody else
   std::uint32_t meeting_size;  // how many they are
   std::uint32_t has_acted;     // since it got the baton: may have written to memory that the node shares
+  std::uint32_t heeds_news;    // where an event ends the wait, News do, too
 };
 
 // The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
@@ -308,6 +310,18 @@ struct NodeShare {
   SlowNode slow;
 };
 
+// What a NIC has done to memory that streams of the rank's GPUs may wait for. Apart from events, for a stream goes on
+// while its process computes and takes none.
+struct News {
+  std::uint64_t at_ps = 0;  // visible from this instant on
+  std::uint64_t address = 0;
+  std::uint64_t value = 0;  // what is there now
+  std::uint32_t counter =
+      0;  // it is this one's that the NIC has written back, and its process puts it there; 0: it is there
+  std::uint32_t bytes = 0;  // of the value
+};
+inline constexpr std::uint32_t news_max = 64;  // in a rank's page; further ones wait
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
@@ -324,6 +338,7 @@ struct alignas(64) RankPage {
   // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
   NodePlace place;
+  std::atomic<std::uint64_t> news_tail;  // taken, ever
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
@@ -336,6 +351,8 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> release_clock_ps;  // start, inside: the clock to go on with
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
+  std::atomic<std::uint64_t> news_head;  // put there, ever, each at its number modulo the size
+  News news[news_max];
   alignas(64) Service service;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
@@ -371,6 +388,8 @@ enum class CommandKind : std::uint32_t {
   count,           // adds `data` to `counter`, or with command_flag::sets sets it
   cancel_trigger,  // of the command with this context that waits for its counter
   move,            // the rank is bound elsewhere from now on; inline payload: NodePlace
+  write_back,      // of `counter`, as News; with command_flag::sets to `buffer` from now on, 0: to nowhere
+  watch,           // News of what NICs do to the `length` bytes, 4 or 8, at `buffer` from now on, and of what is there
 };
 
 // In front of the addresses of a join_group.
@@ -429,7 +448,7 @@ inline constexpr std::uint32_t match_complete = 1U << 13;
 inline constexpr std::uint32_t fence = 1U << 15;   // of an end-point with endpoint_flag::fences
 inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
 inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
-inline constexpr std::uint32_t sets = 1U << 16;    // count
+inline constexpr std::uint32_t sets = 1U << 16;    // count, write_back
 inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
 }  // namespace command_flag
 
