@@ -21,7 +21,36 @@ bool is_within(const Place& place, const void* pointer, std::uint64_t bytes) {
          (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
 }
 
+// Work was put into the stream: what its call waits for. What is held is waited for where nothing else says that it is
+// over when the program calls MPI.
+Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, bool comes_back_done,
+              Returning returning) {
+  const bool is_held = end_ps == Waits::no_instant;
+  if (is_held && (comes_back_done || returning == Returning::when_safe)) return call.wait_for(in);
+  if (comes_back_done) {
+    call.wait_until(end_ps);
+  } else if (returning == Returning::when_safe) {
+    state.unstreamed_ps = later(state.unstreamed_ps, end_ps);
+  }
+  call.finish_untimed();
+  return Result::done;
+}
+
 }  // namespace
+
+bool Streams::put(Stream& stream, const Work& work, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps,
+                  std::uint64_t& end_ps) {
+  Held held{};
+  held.step = Step::work;
+  held.way = way;
+  held.device = device;
+  held.begin_ps = begin_ps;
+  held.ps = ps;
+  held.work = work;
+  return state_.waits.put(stream, held, end_ps);
+}
+
+bool Streams::put_untimed(const Work& work) { return state_.pending.add(work); }
 
 Streams& Streams::get() {
   static Streams streams(State::get());
@@ -52,15 +81,26 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   if (!to_device && from_device) way = Way::out;
   const int device = from_device ? source.device : to_device ? target.device : in->device;
   const bool pageable = is_pageable(target) || is_pageable(source);
-  Work work{.to = to, .from = from, .rows = rows, .at_ps = 0, .value = 0, .staged = nullptr, .function = nullptr};
+  Work work{};
+  work.to = to;
+  work.from = from;
+  work.rows = rows;
   if (way == Way::in && pageable && bytes <= staged_most) {
     work.staged = malloc(from_span);
     if (work.staged == nullptr) return Result::out_of_memory;
     memcpy(work.staged, from, from_span);
     work.from = work.staged;
-    if (returning != Returning::at_once) call.wait_until(state_.timeline.begin_of(*in));
+    if (returning != Returning::at_once) {
+      if (const Result result = call.wait_for(*in); result != Result::done) {
+        free(work.staged);
+        return result;
+      }
+      call.wait_until(state_.timeline.begin_of(*in));
+    }
     call.wait_until(call.now() + time_ps(bytes, state_.settings.pageable_bytes_per_s));
   }
+  std::uint64_t end_ps = 0;
+  bool is_put = false;
   if (call.timed()) {
     const int links = way == Way::peer ? state_.settings.links[source.unit][target.unit] : 1;
     const Settings& settings = state_.settings;
@@ -68,23 +108,21 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
     // What was staged goes beside the other copies.
     const bool is_staged = work.staged != nullptr;
     const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
-    work.at_ps = state_.timeline.put(*in, is_staged ? Way::host : way, device, call.now() + start.latency_ps,
-                                     start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, links));
+    is_put = put(*in, work, is_staged ? Way::host : way, device, call.now() + start.latency_ps,
+                 start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, links), end_ps);
+  } else {
+    is_put = put_untimed(work);
   }
-  if (!state_.pending.add(work)) {
+  if (!is_put) {
     free(work.staged);
     return Result::out_of_memory;
   }
   const bool must_wait = way == Way::host || (pageable && work.staged == nullptr);
   const bool synchronous = target.allocation.synchronous || source.allocation.synchronous;
   const bool is_safe = !synchronous && (way == Way::local || way == Way::peer || work.staged != nullptr);
-  if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe)) {
-    call.wait_until(work.at_ps);
-  } else if (returning == Returning::when_safe) {
-    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
-  }
-  call.finish_untimed();
-  return Result::done;
+  const bool comes_back_done =
+      must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe);
+  return finish(call, state_, *in, end_ps, comes_back_done, returning);
 }
 
 Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning) {
@@ -95,27 +133,20 @@ Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
   if (bytes == 0) return Result::done;
   const Place target = state_.memory.place_of(to);
   if (target.kind == Kind::host || !is_within(target, to, bytes)) return Result::bad_value;
-  Work work{.to = to,
-            .from = nullptr,
-            .rows = {bytes, 1, bytes, bytes},
-            .at_ps = 0,
-            .value = value,
-            .staged = nullptr,
-            .function = nullptr};
-  if (call.timed()) {
-    work.at_ps = state_.timeline.put(*in, Way::local, target.device, call.now() + state_.settings.copy.latency_ps,
-                                     state_.settings.copy.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s));
-  }
-  if (!state_.pending.add(work)) return Result::out_of_memory;
+  Work work{};
+  work.to = to;
+  work.rows = {bytes, 1, bytes, bytes};
+  work.value = value;
+  std::uint64_t end_ps = 0;
+  const Start& start = state_.settings.copy;
+  const bool is_put = call.timed() ? put(*in, work, Way::local, target.device, call.now() + start.latency_ps,
+                                         start.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s), end_ps)
+                                   : put_untimed(work);
+  if (!is_put) return Result::out_of_memory;
   const bool must_wait =
       target.kind == Kind::pinned || target.kind == Kind::registered || target.allocation.synchronous;
-  if (returning == Returning::when_done || (returning == Returning::when_safe && must_wait)) {
-    call.wait_until(work.at_ps);
-  } else if (returning == Returning::when_safe) {
-    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
-  }
-  call.finish_untimed();
-  return Result::done;
+  const bool comes_back_done = returning == Returning::when_done || (returning == Returning::when_safe && must_wait);
+  return finish(call, state_, *in, end_ps, comes_back_done, returning);
 }
 
 void Streams::before_mpi() {
@@ -130,15 +161,58 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
   Call call(state_);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
-  Work work{
-      .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .value = 0, .staged = nullptr, .function = function};
+  Work work{};
+  work.to = argument;
+  work.function = function;
+  work.of_host = start == nullptr;
   const Start& takes = start != nullptr ? *start : state_.settings.local;
-  if (call.timed()) {
-    work.at_ps = state_.timeline.put(*in, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps);
-  }
-  if (!state_.pending.add(work)) return Result::out_of_memory;
+  std::uint64_t end_ps = 0;
+  const bool is_put = call.timed() ? put(*in, work, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps, end_ps)
+                                   : put_untimed(work);
+  if (!is_put) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;
+}
+
+Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  Call call(state_);
+  Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  const Place place = state_.memory.place_of(to);
+  if (place.kind == Kind::host || !is_within(place, to, bytes)) return Result::bad_value;
+  state_.go_on_beside_program();
+  Work work{};
+  work.to = to;
+  work.word = value;
+  work.word_bytes = bytes;
+  work.rows = {bytes, 1, bytes, bytes};
+  std::uint64_t end_ps = 0;
+  const bool is_put = call.timed()
+                          ? put(*in, work, Way::host, 0, call.now() + state_.settings.copy.latency_ps, 0, end_ps)
+                          : put_untimed(work);
+  if (!is_put) return Result::out_of_memory;
+  call.finish_untimed();
+  return Result::done;
+}
+
+Result Streams::wait(Stream* stream, const Condition& condition) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  Call call(state_);
+  Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  const void* const at = reinterpret_cast<const void*>(condition.address);
+  const Place place = state_.memory.place_of(at);
+  if (place.kind == Kind::host || !is_within(place, at, condition.bytes)) return Result::bad_value;
+  if (!call.timed()) return Result::done;
+  state_.go_on_beside_program();
+  if (!state_.watch(condition.address, condition.bytes, call.now())) return Result::out_of_memory;
+  Held held{};
+  held.step = Step::wait;
+  held.begin_ps = call.now() + state_.settings.copy.latency_ps;
+  held.condition = condition;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*in, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 Result Streams::is_blocking(Stream* stream, bool& blocking) {
@@ -153,8 +227,7 @@ Result Streams::is_blocking(Stream* stream, bool& blocking) {
 Result Streams::synchronize_device() {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
-  call.wait_until(state_.timeline.end_of_device(current_device()));
-  return Result::done;
+  return call.wait_for_device(current_device());
 }
 
 Result Streams::wait(Stream* stream, Event* event) {
@@ -162,8 +235,13 @@ Result Streams::wait(Stream* stream, Event* event) {
   const Call call(state_, state_.settings.query_ps);
   Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr || !state_.timeline.is_known(event)) return Result::bad_handle;
-  if (event->recorded) found->end_ps = later(found->end_ps, event->at_ps);
-  return Result::done;
+  if (!event->recorded) return Result::done;
+  Held held{};
+  held.step = Step::follow;
+  held.begin_ps = event->at_ps;
+  held.awaited = event->ticket;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*found, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 // An event is work of its own: it comes to pass a latency after its call, or behind the work before it.
@@ -173,9 +251,16 @@ Result Streams::record(Event* event, Stream* stream) {
   Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr || !state_.timeline.is_known(event)) return Result::bad_handle;
   event->recorded = true;
-  event->at_ps =
-      call.timed() ? state_.timeline.put(*found, Way::host, 0, call.now() + state_.settings.copy.latency_ps, 0) : 0;
-  return Result::done;
+  event->at_ps = 0;
+  event->ticket = 0;
+  if (!call.timed()) return Result::done;
+  Held held{};
+  held.step = Step::record;
+  held.way = Way::host;
+  held.begin_ps = call.now() + state_.settings.copy.latency_ps;
+  held.event = event;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*found, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 Result Streams::elapsed(Event* begin, Event* end, float& ms) {
@@ -185,7 +270,8 @@ Result Streams::elapsed(Event* begin, Event* end, float& ms) {
       !begin->timed || !end->timed) {
     return Result::bad_handle;
   }
-  if (begin->at_ps > call.now() || end->at_ps > call.now()) return Result::not_ready;
+  if (begin->ticket != 0 || end->ticket != 0 || begin->at_ps > call.now() || end->at_ps > call.now())
+    return Result::not_ready;
   constexpr double ps_per_ms = 1e9;
   ms = static_cast<float>((static_cast<double>(end->at_ps) - static_cast<double>(begin->at_ps)) / ps_per_ms);
   return Result::done;
@@ -232,6 +318,7 @@ Result Streams::query(Stream* stream) {
   const Call call(state_);
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
+  if (state_.waits.holds(*found)) return Result::not_ready;
   return state_.timeline.end_of(*found) <= call.now() ? Result::done : Result::not_ready;
 }
 
@@ -239,6 +326,7 @@ Result Streams::query(Event* event) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   const Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
+  if (event->ticket != 0) return Result::not_ready;
   return !event->recorded || event->at_ps <= call.now() ? Result::done : Result::not_ready;
 }
 
@@ -247,16 +335,14 @@ Result Streams::synchronize(Stream* stream) {
   Call call(state_);
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
-  call.wait_until(state_.timeline.end_of(*found));
-  return Result::done;
+  return call.wait_for(*found);
 }
 
 Result Streams::synchronize(Event* event) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
-  if (event->recorded) call.wait_until(event->at_ps);
-  return Result::done;
+  return call.wait_for(*event);
 }
 
 }  // namespace dryfly::gpu
