@@ -17,19 +17,22 @@ constexpr unsigned flushes = 1U << 30;   // CU_STREAM_WAIT_VALUE_FLUSH
 constexpr unsigned without_barrier = 1;  // CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
 constexpr unsigned batch_most = 256;
 
-int wait_for(Stream* stream, DevicePointer address, std::uint64_t value, unsigned flags, std::uint32_t bytes) {
+int wait_for(Stream* stream, DevicePointer address, std::uint64_t value, unsigned flags, std::uint32_t bytes,
+             bool of_batch = false) {
   constexpr Comparison comparisons[] = {Comparison::reached, Comparison::equal, Comparison::common_bit,
                                         Comparison::missing_bit};
   const unsigned how = flags & ~flushes;
   if (how >= sizeof comparisons / sizeof *comparisons || address % bytes != 0) return cuda::invalid_value;
   return cuda::code_of(Streams::get().wait(
       stream,
-      {.address = address, .value = value, .mask = ~std::uint64_t{0}, .bytes = bytes, .comparison = comparisons[how]}));
+      {.address = address, .value = value, .mask = ~std::uint64_t{0}, .bytes = bytes, .comparison = comparisons[how]},
+      of_batch));
 }
 
-int write_to(Stream* stream, DevicePointer address, std::uint64_t value, unsigned flags, std::uint32_t bytes) {
+int write_to(Stream* stream, DevicePointer address, std::uint64_t value, unsigned flags, std::uint32_t bytes,
+             bool of_batch = false) {
   if ((flags & ~without_barrier) != 0 || address % bytes != 0) return cuda::invalid_value;
-  return cuda::code_of(Streams::get().write(stream, reinterpret_cast<void*>(address), value, bytes));
+  return cuda::code_of(Streams::get().write(stream, reinterpret_cast<void*>(address), value, bytes, of_batch));
 }
 
 // CUstreamBatchMemOpParams.
@@ -43,17 +46,17 @@ struct Operation {
 };
 static_assert(sizeof(Operation) == 48);
 
-int run(Stream* stream, const Operation& operation) {
+int run(Stream* stream, const Operation& operation, bool of_batch) {
   constexpr std::uint64_t low = 0xffffffffU;
   switch (operation.kind) {
     case Operation::wait_32:
-      return wait_for(stream, operation.address, operation.value & low, operation.flags, 4);
+      return wait_for(stream, operation.address, operation.value & low, operation.flags, 4, of_batch);
     case Operation::write_32:
-      return write_to(stream, operation.address, operation.value & low, operation.flags, 4);
+      return write_to(stream, operation.address, operation.value & low, operation.flags, 4, of_batch);
     case Operation::wait_64:
-      return wait_for(stream, operation.address, operation.value, operation.flags, 8);
+      return wait_for(stream, operation.address, operation.value, operation.flags, 8, of_batch);
     case Operation::write_64:
-      return write_to(stream, operation.address, operation.value, operation.flags, 8);
+      return write_to(stream, operation.address, operation.value, operation.flags, 8, of_batch);
     case Operation::flush:
     case Operation::barrier:
       return cuda::success;
@@ -88,11 +91,11 @@ CUDA_EXPORT int cuStreamWriteValue64_v2(Stream* stream, DevicePointer address, s
 CUDA_EXPORT int cuStreamWriteValue64(Stream* stream, DevicePointer address, std::uint64_t value, unsigned flags) {
   return write_to(stream, address, value, flags, sizeof value);
 }
-// One after the other: each costs the processor a call.
+// One after the other, and one call of the processor.
 CUDA_EXPORT int cuStreamBatchMemOp_v2(Stream* stream, unsigned count, const Operation* operations, unsigned flags) {
   if (count > batch_most || (count != 0 && operations == nullptr) || flags != 0) return cuda::invalid_value;
   for (unsigned i = 0; i < count; ++i) {
-    if (const int code = run(stream, operations[i]); code != cuda::success) return code;
+    if (const int code = run(stream, operations[i], i > 0); code != cuda::success) return code;
   }
   return cuda::success;
 }

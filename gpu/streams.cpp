@@ -174,9 +174,9 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
   return Result::done;
 }
 
-Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes) {
+Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes, bool of_batch) {
   if (const Result result = state_.usable(); result != Result::done) return result;
-  Call call(state_);
+  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
   const Place place = state_.memory.place_of(to);
@@ -196,9 +196,9 @@ Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32
   return Result::done;
 }
 
-Result Streams::wait(Stream* stream, const Condition& condition) {
+Result Streams::wait(Stream* stream, const Condition& condition, bool of_batch) {
   if (const Result result = state_.usable(); result != Result::done) return result;
-  Call call(state_);
+  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
   const void* const at = reinterpret_cast<const void*>(condition.address);

@@ -37,9 +37,9 @@ class Streams {
   Result call(Stream* stream, void (*function)(void*), void* argument, const Start* start = nullptr);
 
   // A word of memory that the runtime knows gets that value behind the work before it; the stream waits there until one
-  // has a value.
-  Result write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes);
-  Result wait(Stream* stream, const Condition& condition);
+  // has a value. `of_batch`: the processor's call was for others before it, too, and is charged.
+  Result write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes, bool of_batch = false);
+  Result wait(Stream* stream, const Condition& condition, bool of_batch = false);
 
   Result create(Stream*& stream, bool blocking);
   Result destroy(Stream* stream);

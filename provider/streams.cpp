@@ -117,6 +117,7 @@ bool watch(std::uint64_t address, std::uint32_t bytes) {
   command.kind = wire::CommandKind::watch;
   command.buffer = address;
   command.length = bytes;
+  channel->streams().heed_news();
   channel->push_for_stream(command, channel->now());
   return false;
 }
@@ -141,6 +142,8 @@ int set_written_back(fid* fid, void* buffer, size_t length) {
   command.counter = counter.number;
   command.buffer = reinterpret_cast<std::uint64_t>(buffer);
   command.flags = wire::command_flag::sets;
+  session.channel().look_at_doorbells();
+  session.channel().streams().expect();
   session.channel().push(command, nullptr);
   return 0;
 }

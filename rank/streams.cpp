@@ -14,6 +14,7 @@ void Streams::take() {
   const News news = *oldest();
   page_->news_tail.store(page_->news_tail.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   gate_.acted_at(news.at_ps);
+  if (news.counter != 0 && expected_ != 0) --expected_;
   if (news.counter != 0 && written_back_ != nullptr) written_back_(news);
   if (device() != nullptr) device()->written(news.address, news.value, news.bytes, news.at_ps);
 }
@@ -23,13 +24,18 @@ void Streams::act(std::uint64_t at_ps) {
   device()->act(at_ps);
 }
 
-// The oldest up to that instant, if it is certain that there is one; where a stream waits that is made certain.
+// Without a stream that waits nobody asks what has come, but what the GPU moves must not pass it: a counter's value is
+// put into memory by this process itself.
+bool Streams::needs_news(bool acts) const {
+  if (device() == nullptr) return expected_ != 0;
+  return device()->wait() || (acts && heeds_news_);
+}
+
+// The oldest up to that instant, or null: there is certainly none.
 const News* Streams::await_news(std::uint64_t until_ps) {
   const News* news = oldest();
   const bool is_certain = page_->horizon_ps.load(std::memory_order_acquire) >= until_ps;
-  if (news == nullptr && !is_certain && !has_batons_ && device()->wait()) {
-    gate_.stop(GateKind::news, until_ps);
-  }
+  if (news == nullptr && !is_certain && !has_batons_) gate_.stop(GateKind::news, until_ps);
   news = oldest();
   return news != nullptr && news->at_ps <= until_ps ? news : nullptr;
 }
@@ -37,10 +43,10 @@ const News* Streams::await_news(std::uint64_t until_ps) {
 void Streams::serve_each(std::uint64_t until_ps) {
   for (;;) {
     const std::uint64_t next = next_ps();
-    // Without a stream that waits nobody asks what has come: it is taken when one does, or the program looks.
-    if (device()->wait() && await_news(next < until_ps ? next : until_ps) != nullptr) {
+    const bool acts = next <= until_ps;
+    if (needs_news(acts) && await_news(acts ? next : until_ps) != nullptr) {
       take();
-    } else if (next <= until_ps) {
+    } else if (acts) {
       act(next);
     } else {
       return;

@@ -24,8 +24,14 @@ class Streams {
   // What is to be done with a counter's value that its NIC has written back.
   void call_by(void (*written_back)(const wire::News&)) { written_back_ = written_back; }
 
-  bool are_active() const { return device() != nullptr && !is_serving_; }
-  std::uint64_t next_ps() const { return device()->next_ps(); }
+  // A counter's value will be written to memory that the program and its GPU's work may write to as well.
+  void expect() {
+    ++expected_;
+    heeds_news_ = true;
+  }
+  void heed_news() { heeds_news_ = true; }
+  bool are_active() const { return (device() != nullptr || expected_ != 0) && !is_serving_; }
+  std::uint64_t next_ps() const { return device() != nullptr ? device()->next_ps() : wire::far_future; }
   // What they do up to that instant.
   void serve(std::uint64_t until_ps);
   // And what they do next, to which the clock goes; false: they never will.
@@ -48,6 +54,7 @@ class Streams {
  private:
   const DeviceStreams* device() const { return self_->streams.load(std::memory_order_relaxed); }
   const wire::News* await_news(std::uint64_t until_ps);
+  bool needs_news(bool acts) const;
   void serve_each(std::uint64_t until_ps);
 
   wire::RankPage* page_;
@@ -55,6 +62,8 @@ class Streams {
   Self* self_;
   Gate& gate_;
   void (*written_back_)(const wire::News&) = nullptr;
+  std::uint32_t expected_ = 0;  // first values of counters that have not come yet
+  bool heeds_news_ = false;     // some may come while no stream waits
   bool is_serving_ = false;
 };
 

@@ -70,7 +70,7 @@ static void by_streams(int times, int lost) {
     printf("streams: the host is free after %.3f us of %.3f\n", (free_from - began) * 1e6, (ended - began) * 1e6);
   check((char)(3 + other));
   MPI_Barrier(MPI_COMM_WORLD);
-  OK(fi_close(&trigger.counter->fid));
+  close_trigger(&trigger);
   free(sends);
 }
 
