@@ -105,10 +105,8 @@ void CommandIssuer::issue(std::uint32_t slot, bool triggered) {
       parts_.endpoints.move(open);
       break;
     case CommandKind::write_back:
-      write_back(open);
-      break;
     case CommandKind::watch:
-      parts_.news.watch(open.rank, open.command.buffer, open.command.length);
+      tell(open);
       break;
   }
   parts_.commands.release(slot);
@@ -206,8 +204,9 @@ void CommandIssuer::count(std::uint32_t slot) {
   if (told) parts_.events.write(rank, std::move(pending));
 }
 
-void CommandIssuer::write_back(const OpenCommand& open) {
+void CommandIssuer::tell(const OpenCommand& open) {
   const wire::Command& command = open.command;
+  if (command.kind == CommandKind::watch) return parts_.news.watch(open.rank, command.buffer, command.length);
   if ((command.flags & command_flag::sets) != 0) parts_.news.keep_at(open.rank, command.counter, command.buffer);
   parts_.news.write_back(open.rank, command.counter, parts_.triggers.value(open.rank, command.counter));
 }

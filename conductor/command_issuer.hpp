@@ -57,7 +57,7 @@ class CommandIssuer final : public Handler {
   void peek(std::uint32_t slot);
   void cancel(std::uint32_t slot);
   void count(std::uint32_t slot);
-  void write_back(const OpenCommand& open);
+  void tell(const OpenCommand& open);
   void cancel_trigger(std::uint32_t slot);
   // What of the rank's has waited for a counter that is there now.
   void issue_triggered(RankId rank);

@@ -65,11 +65,11 @@ void Delivery::tell(RankId id, const wire::News& news) {
 
 void Delivery::show_news(Rank& rank) {
   wire::RankPage& page = *rank.page;
-  std::uint64_t head = page.news_head.load(std::memory_order_relaxed);
-  while (!rank.news.empty() && head - page.news_tail.load(std::memory_order_acquire) < wire::news_max) {
-    page.news[head % wire::news_max] = rank.news.front();
+  std::uint64_t head = page.news.head.load(std::memory_order_relaxed);
+  while (!rank.news.empty() && head - page.news.tail.load(std::memory_order_acquire) < wire::NewsRing::most) {
+    page.news.news[head % wire::NewsRing::most] = rank.news.front();
     rank.news.pop_front();
-    page.news_head.store(++head, std::memory_order_release);
+    page.news.head.store(++head, std::memory_order_release);
   }
 }
 

@@ -120,7 +120,7 @@ inline bool has_untaken(const Rank& rank) {
 }
 // News are in its page that it has not taken.
 inline bool has_news(const Rank& rank) {
-  return rank.page->news_head.load(std::memory_order_relaxed) != rank.page->news_tail.load(std::memory_order_acquire);
+  return rank.page->news.head.load(std::memory_order_relaxed) != rank.page->news.tail.load(std::memory_order_acquire);
 }
 // What the rank waits for at its gate is there.
 inline bool has_awaited(const Rank& rank) {

@@ -36,7 +36,7 @@ int write_to(Stream* stream, DevicePointer address, std::uint64_t value, unsigne
 }
 
 // CUstreamBatchMemOpParams.
-struct Operation {
+struct Item {
   enum Kind : unsigned { wait_32 = 1, write_32 = 2, flush = 3, wait_64 = 4, write_64 = 5, barrier = 6 };
   unsigned kind;
   DevicePointer address;
@@ -44,21 +44,21 @@ struct Operation {
   unsigned flags;
   std::uint64_t rest[2];
 };
-static_assert(sizeof(Operation) == 48);
+static_assert(sizeof(Item) == 48);
 
-int run(Stream* stream, const Operation& operation, bool of_batch) {
+int run(Stream* stream, const Item& item, bool of_batch) {
   constexpr std::uint64_t low = 0xffffffffU;
-  switch (operation.kind) {
-    case Operation::wait_32:
-      return wait_for(stream, operation.address, operation.value & low, operation.flags, 4, of_batch);
-    case Operation::write_32:
-      return write_to(stream, operation.address, operation.value & low, operation.flags, 4, of_batch);
-    case Operation::wait_64:
-      return wait_for(stream, operation.address, operation.value, operation.flags, 8, of_batch);
-    case Operation::write_64:
-      return write_to(stream, operation.address, operation.value, operation.flags, 8, of_batch);
-    case Operation::flush:
-    case Operation::barrier:
+  switch (item.kind) {
+    case Item::wait_32:
+      return wait_for(stream, item.address, item.value & low, item.flags, 4, of_batch);
+    case Item::write_32:
+      return write_to(stream, item.address, item.value & low, item.flags, 4, of_batch);
+    case Item::wait_64:
+      return wait_for(stream, item.address, item.value, item.flags, 8, of_batch);
+    case Item::write_64:
+      return write_to(stream, item.address, item.value, item.flags, 8, of_batch);
+    case Item::flush:
+    case Item::barrier:
       return cuda::success;
     default:
       return cuda::invalid_value;
@@ -92,13 +92,13 @@ CUDA_EXPORT int cuStreamWriteValue64(Stream* stream, DevicePointer address, std:
   return write_to(stream, address, value, flags, sizeof value);
 }
 // One after the other, and one call of the processor.
-CUDA_EXPORT int cuStreamBatchMemOp_v2(Stream* stream, unsigned count, const Operation* operations, unsigned flags) {
-  if (count > batch_most || (count != 0 && operations == nullptr) || flags != 0) return cuda::invalid_value;
+CUDA_EXPORT int cuStreamBatchMemOp_v2(Stream* stream, unsigned count, const Item* items, unsigned flags) {
+  if (count > batch_most || (count != 0 && items == nullptr) || flags != 0) return cuda::invalid_value;
   for (unsigned i = 0; i < count; ++i) {
-    if (const int code = run(stream, operations[i], i > 0); code != cuda::success) return code;
+    if (const int code = run(stream, items[i], i > 0); code != cuda::success) return code;
   }
   return cuda::success;
 }
-CUDA_EXPORT int cuStreamBatchMemOp(Stream* stream, unsigned count, const Operation* operations, unsigned flags) {
-  return cuStreamBatchMemOp_v2(stream, count, operations, flags);
+CUDA_EXPORT int cuStreamBatchMemOp(Stream* stream, unsigned count, const Item* items, unsigned flags) {
+  return cuStreamBatchMemOp_v2(stream, count, items, flags);
 }

@@ -21,6 +21,13 @@ bool is_within(const Place& place, const void* pointer, std::uint64_t bytes) {
          (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
 }
 
+Way way_between(const Place& source, const Place& target) {
+  const bool from_device = source.kind == Kind::device;
+  if (target.kind != Kind::device) return from_device ? Way::out : Way::host;
+  if (!from_device) return Way::in;
+  return target.unit == source.unit ? Way::local : Way::peer;
+}
+
 // Work was put into the stream: what its call waits for. What is held is waited for where nothing else says that it is
 // over when the program calls MPI.
 Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, bool comes_back_done,
@@ -38,19 +45,17 @@ Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, 
 
 }  // namespace
 
-bool Streams::put(Stream& stream, const Work& work, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps,
-                  std::uint64_t& end_ps) {
+bool Streams::put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps) {
+  if (!call.timed()) return state_.pending.add(work);
   Held held{};
   held.step = Step::work;
-  held.way = way;
-  held.device = device;
-  held.begin_ps = begin_ps;
-  held.ps = ps;
+  held.way = taking.way;
+  held.device = taking.device;
+  held.begin_ps = call.now() + taking.latency_ps;
+  held.ps = taking.ps;
   held.work = work;
   return state_.waits.put(stream, held, end_ps);
 }
-
-bool Streams::put_untimed(const Work& work) { return state_.pending.add(work); }
 
 Streams& Streams::get() {
   static Streams streams(State::get());
@@ -73,13 +78,10 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
       (state_.memory.is_inside(from) && !is_within(source, from, from_span))) {
     return Result::bad_value;
   }
-  const bool to_device = target.kind == Kind::device;
-  const bool from_device = source.kind == Kind::device;
-  Way way = Way::host;
-  if (to_device && from_device) way = target.unit == source.unit ? Way::local : Way::peer;
-  if (to_device && !from_device) way = Way::in;
-  if (!to_device && from_device) way = Way::out;
-  const int device = from_device ? source.device : to_device ? target.device : in->device;
+  const Way way = way_between(source, target);
+  const int device = source.kind == Kind::device   ? source.device
+                     : target.kind == Kind::device ? target.device
+                                                   : in->device;
   const bool pageable = is_pageable(target) || is_pageable(source);
   Work work{};
   work.to = to;
@@ -99,21 +101,15 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
     }
     call.wait_until(call.now() + time_ps(bytes, state_.settings.pageable_bytes_per_s));
   }
+  const Settings& settings = state_.settings;
+  const int links = way == Way::peer ? settings.links[source.unit][target.unit] : 1;
+  const Start start = way == Way::host ? Start{} : way == Way::local ? settings.local : settings.copy;
+  // What was staged goes beside the other copies.
+  const bool is_staged = work.staged != nullptr;
+  const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
+  const std::uint64_t takes_ps = start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, links);
   std::uint64_t end_ps = 0;
-  bool is_put = false;
-  if (call.timed()) {
-    const int links = way == Way::peer ? state_.settings.links[source.unit][target.unit] : 1;
-    const Settings& settings = state_.settings;
-    const Start start = way == Way::host ? Start{} : way == Way::local ? settings.local : settings.copy;
-    // What was staged goes beside the other copies.
-    const bool is_staged = work.staged != nullptr;
-    const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
-    is_put = put(*in, work, is_staged ? Way::host : way, device, call.now() + start.latency_ps,
-                 start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, links), end_ps);
-  } else {
-    is_put = put_untimed(work);
-  }
-  if (!is_put) {
+  if (!put(call, *in, work, {is_staged ? Way::host : way, device, start.latency_ps, takes_ps}, end_ps)) {
     free(work.staged);
     return Result::out_of_memory;
   }
@@ -139,9 +135,8 @@ Result Streams::fill(void* to, int value, std::uint64_t bytes, Stream* stream, R
   work.value = value;
   std::uint64_t end_ps = 0;
   const Start& start = state_.settings.copy;
-  const bool is_put = call.timed() ? put(*in, work, Way::local, target.device, call.now() + start.latency_ps,
-                                         start.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s), end_ps)
-                                   : put_untimed(work);
+  const std::uint64_t takes_ps = start.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s);
+  const bool is_put = put(call, *in, work, {Way::local, target.device, start.latency_ps, takes_ps}, end_ps);
   if (!is_put) return Result::out_of_memory;
   const bool must_wait =
       target.kind == Kind::pinned || target.kind == Kind::registered || target.allocation.synchronous;
@@ -167,8 +162,7 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
   work.of_host = start == nullptr;
   const Start& takes = start != nullptr ? *start : state_.settings.local;
   std::uint64_t end_ps = 0;
-  const bool is_put = call.timed() ? put(*in, work, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps, end_ps)
-                                   : put_untimed(work);
+  const bool is_put = put(call, *in, work, {Way::host, 0, takes.latency_ps, takes.step_ps}, end_ps);
   if (!is_put) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;
@@ -188,9 +182,7 @@ Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32
   work.word_bytes = bytes;
   work.rows = {bytes, 1, bytes, bytes};
   std::uint64_t end_ps = 0;
-  const bool is_put = call.timed()
-                          ? put(*in, work, Way::host, 0, call.now() + state_.settings.copy.latency_ps, 0, end_ps)
-                          : put_untimed(work);
+  const bool is_put = put(call, *in, work, {Way::host, 0, state_.settings.copy.latency_ps, 0}, end_ps);
   if (!is_put) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;

@@ -62,9 +62,14 @@ class Streams {
 
  private:
   explicit Streams(State& state) : state_(state) {}
-  bool put(Stream& stream, const Work& work, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps,
-           std::uint64_t& end_ps);
-  bool put_untimed(const Work& work);
+  // What a piece of work takes: an engine, or none (Way::host), and how long from its call and then.
+  struct Taking {
+    Way way;
+    int device;
+    std::uint64_t latency_ps;
+    std::uint64_t ps;
+  };
+  bool put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps);
 
   State& state_;
 };

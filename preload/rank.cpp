@@ -116,9 +116,9 @@ namespace {
 // What its GPU's streams do up to there comes first.
 void pass_to(std::uint64_t at_ps) {
   const bool serves = dryfly_self.serves.load(std::memory_order_relaxed) != 0;
-  if (serves && phase() == Phase::running && on_main_thread() && dryfly_self.serve_outside != nullptr) {
+  if (serves && phase() == Phase::running && on_main_thread() && dryfly_self.serving.outside != nullptr) {
     const std::uint64_t clock_ns = computing_clock_ns();
-    dryfly_self.serve_outside(at_ps);
+    dryfly_self.serving.outside(at_ps);
     leave_out_since(clock_ns);
   }
 }

@@ -47,7 +47,7 @@ bool take_word(const Counter& counter, Word word, std::uint64_t& value) {
 void push_at(rank::Channel& channel, const Counter& counter, std::uint64_t value, std::uint32_t flags,
              std::uint64_t at_ps) {
   wire::Command command = change_of(counter, value, flags);
-  channel.push_for_stream(command, at_ps);
+  channel.polls().streams().push(command, at_ps);
 }
 
 void take_words(rank::Channel& channel, Counter& counter, std::uint64_t at_ps) {
@@ -80,7 +80,7 @@ void serve(std::uint64_t until_ps) {
   rank::Channel* const channel = rank::Channel::get();
   if (channel == nullptr) return;
   take_written(*channel, 0, channel->now());
-  channel->streams().serve(until_ps);
+  channel->polls().streams().serve(until_ps);
 }
 
 // The calls of this process's other threads come first: what they do is at no certain instant anyway.
@@ -95,7 +95,7 @@ void serve_outside(std::uint64_t until_ps) {
 
 bool serve_next() {
   rank::Channel* const channel = rank::Channel::get();
-  return channel != nullptr && channel->streams().serve_next();
+  return channel != nullptr && channel->polls().streams().serve_next();
 }
 
 void device_wrote(std::uint64_t address, std::uint64_t at_ps) {
@@ -110,15 +110,15 @@ bool watch(std::uint64_t address, std::uint32_t bytes) {
   for (const Counter* each = process().extended_counters; each != nullptr; each = each->next_extended) {
     if (each->written_back != reinterpret_cast<const void*>(address)) continue;
     channel->polls().settle();
-    channel->streams().take_visible();
+    channel->polls().streams().take_visible();
     return true;
   }
   wire::Command command{};
   command.kind = wire::CommandKind::watch;
   command.buffer = address;
   command.length = bytes;
-  channel->streams().heed_news();
-  channel->push_for_stream(command, channel->now());
+  channel->polls().streams().heed_news();
+  channel->polls().streams().push(command, channel->now());
   return false;
 }
 
@@ -142,8 +142,8 @@ int set_written_back(fid* fid, void* buffer, size_t length) {
   command.counter = counter.number;
   command.buffer = reinterpret_cast<std::uint64_t>(buffer);
   command.flags = wire::command_flag::sets;
-  session.channel().look_at_doorbells();
-  session.channel().streams().expect();
+  session.channel().polls().streams().begin();
+  session.channel().polls().streams().expect();
   session.channel().push(command, nullptr);
   return 0;
 }
@@ -161,7 +161,7 @@ int get_doorbell(fid* fid, void** address, size_t* length) {
     }
     extend(session.state(), counter);
     counter.doorbell = page;
-    session.channel().look_at_doorbells();
+    session.channel().polls().streams().begin();
   }
   *address = counter.doorbell;
   *length = doorbell_bytes;
@@ -175,13 +175,10 @@ CounterExtension extension_calls = {
 
 }  // namespace
 
-rank::DeviceStreamCalls stream_calls() {
-  return {.serve = serve,
-          .serve_outside = serve_outside,
-          .serve_next = serve_next,
-          .device_wrote = device_wrote,
-          .watch = watch,
-          .written_back = written_back};
+void serve_streams(rank::Channel& channel) {
+  channel.polls().streams().serve_by(
+      {.within = serve, .outside = serve_outside, .next = serve_next, .wrote = device_wrote, .watch = watch},
+      written_back);
 }
 
 int open_counter_extension(fid*, const char* name, std::uint64_t, void** calls, void*) {
@@ -209,9 +206,9 @@ void look_at_doorbells(const Session& session) { take_written(session.channel(),
 void show_value(const Session& session, const Counter& counter) {
   if (counter.written_back == nullptr || !session) return;
   const std::uint64_t value = (counter.value & counter_value_max) | counter.errors << 48 | written;
-  session.channel().streams().take_visible();
+  session.channel().polls().streams().take_visible();
   memcpy(counter.written_back, &value, sizeof value);
-  session.channel().streams().tell(reinterpret_cast<std::uint64_t>(counter.written_back), value, sizeof value);
+  session.channel().polls().streams().tell(reinterpret_cast<std::uint64_t>(counter.written_back), value, sizeof value);
 }
 
 wire::Command change_of(const Counter& counter, std::uint64_t value, std::uint32_t flags) {

@@ -19,7 +19,8 @@ namespace dryfly::provider {
 
 struct Counter;
 
-rank::DeviceStreamCalls stream_calls();
+// The rank's clock finds what it has to ask for.
+void serve_streams(rank::Channel& channel);
 
 // fi_open_ops of a counter.
 int open_counter_extension(fid* fid, const char* name, std::uint64_t flags, void** calls, void* context);

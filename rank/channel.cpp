@@ -68,7 +68,7 @@ void Channel::push(Command& command, const void* payload) {
   if (command.kind == CommandKind::open_endpoint) gate_.stop(GateKind::drain, 0);
 }
 
-void Channel::push_for_stream(Command& command, std::uint64_t at_ps) {
+void Streams::push(Command& command, std::uint64_t at_ps) {
   gate_.acted_at(at_ps);
   const CommandRing::Room room = commands_.room_for(command);
   if (!room.is_free) gate_.stop(GateKind::drain, 0);

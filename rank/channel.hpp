@@ -22,15 +22,6 @@
 
 namespace dryfly::rank {
 
-struct DeviceStreamCalls {
-  void (*serve)(std::uint64_t until_ps);
-  void (*serve_outside)(std::uint64_t until_ps);
-  bool (*serve_next)();
-  void (*device_wrote)(std::uint64_t address, std::uint64_t at_ps);
-  bool (*watch)(std::uint64_t address, std::uint32_t bytes);
-  void (*written_back)(const wire::News& news);
-};
-
 class Channel {
  public:
   // Attaches this process to its run or to a served fabric (attachment.hpp). Returns the one channel of the process,
@@ -85,9 +76,6 @@ class Channel {
   // Has Payloads choose how `length` bytes at `payload` travel, and pushes the command. False when the arena is full:
   // nothing was pushed, try again after progress. `stable`: the caller keeps the buffer unchanged until completion.
   bool push_with_payload(wire::Command& command, const void* payload, std::uint64_t length, bool stable);
-  // What a stream of the rank's GPU does at that instant, of which the process knows nothing: no poll of its own is due
-  // for it.
-  void push_for_stream(wire::Command& command, std::uint64_t at_ps);
   void stage_up_to(std::uint64_t bytes) { payloads_.stage_up_to(bytes); }
 
   // The oldest event with at_ps <= now(), or nullptr. The pointer is valid until pop().
@@ -97,7 +85,6 @@ class Channel {
   void pop();
 
   Polls& polls() { return polls_; }
-  Streams& streams() { return streams_; }
   // Where the ranks of a node talk through memory: see Baton.
   void renew_baton() { baton_.renew(); }
   // On a served fabric the process may be outside virtual time; each call of the provider begins by coming back.
@@ -121,17 +108,6 @@ class Channel {
   void publish() { gate_.publish(); }
   // As Self::gate.
   int gate(wire::GateKind kind);
-  // What serves the streams of the rank's GPUs, as Self has it.
-  void serve_streams_by(const DeviceStreamCalls& calls) {
-    self_->serve = calls.serve;
-    self_->serve_outside = calls.serve_outside;
-    self_->serve_next = calls.serve_next;
-    self_->device_wrote = calls.device_wrote;
-    self_->watch = calls.watch;
-    streams_.call_by(calls.written_back);
-  }
-  // A counter has a doorbell, which the program may write to at any time.
-  void look_at_doorbells() { self_->serves.store(1, std::memory_order_relaxed); }
   // What the preload is to call for that, in the beginning the channel's own; and when the process is bound elsewhere.
   void call_by(int (*for_gate)(wire::GateKind), void (*when_moved)(const Self&)) {
     self_->gate = for_gate;
@@ -151,7 +127,7 @@ class Channel {
         payloads_(attachment_, {attachment_.header, rank()}),
         gate_(attachment_, {attachment_.header, rank()}, self_, events_, payloads_),
         baton_(attachment_, {attachment_.header, rank()}, self_, gate_),
-        streams_(attachment_, self_, gate_),
+        streams_(attachment_, self_, commands_, gate_),
         polls_(attachment_, self_, events_, gate_, baton_, streams_),
         start_memory_(attachment_, self_) {}
   // Tells the preload of it.

@@ -49,6 +49,7 @@ class Polls {
   // The process is about to sleep until its socket can be read. False: something has come, look first.
   bool may_sleep();
 
+  Streams& streams() { return streams_; }
   // An event has been taken.
   void found() { empty_ = 0; }
   // A command has been given.

@@ -5,14 +5,14 @@ namespace dryfly::rank {
 using namespace wire;
 
 const News* Streams::oldest() const {
-  const std::uint64_t tail = page_->news_tail.load(std::memory_order_relaxed);
-  if (tail == page_->news_head.load(std::memory_order_acquire)) return nullptr;
-  return &page_->news[tail % news_max];
+  const std::uint64_t tail = page_->news.tail.load(std::memory_order_relaxed);
+  if (tail == page_->news.head.load(std::memory_order_acquire)) return nullptr;
+  return &page_->news.news[tail % NewsRing::most];
 }
 
 void Streams::take() {
   const News news = *oldest();
-  page_->news_tail.store(page_->news_tail.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  page_->news.tail.store(page_->news.tail.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   gate_.acted_at(news.at_ps);
   if (news.counter != 0 && expected_ != 0) --expected_;
   if (news.counter != 0 && written_back_ != nullptr) written_back_(news);

@@ -203,6 +203,12 @@ struct CallProfile {
 };
 inline constexpr std::uint32_t call_profile_count = 512;
 
+// How the rank's main thread has read clocks.
+struct ClockReadings {
+  std::uint64_t count;
+  std::uint64_t passed_ps[64];  // from one reading to the next: the sum of those of [2^i, 2^(i+1)) picoseconds
+};
+
 // Where the rank's virtual time went; waiting + communicating + computing = now since the start.
 struct RankTimes {
   std::uint64_t computing_ps;
@@ -220,6 +226,7 @@ struct RankTimes {
   RegistrationCounts registered;      // of communicating
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
   std::uint64_t forks;                // by which the process was copied while virtual time ran
+  ClockReadings clock_readings;
 };
 
 // What the rank was charged for one kind of interval of the MPI library's own code (rank/software_account.hpp).
@@ -237,12 +244,6 @@ inline constexpr std::uint16_t software_of_schedule = 0x8000;
 inline constexpr char software_schedule_suffix[] = " (collective)";
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
-
-// How the rank's main thread has read clocks.
-struct ClockReadings {
-  std::uint64_t count;
-  std::uint64_t passed_ps[64];  // from one reading to the next: the sum of those of [2^i, 2^(i+1)) picoseconds
-};
 
 inline constexpr std::uint32_t nudge_bits = 8;
 inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
@@ -320,7 +321,13 @@ struct News {
       0;  // it is this one's that the NIC has written back, and its process puts it there; 0: it is there
   std::uint32_t bytes = 0;  // of the value
 };
-inline constexpr std::uint32_t news_max = 64;  // in a rank's page; further ones wait
+// Further ones wait.
+struct NewsRing {
+  static constexpr std::uint32_t most = 64;
+  std::atomic<std::uint64_t> head;  // put there, ever, each at its number modulo the size; written by the conductor
+  std::atomic<std::uint64_t> tail;  // taken, ever
+  News news[most];
+};
 
 struct alignas(64) RankPage {
   // Written by the rank.
@@ -338,7 +345,6 @@ struct alignas(64) RankPage {
   // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
   NodePlace place;
-  std::atomic<std::uint64_t> news_tail;  // taken, ever
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.
@@ -351,12 +357,10 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> release_clock_ps;  // start, inside: the clock to go on with
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
-  std::atomic<std::uint64_t> news_head;  // put there, ever, each at its number modulo the size
-  News news[news_max];
+  NewsRing news;
   alignas(64) Service service;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
-  ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
   std::uint32_t software_kinds;  // of `software_spent` taken, behind the first one

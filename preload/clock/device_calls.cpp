@@ -32,15 +32,15 @@ DRYFLY_EXPORT void dryfly_device_streams(std::uint64_t (*next_ps)(), bool (*wait
 }
 
 DRYFLY_EXPORT int dryfly_device_serve() {
-  return dryfly_self.serve_next != nullptr && dryfly_self.serve_next() ? 1 : 0;
+  return dryfly_self.serving.next != nullptr && dryfly_self.serving.next() ? 1 : 0;
 }
 
 DRYFLY_EXPORT void dryfly_device_wrote(std::uint64_t address, std::uint64_t at_ps) {
-  if (dryfly_self.device_wrote != nullptr) dryfly_self.device_wrote(address, at_ps);
+  if (dryfly_self.serving.wrote != nullptr) dryfly_self.serving.wrote(address, at_ps);
 }
 
 DRYFLY_EXPORT int dryfly_device_watch(std::uint64_t address, std::uint32_t bytes) {
-  return dryfly_self.watch == nullptr || dryfly_self.watch(address, bytes) ? 1 : 0;
+  return dryfly_self.serving.watch == nullptr || dryfly_self.serving.watch(address, bytes) ? 1 : 0;
 }
 
 }  // namespace dryfly::preload

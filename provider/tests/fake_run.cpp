@@ -59,8 +59,8 @@ void Channel::push(wire::Command& command, const void* payload) {
   fake_run().pushed.push_back(pushed);
 }
 
-void Channel::push_for_stream(wire::Command& command, std::uint64_t at_ps) {
-  push(command, nullptr);
+void Streams::push(wire::Command& command, std::uint64_t at_ps) {
+  Channel::get()->push(command, nullptr);
   fake_run().pushed.back().command.at_ps = at_ps;
 }
 

@@ -16,6 +16,9 @@ struct Calls {
   int (*get_mmio_addr)(fid* fid, void** address, size_t* length);
 };
 
+// What the provider gives the rank's clock.
+const rank::StreamServing& serving() { return provider::attach()->polls().streams().serving(); }
+
 struct Extended {
   Rig rig;
   fid_cntr* counter = nullptr;
@@ -28,8 +31,8 @@ struct Extended {
     std::size_t length = 0;
     REQUIRE(calls->get_mmio_addr(&counter->fid, reinterpret_cast<void**>(&doorbell), &length) == 0);
     CHECK(length == 256);
-    fake_run().page->news_head.store(0);
-    fake_run().page->news_tail.store(0);
+    fake_run().page->news.head.store(0);
+    fake_run().page->news.tail.store(0);
   }
   ~Extended() { CHECK(fi_close(&counter->fid) == 0); }
   std::uint32_t number() const { return provider::object_of<provider::Counter>(counter)->number; }
@@ -46,14 +49,14 @@ TEST_CASE("a counter has the extension of the cxi provider, and no other") {
 TEST_CASE("what is written to a doorbell adds to the counter, in the NIC too, at the instant of the write") {
   const Extended extended;
   *extended.doorbell = 3;
-  provider::stream_calls().device_wrote(reinterpret_cast<std::uint64_t>(extended.doorbell), 77);
+  serving().wrote(reinterpret_cast<std::uint64_t>(extended.doorbell), 77);
   REQUIRE(extended.rig.run.pushed.size() == 1);
   CHECK(extended.rig.last().kind == wire::CommandKind::count);
   CHECK(extended.rig.last().counter == extended.number());
   CHECK(extended.rig.last().data == 3);
   CHECK(extended.rig.last().at_ps == 77);
   CHECK(fi_cntr_read(extended.counter) == 3);
-  provider::stream_calls().device_wrote(reinterpret_cast<std::uint64_t>(extended.doorbell), 78);
+  serving().wrote(reinterpret_cast<std::uint64_t>(extended.doorbell), 78);
   CHECK(extended.rig.run.pushed.size() == 1);  // nothing new is there
 }
 
@@ -80,13 +83,13 @@ TEST_CASE("a buffer of a counter has what the NIC has written back, and what the
   CHECK(extended.rig.last().kind == wire::CommandKind::write_back);
   CHECK(extended.rig.last().buffer == reinterpret_cast<std::uint64_t>(&buffer));
   wire::RankPage& page = *fake_run().page;
-  page.news[0] = {.at_ps = fake_run().now_ps(),
-                  .address = reinterpret_cast<std::uint64_t>(&buffer),
-                  .value = std::uint64_t{1} << 63 | 9,
-                  .counter = extended.number(),
-                  .bytes = 8};
-  page.news_head.store(1);
-  CHECK(provider::stream_calls().watch(reinterpret_cast<std::uint64_t>(&buffer), 8));
+  page.news.news[0] = {.at_ps = fake_run().now_ps(),
+                       .address = reinterpret_cast<std::uint64_t>(&buffer),
+                       .value = std::uint64_t{1} << 63 | 9,
+                       .counter = extended.number(),
+                       .bytes = 8};
+  page.news.head.store(1);
+  CHECK(serving().watch(reinterpret_cast<std::uint64_t>(&buffer), 8));
   CHECK(buffer == (std::uint64_t{1} << 63 | 9));
   REQUIRE(fi_cntr_set(extended.counter, 12) == 0);
   CHECK(fi_cntr_read(extended.counter) == 12);
@@ -96,7 +99,7 @@ TEST_CASE("a buffer of a counter has what the NIC has written back, and what the
 TEST_CASE("other memory that a stream waits for is the NIC's to tell of") {
   const Extended extended;
   const std::uint32_t word = 0;
-  CHECK_FALSE(provider::stream_calls().watch(reinterpret_cast<std::uint64_t>(&word), 4));
+  CHECK_FALSE(serving().watch(reinterpret_cast<std::uint64_t>(&word), 4));
   CHECK(extended.rig.last().kind == wire::CommandKind::watch);
   CHECK(extended.rig.last().buffer == reinterpret_cast<std::uint64_t>(&word));
   CHECK(extended.rig.last().length == 4);
