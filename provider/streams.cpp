@@ -47,7 +47,7 @@ bool take_word(const Counter& counter, Word word, std::uint64_t& value) {
 void push_at(rank::Channel& channel, const Counter& counter, std::uint64_t value, std::uint32_t flags,
              std::uint64_t at_ps) {
   wire::Command command = change_of(counter, value, flags);
-  channel.polls().streams().push(command, at_ps);
+  rank::push_for_stream(channel, command, at_ps);
 }
 
 void take_words(rank::Channel& channel, Counter& counter, std::uint64_t at_ps) {
@@ -118,7 +118,7 @@ bool watch(std::uint64_t address, std::uint32_t bytes) {
   command.buffer = address;
   command.length = bytes;
   channel->polls().streams().heed_news();
-  channel->polls().streams().push(command, channel->now());
+  rank::push_for_stream(*channel, command, channel->now());
   return false;
 }
 

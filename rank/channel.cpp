@@ -68,13 +68,13 @@ void Channel::push(Command& command, const void* payload) {
   if (command.kind == CommandKind::open_endpoint) gate_.stop(GateKind::drain, 0);
 }
 
-void Streams::push(Command& command, std::uint64_t at_ps) {
-  gate_.acted_at(at_ps);
-  const CommandRing::Room room = commands_.room_for(command);
-  if (!room.is_free) gate_.stop(GateKind::drain, 0);
-  command.at_ps = gate_.instant();
-  commands_.append(command, &command, room);  // it brings no bytes
-  gate_.publish();
+void push_for_stream(Channel& channel, Command& command, std::uint64_t at_ps) {
+  channel.gate_.acted_at(at_ps);
+  const CommandRing::Room room = channel.commands_.room_for(command);
+  if (!room.is_free) channel.gate_.stop(GateKind::drain, 0);
+  command.at_ps = channel.gate_.instant();
+  channel.commands_.append(command, &command, room);  // it brings no bytes
+  channel.gate_.publish();
 }
 
 bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {

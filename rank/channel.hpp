@@ -118,6 +118,8 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
  private:
+  friend void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
+
   // `shared`: the preload's, or null.
   Channel(const Attachment& attachment, Self* shared)
       : attachment_(attachment),
@@ -127,7 +129,7 @@ class Channel {
         payloads_(attachment_, {attachment_.header, rank()}),
         gate_(attachment_, {attachment_.header, rank()}, self_, events_, payloads_),
         baton_(attachment_, {attachment_.header, rank()}, self_, gate_),
-        streams_(attachment_, self_, commands_, gate_),
+        streams_(attachment_, self_, gate_),
         polls_(attachment_, self_, events_, gate_, baton_, streams_),
         start_memory_(attachment_, self_) {}
   // Tells the preload of it.
@@ -147,5 +149,9 @@ class Channel {
   Polls polls_;
   StartMemory start_memory_;
 };
+
+// What a stream of the rank's GPU does at that instant, of which the process knows nothing: no poll of its own is due
+// for it.
+void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
 
 }  // namespace dryfly::rank

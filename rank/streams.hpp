@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "rank/attachment.hpp"
-#include "rank/command_ring.hpp"
 #include "rank/gate.hpp"
 #include "rank/self.hpp"
 #include "wire/wire.hpp"
@@ -18,12 +17,8 @@ namespace dryfly::rank {
 
 class Streams {
  public:
-  Streams(const Attachment& attachment, Self* self, CommandRing& commands, Gate& gate)
-      : page_(attachment.page),
-        has_batons_(attachment.header->nodes_share_memory != 0),
-        self_(self),
-        commands_(commands),
-        gate_(gate) {}
+  Streams(const Attachment& attachment, Self* self, Gate& gate)
+      : page_(attachment.page), has_batons_(attachment.header->nodes_share_memory != 0), self_(self), gate_(gate) {}
 
   // What the provider does, and with a counter's value that its NIC has written back.
   void serve_by(const StreamServing& serving, void (*written_back)(const wire::News&)) {
@@ -33,8 +28,6 @@ class Streams {
   const StreamServing& serving() const { return self_->serving; }
   // A counter has a doorbell, which the program may write to at any time, or a buffer.
   void begin() { self_->serves.store(1, std::memory_order_relaxed); }
-  // What a stream does at that instant, of which the process knows nothing: no poll of its own is due for it.
-  void push(wire::Command& command, std::uint64_t at_ps);
 
   // A counter's value will be written to memory that the program and its GPU's work may write to as well.
   void expect() {
@@ -72,7 +65,6 @@ class Streams {
   wire::RankPage* page_;
   bool has_batons_;
   Self* self_;
-  CommandRing& commands_;
   Gate& gate_;
   void (*written_back_)(const wire::News&) = nullptr;
   std::uint32_t expected_ = 0;  // first values of counters that have not come yet

@@ -59,8 +59,8 @@ void Channel::push(wire::Command& command, const void* payload) {
   fake_run().pushed.push_back(pushed);
 }
 
-void Streams::push(wire::Command& command, std::uint64_t at_ps) {
-  Channel::get()->push(command, nullptr);
+void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps) {
+  channel.push(command, nullptr);
   fake_run().pushed.back().command.at_ps = at_ps;
 }
 
