@@ -90,7 +90,6 @@ bool Waits::is_ready(const Stream& stream, const Held& held) const {
     is_first = standard.first->ticket > ticket;
   }
   if (!is_first) return false;
-  if (all_go_) return true;
   if (held.step == Step::follow) return held.awaited == 0;
   if (held.step != Step::wait) return true;
   const Word* const word = find(held.condition.address);
@@ -155,13 +154,6 @@ void Waits::go_on() {
     any = false;
     timeline_->each([&](Stream& stream) { any |= go_on(stream); });
   }
-}
-
-void Waits::let_all_go() {
-  if (held_ == 0) return;
-  all_go_ = true;
-  go_on();
-  all_go_ = false;
 }
 
 Waits::Word* Waits::find(std::uint64_t address) const {

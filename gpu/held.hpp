@@ -70,9 +70,6 @@ class Waits {
   // Before such work: what is in memory.
   void remember();
 
-  // Outside virtual time nothing waits.
-  void let_all_go();
-
  private:
   struct Word {
     std::uint64_t address;
@@ -94,7 +91,6 @@ class Waits {
   Pending* pending_;
   std::uint64_t tickets_;
   std::size_t held_;
-  bool all_go_;
   Word* words_;
   std::size_t word_count_;
   std::size_t word_room_;

@@ -145,7 +145,6 @@ Call::Call(State& state, std::uint64_t cost_ps)
     : state_(state), entered_(dryfly_device_enter != nullptr ? dryfly_device_enter() : -1) {
   pthread_mutex_lock(&state_.lock);
   if (timed()) wait_until(now() + cost_ps);
-  if (!timed()) state_.waits.let_all_go();
   state_.settle(now());
 }
 
@@ -154,7 +153,7 @@ Call::~Call() {
   if (timed()) dryfly_device_leave(entered_);
 }
 
-std::uint64_t Call::now() const { return timed() ? dryfly_device_now() : far_future; }
+std::uint64_t Call::now() const { return timed() ? dryfly_device_now() : state_.untimed_until_ps(); }
 
 // The clock has streams go on first, which take the lock themselves.
 void Call::wait_until(std::uint64_t at_ps) {
@@ -200,7 +199,7 @@ Result Call::wait_for(const Event& event) {
 }
 
 void Call::finish_untimed() {
-  if (!timed()) state_.settle(far_future);
+  if (!timed()) state_.settle(now());
 }
 
 }  // namespace dryfly::gpu

@@ -44,6 +44,9 @@ struct State {
   void settle(std::uint64_t now_ps, bool calls);
   // Streams wait for memory, or write to what NICs see: they go on beside the program from now on.
   void go_on_beside_program();
+  // What is due outside virtual time: all, or where streams go on beside the program what takes no time, for it may be
+  // another thread that calls.
+  std::uint64_t untimed_until_ps() const { return beside_program_ ? 0 : ~std::uint64_t{0}; }
   // A word that a stream waits for is known, or will be.
   bool watch(std::uint64_t address, std::uint32_t bytes, std::uint64_t now_ps);
 
