@@ -31,7 +31,7 @@ class Batons {
   // From the start to the end of virtual time the ranks pass the baton, unless one is in a call that needs none.
   void start() { is_passed_ = in_use_; }
   void end() { is_passed_ = false; }
-  bool passes_baton(const Rank& rank) const { return is_passed_ && !rank.gate.outside; }
+  bool passes_baton(const Rank& rank) const { return is_passed_ && !rank.gate.outside && !rank.gate.only_news; }
 
   void seat(const Rank& rank);  // once for each rank, in order
   const std::vector<std::uint32_t>& ranks_of(NodeId node) const { return nodes_[node.value].ranks; }

@@ -104,6 +104,10 @@ void CommandIssuer::issue(std::uint32_t slot, bool triggered) {
     case CommandKind::move:
       parts_.endpoints.move(open);
       break;
+    case CommandKind::write_back:
+    case CommandKind::watch:
+      tell(open);
+      break;
   }
   parts_.commands.release(slot);
 }
@@ -188,6 +192,8 @@ void CommandIssuer::count(std::uint32_t slot) {
   const wire::Command& command = open.command;
   if ((command.flags & command_flag::sets) != 0) {
     parts_.triggers.set(open.rank, command.counter, command.data);
+    // A reset is written back by itself.
+    if (command.data == 0) parts_.news.write_back(open.rank, command.counter, 0);
   } else {
     parts_.triggers.add(open.rank, command.counter, command.data);
   }
@@ -196,6 +202,13 @@ void CommandIssuer::count(std::uint32_t slot) {
   PendingEvent pending = EventWriter::answer_to(open, wire::EventKind::counted);
   parts_.commands.release(slot);
   if (told) parts_.events.write(rank, std::move(pending));
+}
+
+void CommandIssuer::tell(const OpenCommand& open) {
+  const wire::Command& command = open.command;
+  if (command.kind == CommandKind::watch) return parts_.news.watch(open.rank, command.buffer, command.length);
+  if ((command.flags & command_flag::sets) != 0) parts_.news.keep_at(open.rank, command.counter, command.buffer);
+  parts_.news.write_back(open.rank, command.counter, parts_.triggers.value(open.rank, command.counter));
 }
 
 // One that is on its way already takes its course.

@@ -13,6 +13,7 @@
 #include "conductor/processor_work.hpp"
 #include "conductor/rank_host.hpp"
 #include "conductor/reductions.hpp"
+#include "conductor/stream_news.hpp"
 #include "conductor/triggers.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
@@ -30,6 +31,7 @@ struct IssuerParts {
   ProcessorWork& work;
   EventWriter& events;
   Triggers& triggers;
+  StreamNews& news;
   Payloads& payloads;
   RankHost& host;
   TroubleOutlet& trouble;
@@ -55,6 +57,7 @@ class CommandIssuer final : public Handler {
   void peek(std::uint32_t slot);
   void cancel(std::uint32_t slot);
   void count(std::uint32_t slot);
+  void tell(const OpenCommand& open);
   void cancel_trigger(std::uint32_t slot);
   // What of the rank's has waited for a counter that is there now.
   void issue_triggered(RankId rank);

@@ -54,7 +54,8 @@ const char* CommandReader::fault_of(const Rank& rank, const wire::Command& comma
                                     const char* payload) const {
   if (const char* fault = scrutiny_.fault_of(command, rank, room, payload)) return fault;
   const bool needs_none = command.kind == CommandKind::open_endpoint || command.kind == CommandKind::count ||
-                          command.kind == CommandKind::cancel_trigger;
+                          command.kind == CommandKind::cancel_trigger || command.kind == CommandKind::write_back ||
+                          command.kind == CommandKind::watch;
   const bool has_opened = needs_none || parts_.endpoints.is_known(wire::make_address(rank.id.value, command.endpoint));
   return has_opened ? nullptr : "end-point";
 }

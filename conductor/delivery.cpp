@@ -24,6 +24,12 @@ bool takes_nothing(const Rank& rank) {
   return rank.state == RankState::queued || rank.state == RankState::polling || rank.state == RankState::meeting;
 }
 
+// At a gate that what comes at that instant opens.
+bool waits_for(const Rank& rank, std::uint64_t at_ps) {
+  return rank.state == RankState::waiting || rank.state == RankState::ending ||
+         (rank.state == RankState::timed && at_ps <= rank.gate.deadline_ps);
+}
+
 }  // namespace
 
 Delivery::Delivery(const Engine& engine, const Segment& segment, std::vector<Rank>& ranks, Clock& clock, Batons& batons)
@@ -44,9 +50,27 @@ void Delivery::emit(RankId id, PendingEvent&& pending) {
     if (rank.events.overflow.size() == 1) flush(rank);
   }
 
-  const bool waits = rank.state == RankState::waiting || rank.state == RankState::ending ||
-                     (rank.state == RankState::timed && at <= rank.gate.deadline_ps);
-  if (waits && clock_.bring_forward(rank, at) && batons_.passes_baton(rank)) batons_.waits(rank);
+  if (!rank.gate.only_news && waits_for(rank, at) && clock_.bring_forward(rank, at) && batons_.passes_baton(rank))
+    batons_.waits(rank);
+}
+
+void Delivery::tell(RankId id, const wire::News& news) {
+  Rank& rank = ranks_[id.value];
+  if (rank.state == RankState::gone) return;
+  rank.news.push_back(news);
+  show_news(rank);
+  const bool waits = rank.gate.heeds_news && waits_for(rank, news.at_ps);
+  if (waits && clock_.bring_forward(rank, news.at_ps) && batons_.passes_baton(rank)) batons_.waits(rank);
+}
+
+void Delivery::show_news(Rank& rank) {
+  wire::RankPage& page = *rank.page;
+  std::uint64_t head = page.news.head.load(std::memory_order_relaxed);
+  while (!rank.news.empty() && head - page.news.tail.load(std::memory_order_acquire) < wire::NewsRing::most) {
+    page.news.news[head % wire::NewsRing::most] = rank.news.front();
+    rank.news.pop_front();
+    page.news.head.store(++head, std::memory_order_release);
+  }
 }
 
 // A rank that waits may wait for just this, so it gets to look: others look before they wait. One that has an event
@@ -55,7 +79,7 @@ void Delivery::memory_changed(RankId changed) {
   if (!clock_.memory_is_watched() || !clock_.runs()) return;
   for (const std::uint32_t index : batons_.ranks_of(ranks_[changed.value].node)) {
     Rank& rank = ranks_[index];
-    const bool waits = rank.state == RankState::waiting || rank.state == RankState::timed;
+    const bool waits = !rank.gate.only_news && (rank.state == RankState::waiting || rank.state == RankState::timed);
     const bool watches = rank.page->watches_memory.load(std::memory_order_relaxed) != 0;
     const bool has_event = !rank.events.overflow.empty() || has_untaken(rank);
     if (!waits || !watches || has_event) continue;
@@ -97,6 +121,7 @@ bool Delivery::waits_for_copy(Rank& rank, std::uint64_t instant) {
 }
 
 bool Delivery::flush(Rank& rank) {
+  if (!rank.news.empty()) show_news(rank);
   bool moved = false;
   while (!rank.events.overflow.empty()) {
     const PendingEvent& front = rank.events.overflow.front();
@@ -133,6 +158,7 @@ void Delivery::flush_waiters(Rank& copier) {
 void Delivery::forget(Rank& rank) {
   for (const PendingEvent& pending : rank.events.overflow) drop(pending);
   rank.events.overflow.clear();
+  rank.news.clear();
 }
 
 void Delivery::drop(const PendingEvent& pending) {

@@ -21,6 +21,7 @@ class Delivery final : public EventOutlet {
   // The rank's events come in the order of their instants.
   void emit(RankId rank, PendingEvent&& pending) override;
   void memory_changed(RankId rank) override;
+  void tell(RankId rank, const wire::News& news) override;
 
   // Moves pending events into the ring as far as they may be shown; true if at least one went.
   bool flush(Rank& rank);
@@ -38,6 +39,7 @@ class Delivery final : public EventOutlet {
   // Makes a copy in place of a rank that cannot learn of it: its ring is full, and it takes nothing where it stands.
   bool copy_for(Rank& copier, std::uint64_t number);
   void shown(Rank& rank);
+  void show_news(Rank& rank);
   void drop(const PendingEvent& pending);
 
   const Engine& engine_;

@@ -24,6 +24,8 @@ class EventOutlet {
   virtual void emit(RankId rank, PendingEvent&& pending) = 0;
   // A NIC has just changed memory of the rank's node.
   virtual void memory_changed(RankId rank) = 0;
+  // They come in the order of their instants.
+  virtual void tell(RankId rank, const wire::News& news) = 0;
 };
 
 // Who is told what is wrong with a rank.

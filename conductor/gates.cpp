@@ -29,6 +29,8 @@ Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
   rank.gate.ticket = ticket;
   rank.gate.at_ps = rank.page->gate.at_ps;
   rank.gate.deadline_ps = wire::far_future;
+  rank.gate.only_news = rank.page->gate.kind == wire::GateKind::news;
+  rank.gate.heeds_news = rank.gate.only_news || rank.page->gate.heeds_news != 0;
   if (rank.state == RankState::away) rejoin(rank);
   delivery_.flush(rank);
   switch (rank.page->gate.kind) {
@@ -40,6 +42,9 @@ Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
       break;
     case wire::GateKind::wait_until:
       wait_until(rank);
+      break;
+    case wire::GateKind::news:
+      wait_for_news(rank);
       break;
     case wire::GateKind::start:
       return start(rank);
@@ -92,6 +97,15 @@ void Gates::wait_until(Rank& rank) {
   if (!clock_.runs()) return release(rank, rank.gate.at_ps);
   if (batons_.passes_baton(rank)) return wait_for_baton(rank, RankState::waiting);
   wait_in_state(rank, RankState::timed, rank.gate.deadline_ps);
+}
+
+// Other ranks of the node may hold its baton meanwhile: it touches no memory that they share.
+void Gates::wait_for_news(Rank& rank) {
+  ++waits_;
+  if (!clock_.runs()) return release(rank, rank.gate.at_ps);
+  rank.gate.deadline_ps = rank.page->gate.deadline_ps;
+  const bool is_timed = rank.gate.deadline_ps != wire::far_future;
+  wait_in_state(rank, is_timed ? RankState::timed : RankState::waiting, is_timed ? rank.gate.deadline_ps : never.ps);
 }
 
 // Until all are there it keeps the state `starting`.
@@ -152,10 +166,10 @@ void Gates::wait_in_state(Rank& rank, RankState state, std::uint64_t bound) {
   clock_.set_state(rank, state, bound);
   // Events that came while it was running are in the ring or, held back, at the front of the overflow.
   const auto& overflow = rank.events.overflow;
-  if (has_untaken(rank)) {
+  if (has_awaited(rank)) {
     clock_.bounds().set(rank.id, std::min(bound, rank.gate.at_ps));
     clock_.make_ready(rank);
-  } else if (!overflow.empty()) {
+  } else if (!rank.gate.only_news && !overflow.empty()) {
     clock_.bounds().set(rank.id, std::min(bound, std::max(rank.gate.at_ps, overflow.front().event.at_ps)));
   }
 }
@@ -206,7 +220,7 @@ bool Gates::release_those_with_events(std::uint32_t at_once) {
     if (batons_.passes_baton(rank)) continue;
     const bool waits =
         rank.state == RankState::waiting || rank.state == RankState::timed || rank.state == RankState::ending;
-    if (!waits || !has_untaken(rank)) continue;
+    if (!waits || !has_awaited(rank)) continue;
     const std::uint64_t bound = clock_.bounds().bound(id);
     if (clock_.memory_is_watched() && bound > clock_.processed_until().ps) {
       clock_.make_ready(rank);  // memory has yet to come to that instant
@@ -236,6 +250,7 @@ void Gates::release(Rank& rank, std::uint64_t clock) {
   std::uint64_t horizon = clock_.visible_until() - 1;
   const auto& overflow = rank.events.overflow;
   if (!overflow.empty()) horizon = std::min(horizon, overflow.front().event.at_ps - 1);
+  if (!rank.news.empty()) horizon = std::min(horizon, rank.news.front().at_ps - 1);
   rank.page->horizon_ps.store(horizon, std::memory_order_relaxed);
   const bool is_told_instant = batons_.passes_baton(rank);
   const bool event_moves_clock =
@@ -243,7 +258,7 @@ void Gates::release(Rank& rank, std::uint64_t clock) {
   rank.page->release_clock_ps.store(
       std::max(event_moves_clock && !is_told_instant ? 0 : clock, std::exchange(rank.gate.rejoin_ps, 0)),
       std::memory_order_relaxed);
-  if (recorder_ != nullptr && event_moves_clock && clock > rank.gate.at_ps)
+  if (recorder_ != nullptr && event_moves_clock && !rank.gate.only_news && clock > rank.gate.at_ps)
     recorder_->wait({rank.gate.at_ps, clock, rank.id.value});
   if (clock_.runs()) {
     const bool outside = rank.gate.outside;

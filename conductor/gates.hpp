@@ -48,6 +48,7 @@ class Gates {
   void poll(Rank& rank);
   void wait(Rank& rank);
   void wait_until(Rank& rank);
+  void wait_for_news(Rank& rank);
   Milestone start(Rank& rank);
   Milestone end(Rank& rank);
   void meet(Rank& rank);

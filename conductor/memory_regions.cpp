@@ -40,6 +40,7 @@ int MemoryRegions::move_bytes(OpenCommand& access, std::uint64_t address) {
   const int error =
       kind == CommandKind::write ? payloads_.write(access, target, address) : payloads_.update(access, target, address);
   outlet_.memory_changed(target);
+  news_.changed(target, address, bytes_at_target(access.command));
   return error;
 }
 

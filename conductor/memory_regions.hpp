@@ -10,6 +10,7 @@
 #include "conductor/open_command.hpp"
 #include "conductor/payloads.hpp"
 #include "conductor/rank.hpp"
+#include "conductor/stream_news.hpp"
 #include "conductor/triggers.hpp"
 #include "core/unit/unit.hpp"
 
@@ -18,8 +19,8 @@ namespace dryfly {
 class MemoryRegions {
  public:
   MemoryRegions(const std::vector<Rank>& ranks, Payloads& payloads, EventWriter& events, EventOutlet& outlet,
-                Triggers& triggers)
-      : ranks_(ranks), payloads_(payloads), events_(events), outlet_(outlet), triggers_(triggers) {}
+                Triggers& triggers, StreamNews& news)
+      : ranks_(ranks), payloads_(payloads), events_(events), outlet_(outlet), triggers_(triggers), news_(news) {}
 
   void open(const OpenCommand& open);
   void close(const OpenCommand& open);
@@ -43,6 +44,7 @@ class MemoryRegions {
   EventWriter& events_;
   EventOutlet& outlet_;
   Triggers& triggers_;
+  StreamNews& news_;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
 };
 

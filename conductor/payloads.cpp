@@ -82,6 +82,12 @@ int Payloads::write(OpenCommand& open, RankId target, std::uint64_t address) {
   return memory_.write(target, ranks_[target.value].process.pid, address, bytes, open.command.length);
 }
 
+std::uint64_t Payloads::look(RankId rank, std::uint64_t address, std::uint64_t bytes) {
+  std::uint64_t value = 0;
+  const std::uint32_t pid = ranks_[rank.value].process.pid;
+  return memory_.read(rank, pid, address, &value, std::min(bytes, sizeof value)) == 0 ? value : 0;
+}
+
 int Payloads::write_from_memory(const OpenCommand& open, RankId target, std::uint64_t address) {
   constexpr std::uint64_t piece_max = 1 << 20;
   const std::uint64_t length = open.command.length;

@@ -30,6 +30,8 @@ class Payloads {
   int write(OpenCommand& open, RankId target, std::uint64_t address);
   int read(OpenCommand& open, RankId target, std::uint64_t address);
   int update(OpenCommand& open, RankId target, std::uint64_t address);  // an atomic
+  // Up to eight bytes of the rank's memory as they are now, as a number; 0 where there are none.
+  std::uint64_t look(RankId rank, std::uint64_t address, std::uint64_t bytes);
   // What a read or a fetching atomic has brought goes to whoever has asked; false: it brings nothing.
   static bool attach_result(PendingEvent& pending, const OpenCommand& open);
 

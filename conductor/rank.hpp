@@ -58,7 +58,9 @@ struct GateRequest {
   std::uint64_t end_ps = 0;     // when it entered MPI_Finalize
   std::uint64_t rejoin_ps = 0;  // coming back from outside virtual time: the clock to go on with
   bool in_finalize = false;
-  bool outside = false;  // inside a marked call: does not hold virtual time
+  bool outside = false;     // inside a marked call: does not hold virtual time
+  bool heeds_news = false;  // what a NIC has told of memory lets it go on, too
+  bool only_news = false;   // and no event does
 };
 
 // Where ranks of a node talk through memory; written by Batons.
@@ -109,11 +111,20 @@ struct Rank {
   BatonLooks baton;
   CommandRing commands;
   EventRing events;
+  std::deque<wire::News> news;  // for which its page has no room yet; written by Delivery
 };
 
 // Events are in its ring that it has not taken.
 inline bool has_untaken(const Rank& rank) {
   return rank.events.head != rank.page->event_tail.load(std::memory_order_acquire);
+}
+// News are in its page that it has not taken.
+inline bool has_news(const Rank& rank) {
+  return rank.page->news.head.load(std::memory_order_relaxed) != rank.page->news.tail.load(std::memory_order_acquire);
+}
+// What the rank waits for at its gate is there.
+inline bool has_awaited(const Rank& rank) {
+  return (!rank.gate.only_news && has_untaken(rank)) || (rank.gate.heeds_news && has_news(rank));
 }
 // When the oldest event is visible that the rank has not taken, in its ring or held back.
 std::uint64_t next_event_ps(const Segment& segment, const Rank& rank);

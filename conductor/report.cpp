@@ -272,8 +272,8 @@ void write_ranks(JsonWriter& json, const std::vector<Rank>& ranks, const Tally& 
     json.member("several_threads", times.several_threads);
     json.member("classes_refused", times.classes_refused);
     json.member("forks", times.forks);
-    json.member("clock_readings", rank.page->clock_readings.count);
-    json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->clock_readings, run_ps));
+    json.member("clock_readings", rank.page->times.clock_readings.count);
+    json.member("in_clock_loops_ps", in_clock_loops_ps(rank.page->times.clock_readings, run_ps));
     json.member("messages_sent", tally.sent_by(rank.id).messages);
     json.member("bytes_sent", tally.sent_by(rank.id).bytes);
     json.member("mpi_calls", rank.page->call_count.load());

@@ -39,7 +39,7 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
   if (bytes < wire::command_bytes || bytes > record_bytes_max || bytes > room || bytes % wire::record_granule != 0) {
     return "length";
   }
-  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::move) return "kind";
+  if (command.kind < CommandKind::open_endpoint || command.kind > CommandKind::watch) return "kind";
   if (command.endpoint >= wire::endpoint_count_max) return "end-point";
   if (command.at_ps > last_instant_ps) return "instant";
   if (command.kind == CommandKind::open_endpoint) return fault_of_opening(command, rank, payload);
@@ -52,6 +52,7 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
         (command.flags & command_flag::payload_inline) != 0 && command.length == sizeof(wire::NodePlace);
     return is_whole ? nullptr : "place";
   }
+  if (command.kind == CommandKind::watch && command.length != 4 && command.length != 8) return "length";
   if (is_of_group(command.kind)) return fault_of_group(command, payload);
   return is_atomic(command.kind) ? fault_of_atomic(command) : nullptr;
 }

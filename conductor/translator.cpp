@@ -20,7 +20,8 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
       triggers_(engine, commands_, segment.header().service.triggered_operations),
       claims_(commands_),
       payloads_(segment, ranks, commands_),
-      regions_(ranks, payloads_, events_, outlet, triggers_),
+      news_(engine, outlet, payloads_, distances),
+      regions_(ranks, payloads_, events_, outlet, triggers_, news_),
       work_(nics, ranks, events_),
       reductions_(nics, topology, commands_, events_, tally_,
                   software_step(segment.header().costs, distances.to_nic())),
@@ -29,8 +30,8 @@ Translator::Translator(Engine& engine, Nics& nics, const Dragonfly& topology, Se
       host_({commands_, queue_, claims_, payloads_, regions_, reductions_, work_, events_, trouble, tally_, peeks_,
              triggers_}),
       issuer_(engine, nics,
-              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, events_, triggers_, payloads_,
-               host_, trouble, tally_}),
+              {commands_, queue_, endpoints_, claims_, regions_, reductions_, work_, events_, triggers_, news_,
+               payloads_, host_, trouble, tally_}),
       reader_(segment, topology, {commands_, queue_, endpoints_, issuer_, work_, trouble, peeks_}) {}
 
 }  // namespace dryfly

@@ -6,7 +6,7 @@
 //   ring
 //
 // Beside these: OpenCommands, which all of them name by slot; Endpoints, MemoryRegions, Payloads, Claims, Triggers,
-// Reductions and ProcessorWork, each with what it is called after; and Tally and Peeks, which count.
+// StreamNews, Reductions and ProcessorWork, each with what it is called after; and Tally and Peeks, which count.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@
 #include "conductor/rank_host.hpp"
 #include "conductor/reductions.hpp"
 #include "conductor/segment.hpp"
+#include "conductor/stream_news.hpp"
 #include "conductor/tally.hpp"
 #include "conductor/triggers.hpp"
 #include "core/engine/engine.hpp"
@@ -50,7 +51,10 @@ class Translator final {
   // can be taken again when it has no commands left.
   void abandon(Rank& rank) { reader_.abandon(rank); }
   // Another process is this rank from now on.
-  void prepare_seat(const Rank& rank) { triggers_.begin(rank.id, rank.process.tenancy); }
+  void prepare_seat(const Rank& rank) {
+    triggers_.begin(rank.id, rank.process.tenancy);
+    news_.begin(rank.id);
+  }
   bool has_commands(RankId rank) const { return !queue_.is_empty(rank); }
 
   Tally& tally() { return tally_; }
@@ -75,6 +79,7 @@ class Translator final {
   Triggers triggers_;
   Claims claims_;
   Payloads payloads_;
+  StreamNews news_;
   MemoryRegions regions_;
   ProcessorWork work_;
   Reductions reductions_;

@@ -4,10 +4,23 @@
 
 namespace dryfly {
 
+namespace {
+
+std::uint64_t value_in(const std::unordered_map<std::uint32_t, std::uint64_t>& counters, std::uint32_t counter) {
+  const auto found = counters.find(counter);
+  return found == counters.end() ? 0 : found->second;
+}
+
+}  // namespace
+
 bool Triggers::is_due(const State& state, std::uint32_t slot) const {
   const wire::Command& command = commands_[slot].command;
-  const auto counter = state.counters.find(command.trigger);
-  return (counter == state.counters.end() ? 0 : counter->second) >= command.threshold;
+  return value_in(state.counters, command.trigger) >= command.threshold;
+}
+
+std::uint64_t Triggers::value(RankId rank, std::uint32_t counter) const {
+  const auto state = states_.find(rank.value);
+  return state == states_.end() ? 0 : value_in(state->second.counters, counter);
 }
 
 bool Triggers::holds(std::uint32_t slot) {
@@ -67,9 +80,10 @@ std::vector<std::uint32_t> Triggers::take_all(EndpointId endpoint) {
   if (state == states_.end()) return {};
   std::vector<std::uint32_t> taken;
   std::erase_if(state->second.waiting, [&](std::uint32_t slot) {
-    // A count is of no end-point.
-    if (commands_[slot].command.kind == wire::CommandKind::count || commands_[slot].endpoint() != endpoint)
-      return false;
+    // What is done to a counter is of no end-point.
+    const wire::CommandKind kind = commands_[slot].command.kind;
+    const bool is_counters = kind == wire::CommandKind::count || kind == wire::CommandKind::write_back;
+    if (is_counters || commands_[slot].endpoint() != endpoint) return false;
     taken.push_back(slot);
     return true;
   });

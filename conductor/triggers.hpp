@@ -38,6 +38,7 @@ class Triggers {
   }
   void add(RankId rank, std::uint32_t counter, std::uint64_t value);
   void set(RankId rank, std::uint32_t counter, std::uint64_t value);
+  std::uint64_t value(RankId rank, std::uint32_t counter) const;
   // The rank's oldest command whose counter is there, which waits no more; no_slot.
   std::uint32_t take_due(RankId rank);
   // The command that waits with this context, which waits no more; no_slot.

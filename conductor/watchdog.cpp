@@ -47,6 +47,8 @@ ProcessState process_state(std::uint32_t pid) {
   return state;
 }
 
+bool polls_do_not_help(const Rank& rank) { return rank.state == RankState::meeting || rank.gate.only_news; }
+
 }  // namespace
 
 bool Watchdog::all_wait() const {
@@ -85,7 +87,7 @@ bool Watchdog::check_deadlock() {
   if (!of_.job.nothing_under_way()) return false;
   bool any_can_poll = false;
   for (const Rank& rank : of_.ranks) {
-    if (rank.state == RankState::meeting) continue;  // polls do not help it
+    if (polls_do_not_help(rank)) continue;
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.events.overflow.empty()) return false;
     any_can_poll = true;
@@ -166,7 +168,7 @@ bool Watchdog::let_all_poll_again() {
     return true;
   }
   for (Rank& rank : of_.ranks) {
-    if (rank.state != RankState::meeting) of_.gates.release(rank, rank.gate.at_ps);
+    if (!polls_do_not_help(rank)) of_.gates.release(rank, rank.gate.at_ps);
   }
   return false;  // they go on in their own time
 }
@@ -175,8 +177,10 @@ void Watchdog::report_deadlock() {
   give_up();
   of_.status.say("deadlock");
   for (const Rank& rank : of_.ranks) {
-    of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " +
-                   call_name(rank.page->call_index.load(std::memory_order_relaxed)));
+    const std::string call = call_name(rank.page->call_index.load(std::memory_order_relaxed));
+    // Its process waits for the stream in a call of the GPU's runtime, which has no number.
+    const std::string stream = "a stream of its GPU waits for a value that nobody will write";
+    of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " + (rank.gate.only_news ? stream : call));
   }
   of_.status.say("deadlock-end");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/block.hpp"
+#include "gpu/held.hpp"
 #include "gpu/level_zero_types.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/settings.hpp"
@@ -240,6 +241,151 @@ void waits(const void*, void** arguments) {
 }
 
 }  // namespace
+
+namespace {
+
+// Streams of two devices, and what was done in them.
+struct Doing {
+  std::unique_ptr<Timeline> timeline = std::make_unique<Timeline>();
+  std::unique_ptr<Pending> pending = std::make_unique<Pending>();
+  std::unique_ptr<Waits> waits = std::make_unique<Waits>();
+  std::uint64_t word = 0;
+  std::uint64_t end_ps = 0;
+
+  Doing() {
+    timeline->open(2);
+    waits->open(*timeline, *pending);
+  }
+  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(&word); }
+  // Of that length; when it is over.
+  std::uint64_t put(Stream& stream, std::uint64_t ps, std::uint64_t begin_ps = 0) {
+    Held held{};
+    held.step = Step::work;
+    held.way = Way::host;
+    held.begin_ps = begin_ps;
+    held.ps = ps;
+    CHECK(waits->put(stream, held, end_ps));
+    return end_ps;
+  }
+  void wait(Stream& stream, std::uint64_t value, std::uint64_t begin_ps = 0) {
+    if (waits->is_to_be_watched(address(), 8)) {
+      REQUIRE(waits->watch(address(), 8));
+      waits->written(address(), word, 8, 0);
+    }
+    Held held{};
+    held.step = Step::wait;
+    held.begin_ps = begin_ps;
+    held.condition = {address(), value, ~std::uint64_t{0}, 8, Comparison::reached};
+    CHECK(waits->put(stream, held, end_ps));
+  }
+  void record(Stream& stream, Event& event) {
+    Held held{};
+    held.step = Step::record;
+    held.way = Way::host;
+    held.event = &event;
+    event.recorded = true;
+    CHECK(waits->put(stream, held, end_ps));
+  }
+  void follow(Stream& stream, const Event& event) {
+    Held held{};
+    held.step = Step::follow;
+    held.begin_ps = event.at_ps;
+    held.awaited = event.ticket;
+    CHECK(waits->put(stream, held, end_ps));
+  }
+  void write(std::uint64_t value, std::uint64_t at_ps) {
+    word = value;
+    waits->written(address(), value, 8, at_ps);
+  }
+};
+
+bool meets(Comparison comparison, std::uint64_t word, std::uint64_t value, std::uint32_t bytes = 8,
+           std::uint64_t mask = ~std::uint64_t{0}) {
+  return is_met({0, value, mask, bytes, comparison}, word);
+}
+
+}  // namespace
+
+TEST_CASE("words are compared as CUDA and HIP have it, in as many bits as they have") {
+  CHECK(meets(Comparison::reached, 5, 5));
+  CHECK(meets(Comparison::reached, 6, 5));
+  CHECK_FALSE(meets(Comparison::reached, 4, 5));
+  CHECK(meets(Comparison::reached, 2, ~std::uint64_t{0}));  // by their difference, round and round
+  CHECK_FALSE(meets(Comparison::at_least, 2, ~std::uint64_t{0}));
+  CHECK(meets(Comparison::reached, 1, 0xffffffff, 4));
+  CHECK_FALSE(meets(Comparison::reached, 1, 0xffffffff));
+  CHECK(meets(Comparison::equal, 0x1234, 0xff34, 8, 0xff));
+  CHECK(meets(Comparison::common_bit, 6, 2));
+  CHECK_FALSE(meets(Comparison::common_bit, 6, 1));
+  CHECK(meets(Comparison::missing_bit, 6, 1));
+  CHECK_FALSE(meets(Comparison::missing_bit, 0xfffffffe, 1, 4));
+}
+
+TEST_CASE("what is behind a wait goes on at the instant of the write, in order, and not before its own") {
+  Doing work;
+  Stream& stream = *work.timeline->create_stream(0, false);
+  CHECK(work.put(stream, 10) == 10);
+  work.wait(stream, 3, 12);
+  CHECK(work.end_ps == Waits::no_instant);
+  CHECK(work.put(stream, 5) == Waits::no_instant);
+  CHECK(work.put(stream, 7, 200) == Waits::no_instant);
+  CHECK(work.waits->holds(stream));
+  work.write(2, 50);
+  CHECK(work.waits->holds(stream));
+  work.write(3, 100);
+  CHECK_FALSE(work.waits->holds_any());
+  CHECK(stream.end_ps == 207);
+  work.wait(stream, 3, 300);  // it is so
+  CHECK(work.end_ps == 300);
+  CHECK(work.put(stream, 1) == 301);
+}
+
+TEST_CASE("an event behind a wait comes to pass behind it, for the streams that follow it too") {
+  Doing work;
+  Stream& first = *work.timeline->create_stream(0, false);
+  Stream& second = *work.timeline->create_stream(1, false);
+  Event& event = *work.timeline->create_event(true);
+  work.wait(first, 1);
+  CHECK(work.put(first, 20) == Waits::no_instant);
+  work.record(first, event);
+  CHECK(event.ticket != 0);
+  work.follow(second, event);
+  CHECK(work.put(second, 3) == Waits::no_instant);
+  CHECK(work.waits->holds_of(1));
+  work.write(1, 40);
+  CHECK(event.ticket == 0);
+  CHECK(event.at_ps == 60);
+  CHECK(second.end_ps == 63);
+}
+
+TEST_CASE("the default stream waits for what waits in its device's others, and those put to work later for that") {
+  Doing work;
+  Stream& blocking = *work.timeline->create_stream(0, true);
+  Stream& apart = *work.timeline->create_stream(0, false);
+  Stream& standard = work.timeline->standard(0);
+  work.wait(blocking, 1);
+  CHECK(work.put(standard, 10) == Waits::no_instant);
+  CHECK(work.put(blocking, 5) == Waits::no_instant);
+  CHECK(work.put(apart, 5) == 5);
+  CHECK(work.put(work.timeline->standard(1), 5) == 5);
+  work.write(1, 100);
+  CHECK_FALSE(work.waits->holds_any());
+  CHECK(standard.end_ps == 110);
+  CHECK(blocking.end_ps == 115);
+}
+
+TEST_CASE("a stream that is destroyed does what is behind its wait, and its place is taken then only") {
+  Doing work;
+  Stream* const stream = work.timeline->create_stream(0, false);
+  work.wait(*stream, 1);
+  CHECK(work.put(*stream, 5) == Waits::no_instant);
+  work.timeline->destroy(*stream);
+  CHECK(work.timeline->known(stream, 0) == nullptr);
+  CHECK(work.timeline->create_stream(0, false) != stream);
+  work.write(1, 10);
+  CHECK(work.pending->first() != nullptr);
+  CHECK(work.timeline->create_stream(0, false) == stream);
+}
 
 TEST_CASE("threads of a block wait for those that have not ended, on stacks of their own") {
   Seen seen{};

@@ -117,6 +117,17 @@ constexpr int last_kind = 4;             // hipMemcpyDefault
 constexpr int without_units = 1024;      // hipMemcpyDeviceToDeviceNoCU
 constexpr unsigned signal_memory = 0x2;  // hipMallocSignalMemory
 
+int wait_for(Stream* stream, void* at, std::uint64_t value, unsigned how, std::uint64_t mask, std::uint32_t bytes) {
+  constexpr Comparison comparisons[] = {Comparison::at_least, Comparison::equal, Comparison::common_bit,
+                                        Comparison::missing_bit};
+  if (at == nullptr || how >= sizeof comparisons / sizeof *comparisons) return hip::invalid_value;
+  return code_of(streams().wait(stream, {.address = reinterpret_cast<std::uint64_t>(at),
+                                         .value = value,
+                                         .mask = mask,
+                                         .bytes = bytes,
+                                         .comparison = comparisons[how]}));
+}
+
 int copy(void* to, const void* from, std::size_t bytes, int kind, Stream* stream, Returning returning) {
   if ((kind < 0 || kind > last_kind) && kind != without_units) return hip::invalid_memcpy_direction;
   return code_of(streams().copy(to, from, bytes, stream, returning));
@@ -247,10 +258,11 @@ HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   if (to == nullptr) return kept(hip::invalid_value);
   if (const int code = device_code(device); code != hip::success) return kept(code);
   switch (attribute) {
-    case 3:   // hipDeviceAttributeCanMapHostMemory
-    case 24:  // ManagedMemory
-    case 85:  // UnifiedAddressing
-    case 90:  // HostRegisterSupported
+    case 3:      // hipDeviceAttributeCanMapHostMemory
+    case 24:     // ManagedMemory
+    case 85:     // UnifiedAddressing
+    case 90:     // HostRegisterSupported
+    case 10013:  // CanUseStreamWaitValue
       *to = 1;
       break;
     case 16:  // Integrated
@@ -291,7 +303,8 @@ HIP_EXPORT int hipDeviceSynchronize() { return kept(streams().synchronize_device
 
 HIP_EXPORT int hipMalloc(void** pointer, std::size_t bytes) { return kept(allocate(Kind::device, pointer, bytes)); }
 HIP_EXPORT int hipExtMallocWithFlags(void** pointer, std::size_t bytes, unsigned flags) {
-  return kept(flags == signal_memory ? hip::not_supported : allocate(Kind::device, pointer, bytes));
+  if (flags == signal_memory && bytes != sizeof(std::uint64_t)) return kept(hip::invalid_value);
+  return kept(allocate(Kind::device, pointer, bytes));
 }
 HIP_EXPORT int hipMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return kept(bytes == 0 ? hip::invalid_value : allocate(Kind::managed, pointer, bytes));
@@ -446,6 +459,19 @@ HIP_EXPORT int hipStreamQuery(Stream* stream) { return kept(streams().query(stre
 HIP_EXPORT int hipStreamSynchronize(Stream* stream) { return kept(streams().synchronize(stream)); }
 HIP_EXPORT int hipStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return kept(streams().wait(stream, event));
+}
+
+HIP_EXPORT int hipStreamWaitValue32(Stream* stream, void* at, std::uint32_t value, unsigned how, std::uint32_t mask) {
+  return kept(wait_for(stream, at, value, how, mask, sizeof value));
+}
+HIP_EXPORT int hipStreamWaitValue64(Stream* stream, void* at, std::uint64_t value, unsigned how, std::uint64_t mask) {
+  return kept(wait_for(stream, at, value, how, mask, sizeof value));
+}
+HIP_EXPORT int hipStreamWriteValue32(Stream* stream, void* at, std::uint32_t value, unsigned) {
+  return kept(at == nullptr ? Result::bad_value : streams().write(stream, at, value, sizeof value));
+}
+HIP_EXPORT int hipStreamWriteValue64(Stream* stream, void* at, std::uint64_t value, unsigned) {
+  return kept(at == nullptr ? Result::bad_value : streams().write(stream, at, value, sizeof value));
 }
 
 HIP_EXPORT int hipEventCreateWithFlags(Event** event, unsigned flags) {

@@ -20,7 +20,9 @@ void fill(unsigned char* to, const Pattern& pattern, std::uint64_t bytes) {
 }  // namespace
 
 void move_bytes(const Work& work) {
-  if (work.from != nullptr) {
+  if (work.word_bytes != 0) {
+    memcpy(work.to, &work.word, work.word_bytes);
+  } else if (work.from != nullptr) {
     for (std::uint64_t row = 0; row < work.rows.count; ++row) {
       memmove(static_cast<char*>(work.to) + row * work.rows.to_pitch,
               static_cast<const char*>(work.from) + row * work.rows.from_pitch, work.rows.width);

@@ -21,7 +21,7 @@ struct Pattern {
   std::uint64_t count;
 };
 
-// A copy, a fill (`from` is null; the first row alone), or a call of `function` with `to`.
+// A copy, a fill (`from` is null; the first row alone), a call of `function` with `to`, or a word that is written.
 struct Work {
   void* to;
   const void* from;
@@ -30,6 +30,9 @@ struct Work {
   Pattern pattern;
   void* staged;  // what the bytes are in until then, to be given back; or null
   void (*function)(void*);
+  bool of_host;              // function: it is the program's, and calls what it likes
+  std::uint32_t word_bytes;  // 4 or 8: the word is written; else 0
+  std::uint64_t word;
 };
 
 // Does a copy or a fill, and gives back what it was staged in.
@@ -43,6 +46,8 @@ class Pending {
   // The first whose instant has come is taken out; false: there is none.
   bool take_due(std::uint64_t now_ps, Work& work);
   bool is_empty() const { return count_ == 0; }
+  // Null: there is none.
+  const Work* first() const { return count_ != 0 ? &all_[0] : nullptr; }
 
  private:
   Work* all_;  // by their ends

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "gpu/held.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/pending.hpp"
 #include "gpu/settings.hpp"
@@ -38,17 +39,29 @@ struct State {
   Result usable() const;
   // Does what is due, one piece of work at a time: a function that is called may call MPI, and that looks at pointers.
   // The lock is held before and after.
-  void settle(std::uint64_t now_ps);
+  void settle(std::uint64_t now_ps) { settle(now_ps, true); }
+  // `calls`: functions of the program, too; else what is behind them waits with them.
+  void settle(std::uint64_t now_ps, bool calls);
+  // Streams wait for memory, or write to what NICs see: they go on beside the program from now on.
+  void go_on_beside_program();
+  // What is due outside virtual time: all, or where streams go on beside the program what takes no time, for it may be
+  // another thread that calls.
+  std::uint64_t untimed_until_ps() const { return beside_program_ ? 0 : ~std::uint64_t{0}; }
+  // A word that a stream waits for is known, or will be.
+  bool watch(std::uint64_t address, std::uint32_t bytes, std::uint64_t now_ps);
 
   Settings settings;
   Memory memory;
   Timeline timeline;
   Pending pending;
+  Waits waits;
   std::uint64_t unstreamed_ps;  // when what was put into the default stream by calls without a stream is over
   pthread_mutex_t lock;
 
  private:
   State();
+
+  bool beside_program_;
 };
 
 int& current_device();  // of the calling thread
@@ -71,10 +84,19 @@ class Call {
   bool timed() const { return entered_ >= 0; }
   std::uint64_t now() const;
   void wait_until(std::uint64_t at_ps);
+  // Until the stream's work is over, what waits for memory too; until all of the device's is. Result::not_permitted:
+  // nobody can say when that is.
+  Result wait_for(const Stream& stream);
+  Result wait_for_device(int device);
+  // Until it has come to pass.
+  Result wait_for(const Event& event);
   // Outside virtual time: what has just been put into a stream is over.
   void finish_untimed();
 
  private:
+  template <class IsHeld>
+  Result wait_while(IsHeld is_held);
+
   State& state_;
   const int entered_;
 };

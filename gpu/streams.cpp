@@ -21,7 +21,7 @@ bool is_within(const Place& place, const void* pointer, std::uint64_t bytes) {
          (offset < place.allocation.bytes && bytes <= place.allocation.bytes - offset);
 }
 
-Result wait_for(Call& call, std::uint64_t at_ps, std::uint64_t within_ps) {
+Result wait_within(Call& call, std::uint64_t at_ps, std::uint64_t within_ps) {
   if (!call.timed()) return Result::done;
   const std::uint64_t now_ps = call.now();
   if (at_ps > now_ps && at_ps - now_ps > within_ps) {
@@ -32,7 +32,41 @@ Result wait_for(Call& call, std::uint64_t at_ps, std::uint64_t within_ps) {
   return Result::done;
 }
 
+Way way_between(const Place& source, const Place& target) {
+  const bool from_device = source.kind == Kind::device;
+  if (target.kind != Kind::device) return from_device ? Way::out : Way::host;
+  if (!from_device) return Way::in;
+  return target.unit == source.unit ? Way::local : Way::peer;
+}
+
+// Work was put into the stream: what its call waits for. What is held is waited for where nothing else says that it is
+// over when the program calls MPI.
+Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, bool comes_back_done,
+              Returning returning) {
+  const bool is_held = end_ps == Waits::no_instant;
+  if (is_held && (comes_back_done || returning == Returning::when_safe)) return call.wait_for(in);
+  if (comes_back_done) {
+    call.wait_until(end_ps);
+  } else if (returning == Returning::when_safe) {
+    state.unstreamed_ps = later(state.unstreamed_ps, end_ps);
+  }
+  call.finish_untimed();
+  return Result::done;
+}
+
 }  // namespace
+
+bool Streams::put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps) {
+  if (!call.timed()) return state_.pending.add(work);
+  Held held{};
+  held.step = Step::work;
+  held.way = taking.way;
+  held.device = taking.device;
+  held.begin_ps = call.now() + taking.latency_ps;
+  held.ps = taking.ps;
+  held.work = work;
+  return state_.waits.put(stream, held, end_ps);
+}
 
 Streams& Streams::get() {
   static Streams streams(State::get());
@@ -55,48 +89,48 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
       (state_.memory.is_inside(from) && !is_within(source, from, from_span))) {
     return Result::bad_value;
   }
-  const bool to_device = target.kind == Kind::device;
-  const bool from_device = source.kind == Kind::device;
-  Way way = Way::host;
-  if (to_device && from_device) way = target.unit == source.unit ? Way::local : Way::peer;
-  if (to_device && !from_device) way = Way::in;
-  if (!to_device && from_device) way = Way::out;
-  const int device = from_device ? source.device : to_device ? target.device : in->device;
+  const Way way = way_between(source, target);
+  const int device = source.kind == Kind::device   ? source.device
+                     : target.kind == Kind::device ? target.device
+                                                   : in->device;
   // Level Zero's driver makes the host's memory known to the device for the time of a copy.
   const bool pageable = state_.settings.api != Api::level_zero && (is_pageable(target) || is_pageable(source));
-  Work work{.to = to, .from = from, .rows = rows, .at_ps = 0, .pattern = {}, .staged = nullptr, .function = nullptr};
+  Work work{};
+  work.to = to;
+  work.from = from;
+  work.rows = rows;
   if (way == Way::in && pageable && bytes <= staged_most) {
     work.staged = malloc(from_span);
     if (work.staged == nullptr) return Result::out_of_memory;
     memcpy(work.staged, from, from_span);
     work.from = work.staged;
-    if (returning != Returning::at_once) call.wait_until(state_.timeline.begin_of(*in));
+    if (returning != Returning::at_once) {
+      if (const Result result = call.wait_for(*in); result != Result::done) {
+        free(work.staged);
+        return result;
+      }
+      call.wait_until(state_.timeline.begin_of(*in));
+    }
     call.wait_until(call.now() + time_ps(bytes, state_.settings.pageable_bytes_per_s));
   }
-  if (call.timed()) {
-    const Settings& settings = state_.settings;
-    const std::uint64_t peer = way == Way::peer ? peer_rate(settings, source.unit, target.unit) : 0;
-    const Start start = way == Way::host ? Start{} : way == Way::local ? settings.local : settings.copy;
-    // What was staged goes beside the other copies.
-    const bool is_staged = work.staged != nullptr;
-    const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
-    work.at_ps = state_.timeline.put(*in, is_staged ? Way::host : way, device, call.now() + start.latency_ps,
-                                     start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, peer));
-  }
-  if (!state_.pending.add(work)) {
+  const Settings& settings = state_.settings;
+  const std::uint64_t peer = way == Way::peer ? peer_rate(settings, source.unit, target.unit) : 0;
+  const Start start = way == Way::host ? Start{} : way == Way::local ? settings.local : settings.copy;
+  // What was staged goes beside the other copies.
+  const bool is_staged = work.staged != nullptr;
+  const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
+  const std::uint64_t takes_ps = start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, peer);
+  std::uint64_t end_ps = 0;
+  if (!put(call, *in, work, {is_staged ? Way::host : way, device, start.latency_ps, takes_ps}, end_ps)) {
     free(work.staged);
     return Result::out_of_memory;
   }
   const bool must_wait = way == Way::host || (pageable && work.staged == nullptr);
   const bool synchronous = target.allocation.synchronous || source.allocation.synchronous;
   const bool is_safe = !synchronous && (way == Way::local || way == Way::peer || work.staged != nullptr);
-  if (must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe)) {
-    call.wait_until(work.at_ps);
-  } else if (returning == Returning::when_safe) {
-    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
-  }
-  call.finish_untimed();
-  return Result::done;
+  const bool comes_back_done =
+      must_wait || returning == Returning::when_done || (returning == Returning::when_safe && !is_safe);
+  return finish(call, state_, *in, end_ps, comes_back_done, returning);
 }
 
 Result Streams::fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stream* stream, Returning returning) {
@@ -107,27 +141,19 @@ Result Streams::fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stre
   if (bytes == 0) return Result::done;
   const Place target = state_.memory.place_of(to);
   if (target.kind == Kind::host || !is_within(target, to, bytes)) return Result::bad_value;
-  Work work{.to = to,
-            .from = nullptr,
-            .rows = {bytes, 1, bytes, bytes},
-            .at_ps = 0,
-            .pattern = pattern,
-            .staged = nullptr,
-            .function = nullptr};
-  if (call.timed()) {
-    work.at_ps = state_.timeline.put(*in, Way::local, target.device, call.now() + state_.settings.copy.latency_ps,
-                                     state_.settings.copy.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s));
-  }
-  if (!state_.pending.add(work)) return Result::out_of_memory;
+  Work work{};
+  work.to = to;
+  work.rows = {bytes, 1, bytes, bytes};
+  work.pattern = pattern;
+  std::uint64_t end_ps = 0;
+  const Start& start = state_.settings.copy;
+  const std::uint64_t takes_ps = start.step_ps + time_ps(bytes, state_.settings.memory_bytes_per_s);
+  const bool is_put = put(call, *in, work, {Way::local, target.device, start.latency_ps, takes_ps}, end_ps);
+  if (!is_put) return Result::out_of_memory;
   const bool must_wait =
       target.kind == Kind::pinned || target.kind == Kind::registered || target.allocation.synchronous;
-  if (returning == Returning::when_done || (returning == Returning::when_safe && must_wait)) {
-    call.wait_until(work.at_ps);
-  } else if (returning == Returning::when_safe) {
-    state_.unstreamed_ps = later(state_.unstreamed_ps, work.at_ps);
-  }
-  call.finish_untimed();
-  return Result::done;
+  const bool comes_back_done = returning == Returning::when_done || (returning == Returning::when_safe && must_wait);
+  return finish(call, state_, *in, end_ps, comes_back_done, returning);
 }
 
 void Streams::before_mpi() {
@@ -142,15 +168,55 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
   Call call(state_);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
-  Work work{
-      .to = argument, .from = nullptr, .rows = {}, .at_ps = 0, .pattern = {}, .staged = nullptr, .function = function};
+  Work work{};
+  work.to = argument;
+  work.function = function;
+  work.of_host = start == nullptr;
   const Start& takes = start != nullptr ? *start : state_.settings.local;
-  if (call.timed()) {
-    work.at_ps = state_.timeline.put(*in, Way::host, 0, call.now() + takes.latency_ps, takes.step_ps);
-  }
-  if (!state_.pending.add(work)) return Result::out_of_memory;
+  std::uint64_t end_ps = 0;
+  const bool is_put = put(call, *in, work, {Way::host, 0, takes.latency_ps, takes.step_ps}, end_ps);
+  if (!is_put) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;
+}
+
+Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes, bool of_batch) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
+  Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  const Place place = state_.memory.place_of(to);
+  if (place.kind == Kind::host || !is_within(place, to, bytes)) return Result::bad_value;
+  state_.go_on_beside_program();
+  Work work{};
+  work.to = to;
+  work.word = value;
+  work.word_bytes = bytes;
+  work.rows = {bytes, 1, bytes, bytes};
+  std::uint64_t end_ps = 0;
+  const bool is_put = put(call, *in, work, {Way::host, 0, state_.settings.copy.latency_ps, 0}, end_ps);
+  if (!is_put) return Result::out_of_memory;
+  call.finish_untimed();
+  return Result::done;
+}
+
+Result Streams::wait(Stream* stream, const Condition& condition, bool of_batch) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
+  Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  const void* const at = reinterpret_cast<const void*>(condition.address);
+  const Place place = state_.memory.place_of(at);
+  if (place.kind == Kind::host || !is_within(place, at, condition.bytes)) return Result::bad_value;
+  if (!call.timed()) return Result::done;
+  state_.go_on_beside_program();
+  if (!state_.watch(condition.address, condition.bytes, call.now())) return Result::out_of_memory;
+  Held held{};
+  held.step = Step::wait;
+  held.begin_ps = call.now() + state_.settings.copy.latency_ps;
+  held.condition = condition;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*in, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 Result Streams::is_blocking(Stream* stream, bool& blocking) {
@@ -165,8 +231,7 @@ Result Streams::is_blocking(Stream* stream, bool& blocking) {
 Result Streams::synchronize_device() {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
-  call.wait_until(state_.timeline.end_of_device(current_device()));
-  return Result::done;
+  return call.wait_for_device(current_device());
 }
 
 Result Streams::wait(Stream* stream, Event* event) {
@@ -174,8 +239,13 @@ Result Streams::wait(Stream* stream, Event* event) {
   const Call call(state_, state_.settings.query_ps);
   Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr || !state_.timeline.is_known(event)) return Result::bad_handle;
-  if (event->recorded) found->end_ps = later(found->end_ps, event->at_ps);
-  return Result::done;
+  if (!event->recorded) return Result::done;
+  Held held{};
+  held.step = Step::follow;
+  held.begin_ps = event->at_ps;
+  held.awaited = event->ticket;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*found, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 // An event is work of its own: it comes to pass a latency after its call, or behind the work before it.
@@ -185,9 +255,16 @@ Result Streams::record(Event* event, Stream* stream) {
   Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr || !state_.timeline.is_known(event)) return Result::bad_handle;
   event->recorded = true;
-  event->at_ps =
-      call.timed() ? state_.timeline.put(*found, Way::host, 0, call.now() + state_.settings.copy.latency_ps, 0) : 0;
-  return Result::done;
+  event->at_ps = 0;
+  event->ticket = 0;
+  if (!call.timed()) return Result::done;
+  Held held{};
+  held.step = Step::record;
+  held.way = Way::host;
+  held.begin_ps = call.now() + state_.settings.copy.latency_ps;
+  held.event = event;
+  std::uint64_t end_ps = 0;
+  return state_.waits.put(*found, held, end_ps) ? Result::done : Result::out_of_memory;
 }
 
 Result Streams::elapsed(Event* begin, Event* end, float& ms) {
@@ -197,7 +274,8 @@ Result Streams::elapsed(Event* begin, Event* end, float& ms) {
       !begin->timed || !end->timed) {
     return Result::bad_handle;
   }
-  if (begin->at_ps > call.now() || end->at_ps > call.now()) return Result::not_ready;
+  if (begin->ticket != 0 || end->ticket != 0 || begin->at_ps > call.now() || end->at_ps > call.now())
+    return Result::not_ready;
   constexpr double ps_per_ms = 1e9;
   ms = static_cast<float>((static_cast<double>(end->at_ps) - static_cast<double>(begin->at_ps)) / ps_per_ms);
   return Result::done;
@@ -244,6 +322,7 @@ Result Streams::query(Stream* stream) {
   const Call call(state_);
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
+  if (state_.waits.holds(*found)) return Result::not_ready;
   return state_.timeline.end_of(*found) <= call.now() ? Result::done : Result::not_ready;
 }
 
@@ -251,6 +330,7 @@ Result Streams::query(Event* event) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   const Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
+  if (event->ticket != 0) return Result::not_ready;
   return !event->recorded || event->at_ps <= call.now() ? Result::done : Result::not_ready;
 }
 
@@ -259,14 +339,16 @@ Result Streams::synchronize(Stream* stream, std::uint64_t within_ps) {
   Call call(state_);
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
-  return wait_for(call, state_.timeline.end_of(*found), within_ps);
+  if (within_ps != forever) return wait_within(call, state_.timeline.end_of(*found), within_ps);
+  return call.wait_for(*found);
 }
 
 Result Streams::synchronize(Event* event, std::uint64_t within_ps) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
-  return event->recorded ? wait_for(call, event->at_ps, within_ps) : Result::done;
+  if (within_ps != forever && event->recorded) return wait_within(call, event->at_ps, within_ps);
+  return call.wait_for(*event);
 }
 
 Result Streams::signal(Event* event, Stream* stream) {

@@ -4,8 +4,9 @@
 // latency after its call, and takes the engine's own time and its bytes at the rate of the link. Its bytes move when
 // that instant has come: each call of the runtime first does the work that is due, in the order of its ends. So a
 // program that looks too early sees the old bytes. What waits for what is as a real runtime has it:
-// programs/check/gpu_answers.txt. Left out: several processes on one link, and work whose instant comes while the
-// program calls nothing of the runtime.
+// programs/check/gpu_answers.txt. Once a stream waits for memory or writes to a word, all go on beside the program
+// (gpu/held.hpp). Left out: several processes on one link, and until then work whose instant comes while the program
+// calls nothing of the runtime.
 //
 // Loaded into user programs: libc only.
 #pragma once
@@ -40,6 +41,11 @@ class Streams {
   // takes; null: what a function of the host takes.
   Result call(Stream* stream, void (*function)(void*), void* argument, const Start* start = nullptr);
 
+  // A word of memory that the runtime knows gets that value behind the work before it; the stream waits there until one
+  // has a value. `of_batch`: the processor's call was for others before it, too, and is charged.
+  Result write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes, bool of_batch = false);
+  Result wait(Stream* stream, const Condition& condition, bool of_batch = false);
+
   Result create(Stream*& stream, bool blocking);
   Result destroy(Stream* stream);
   Result query(Stream* stream);
@@ -68,6 +74,14 @@ class Streams {
 
  private:
   explicit Streams(State& state) : state_(state) {}
+  // What a piece of work takes: an engine, or none (Way::host), and how long from its call and then.
+  struct Taking {
+    Way way;
+    int device;
+    std::uint64_t latency_ps;
+    std::uint64_t ps;
+  };
+  bool put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps);
 
   State& state_;
 };

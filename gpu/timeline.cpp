@@ -34,23 +34,38 @@ void Timeline::open(int devices) {
   if (room == MAP_FAILED) abort();
   events_ = static_cast<Event*>(room);
   for (int i = 0; i < devices; ++i) {
-    default_[i] = {.end_ps = 0, .device = i, .blocking = true, .taken = true, .next = 0};
+    default_[i] = {
+        .end_ps = 0, .device = i, .blocking = true, .taken = true, .next = 0, .first = nullptr, .last = nullptr};
   }
 }
 
 Stream* Timeline::create_stream(int device, bool blocking) {
   Stream* const found = take(streams_, streams_max, stream_slots_);
-  if (found != nullptr) *found = {.end_ps = 0, .device = device, .blocking = blocking, .taken = true, .next = 0};
+  if (found != nullptr) {
+    *found = {.end_ps = 0,
+              .device = device,
+              .blocking = blocking,
+              .taken = true,
+              .next = 0,
+              .first = nullptr,
+              .last = nullptr};
+  }
   return found;
 }
 
 Event* Timeline::create_event(bool timed) {
   Event* const found = take(events_, events_max, event_slots_);
-  if (found != nullptr) *found = {.at_ps = 0, .timed = timed, .recorded = false, .taken = true, .next = 0};
+  if (found != nullptr) *found = {.at_ps = 0, .timed = timed, .recorded = false, .taken = true, .next = 0, .ticket = 0};
   return found;
 }
 
-void Timeline::destroy(Stream& stream) { give_back(streams_, stream, stream_slots_); }
+void Timeline::destroy(Stream& stream) {
+  stream.taken = false;
+  drained(stream);
+}
+void Timeline::drained(Stream& stream) {
+  if (!stream.taken && stream.first == nullptr) give_back(streams_, stream, stream_slots_);
+}
 void Timeline::destroy(Event& event) { give_back(events_, event, event_slots_); }
 
 Stream* Timeline::known(Stream* stream, int device) {
@@ -86,7 +101,8 @@ std::uint64_t Timeline::end_of(const Stream& stream) const {
   if (&stream != &default_[stream.device]) return at_ps;
   for (int i = 0; i < stream_slots_.used; ++i) {
     const Stream& other = streams_[i];
-    if (other.taken && other.blocking && other.device == stream.device) at_ps = later(at_ps, other.end_ps);
+    if ((other.taken || other.first != nullptr) && other.blocking && other.device == stream.device)
+      at_ps = later(at_ps, other.end_ps);
   }
   return at_ps;
 }

@@ -10,12 +10,16 @@ namespace dryfly::gpu {
 
 enum class Way : std::uint8_t { in, out, peer, local, host };
 
+struct Held;
+
 struct Stream {
   std::uint64_t end_ps;  // of what was put into it last
   int device;
   bool blocking;  // waits for the default stream, and that for it
   bool taken;
-  int next;  // while it is free, as Slots has it
+  int next;     // while it is free, as Slots has it
+  Held* first;  // of what waits for memory, or behind that (gpu/held.hpp), after all else; null: nothing does
+  Held* last;
 };
 
 struct Event {
@@ -23,7 +27,8 @@ struct Event {
   bool timed;
   bool recorded;
   bool taken;
-  int next;  // while it is free, as Slots has it
+  int next;              // while it is free, as Slots has it
+  std::uint64_t ticket;  // of its record, while that is held; 0: it is not
 };
 
 // Which elements of an array are free: those that were given back, the last one first, and all behind the first `used`.
@@ -46,6 +51,15 @@ class Timeline {
   // of the thread.
   Stream* known(Stream* stream, int device);
   bool is_known(const Event* event) const;
+  Stream& standard(int device) { return default_[device]; }
+  // The default ones, and those that were created.
+  template <class Visit>
+  void each(Visit visit) {
+    for (int i = 0; i < devices_; ++i) visit(default_[i]);
+    for (int i = 0; i < stream_slots_.used; ++i) visit(streams_[i]);
+  }
+  // Nothing of it is held any more: it may be given back if it was destroyed.
+  void drained(Stream& stream);
 
   // When the work in a stream is over, and before when no new work in it begins.
   std::uint64_t end_of(const Stream& stream) const;

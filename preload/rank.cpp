@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "preload/clock/compute.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/real.hpp"
@@ -110,14 +111,31 @@ void publish() {
 
 }  // namespace
 
+namespace {
+
+// What its GPU's streams do up to there comes first.
+void pass_to(std::uint64_t at_ps) {
+  const bool serves = dryfly_self.serves.load(std::memory_order_relaxed) != 0;
+  if (serves && phase() == Phase::running && on_main_thread() && dryfly_self.serving.outside != nullptr) {
+    const std::uint64_t clock_ns = computing_clock_ns();
+    dryfly_self.serving.outside(at_ps);
+    leave_out_since(clock_ns);
+  }
+}
+
+}  // namespace
+
 void advance(std::uint64_t ps) {
-  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(ps), std::memory_order_relaxed);
+  const std::uint64_t takes_ps = dryfly_self.duration_ps(ps);
+  pass_to(instant() + takes_ps);
+  dryfly_self.now_ps.fetch_add(takes_ps, std::memory_order_relaxed);
   publish();
 }
 
 void advance_to(std::uint64_t wanted_ps) {
   if (wanted_ps <= instant()) return publish();
   const std::uint64_t instant_ps = dryfly_self.noise.resume_ps(wanted_ps);
+  pass_to(instant_ps);
   std::uint64_t at = instant();
   while (at < instant_ps && !dryfly_self.now_ps.compare_exchange_weak(at, instant_ps, std::memory_order_relaxed)) {
   }

@@ -9,6 +9,7 @@
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
 #include "provider/service.hpp"
+#include "provider/streams.hpp"
 #include "provider/unsupported.hpp"
 
 namespace dryfly::provider {
@@ -32,6 +33,7 @@ std::uint64_t read(fid_cntr* fid) {
   session.state().news.seen(counter.outlet, 0);
   if (counter.value != counter.last_read) session.channel().polls().begin_free_polls();
   counter.last_read = counter.value;
+  show_value(session, counter);
   return counter.value;
 }
 
@@ -47,11 +49,7 @@ std::uint64_t read_errors(fid_cntr* fid) {
 // The NIC keeps the counter, for work may wait for it there.
 void tell_nic(const Session& session, const Counter& counter, std::uint64_t value, std::uint32_t flags) {
   if (!session) return;
-  wire::Command command{};
-  command.kind = wire::CommandKind::count;
-  command.counter = counter.number;
-  command.data = value;
-  command.flags = flags;
+  wire::Command command = change_of(counter, value, flags);
   session.channel().push(command, nullptr);
 }
 
@@ -98,7 +96,10 @@ int wait(fid_cntr* fid, std::uint64_t threshold, int timeout_ms) {
     if (first) errors_before = counter.errors;
     progress(session);
     session.state().news.seen(counter.outlet, 0);
-    if (counter.value >= threshold) return 0;
+    if (counter.value >= threshold) {
+      show_value(session, counter);
+      return 0;
+    }
     if (counter.errors != errors_before) return -FI_EAVAIL;
     if (deadline.passed(session)) return -FI_ETIMEDOUT;
     deadline.wait(session);
@@ -110,6 +111,7 @@ int close_counter(fid* fid) {
   auto* counter = object_of<Counter>(fid);
   if (counter->users != 0) return -FI_EBUSY;
   session.state().news.remove(counter->outlet);
+  close_extension(session, *counter);
   if (session && counter->domain->has_nics()) give_back_counter(session.channel(), counter->domain->nic);
   --counter->domain->users;
   free(counter);
@@ -124,7 +126,7 @@ fi_ops object_calls = {
     .close = close_counter,
     .bind = unsupported,
     .control = control,
-    .ops_open = unsupported,
+    .ops_open = open_counter_extension,
 };
 
 fi_ops_cntr counter_calls = {

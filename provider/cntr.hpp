@@ -26,6 +26,9 @@ struct Counter {
   std::uint64_t errors;
   std::uint64_t outstanding;  // operations under way that will be counted, and regions whose accesses are
   std::uint64_t last_read;    // what the program saw last
+  void* doorbell;             // its page that processors and GPUs write to; null: nobody has asked for it
+  void* written_back;         // where the NIC writes its value to; null: nowhere that the program knows
+  Counter* next_extended;     // of those that have one of the two
 
   void count(int error) { ++(error == 0 ? value : errors); }
   // One of those under way is none any more.

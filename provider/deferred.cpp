@@ -27,12 +27,50 @@ struct Deferred {
   Counter* completion;
   std::uint64_t threshold;
   OperationId operation;  // 0: it has none yet
+  std::uint32_t entries;  // of the NIC that it takes
 };
 
 namespace {
 
 // Of the initial-exec model, as any other needs the loader's own library.
 __attribute__((tls_model("initial-exec"))) thread_local constinit Deferred* issuing = nullptr;
+
+// FI_CXI_CNTR_WB of fi_cxi_ext.h, which distributions' headers lack. When the work is queued a second one is, which
+// writes the triggering counter back when that is one behind the threshold: programs let such work count itself there.
+constexpr std::uint64_t writes_back = std::uint64_t{1} << 62;
+// Its command has the operation's name, so marked.
+constexpr std::uint64_t of_write_back = std::uint64_t{1} << 63;
+
+std::uint64_t flags_of(const fi_deferred_work& asked) {
+  switch (asked.op_type) {
+    case FI_OP_SEND:
+      return asked.op.msg->flags;
+    case FI_OP_TSEND:
+      return asked.op.tagged->flags;
+    case FI_OP_READ:
+    case FI_OP_WRITE:
+      return asked.op.rma->flags;
+    case FI_OP_ATOMIC:
+      return asked.op.atomic->flags;
+    case FI_OP_FETCH_ATOMIC:
+      return asked.op.fetch_atomic->flags;
+    case FI_OP_COMPARE_ATOMIC:
+      return asked.op.compare_atomic->flags;
+    default:
+      return 0;
+  }
+}
+
+void defer_write_back(const Deferred& work) {
+  const Session session;
+  if (!session) return;
+  wire::Command command{};
+  command.kind = wire::CommandKind::write_back;
+  command.counter = command.trigger = work.trigger->number;
+  command.threshold = work.threshold + 1;
+  command.context = work.operation | of_write_back;
+  session.channel().push(command, nullptr);
+}
 
 bool can_be_deferred(const fi_deferred_work& asked) {
   switch (asked.op_type) {
@@ -82,24 +120,24 @@ ssize_t issue(Deferred& work, const fi_deferred_work& asked) {
   const auto& op = asked.op;
   switch (asked.op_type) {
     case FI_OP_SEND:
-      return fi_sendmsg(op.msg->ep, &op.msg->msg, op.msg->flags);
+      return fi_sendmsg(op.msg->ep, &op.msg->msg, op.msg->flags & ~writes_back);
     case FI_OP_TSEND:
-      return fi_tsendmsg(op.tagged->ep, &op.tagged->msg, op.tagged->flags);
+      return fi_tsendmsg(op.tagged->ep, &op.tagged->msg, op.tagged->flags & ~writes_back);
     case FI_OP_READ:
-      return fi_readmsg(op.rma->ep, &op.rma->msg, op.rma->flags);
+      return fi_readmsg(op.rma->ep, &op.rma->msg, op.rma->flags & ~writes_back);
     case FI_OP_WRITE:
-      return fi_writemsg(op.rma->ep, &op.rma->msg, op.rma->flags);
+      return fi_writemsg(op.rma->ep, &op.rma->msg, op.rma->flags & ~writes_back);
     case FI_OP_ATOMIC:
-      return fi_atomicmsg(op.atomic->ep, &op.atomic->msg, op.atomic->flags);
+      return fi_atomicmsg(op.atomic->ep, &op.atomic->msg, op.atomic->flags & ~writes_back);
     case FI_OP_FETCH_ATOMIC: {
       const fi_op_fetch_atomic& call = *op.fetch_atomic;
       return fi_fetch_atomicmsg(call.ep, &call.msg, call.fetch.msg_iov, call.fetch.desc, call.fetch.iov_count,
-                                call.flags);
+                                call.flags & ~writes_back);
     }
     case FI_OP_COMPARE_ATOMIC: {
       const fi_op_compare_atomic& call = *op.compare_atomic;
       return fi_compare_atomicmsg(call.ep, &call.msg, call.compare.msg_iov, call.compare.desc, call.compare.iov_count,
-                                  call.fetch.msg_iov, call.fetch.desc, call.fetch.iov_count, call.flags);
+                                  call.fetch.msg_iov, call.fetch.desc, call.fetch.iov_count, call.flags & ~writes_back);
     }
     default:
       return defer_count(work, asked);
@@ -108,13 +146,13 @@ ssize_t issue(Deferred& work, const fi_deferred_work& asked) {
 
 // FI_CXI_ENABLE_TRIG_OP_LIMIT: one entry of the service for each piece that waits; all of the service's are taken to be
 // this process's. Without the limit further work waits in the NIC for an entry.
-bool has_room() {
+bool has_room(std::uint32_t entries) {
   const Session session;
   // Without a session the call itself is refused.
   if (!session || !session.state().environment.limited_work) return true;
   std::size_t waiting = 0;
-  for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) ++waiting;
-  if (waiting < session.channel().header().service.triggered_operations) return true;
+  for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) waiting += work->entries;
+  if (waiting + entries <= session.channel().header().service.triggered_operations) return true;
   log("FI_QUEUE_WORK: Trig ops exhausted: in-use=%zu", waiting);
   return false;
 }
@@ -141,11 +179,12 @@ void remove(Process& state, Deferred& work) {
 
 int queue(Domain& domain, const fi_deferred_work* asked) {
   if (asked == nullptr || asked->triggering_cntr == nullptr) return -FI_EINVAL;
-  if (!has_room()) return -FI_ENOSPC;
   if (!can_be_deferred(*asked)) {
     log("FI_QUEUE_WORK: operation %d cannot be deferred in this form", static_cast<int>(asked->op_type));
     return -FI_EINVAL;
   }
+  const std::uint32_t entries = (flags_of(*asked) & writes_back) != 0 ? 2 : 1;
+  if (!has_room(entries)) return -FI_ENOSPC;
   auto* work = allocate<Deferred>();
   if (work == nullptr) return -FI_ENOMEM;
   work->name = asked;
@@ -153,6 +192,7 @@ int queue(Domain& domain, const fi_deferred_work* asked) {
   work->threshold = asked->threshold;
   work->trigger = object_of<Counter>(asked->triggering_cntr);
   work->completion = asked->completion_cntr != nullptr ? object_of<Counter>(asked->completion_cntr) : nullptr;
+  work->entries = entries;
   add(*work);
   const bool counts = asked->op_type == FI_OP_CNTR_SET || asked->op_type == FI_OP_CNTR_ADD;
   if (!counts) issuing = work;
@@ -161,6 +201,8 @@ int queue(Domain& domain, const fi_deferred_work* asked) {
   if (error != 0) {
     const Session session;
     remove(session.state(), *work);
+  } else if (entries > 1) {
+    defer_write_back(*work);
   }
   return static_cast<int>(error);
 }
@@ -187,6 +229,10 @@ int cancel(const Domain& domain, const fi_deferred_work* name) {
       command.kind = wire::CommandKind::cancel_trigger;
       command.context = work->operation;
       if (session) session.channel().push(command, nullptr);
+      if (work->entries > 1) {
+        command.context |= of_write_back;
+        if (session) session.channel().push(command, nullptr);
+      }
       drop(session.state(), *work);
     }
     work = next;

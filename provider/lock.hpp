@@ -26,6 +26,11 @@ class Lock {
       }
     }
   }
+  // False: another has it.
+  bool try_acquire() {
+    std::uint32_t ticket = serving_.load(std::memory_order_seq_cst);
+    return next_.compare_exchange_strong(ticket, ticket + 1, std::memory_order_seq_cst);
+  }
   void release() {
     const std::uint32_t following = serving_.load(std::memory_order_relaxed) + 1;
     serving_.store(following, std::memory_order_seq_cst);

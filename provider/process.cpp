@@ -4,6 +4,7 @@
 
 #include "provider/ep.hpp"
 #include "provider/memory_watch.hpp"
+#include "provider/streams.hpp"
 
 namespace dryfly::provider {
 
@@ -49,6 +50,7 @@ rank::Channel* attach() {
   the_process.lock.acquire();
   rank::Channel* channel = the_process.detached ? nullptr : rank::Channel::attach();
   if (channel != nullptr) channel->call_by(gate_of_preload, move_with_process);
+  if (channel != nullptr) serve_streams(*channel);
   if (channel != nullptr && !watching_forks) {
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     watching_forks = true;

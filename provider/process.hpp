@@ -21,6 +21,7 @@ struct Process {
   Environment environment = {};  // complete before there is a domain
   Deferred* deferred = nullptr;  // list of the work that is not over
   std::uint32_t counters_opened = 0;
+  Counter* extended_counters = nullptr;  // list: with a doorbell or a buffer to be written back to
   Endpoint* endpoints[wire::endpoint_count_max] = {};
   CompletionQueue* owned_queues = nullptr;  // list: those that pass on to another provider's queue
 };

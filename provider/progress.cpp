@@ -12,6 +12,7 @@
 #include "provider/log.hpp"
 #include "provider/mr.hpp"
 #include "provider/peer.hpp"
+#include "provider/streams.hpp"
 #include "provider/work.hpp"
 
 namespace dryfly::provider {
@@ -218,6 +219,8 @@ bool progress(const Session& session) {
   rank::Channel& channel = session.channel();
   bool reported = false;
   channel.renew_baton();
+  if (session.state().extended_counters != nullptr) [[unlikely]]
+    look_at_doorbells(session);
   while (const Event* event = channel.peek()) {
     Operation* operation = session.state().operations.find(event->context);
     if (event->kind == EventKind::work) {

@@ -59,13 +59,22 @@ void Channel::join() {
 void Channel::push(Command& command, const void* payload) {
   const CommandRing::Room room = commands_.room_for(command);
   if (!room.is_free) gate_.stop(GateKind::drain, 0);
-  command.at_ps = now();
+  command.at_ps = gate_.instant();
   commands_.append(command, payload, room);
   polls_.acted();
   self_->has_acted.store(1, std::memory_order_relaxed);
   gate_.publish();
   // Its owner tells others of the end-point by means outside virtual time: it must be there when this returns.
   if (command.kind == CommandKind::open_endpoint) gate_.stop(GateKind::drain, 0);
+}
+
+void push_for_stream(Channel& channel, Command& command, std::uint64_t at_ps) {
+  channel.gate_.acted_at(at_ps);
+  const CommandRing::Room room = channel.commands_.room_for(command);
+  if (!room.is_free) channel.gate_.stop(GateKind::drain, 0);
+  command.at_ps = channel.gate_.instant();
+  channel.commands_.append(command, &command, room);  // it brings no bytes
+  channel.gate_.publish();
 }
 
 bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {

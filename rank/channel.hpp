@@ -17,6 +17,7 @@
 #include "rank/polls.hpp"
 #include "rank/self.hpp"
 #include "rank/start_memory.hpp"
+#include "rank/streams.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::rank {
@@ -45,7 +46,11 @@ class Channel {
 
   std::uint64_t now() const { return self_->now(); }
   // Moves the rank's clock forward by what a call costs.
-  void charge(std::uint64_t ps) { self_->set_clock(self_->now() + self_->duration_ps(ps)); }
+  void charge(std::uint64_t ps) {
+    const std::uint64_t at = self_->now() + self_->duration_ps(ps);
+    self_->pass_to(at);
+    self_->set_clock(at);
+  }
 
   // The rank has come to a boundary (rank/software.hpp), which charges what the MPI library did since the last one.
   // Software::block of the buffer that the MPI call names.
@@ -113,6 +118,8 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
  private:
+  friend void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
+
   // `shared`: the preload's, or null.
   Channel(const Attachment& attachment, Self* shared)
       : attachment_(attachment),
@@ -122,7 +129,8 @@ class Channel {
         payloads_(attachment_, {attachment_.header, rank()}),
         gate_(attachment_, {attachment_.header, rank()}, self_, events_, payloads_),
         baton_(attachment_, {attachment_.header, rank()}, self_, gate_),
-        polls_(attachment_, self_, events_, gate_, baton_),
+        streams_(attachment_, self_, gate_),
+        polls_(attachment_, self_, events_, gate_, baton_, streams_),
         start_memory_(attachment_, self_) {}
   // Tells the preload of it.
   void join();
@@ -137,8 +145,13 @@ class Channel {
   Payloads payloads_;
   Gate gate_;
   Baton baton_;
+  Streams streams_;
   Polls polls_;
   StartMemory start_memory_;
 };
+
+// What a stream of the rank's GPU does at that instant, of which the process knows nothing: no poll of its own is due
+// for it.
+void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
 
 }  // namespace dryfly::rank

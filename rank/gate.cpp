@@ -23,7 +23,7 @@ bool releases(std::uint32_t word, std::uint32_t ticket) { return word >> nudge_b
 }  // namespace
 
 void Gate::publish() {
-  const std::uint64_t at = self_->now();
+  const std::uint64_t at = instant();
   // A rank that watches memory sees it as it was at its last gate: until the next one the network stays there.
   if (!self_->watches()) page_->clock_ps.store(at, std::memory_order_seq_cst);
   if (at >= page_->notify_at_ps.load(std::memory_order_seq_cst)) {
@@ -60,9 +60,9 @@ std::uint64_t Gate::wait(GateKind kind, std::uint64_t deadline_ps) {
 
 std::uint32_t Gate::ask(GateKind kind, std::uint64_t deadline_ps) {
   // The conductor must have seen that a rank waits for changes of its memory before the network brings any.
-  if (!self_->watches()) page_->clock_ps.store(self_->now(), std::memory_order_relaxed);
+  if (!self_->watches()) page_->clock_ps.store(instant(), std::memory_order_relaxed);
   page_->gate.kind = kind;
-  page_->gate.at_ps = self_->now();
+  page_->gate.at_ps = instant();
   page_->gate.deadline_ps = deadline_ps;
   page_->gate.has_acted = self_->has_acted.load(std::memory_order_relaxed);
   const std::uint32_t ticket = page_->gate.count.load(std::memory_order_relaxed) + 1;

@@ -35,6 +35,15 @@ class Gate {
   void stop(wire::GateKind kind, std::uint64_t deadline_ps, long patience_ns = 0);
   // As stop(). By how much the clock has moved is counted as waiting. Returns that.
   std::uint64_t wait(wire::GateKind kind, std::uint64_t deadline_ps);
+  // What its GPU's streams have done up to there is with the conductor: nothing is asked for earlier.
+  void acted_at(std::uint64_t at_ps) { acted_ps_ = at_ps > acted_ps_ ? at_ps : acted_ps_; }
+  std::uint64_t instant() const { return acted_ps_ > self_->now() ? acted_ps_ : self_->now(); }
+  // As stop(), and News end a wait.
+  void stop_for_news(wire::GateKind kind, std::uint64_t deadline_ps) {
+    page_->gate.heeds_news = 1;
+    stop(kind, deadline_ps);
+    page_->gate.heeds_news = 0;
+  }
   // The rank's clock when it was released last.
   std::uint64_t released_at_ps() const { return released_at_ps_; }
 
@@ -55,6 +64,7 @@ class Gate {
   wire::Spinner spinner_{0};
   Sidestep sidestep_;
   std::uint64_t released_at_ps_ = 0;
+  std::uint64_t acted_ps_ = 0;
 };
 
 }  // namespace dryfly::rank

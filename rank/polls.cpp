@@ -117,6 +117,7 @@ void Polls::move_clock_to(std::uint64_t at_ps) {
   const std::uint64_t now = self_->now();
   DRYFLY_CHECK(at_ps > now);
   const std::uint64_t resumes_ps = self_->noise.resume_ps(at_ps);
+  self_->pass_to(resumes_ps);
   self_->count_waiting(resumes_ps - now);
   self_->set_clock(resumes_ps);
   gate_.publish();
@@ -131,7 +132,7 @@ bool Polls::poll_exactly() {
 
 bool Polls::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   if (baton_.is_used()) return wait_with_node(kind, deadline_ps);
-  if (events_.oldest() == nullptr) gate_.stop(kind, deadline_ps);
+  if (events_.oldest() == nullptr) stop_beside_streams(kind, deadline_ps);
   const Event* event = events_.oldest();
   // What was visible all along is found by the poll itself, whether or not it had reached the ring when we looked.
   if (event != nullptr && event->at_ps <= self_->now()) return true;
@@ -147,6 +148,28 @@ bool Polls::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   }
   if (deadline_ps > self_->now()) move_clock_to(deadline_ps);
   return false;
+}
+
+// Streams of the rank's GPU go on while it waits, and it does not hear of them: its clock stays where it is.
+void Polls::stop_beside_streams(GateKind kind, std::uint64_t deadline_ps) {
+  while (streams_.are_active()) {
+    const std::uint64_t next = streams_.next_ps();
+    const bool acts_first = next < deadline_ps;
+    gate_.stop_for_news(acts_first ? GateKind::wait_until : kind, acts_first ? next : deadline_ps);
+    const News* news = streams_.oldest();  // before the events: what came before it is there then
+    const Event* event = events_.oldest();
+    const std::uint64_t event_ps = event != nullptr ? event->at_ps : far_future;
+    const std::uint64_t news_ps = news != nullptr ? news->at_ps : far_future;
+    if (event != nullptr && event_ps <= news_ps && event_ps <= next) return;
+    if (news != nullptr && news_ps <= next && news_ps <= deadline_ps) {
+      streams_.take();
+    } else if (acts_first) {
+      streams_.act(next);
+    } else {
+      return;
+    }
+  }
+  gate_.stop(kind, deadline_ps);
 }
 
 // Where the ranks of a node talk through memory, a wait ends at an event, at the deadline, or when another rank of the

@@ -11,20 +11,22 @@
 #include "rank/event_ring.hpp"
 #include "rank/gate.hpp"
 #include "rank/self.hpp"
+#include "rank/streams.hpp"
 #include "wire/wire.hpp"
 
 namespace dryfly::rank {
 
 class Polls {
  public:
-  Polls(const Attachment& attachment, Self* self, EventRing& events, Gate& gate, Baton& baton)
+  Polls(const Attachment& attachment, Self* self, EventRing& events, Gate& gate, Baton& baton, Streams& streams)
       : header_(attachment.header),
         page_(attachment.page),
         socket_(attachment.socket),
         self_(self),
         events_(events),
         gate_(gate),
-        baton_(baton) {}
+        baton_(baton),
+        streams_(streams) {}
 
   // In a blocking MPI call each event, and each wait, is preceded by a few polls that find nothing and cost nothing:
   // the library does work of its own in between (schedules of nonblocking collectives, messages to itself), and that
@@ -47,6 +49,7 @@ class Polls {
   // The process is about to sleep until its socket can be read. False: something has come, look first.
   bool may_sleep();
 
+  Streams& streams() { return streams_; }
   // An event has been taken.
   void found() { empty_ = 0; }
   // A command has been given.
@@ -68,8 +71,14 @@ class Polls {
   bool wait_outside();
   bool wait_beside_threads();
   void move_clock_to(std::uint64_t at_ps);
-  void charge_wake() { self_->set_clock(self_->now() + self_->duration_ps(header_->costs.wake_ps)); }
-  void charge_poll() { self_->set_clock(self_->now() + self_->duration_ps(header_->costs.poll_ps)); }
+  void stop_beside_streams(wire::GateKind kind, std::uint64_t deadline_ps);
+  void charge_wake() { charge(header_->costs.wake_ps); }
+  void charge_poll() { charge(header_->costs.poll_ps); }
+  void charge(std::uint64_t ps) {
+    const std::uint64_t at = self_->now() + self_->duration_ps(ps);
+    self_->pass_to(at);
+    self_->set_clock(at);
+  }
   std::uint64_t served_step_ps() const;
 
   const wire::SegmentHeader* header_;
@@ -79,6 +88,7 @@ class Polls {
   EventRing& events_;
   Gate& gate_;
   Baton& baton_;
+  Streams& streams_;
   std::uint64_t calls_seen_ = 0;  // of all threads, when one of several last waited
   std::uint32_t free_ = 0;        // free polls taken since the last event, command or copy
   std::uint32_t copies_seen_ = 0;

@@ -21,6 +21,34 @@ enum class CallMode : std::uint32_t {
   outside,       // Init, Finalize: the rank does not hold virtual time
 };
 
+// Streams of a process's GPUs (gpu/), as far as they concern the network: they write to counters of NICs and wait for
+// memory that NICs write. Filled in by the GPU's runtime.
+struct DeviceStreams {
+  // When they do something next; wire::far_future: nothing.
+  std::uint64_t (*next_ps)();
+  // One waits for memory.
+  bool (*wait)();
+  // Does what is due.
+  void (*act)(std::uint64_t at_ps);
+  // What is at the address since that instant.
+  void (*written)(std::uint64_t address, std::uint64_t value, std::uint32_t bytes, std::uint64_t at_ps);
+};
+
+// What the provider does for them.
+struct StreamServing {
+  // Has the streams do all that they do up to that instant, to which the clock then goes; in a call of the provider
+  // (`within`), and elsewhere.
+  void (*within)(std::uint64_t until_ps);
+  void (*outside)(std::uint64_t until_ps);
+  // Moves the clock to where the streams do something next; false: never.
+  bool (*next)();
+  // A stream has written there, or a kernel anywhere (0): to a counter's doorbell, perhaps.
+  void (*wrote)(std::uint64_t address, std::uint64_t at_ps);
+  // A stream waits for that memory from now on. True: what a NIC writes there is in memory at its instant only, so it
+  // is to be read there; else DeviceStreams::written says what is there.
+  bool (*watch)(std::uint64_t address, std::uint32_t bytes);
+};
+
 struct Self {
   std::uint32_t version;                 // wire::version
   std::atomic<std::uint32_t> attached;   // 1 once the provider has joined the run
@@ -60,6 +88,11 @@ struct Self {
   std::uint32_t domain;  // of its first processor, one more than its number; 0: not bound
   // Filled in by the provider: `place` has changed.
   void (*moved)(const Self&);
+  // Filled in by the preload, for the GPU's runtime, once its streams wait for memory or write to it.
+  std::atomic<const DeviceStreams*> streams;
+  // 1: `serving` is to be called. By whoever fills in `streams`, and by the provider once a counter has a doorbell.
+  std::atomic<std::uint32_t> serves;
+  StreamServing serving;  // filled in by the provider
 
   std::uint64_t now() const { return now_ps.load(std::memory_order_relaxed); }
   void set_clock(std::uint64_t at_ps) { now_ps.store(at_ps, std::memory_order_relaxed); }
@@ -71,6 +104,11 @@ struct Self {
   CallMode mode() const { return static_cast<CallMode>(call_mode.load(std::memory_order_relaxed)); }
   bool has_threads() const { return thread_multiple.load(std::memory_order_relaxed) != 0; }
   bool watches() const { return watches_memory.load(std::memory_order_relaxed) != 0; }
+  // The clock is about to go there.
+  void pass_to(std::uint64_t at_ps) {
+    if (serves.load(std::memory_order_relaxed) != 0 && serving.within != nullptr) [[unlikely]]
+      serving.within(at_ps);
+  }
   void count_waiting(std::uint64_t ps) { waited_ps.fetch_add(ps, std::memory_order_relaxed); }
 };
 

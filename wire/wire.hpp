@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 12;
+inline constexpr std::uint32_t version = 13;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -192,6 +192,7 @@ enum class GateKind : std::uint32_t {
   baton,       // begins an MPI call; release when no rank of the node may come before it (conductor/batons.hpp)
   baton_back,  // has left the call; never waits
   meet,        // release when as many ranks as `meeting_size` are at the same `meeting`, all at one instant
+  news,        // release when News are there, or when virtual time has passed deadline_ps, whatever events there are
 };
 
 // One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.
@@ -201,6 +202,12 @@ struct CallProfile {
   std::uint64_t time_ps;
 };
 inline constexpr std::uint32_t call_profile_count = 512;
+
+// How the rank's main thread has read clocks.
+struct ClockReadings {
+  std::uint64_t count;
+  std::uint64_t passed_ps[64];  // from one reading to the next: the sum of those of [2^i, 2^(i+1)) picoseconds
+};
 
 // Where the rank's virtual time went; waiting + communicating + computing = now since the start.
 struct RankTimes {
@@ -221,6 +228,7 @@ struct RankTimes {
   RegistrationCounts registered;      // of communicating
   std::uint64_t several_threads;      // 1: MPI was called while there were several threads; nothing repeats exactly
   std::uint64_t forks;                // by which the process was copied while virtual time ran
+  ClockReadings clock_readings;
 };
 
 // What the rank was charged for one kind of interval of the MPI library's own code (rank/software_account.hpp).
@@ -239,12 +247,6 @@ inline constexpr char software_schedule_suffix[] = " (collective)";
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
 
-// How the rank's main thread has read clocks.
-struct ClockReadings {
-  std::uint64_t count;
-  std::uint64_t passed_ps[64];  // from one reading to the next: the sum of those of [2^i, 2^(i+1)) picoseconds
-};
-
 inline constexpr std::uint32_t nudge_bits = 8;
 inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
 
@@ -257,6 +259,7 @@ struct GateRequest {
   std::uint64_t meeting;       // what it meets the others for: equal for all of them, and nobody else
   std::uint32_t meeting_size;  // how many they are
   std::uint32_t has_acted;     // since it got the baton: may have written to memory that the node shares
+  std::uint32_t heeds_news;    // where an event ends the wait, News do, too
 };
 
 // The conductor asks the rank to touch its own memory, where cross-memory attach is forbidden.
@@ -310,6 +313,24 @@ struct NodeShare {
   SlowNode slow;
 };
 
+// What a NIC has done to memory that streams of the rank's GPUs may wait for. Apart from events, for a stream goes on
+// while its process computes and takes none.
+struct News {
+  std::uint64_t at_ps = 0;  // visible from this instant on
+  std::uint64_t address = 0;
+  std::uint64_t value = 0;  // what is there now
+  std::uint32_t counter =
+      0;  // it is this one's that the NIC has written back, and its process puts it there; 0: it is there
+  std::uint32_t bytes = 0;  // of the value
+};
+// Further ones wait.
+struct NewsRing {
+  static constexpr std::uint32_t most = 64;
+  std::atomic<std::uint64_t> head;  // put there, ever, each at its number modulo the size; written by the conductor
+  std::atomic<std::uint64_t> tail;  // taken, ever
+  News news[most];
+};
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
@@ -338,10 +359,10 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> release_clock_ps;  // start, inside: the clock to go on with
   std::atomic<std::uint64_t> event_head;
   std::atomic<std::uint64_t> command_tail;
+  NewsRing news;
   alignas(64) Service service;
   NodeShare share;  // before it releases the rank
   alignas(64) RankTimes times;
-  ClockReadings clock_readings;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
   std::uint32_t software_kinds;  // of `software_spent` taken, behind the first one
@@ -373,6 +394,8 @@ enum class CommandKind : std::uint32_t {
   count,           // adds `data` to `counter`, or with command_flag::sets sets it
   cancel_trigger,  // of the command with this context that waits for its counter
   move,            // the rank is bound elsewhere from now on; inline payload: NodePlace
+  write_back,      // of `counter`, as News; with command_flag::sets to `buffer` from now on, 0: to nowhere
+  watch,           // News of what NICs do to the `length` bytes, 4 or 8, at `buffer` from now on, and of what is there
 };
 
 // In front of the addresses of a join_group.
@@ -431,7 +454,7 @@ inline constexpr std::uint32_t match_complete = 1U << 13;
 inline constexpr std::uint32_t fence = 1U << 15;   // of an end-point with endpoint_flag::fences
 inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
 inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
-inline constexpr std::uint32_t sets = 1U << 16;    // count
+inline constexpr std::uint32_t sets = 1U << 16;    // count, write_back
 inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
 }  // namespace command_flag
 

@@ -234,6 +234,14 @@ void begin_gap() {
   if (compute.mode == ComputeMode::measured) compute.gap_began_ns = begin_looks();
 }
 
+std::uint64_t computing_clock_ns() {
+  return compute.in_gap && compute.mode == ComputeMode::measured ? cpu_now_ns() : 0;
+}
+
+void leave_out_since(std::uint64_t clock_ns) {
+  if (clock_ns != 0) compute.gap_began_ns += cpu_now_ns() - clock_ns;
+}
+
 // Computing counts from the first time that anybody waits beside it: the main thread need not read its clock for that.
 std::uint64_t reach_beside_main_thread() {
   static std::uint32_t seen = 0;

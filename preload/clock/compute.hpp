@@ -27,6 +27,10 @@ void close_compute();
 void begin_gap();
 // The main thread reaches a point of observation: moves the clock by what was computed since the last one.
 void observe_compute(Observation observation);
+// The main thread's clock where its computing is being measured, else 0; and what it has used since that is not its
+// computing.
+std::uint64_t computing_clock_ns();
+void leave_out_since(std::uint64_t clock_ns);
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();
 // How far a thread that waits in MPI may move the clock: what the main thread has computed in this gap, or as far as it

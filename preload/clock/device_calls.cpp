@@ -31,4 +31,24 @@ DRYFLY_EXPORT std::uint64_t dryfly_device_now() { return instant(); }
 
 DRYFLY_EXPORT void dryfly_device_wait(std::uint64_t until_ps) { advance_to(until_ps); }
 
+DRYFLY_EXPORT void dryfly_device_streams(std::uint64_t (*next_ps)(), bool (*wait)(), void (*act)(std::uint64_t),
+                                         void (*written)(std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t)) {
+  static rank::DeviceStreams streams;
+  streams = {next_ps, wait, act, written};
+  dryfly_self.streams.store(&streams, std::memory_order_release);
+  dryfly_self.serves.store(1, std::memory_order_relaxed);
+}
+
+DRYFLY_EXPORT int dryfly_device_serve() {
+  return dryfly_self.serving.next != nullptr && dryfly_self.serving.next() ? 1 : 0;
+}
+
+DRYFLY_EXPORT void dryfly_device_wrote(std::uint64_t address, std::uint64_t at_ps) {
+  if (dryfly_self.serving.wrote != nullptr) dryfly_self.serving.wrote(address, at_ps);
+}
+
+DRYFLY_EXPORT int dryfly_device_watch(std::uint64_t address, std::uint32_t bytes) {
+  return dryfly_self.serving.watch == nullptr || dryfly_self.serving.watch(address, bytes) ? 1 : 0;
+}
+
 }  // namespace dryfly::preload

@@ -32,7 +32,7 @@ constexpr std::uint64_t ns_per_s = 1'000'000'000;
 void note_reading(std::uint64_t at_ps) {
   static constinit std::uint64_t last_ps = 0;
   if (phase() != Phase::running) return;
-  wire::ClockReadings& readings = dryfly_self.page->clock_readings;
+  wire::ClockReadings& readings = dryfly_self.page->times.clock_readings;
   if (readings.count++ != 0 && at_ps > last_ps) {
     const std::uint64_t passed = at_ps - last_ps;
     readings.passed_ps[63 - __builtin_clzll(passed)] += passed;

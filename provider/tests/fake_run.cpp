@@ -59,6 +59,11 @@ void Channel::push(wire::Command& command, const void* payload) {
   fake_run().pushed.push_back(pushed);
 }
 
+void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps) {
+  channel.push(command, nullptr);
+  fake_run().pushed.back().command.at_ps = at_ps;
+}
+
 bool Channel::push_with_payload(wire::Command& command, const void* payload, std::uint64_t length, bool stable) {
   if (fake_run().pushes_to_refuse > 0) {
     --fake_run().pushes_to_refuse;
@@ -88,6 +93,9 @@ int Channel::place(const wire::Event& event, void* to) {
 int Channel::gate(wire::GateKind) { return 0; }
 
 void Gate::publish() {}
+
+// What NICs tell a test is there from the beginning.
+void Gate::stop(wire::GateKind, std::uint64_t, long) {}
 
 void Baton::ask_again() {}
 
