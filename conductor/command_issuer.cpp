@@ -235,7 +235,9 @@ void CommandIssuer::access(std::uint32_t slot) {
              .ordered = (command.flags & command_flag::unordered) == 0,
              .traffic_class = static_cast<TrafficClass>(command.traffic_class),
              .by_dma = (command.flags & command_flag::by_dma) != 0,
-             .flush = completeness_of(command.flags) != Completeness::transmitted});
+             .flush = completeness_of(command.flags) != Completeness::transmitted,
+             .gpu = command.gpu,
+             .target_gpu = parts_.regions.gpu_of(command.peer, command.key)});
 }
 
 void CommandIssuer::open_endpoint(std::uint32_t slot) {

@@ -10,11 +10,18 @@ using wire::EventKind;
 
 void MemoryRegions::open(const OpenCommand& open) {
   const wire::Command& command = open.command;
-  regions_[open.endpoint().value][command.key] =
-      Region{command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0, command.counter};
+  regions_[open.endpoint().value][command.key] = Region{
+      command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0, command.counter, command.gpu};
 }
 
 void MemoryRegions::close(const OpenCommand& open) { regions_[open.endpoint().value].erase(open.command.key); }
+
+std::uint8_t MemoryRegions::gpu_of(std::uint32_t address, std::uint64_t key) const {
+  const auto regions = regions_.find(address);
+  if (regions == regions_.end()) return 0;
+  const auto found = regions->second.find(key);
+  return found == regions->second.end() ? 0 : found->second.gpu;
+}
 
 int MemoryRegions::apply(OpenCommand& access) {
   const wire::Command& command = access.command;

@@ -25,6 +25,8 @@ class MemoryRegions {
   void open(const OpenCommand& open);
   void close(const OpenCommand& open);
   void close_all(EndpointId endpoint) { regions_.erase(endpoint.value); }
+  // As RmaCommand::target_gpu; 0 of a region that is not there.
+  std::uint8_t gpu_of(std::uint32_t address, std::uint64_t key) const;
   // 0, or the positive error number that the access ends with.
   int apply(OpenCommand& access);
 
@@ -34,6 +36,7 @@ class MemoryRegions {
     std::uint64_t length;
     bool tells;
     std::uint32_t counter;  // of the accesses to it; 0: none
+    std::uint8_t gpu;       // as wire::Command has it
   };
 
   int move_bytes(OpenCommand& access, std::uint64_t address);

@@ -24,6 +24,7 @@ Places::Places(const Spec& spec, std::vector<Rank>& ranks, LimitCrossing limit_c
       cores_(spec.small(fields::node_cores)),
       processors_(std::min(cores_ * spec.small(fields::node_threads), wire::processors_max)),
       nic_sockets_(nic_sockets(spec)),
+      nic_gpus_(nic_gpus(spec)),
       computes_(spec.text(fields::host_compute_mode) == "model") {
   if (spec.has(fields::node_socket_rate_bytes_per_s)) {
     socket_rate_ = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
@@ -98,9 +99,11 @@ std::uint32_t Places::memory_of(const Rank& rank) const {
 }
 
 MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) const {
-  if (!is_bound(rank)) return {.socket = rank.socket, .nic_socket = nic_socket(nic)};
-  return {
-      .socket = domains_[memory_of(rank)].socket, .nic_socket = nic_socket(nic), .processor_socket = socket_of(rank)};
+  MemoryPlace place{.socket = rank.socket, .nic_socket = nic_socket(nic), .nic_gpu = nic_gpu(nic)};
+  if (!is_bound(rank)) return place;
+  place.socket = domains_[memory_of(rank)].socket;
+  place.processor_socket = socket_of(rank);
+  return place;
 }
 
 bool Places::nics_cross(const Rank& rank) const {

@@ -57,6 +57,7 @@ class Places {
   // Whether payloads of some NIC of its own cross between sockets.
   bool nics_cross(const Rank& rank) const;
   std::uint32_t nic_socket(std::uint32_t nic) const { return nic < nic_sockets_.size() ? nic_sockets_[nic] : 0; }
+  std::uint8_t nic_gpu(std::uint32_t nic) const { return nic < nic_gpus_.size() ? nic_gpus_[nic] : 0; }
   void settle(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
   void seat(const std::vector<Rank*>& ranks);
   void give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
@@ -67,6 +68,7 @@ class Places {
   std::uint32_t processors_ = 0;  // hardware threads
   std::vector<Domain> domains_;
   std::vector<std::uint32_t> nic_sockets_;  // by the NIC's number on its node
+  std::vector<std::uint8_t> nic_gpus_;
   Rate socket_rate_;
   bool computes_;  // announced computing takes time, and with it what it reads across
 };

@@ -40,10 +40,9 @@ inline void read_for_command(const Domain& domain, const void* buffer, size_t by
   if (domain.has_nics() && dryfly_gpu_read_by_processor != nullptr) dryfly_gpu_read_by_processor(buffer, bytes);
 }
 
-// As wire::Command::gpu has it, where messages go by the memory of a node. cxi's NICs reach all memory alike, and are
-// not told.
-inline std::uint8_t gpu_of(const Domain& domain, const void* buffer) {
-  if (domain.has_nics() || buffer == nullptr || dryfly_gpu_of == nullptr) return 0;
+// As wire::Command::gpu has it.
+inline std::uint8_t gpu_of(const void* buffer) {
+  if (buffer == nullptr || dryfly_gpu_of == nullptr) return 0;
   return static_cast<std::uint8_t>(dryfly_gpu_of(buffer) + 1);
 }
 

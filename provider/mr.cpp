@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "provider/attributes.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
@@ -51,6 +52,7 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
   command.buffer = region.start;
   command.length = region.length;
   command.access = region.access;
+  command.gpu = gpu_of(reinterpret_cast<const void*>(region.start));
   if (region.counter != nullptr) {
     command.flags |= wire::command_flag::tells;
     command.counter = region.counter->number;

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "provider/attributes.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/ep.hpp"
 #include "provider/log.hpp"
 #include "provider/memory.hpp"
@@ -76,6 +77,7 @@ ssize_t perform(Endpoint& endpoint, const MemoryCall& call) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
+  if (!inject) command.gpu = gpu_of(call.buffer);
   if (call.is_read) {
     operation->buffer = call.buffer;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);

@@ -80,7 +80,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
   }
   command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   command.length = call.length;
-  command.gpu = gpu_of(*endpoint.domain, call.buffer);
+  command.gpu = gpu_of(call.buffer);
   push_receive(session, *operation, command);
   return 0;
 }
@@ -119,7 +119,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
     operation->length = call.length;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
     command.length = call.length;
-    command.gpu = gpu_of(*endpoint.domain, call.buffer);
+    command.gpu = gpu_of(call.buffer);
   }
   push_receive(session, *operation, command);
   return 0;
@@ -173,7 +173,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   Operation* operation = begin_operation(session.state(), endpoint, OperationKind::transfer, completing);
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
-  if (!inject) command.gpu = gpu_of(*endpoint.domain, call.buffer);
+  if (!inject) command.gpu = gpu_of(call.buffer);
   const bool fetched = call.length > channel.header().inline_max;
   const std::uint64_t cost_ps = fetched ? channel.header().costs.send_fetched_ps : channel.header().costs.send_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);

@@ -75,7 +75,7 @@ class FakeNetwork final : public Network, public Handler {
     if (bus_ != nullptr) {
       const Instant start = bus_->may_send(transfer.source);
       if (start > engine_.now()) return engine_.schedule(start, key(index, departure));
-      bus_->sends(transfer.source, transfer.size, engine_.now());
+      bus_->sends(transfer.source, transfer.source_memory, transfer.size, engine_.now());
     }
     const Duration flight = unordered_flight && !transfer.ordered ? unordered_flight(index) : Duration{1'000'000};
     engine_.schedule(engine_.now() + flight, key(index, arrival));
@@ -95,7 +95,7 @@ class FakeNetwork final : public Network, public Handler {
     if (step == arrival) {
       if (submission.fate == Fate::lost) return;
       count(transfer);
-      if (bus_ != nullptr) bus_->took(transfer.target, transfer.size, engine_.now());
+      if (bus_ != nullptr) bus_->took(transfer.target, transfer.target_memory, transfer.size, engine_.now());
       return sink_->delivered(transfer.handle, hops_of(transfer));
     }
     if (submission.fate == Fate::arrives) return sink_->acknowledged(transfer.handle);

@@ -479,8 +479,8 @@ struct Command {
   std::uint8_t traffic_class;  // dryfly::TrafficClass
   std::uint8_t atomic_op;      // enum fi_op
   std::uint8_t atomic_type;    // enum fi_datatype
-  std::uint8_t gpu;       // send, receive: in whose memory the buffer is, counted from 1; 0: the host's, or not said
-  std::uint64_t context;  // the provider's name of the operation, comes back in the event
+  std::uint8_t gpu;            // in whose memory the buffer or region is, counted from 1; 0: the host's, or not said
+  std::uint64_t context;       // the provider's name of the operation, comes back in the event
   union {
     std::uint64_t tag;        // tagged_send, tagged_receive, tagged_peek
     std::uint64_t member;     // contribute, leave_group: which of the group

@@ -137,8 +137,10 @@ struct RmaCommand {
   Token token = 0;
   bool ordered = true;
   TrafficClass traffic_class = TrafficClass::best_effort;
-  bool by_dma = false;  // the operands are not in the command, however short they are
-  bool flush = false;   // a write or plain atomic is complete when a read of the target's NIC has pushed it to memory
+  bool by_dma = false;   // the operands are not in the command, however short they are
+  bool flush = false;    // a write or plain atomic is complete when a read of the target's NIC has pushed it to memory
+  std::uint8_t gpu = 0;  // as of a send: of the source's node, in whose memory its own buffer is
+  std::uint8_t target_gpu = 0;  // and of the target's, in whose memory the region is
 };
 
 // Who takes part in reductions, and who sends to whom: each place to its parent, the root, which is its own, to nobody.

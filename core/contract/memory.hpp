@@ -20,6 +20,7 @@ struct MemoryPlace {
   std::uint32_t nic_socket = 0;
   static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
   std::uint32_t processor_socket = with_memory;  // where the commands come from
+  std::uint8_t nic_gpu = 0;                      // that the NIC hangs off, counted from 1; 0: the processor
 };
 
 // The way from a NIC to a memory, as the NIC's stages use it. Made once for each end-point by whoever knows the node.

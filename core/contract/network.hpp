@@ -43,6 +43,9 @@ struct Transfer {
   // one. Unordered ones are routed piece by piece and may overtake and be overtaken.
   bool ordered = true;
   std::uint16_t flow = 0;  // below flow_limit; what is at the target, see docs/model/routing.md#what-a-flow-is
+  // Memories at both ends, by names that a HostBus has for them; 0: the host's, or not known. No network looks at them.
+  std::uint8_t source_memory = 0;
+  std::uint8_t target_memory = 0;
 };
 
 // What becomes of a transfer. Each is either delivered() once and then acknowledged() once, or it ends in failed()
@@ -71,10 +74,13 @@ class TransferSink {
 class HostBus {
  public:
   virtual ~HostBus() = default;
-  // The last byte of a piece is at the NIC now. If it is the last of its transfer, delivered() comes next.
-  virtual void took(NicId nic, Bytes payload, Instant now) = 0;
-  // The NIC chooses a piece to send now, at an instant at which it may.
-  virtual void sends(NicId nic, Bytes payload, Instant now) = 0;
+  // Whether it may be slower than links are for any piece of this transfer.
+  virtual bool concerns(const Transfer& /*transfer*/) const { return true; }
+  // The last byte of a piece is at the NIC now, for that memory of its host. If it is the last of its transfer,
+  // delivered() comes next.
+  virtual void took(NicId nic, std::uint8_t memory, Bytes payload, Instant now) = 0;
+  // The NIC chooses a piece to send now, from that memory, at an instant at which it may.
+  virtual void sends(NicId nic, std::uint8_t memory, Bytes payload, Instant now) = 0;
   // When the NIC may choose the next one.
   virtual Instant may_send(NicId nic) const = 0;
 };

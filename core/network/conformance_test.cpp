@@ -441,10 +441,14 @@ TEST_CASE_TEMPLATE_APPLY(order, Carriers);
 // A NIC may choose a piece once in `interval_ps`.
 struct Bus final : HostBus {
   explicit Bus(std::uint64_t interval) : interval_ps(interval) {}
-  void took(NicId nic, Bytes payload, Instant) override { taken[nic] += payload.count; }
-  void sends(NicId nic, Bytes payload, Instant now) override {
+  void took(NicId nic, std::uint8_t memory, Bytes payload, Instant) override {
+    taken[nic] += payload.count;
+    taken_for[memory] += payload.count;
+  }
+  void sends(NicId nic, std::uint8_t memory, Bytes payload, Instant now) override {
     CHECK(now >= may_send(nic));
     sent[nic] += payload.count;
+    sent_from[memory] += payload.count;
     ++pieces[nic];
     next[nic] = Instant{now.ps + interval_ps};
   }
@@ -454,6 +458,8 @@ struct Bus final : HostBus {
   std::map<NicId, std::uint64_t> sent;
   std::map<NicId, std::uint64_t> pieces;
   std::map<NicId, Instant> next;
+  std::map<std::uint8_t, std::uint64_t> taken_for;  // by memory
+  std::map<std::uint8_t, std::uint64_t> sent_from;
 };
 
 TEST_CASE_TEMPLATE_DEFINE("a bus is told of every payload at both ends, and one that never waits changes nothing",
@@ -480,6 +486,27 @@ TEST_CASE_TEMPLATE_DEFINE("a bus is told of every payload at both ends, and one 
   for (std::size_t n = 0; n < alone.fates.size(); ++n) CHECK(told.fates[n].is(alone.fates[n]));
 }
 TEST_CASE_TEMPLATE_APPLY(bus_told, Carriers);
+
+TEST_CASE_TEMPLATE_DEFINE("a bus is told which memories a transfer has named", Implementation, bus_told_memories) {
+  Bus bus{0};
+  Submitter<Implementation> submitter{fabric::SampleMachine{}};
+  for (std::uint32_t part = 0; part < submitter.under_test.parts(); ++part) {
+    submitter.under_test.carrier(part).attach(bus);
+  }
+  for (const std::uint8_t memory : {std::uint8_t{0}, std::uint8_t{3}}) {
+    for (const std::uint64_t size : {std::uint64_t{100}, std::uint64_t{500'000}}) {
+      Transfer transfer = between(1, 2, size);
+      transfer.source_memory = memory;
+      transfer.target_memory = static_cast<std::uint8_t>(memory + 1);
+      submitter.submit_at(5, transfer);
+    }
+  }
+  submitter.run();
+  const std::uint64_t each = 500'100;
+  CHECK(bus.sent_from == std::map<std::uint8_t, std::uint64_t>{{0, each}, {3, each}});
+  CHECK(bus.taken_for == std::map<std::uint8_t, std::uint64_t>{{1, each}, {4, each}});
+}
+TEST_CASE_TEMPLATE_APPLY(bus_told_memories, Carriers);
 
 TEST_CASE_TEMPLATE_DEFINE("a NIC sends its pieces when the bus allows it, and everything arrives", Implementation,
                           bus_obeyed) {

@@ -18,6 +18,7 @@ namespace dryfly::nic {
 class CounterBank {
  public:
   explicit CounterBank(const Engine& engine) : engine_(engine) {}
+  Instant now() const { return engine_.now(); }
 
   // Where those of this NIC are, from now on.
   std::uint32_t open(NicId nic) {

@@ -29,13 +29,13 @@ class GpuCopies {
   Duration time(CopyEnds ends, Bytes size) const {
     return (ends.from == ends.to ? local_latency_ : latency_) + transmission_time(size, rate(ends));
   }
-
- private:
+  // 0: nobody has said.
   Rate rate(CopyEnds ends) const {
     const auto [low, high] = std::minmax(ends.from, ends.to);
     return high < rates_.size() ? rates_[low][high] : Rate{};
   }
 
+ private:
   Duration latency_{};
   Duration local_latency_{};
   std::vector<std::vector<Rate>> rates_;

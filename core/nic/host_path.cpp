@@ -4,6 +4,12 @@
 
 namespace dryfly::nic {
 
+namespace {
+
+Instant early(Instant at, Duration ahead) { return Instant{at.ps - std::min(at.ps, ahead.ps)}; }
+
+}  // namespace
+
 MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
   MemoryPath place;
   const bool crosses = host.socket != host.nic_socket;
@@ -18,24 +24,42 @@ MemoryPath HostPaths::place(NicId nic, NodeId node, const MemoryPlace& host) {
   const auto slow = spec_.slow_nics.find(nic);
   const bool has_lane = shares_bus() || slow != spec_.slow_nics.end();
   place.plain = !crosses && place.command == Duration{} && !has_lane;
-  if (!has_lane) return place;
+  if (!has_lane && !gpu_links_.any()) return place;
   if (nic.value >= lane_of_.size()) lane_of_.resize(nic.value + std::size_t{1}, none);
   std::uint32_t& lane = lane_of_[nic.value];
   if (lane == none) {
     lane = static_cast<std::uint32_t>(lanes_.size());
-    const auto [bus, first] = bus_of_.try_emplace({node, host.nic_socket}, static_cast<std::uint32_t>(buses_.size()));
-    if (first) buses_.emplace_back();
-    Bus& joined = buses_[bus->second];
-    ++joined.lanes;
-    if (shares_bus()) {
-      joined.ahead = transmission_time(Bytes{2 * joined.lanes * spec_.framing.payload_max.count}, spec_.pcie_rate);
-    }
-    lanes_.emplace_back().bus = bus->second;
-    lanes_.back().counters = counters_.open(nic);
-    if (slow != spec_.slow_nics.end()) lanes_.back().own_rate = slow->second;
+    Lane& opened = lanes_.emplace_back();
+    opened.counters = counters_.open(nic);
+    opened.node = node;
+    opened.nic_gpu = host.nic_gpu;
+    put_on_bus(opened, nic, node, host.nic_socket);
   }
-  place.lane = lane;
+  if (has_lane) place.lane = lane;
   return place;
+}
+
+void HostPaths::put_on_bus(Lane& lane, NicId nic, NodeId node, std::uint32_t socket) {
+  const auto slow = spec_.slow_nics.find(nic);
+  lane.on_bus = shares_bus() || slow != spec_.slow_nics.end();
+  if (!lane.on_bus) return;
+  const auto [bus, first] = bus_of_.try_emplace({node, socket}, static_cast<std::uint32_t>(buses_.size()));
+  if (first) buses_.emplace_back();
+  Bus& joined = buses_[bus->second];
+  ++joined.lanes;
+  if (shares_bus()) {
+    joined.ahead = transmission_time(Bytes{2 * joined.lanes * spec_.framing.payload_max.count}, spec_.pcie_rate);
+  }
+  lane.bus = bus->second;
+  if (slow != spec_.slow_nics.end()) lane.own_rate = slow->second;
+}
+
+std::uint32_t HostPaths::gpu_link(Lane& lane, std::uint8_t gpu) {
+  DRYFLY_CHECK(gpu <= gpus_max);
+  if (gpu == 0 || !gpu_links_.any()) return GpuLinks::none;
+  std::uint32_t& link = lane.gpu_links[gpu];
+  if (link == GpuLinks::none) link = gpu_links_.join(lane.node, lane.nic_gpu, gpu);
+  return link;
 }
 
 std::uint32_t HostPaths::socket_link(NodeId node, std::uint32_t from, std::uint32_t to) {
@@ -88,29 +112,45 @@ Duration HostPaths::crossing_lag(const MemoryPath& path, std::uint32_t handle, B
   return link.until > now ? link.until - now : Duration{};
 }
 
-void HostPaths::took(NicId nic, Bytes payload, Instant now) {
+void HostPaths::took(NicId nic, std::uint8_t memory, Bytes payload, Instant now) {
   const std::uint32_t number = lane_of(nic);
   if (number == none) return;
   Lane& lane = lanes_[number];
-  Bus& bus = buses_[lane.bus];
+  const std::uint32_t link = gpu_link(lane, memory);
+  if (!lane.on_bus && link == GpuLinks::none) return;
   const Duration on_link = link_.time_of(payload);
-  const Instant began{now.ps - std::min(now.ps, on_link.ps)};
-  count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began,
-             std::max(bus.to_memory_until, lane.own_to_memory_until));
-  bus.to_memory_until = std::max(bus.to_memory_until, began) + pcie_.time_of(payload);
-  lane.there = bus.to_memory_until;
-  if (lane.own_rate.bytes_per_s == 0) return;
-  lane.own_to_memory_until = std::max(lane.own_to_memory_until, began) + transmission_time(payload, lane.own_rate);
-  lane.there = std::max(lane.there, lane.own_to_memory_until);
+  const Instant began = early(now, on_link);
+  Instant free = gpu_links_.writable_at(link);
+  if (lane.on_bus) free = std::max({free, buses_[lane.bus].to_memory_until, lane.own_to_memory_until});
+  count_wait(lane, Counter::parbs_tarb_pi_posted_blocked_cnt, lane.waited_to_memory_until, began, free);
+  Instant there;
+  if (link != GpuLinks::none) there = gpu_links_.write(link, payload, began);
+  if (lane.on_bus) {
+    Bus& bus = buses_[lane.bus];
+    bus.to_memory_until = std::max(bus.to_memory_until, began) + pcie_.time_of(payload);
+    there = std::max(there, bus.to_memory_until);
+  }
+  if (lane.own_rate.bytes_per_s != 0) {
+    lane.own_to_memory_until = std::max(lane.own_to_memory_until, began) + transmission_time(payload, lane.own_rate);
+    there = std::max(there, lane.own_to_memory_until);
+  }
+  lane.there = there;
 }
 
-void HostPaths::sends(NicId nic, Bytes payload, Instant now) {
+void HostPaths::sends(NicId nic, std::uint8_t memory, Bytes payload, Instant now) {
   const std::uint32_t number = lane_of(nic);
   if (number == none) return;
   Lane& lane = lanes_[number];
+  const std::uint32_t link = gpu_link(lane, memory);
+  if (!lane.on_bus && link == GpuLinks::none) return;
+  Instant free = gpu_links_.readable_at(link);
+  if (lane.on_bus) free = std::max({free, buses_[lane.bus].from_memory_until, lane.own_from_memory_until});
+  count_wait(lane, Counter::parbs_tarb_pi_non_posted_blocked_cnt, lane.waited_from_memory_until, now, free);
+  if (link != GpuLinks::none) {
+    lane.gpu_may_send = early(gpu_links_.read(link, payload, now), gpu_links_.ahead(link));
+  }
+  if (!lane.on_bus) return;
   Bus& bus = buses_[lane.bus];
-  count_wait(lane, Counter::parbs_tarb_pi_non_posted_blocked_cnt, lane.waited_from_memory_until, now,
-             std::max(bus.from_memory_until, lane.own_from_memory_until));
   bus.from_memory_until = std::max(bus.from_memory_until, now) + pcie_.time_of(payload);
   lane.sent = bus.from_memory_until;
   if (lane.own_rate.bytes_per_s == 0) return;
@@ -129,11 +169,27 @@ Instant HostPaths::may_send(NicId nic) const {
   const std::uint32_t number = lane_of(nic);
   if (number == none) return {};
   const Lane& lane = lanes_[number];
-  Duration early = buses_[lane.bus].ahead;
+  if (!lane.on_bus) return lane.gpu_may_send;
+  Duration ahead = buses_[lane.bus].ahead;
   if (lane.own_rate.bytes_per_s != 0) {
-    early = std::max(early, transmission_time(Bytes{2 * spec_.framing.payload_max.count}, lane.own_rate));
+    ahead = std::max(ahead, transmission_time(Bytes{2 * spec_.framing.payload_max.count}, lane.own_rate));
   }
-  return Instant{lane.sent.ps - std::min(lane.sent.ps, early.ps)};
+  return std::max(lane.gpu_may_send, early(lane.sent, ahead));
+}
+
+Duration HostPaths::writing_lag(NicId nic, std::uint8_t gpu, Bytes payload) {
+  const std::uint32_t number = lane_of(nic);
+  const std::uint32_t link = number == none ? GpuLinks::none : gpu_link(lanes_[number], gpu);
+  if (link == GpuLinks::none || payload == Bytes{0}) return {};
+  const Instant now = counters_.now();
+  const Duration on_link = link_.time_of(payload);
+  Lane& lane = lanes_[number];
+  const Duration since = now - lane.whole_until;
+  const Instant begin = early(now, on_link);
+  lane.whole_from = since < on_link ? early(lane.whole_from, {on_link.ps - since.ps}) : begin;
+  lane.whole_until = now;
+  const Instant there = gpu_links_.write_late(link, payload, begin, lane.whole_from);
+  return there > now ? there - now : Duration{};
 }
 
 Duration HostPaths::arrival_lag(std::uint32_t number, Instant now) const {

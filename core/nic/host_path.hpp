@@ -11,10 +11,12 @@
 // link between two sockets carries payloads one after the other, whole: of those that leave one of each NIC in its
 // turn, which is sent while it crosses; one that arrives crosses from when it has set out, as it comes in among others,
 // and is in memory when the link has carried it. A NIC that is slow itself (docs/model/reliability.md#parts-of-nodes)
-// has a lane of its own rate before the bus. Left out: that a NIC whose bus or link is behind holds up its own
-// link; completions, which take the latency of the near NIC; commands and their completions on the bus.
+// has a lane of its own rate before the bus. What comes from a GPU's memory or goes there takes its turn on that one's
+// link, too (GpuLinks), by the same rules as on the bus. Left out: that a NIC whose bus or link is behind holds up its
+// own link; completions, which take the latency of the near NIC; commands and their completions on the bus.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -26,6 +28,7 @@
 #include "core/contract/network.hpp"
 #include "core/nic/counter_bank.hpp"
 #include "core/nic/fifo.hpp"
+#include "core/nic/gpu_links.hpp"
 #include "core/nic/nic.hpp"
 #include "core/unit/unit.hpp"
 
@@ -36,6 +39,7 @@ class HostPaths final : public HostBus {
   HostPaths(const NicSpec& spec, CounterBank& counters)
       : spec_(spec),
         counters_(counters),
+        gpu_links_(spec),
         pcie_(spec.pcie_rate, spec.framing.payload_max),
         link_(spec.link_rate, spec.framing.payload_max) {}
 
@@ -43,7 +47,7 @@ class HostPaths final : public HostBus {
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
   bool shares_bus() const { return spec_.pcie_rate.bytes_per_s != 0; }
   // Whether any NIC has less from memory than its link carries.
-  bool holds_up() const { return shares_bus() || !spec_.slow_nics.empty(); }
+  bool holds_up() const { return limits_hosts() || gpu_links_.any(); }
   // What payloads get of the links between the sockets of a node from now on, each way.
   void limit_crossing(NodeId node, Rate rate);
   // A payload is to cross from memory to its NIC, by MemoryPath::link_out. True: it is the first one that waits, and
@@ -58,12 +62,20 @@ class HostPaths final : public HostBus {
   // By how much that payload, whose last byte is at the NIC now, is late behind the link between the sockets.
   Duration crossing_lag(const MemoryPath& path, std::uint32_t handle, Bytes payload, Instant now);
 
-  void took(NicId nic, Bytes payload, Instant now) override;
-  void sends(NicId nic, Bytes payload, Instant now) override;
+  // Memories are named as CopyEnds has them.
+  bool concerns(const Transfer& transfer) const override {
+    return limits_hosts() || transfer.source_memory != 0 || transfer.target_memory != 0;
+  }
+  void took(NicId nic, std::uint8_t memory, Bytes payload, Instant now) override;
+  void sends(NicId nic, std::uint8_t memory, Bytes payload, Instant now) override;
   Instant may_send(NicId nic) const override;
 
+  std::uint32_t lane_of(NicId nic) const { return nic.value < lane_of_.size() ? lane_of_[nic.value] : none; }
   // By how much the last payload that came off the link is late in memory, seen from now.
   Duration arrival_lag(std::uint32_t lane, Instant now) const;
+  // The same of a payload whose memory is known only now that all of it is here; as if it had been written while it
+  // came, which took the longer the more such payloads the NIC took at a time.
+  Duration writing_lag(NicId nic, std::uint8_t gpu, Bytes payload);
 
  private:
   // Nearly all packets are full ones, whose time is divided out once.
@@ -98,6 +110,7 @@ class HostPaths final : public HostBus {
     std::size_t next = 0;                                  // whose turn it is
     std::size_t waiting = 0;                               // of all NICs
   };
+  static constexpr std::size_t gpus_max = 16;
   // Of a NIC.
   struct Lane {
     std::uint32_t bus = 0;
@@ -110,15 +123,26 @@ class HostPaths final : public HostBus {
     // Until when it has been counted as waiting for the bus, each way.
     Instant waited_to_memory_until;
     Instant waited_from_memory_until;
+    bool on_bus = false;  // else it is there for the memory of GPUs only
+    NodeId node;
+    std::uint8_t nic_gpu = 0;
+    std::array<std::uint32_t, gpus_max + 1> gpu_links{};  // by GPU; GpuLinks::none: it has none, or has not used it
+    Instant gpu_may_send;                                 // by the link of what it has chosen last
+    // From the first to the last of the payloads that writing_lag was asked of, of those that came without a pause.
+    Instant whole_from;
+    Instant whole_until;
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};
+  bool limits_hosts() const { return shares_bus() || !spec_.slow_nics.empty(); }
+  void put_on_bus(Lane& lane, NicId nic, NodeId node, std::uint32_t socket);
+  std::uint32_t gpu_link(Lane& lane, std::uint8_t gpu);
   std::uint32_t socket_link(NodeId node, std::uint32_t from, std::uint32_t to);
   // The NIC has something for the bus from `now` on, which is free at `free` only.
   void count_wait(const Lane& lane, Counter counter, Instant& counted_until, Instant now, Instant free);
-  std::uint32_t lane_of(NicId nic) const { return nic.value < lane_of_.size() ? lane_of_[nic.value] : none; }
 
   const NicSpec& spec_;
   CounterBank& counters_;
+  GpuLinks gpu_links_;
   Pace pcie_;
   Pace link_;
   std::vector<Lane> lanes_;

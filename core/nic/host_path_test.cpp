@@ -24,7 +24,7 @@ struct Rig {
   HostPaths paths{spec, counters};
   MemoryPath first = paths.place(NicId{0}, NodeId{0}, {});
 
-  void took(std::uint32_t nic, std::uint64_t at_ns) { paths.took(NicId{nic}, packet, Instant{at_ns * ns}); }
+  void took(std::uint32_t nic, std::uint64_t at_ns) { paths.took(NicId{nic}, 0, packet, Instant{at_ns * ns}); }
   Duration lag(const MemoryPath& place, std::uint64_t at_ns) const {
     return paths.arrival_lag(place.lane, Instant{at_ns * ns});
   }
@@ -93,7 +93,7 @@ TEST_CASE("the time in which a slow NIC is at the packet before counts as blocke
     const std::uint64_t begin = 100 * turn;
     if (free_at > std::max(begin, counted)) waited += free_at - std::max(begin, counted);
     counted = std::max(counted, free_at);
-    paths.sends(NicId{1}, packet, Instant{begin * ns});
+    paths.sends(NicId{1}, 0, packet, Instant{begin * ns});
     free_at = std::max(free_at, begin) + 160;
   }
   const std::vector<NicCounters> counters = rig.counters.sorted();
@@ -110,12 +110,67 @@ TEST_CASE("a NIC that sends waits for the bus when it is two packets of each NIC
   // Together they choose four packets at once, which the bus carries in 200 ns.
   for (const std::uint32_t nic : {0U, 1U, 0U, 1U}) {
     CHECK(paths.may_send(NicId{nic}) == Instant{});
-    paths.sends(NicId{nic}, packet, Instant{});
+    paths.sends(NicId{nic}, 0, packet, Instant{});
   }
   CHECK(paths.may_send(NicId{1}) == Instant{});
-  paths.sends(NicId{1}, packet, Instant{});
+  paths.sends(NicId{1}, 0, packet, Instant{});
   CHECK(paths.may_send(NicId{1}) == Instant{50 * ns});
   CHECK(paths.may_send(NicId{0}) == Instant{});
+}
+
+TEST_CASE("what comes in a piece has the time in which it came, however many come at a time") {
+  NicSpec spec = TestStand::round_figures();
+  spec.link_rate = {25'000'000'000};  // a packet in 80 ns
+  spec.gpu_link = {40'000'000'000};   // and in 50
+  struct Nothing final : Handler {
+    void handle(Event) override {}
+  } nothing;
+  Engine engine;
+  engine.attach(ComponentClass::host, nothing);
+  CounterBank counters{engine};
+  HostPaths paths(spec, counters);
+  for (const std::uint32_t nic : {0U, 1U}) paths.place(NicId{nic}, NodeId{0}, {});
+  const auto lag_at = [&](std::uint64_t at_ns, std::uint32_t nic) {
+    engine.schedule(Instant{at_ns * ns}, static_cast<std::uint64_t>(ComponentClass::host) << component_class_shift);
+    engine.run(never);
+    return paths.writing_lag(NicId{nic}, 1, packet).ps / ns;
+  };
+  CHECK(lag_at(1000, 0) == 0);
+  // Four of one NIC that have come among each other, as its link brings them: in 320 ns, of which the GPU's takes 200.
+  for (int n = 0; n < 4; ++n) CHECK(lag_at(2000, 0) == 0);
+  // Two by two NICs: the GPU's link began with them 160 ns before and has 200 to do.
+  CHECK(lag_at(3000, 0) == 0);
+  CHECK(lag_at(3000, 1) == 20);
+  CHECK(lag_at(3000, 0) == 0);
+  CHECK(lag_at(3000, 1) == 40);
+  // Without a link of the GPU's there is nothing to wait for.
+  spec.gpu_link = {};
+  HostPaths free(spec, counters);
+  free.place(NicId{0}, NodeId{0}, {});
+  CHECK(free.writing_lag(NicId{0}, 1, packet) == Duration{});
+}
+
+TEST_CASE("what NICs read of a GPU waits for its link only, and so does what they send behind it") {
+  NicSpec spec = TestStand::round_figures();
+  spec.framing.payload_max = packet;
+  spec.link_rate = {25'000'000'000};
+  spec.gpu_link = {40'000'000'000};
+  Engine engine;
+  CounterBank counters{engine};
+  HostPaths paths(spec, counters);
+  for (const std::uint32_t nic : {0U, 1U}) paths.place(NicId{nic}, NodeId{0}, {});
+  CHECK(!paths.concerns({.source = NicId{0}, .target = NicId{1}}));
+  CHECK(paths.concerns({.source = NicId{0}, .target = NicId{1}, .source_memory = 1}));
+  for (int n = 0; n < 9; ++n) paths.sends(NicId{0}, 0, packet, Instant{});  // of the host's memory
+  CHECK(paths.may_send(NicId{0}) == Instant{});
+  for (const std::uint32_t nic : {0U, 1U, 0U, 1U, 0U}) {
+    CHECK(paths.may_send(NicId{nic}) == Instant{});
+    paths.sends(NicId{nic}, 2, packet, Instant{});
+  }
+  CHECK(paths.may_send(NicId{0}) == Instant{50 * ns});  // five take 250 ns, and the two are four packets ahead
+  CHECK(paths.may_send(NicId{1}) == Instant{});
+  paths.sends(NicId{1}, 1, packet, Instant{});  // another GPU
+  CHECK(paths.may_send(NicId{1}) == Instant{});
 }
 
 TEST_CASE("NICs of another socket or node have a bus of their own, and one that no end-point is on has none") {

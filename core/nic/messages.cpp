@@ -207,7 +207,8 @@ void Messages::arrived(Parcel parcel, std::uint32_t switch_hops) {
 Landing Messages::landing_of(Parcel parcel) const {
   if (is_control(parcel.step)) return flow_control_.landing_of(parcel);
   const Message& message = messages_[parcel.item];
-  return {message.command.target, parcel.step == Step::get_data ? message.command.size - message.head : message.head};
+  if (parcel.step != Step::get_data) return {message.command.target, message.head};
+  return {message.command.target, message.command.size - message.head, message.target_gpu};
 }
 
 void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
@@ -254,12 +255,24 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
   if (!message.rendezvous()) {
     message.state.move_to(MessageState::placing);
     if (message.by_memory) return copy_out(index);
+    const Duration lag = write_head(message);
+    if (lag != Duration{}) return transport_.hold({Step::placement, index}, lag);
     completion_.placed(index);
-  } else if (software_gets_.got_by_processor(message)) {
+    return;
+  }
+  if (!message.by_memory) write_head(message);
+  if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
   } else {
     outbox_.get(index);
   }
+}
+
+// Into a GPU's memory, whose link has to carry it; nothing else waits for the head of a rendezvous.
+Duration Messages::write_head(const Message& message) {
+  if (message.target_gpu == 0) return {};
+  const EndpointId target = message.command.target;
+  return transport_.paths().writing_lag(transport_.nic_of(target), message.target_gpu, message.head);
 }
 
 // From the segment into the receive's buffer.

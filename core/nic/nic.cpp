@@ -72,7 +72,7 @@ void Nics::open_endpoint(EndpointId endpoint, NicId nic, NodeId node, const Endp
 void Nics::move_endpoint(EndpointId endpoint, const MemoryPlace& place) {
   implementation_->transport.move(endpoint, place);
 }
-void Nics::limit_crossing(NodeId node, Rate rate) { implementation_->transport.limit_crossing(node, rate); }
+void Nics::limit_crossing(NodeId node, Rate rate) { implementation_->transport.paths().limit_crossing(node, rate); }
 
 void Nics::close_endpoint(EndpointId endpoint) { implementation_->messages.close(endpoint); }
 void Nics::send(const SendCommand& command) { implementation_->messages.send(command); }

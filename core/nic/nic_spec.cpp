@@ -67,8 +67,13 @@ NicSpec nic_spec(const Spec& spec) {
   if (spec.has(fields::node_socket_rate_bytes_per_s)) {
     result.socket_rate = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
   }
+  if (spec.has(fields::node_gpu_link_bytes_per_s)) {
+    result.gpu_link = Rate{spec.number(fields::node_gpu_link_bytes_per_s)};
+  }
   const SlowParts slow = SlowParts::read(spec);
-  if (result.pcie_rate.bytes_per_s != 0 || result.socket_rate.bytes_per_s != 0 || !slow.nics.empty()) {
+  const std::uint64_t limits =
+      result.pcie_rate.bytes_per_s | result.socket_rate.bytes_per_s | result.gpu_link.bytes_per_s;
+  if (limits != 0 || !slow.nics.empty()) {
     result.link_rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)};
   }
   for (const auto& [nic, share] : slow.nics) result.slow_nics[nic] = SlowParts::of(result.link_rate, share);
@@ -82,6 +87,14 @@ std::vector<std::uint32_t> nic_sockets(const Spec& spec) {
     sockets.push_back(spec.small(fields::node_nic_socket, {nic}));
   }
   return sockets;
+}
+
+std::vector<std::uint8_t> nic_gpus(const Spec& spec) {
+  std::vector<std::uint8_t> gpus;
+  while (spec.has(fields::node_nic_gpu, {gpus.size()})) {
+    gpus.push_back(static_cast<std::uint8_t>(spec.number(fields::node_nic_gpu, {gpus.size()})));
+  }
+  return gpus;
 }
 
 }  // namespace dryfly

@@ -11,5 +11,7 @@ NicSpec nic_spec(const Spec& spec);
 NodeMemorySpec node_memory_spec(const Spec& spec);
 // By the NIC's number on its node; a spec that does not say has them all on one socket.
 std::vector<std::uint32_t> nic_sockets(const Spec& spec);
+// The same, as MemoryPlace::nic_gpu; empty where the spec does not say.
+std::vector<std::uint8_t> nic_gpus(const Spec& spec);
 
 }  // namespace dryfly

@@ -51,7 +51,9 @@ void Outbox::launch(std::uint32_t index) {
   const Fetched fetched = message.protocol != Protocol::inlined     ? Fetched::payload
                           : message.command.size > spec_.pushed_max ? Fetched::command
                                                                     : Fetched::nothing;
-  transport_.send_command(to_target(message, message.head, true), {Step::message, index}, fetched);
+  Journey journey = to_target(message, message.head, true);
+  if (fetched == Fetched::payload) journey.ends.from = message.command.gpu;
+  transport_.send_command(journey, {Step::message, index}, fetched);
 }
 
 // By memory the target's own core copies the rest.

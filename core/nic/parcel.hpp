@@ -52,13 +52,14 @@ struct Journey {
   Bytes size;
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool ordered = true;
-  CopyEnds ends{};  // where it goes by the memory of a node
+  CopyEnds ends{};  // of its payload, as far as they are known
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.
 struct Landing {
   EndpointId at;
   Bytes size;
+  std::uint8_t gpu = 0;  // as CopyEnds has it; 0 too where that is known when it has been matched only
 };
 
 // Who is told when a parcel is there.

@@ -48,8 +48,12 @@ void RemoteMemory::start(const RmaCommand& command) {
   if (!access.by_memory) ++access.unacknowledged;
   if (!access.by_memory) count_command(command);
   const Bytes payload = command.kind == RmaKind::read ? Bytes{0} : command.size;
-  transport_.send_command({command.source, command.target, payload, command.traffic_class, command.ordered},
-                          {Step::rma_request, index}, fetched_for(command));
+  const Fetched fetched = fetched_for(command);
+  Journey journey{command.source, command.target, payload, command.traffic_class, command.ordered};
+  // Software copies by the memory of a node, and puts operands into commands.
+  if (!access.by_memory && fetched == Fetched::payload) journey.ends.from = command.gpu;
+  if (!access.by_memory && payload != Bytes{0}) journey.ends.to = command.target_gpu;
+  transport_.send_command(journey, {Step::rma_request, index}, fetched);
 }
 
 // The command of an atomic is never longer than one with a short payload, and that of a read has none.
@@ -86,8 +90,9 @@ void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
 
 Landing RemoteMemory::landing_of(Parcel parcel) const {
   const RmaCommand& command = accesses_[parcel.item].command;
-  if (parcel.step == Step::rma_response) return {command.source, command.size};
-  return {command.target, command.kind == RmaKind::read ? Bytes{0} : command.size};
+  if (parcel.step == Step::rma_response) return {command.source, command.size, command.gpu};
+  if (command.kind == RmaKind::read) return {command.target, Bytes{0}};
+  return {command.target, command.size, command.target_gpu};
 }
 
 void RemoteMemory::acknowledged(Parcel parcel) {
@@ -142,7 +147,8 @@ void RemoteMemory::respond(std::uint32_t index) {
   const RmaCommand& command = access.command;
   if (!access.by_memory) ++access.unacknowledged;
   const bool refused = access.error != 0;
-  const Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
+  Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
+  if (!access.by_memory && !refused) back.ends = {.from = command.target_gpu, .to = command.gpu};
   if (command.kind == RmaKind::read && !refused) {
     transport_.fetch_and_send(back, {Step::rma_response, index});
   } else {

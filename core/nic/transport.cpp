@@ -141,7 +141,7 @@ void Transport::place(Parcel parcel, bool at_once) {
 void Transport::flush(EndpointId target, Parcel parcel) {
   Port& port = this->port(target);
   const Duration crossing = port.place.plain ? Duration{} : port.place.crossing;
-  const Duration lag = port.place.plain ? Duration{} : paths_.arrival_lag(port.place.lane, engine_.now());
+  const Duration lag = paths_.arrival_lag(paths_.lane_of(port.nic), engine_.now());
   const Instant over = engine_.now() + lag + spec_.dma_read_latency + crossing + crossing + crossing;
   port.flush_until = std::max(port.flush_until, over);
   port.flushes.push(parcel);
@@ -161,17 +161,20 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
-    if (!target.place.plain) return arrive_by_own_way(target, arrival, landing);
+    if (!target.place.plain || landing.gpu != 0 || !target.own_ingress.empty()) {
+      return arrive_by_own_way(target, arrival, landing);
+    }
   }
   ingress_.push(arrival);
   schedule(engine_.now() + spec_.ingress_latency, Stage::ingress);
 }
 
-// In the order in which they came off the link.
+// In the order in which they came off the link: what a NIC writes does not overtake what it has written before.
 void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
+  const std::uint32_t lane = landing.gpu != 0 ? paths_.lane_of(target.nic) : target.place.lane;
   const Instant there =
       engine_.now() + spec_.ingress_latency + target.place.crossing +
-      std::max(paths_.arrival_lag(target.place.lane, engine_.now()),
+      std::max(paths_.arrival_lag(lane, engine_.now()),
                paths_.crossing_lag(target.place, arrival.parcel.handle(), landing.size, engine_.now()));
   target.own_ingress_until = std::max(target.own_ingress_until, there);
   target.own_ingress.push(arrival);
@@ -237,14 +240,17 @@ void Transport::handle(Event event) {
   recipient_.arrived(arrival.parcel, arrival.switch_hops);
 }
 
-Transfer Transport::transfer(const Journey& journey, Parcel parcel) const {
+Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
+  paths_differ_ |= journey.ends.to != 0;
   return {port(journey.from).nic,
           port(journey.to).nic,
           journey.size,
           parcel.handle(),
           journey.traffic_class,
           journey.ordered,
-          static_cast<std::uint16_t>(journey.to.value % flow_limit)};
+          static_cast<std::uint16_t>(journey.to.value % flow_limit),
+          journey.ends.from,
+          journey.ends.to};
 }
 
 void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {

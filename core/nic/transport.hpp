@@ -39,7 +39,7 @@ class Transport final : public Handler, public TransferSink {
             const EndpointSettings& settings = {});
   // What is under way goes on as it was.
   void move(EndpointId endpoint, const MemoryPlace& place);
-  void limit_crossing(NodeId node, Rate rate) { paths_.limit_crossing(node, rate); }
+  HostPaths& paths() { return paths_; }
   NicId nic_of(EndpointId endpoint) const { return port(endpoint).nic; }
   // `a` must have been opened; it does not matter whether it is open still. An address never opened is on no node; a
   // receive may still name it.
@@ -134,7 +134,7 @@ class Transport final : public Handler, public TransferSink {
     DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
     return *ports_[endpoint.value];
   }
-  Transfer transfer(const Journey& journey, Parcel parcel) const;
+  Transfer transfer(const Journey& journey, Parcel parcel);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.
   void cross(std::uint32_t link);

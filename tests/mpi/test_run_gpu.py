@@ -30,6 +30,7 @@ _LINKS = {
     "frontier": "0411112240111121110422111140211111220411112140112211110421111140",
 }
 _CHECKS = Path(__file__).parents[2] / "programs" / "check"
+_MBW_MR = Path(__file__).parents[2] / "programs" / "benchmark" / "mbw_mr.c"
 _MACHINES = pytest.mark.parametrize("machine", _DEVICES)
 
 
@@ -87,6 +88,32 @@ def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic
         added_us = copy_us if size <= _IN_COMMAND else 0
         assert copied[size] == pytest.approx(host[size] + added_us, abs=0.1)
         assert fetched[size] < host[size] + 1
+
+
+@pytest.mark.parametrize("network", ["packet", "flow"])
+@pytest.mark.parametrize("places", ["D H", "H D"])
+def test_nics_of_a_node_share_the_link_of_one_gpu(network: str, places: str, dryfly: Dryfly) -> None:
+    """A GPU's link has 31.5 GB/s, and a NIC less, which is what it has of the host's memory."""
+
+    def rate(nics: int, mask: str, places: str = places) -> tuple[float, str]:
+        run = dryfly(
+            "run", "--machine", "perlmutter-gpu", "--mpi", "openmpi", "--network", network, "-N", "2",
+            "--ppn", str(nics), "--compute", "none", "--", str(_MBW_MR), "-d", "cuda", *places.split(),
+            "-m", "4194304:4194304", "-W", "16", "-i", "3", "-x", "1", "--check", "0",
+            limit_s=120, environment={"CUDA_VISIBLE_DEVICES": mask},
+        ).succeeded()  # fmt: skip
+        found = re.search(r"^ *4194304 +([\d.]+)", run.stdout, re.MULTILINE)
+        assert found is not None, run.stdout
+        return float(found[1]) / 1000, run.fingerprint
+
+    of_host = rate(1, "0", "H H")[0]
+    assert 22 < of_host < 25
+    assert rate(1, "0")[0] == pytest.approx(of_host, rel=0.03)
+    assert 0.99 * 31.5 < rate(2, "0")[0] < 1.001 * 31.5
+    first, again = (rate(4, "0") for _ in range(2))
+    assert 0.99 * 31.5 < first[0] < 1.001 * 31.5
+    assert rate(4, "0,1,2,3")[0] == pytest.approx(4 * of_host, rel=0.03)  # each its own
+    assert first == again
 
 
 @pytest.mark.parametrize(("machine", "component"), [("perlmutter-gpu", "cuda"), ("frontier", "rocm")])

@@ -100,9 +100,25 @@ def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
     assert (words["node.gpu_copy_ps"], words["node.gpu_local_ps"]) == ("14400000", "8200000")
     rate = {key: int(words[f"node.gpu_copy.{key}.bytes_per_s"]) for key in ("0.8", "1.2", "1.7", "1.4", "5.5")}
     assert rate == {"0.8": 36 * 10**9, "1.2": 154 * 10**9, "1.7": 77 * 10**9, "1.4": 385 * 10**8, "5.5": 8192 * 10**8}
-    assert len(words) == 3 + 8 + 8 * 9 // 2
+    assert words["node.gpu_link_bytes_per_s"] == str(36 * 10**9)
+    assert [words[f"node.nic.{nic}.gpu"] for nic in range(4)] == ["1", "3", "5", "7"]
+    assert len(words) == 3 + 1 + 4 + 8 + 8 * 9 // 2
     assert problems(gpus.spec_lines(load("crusher"))) == []
     assert gpus.spec_lines(load("alps")) == ""
+
+
+def test_nics_have_a_gpus_link_as_it_is_and_copies_what_they_reach_of_it() -> None:
+    words = dict(line.split() for line in gpus.spec_lines(load("perlmutter-gpu")).splitlines())
+    assert words["node.gpu_link_bytes_per_s"] == str(315 * 10**8)
+    assert words["node.gpu_copy.0.1.bytes_per_s"] == str(27 * 10**9)
+    assert not any(word.startswith("node.nic.") for word in words)
+
+
+@pytest.mark.parametrize("value", ["0, 2, 4", "0, 2, 4, 8", "0, 2, 4, -1", "0, 2, 4, x"])
+def test_each_nic_hangs_off_a_gpu_of_the_node(value: str) -> None:
+    machine = load("frontier", sets=[f"node.nic_gpu={value}"])
+    with pytest.raises(UserError, match=r"node\.nic_gpu = .*: accepted is a GPU of 0 to 7 for each of 4 NICs"):
+        gpus.spec_lines(machine)
 
 
 def _shown(*words: str) -> str:

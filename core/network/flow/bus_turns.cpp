@@ -7,7 +7,7 @@ namespace dryfly::flow {
 
 void BusTurns::tell(std::uint32_t index) {
   OpenTransfer& transfer = transfers_[index];
-  if (bus_ == nullptr) {
+  if (!transfer.by_bus) {
     transfer.told_packets = transfer.missing;
     return;
   }
@@ -33,7 +33,7 @@ void BusTurns::send_piece(OpenTransfer& transfer) {
       std::uint64_t{transfer.packets - transfer.missing + transfer.told_packets} * frames_.payload_max().count;
   const std::uint64_t payload = packets * frames_.payload_max().count;
   transfer.told_packets += packets;
-  bus_->sends(transfer.journey.source,
+  bus_->sends(transfer.journey.source, transfer.source_memory,
               Bytes{std::min(payload, transfer.size.count - std::min(told, transfer.size.count))}, engine_.now());
 }
 

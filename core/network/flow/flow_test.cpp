@@ -187,8 +187,8 @@ TEST_CASE("of two groups there is no third, but within each a loaded link is gon
 
 // It lets a NIC choose a piece each microsecond, less than the link carries of pieces of 16 KiB.
 struct SlowBus final : HostBus {
-  void took(NicId, Bytes, Instant) override {}
-  void sends(NicId, Bytes, Instant now) override { next = now + Duration{1'000'000}; }
+  void took(NicId, std::uint8_t, Bytes, Instant) override {}
+  void sends(NicId, std::uint8_t, Bytes, Instant now) override { next = now + Duration{1'000'000}; }
   Instant may_send(NicId) const override { return next; }
   Instant next;
 };

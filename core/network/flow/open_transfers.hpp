@@ -33,8 +33,11 @@ struct OpenTransfer {
   std::uint32_t reached = 0;       // of these, those that have left, at its last stop
   Bytes took;                      // of it the target's bus has been told
   bool asks_bus = false;           // waits in its NIC's line for the bus
-  std::uint32_t missing = 0;       // packets that have still to come to the target
-  std::uint32_t in_window = 0;     // packets of it, if it is short
+  bool by_bus = false;             // goes to or from its memory by the bus, as a stream piece by piece
+  std::uint8_t source_memory = 0;
+  std::uint8_t target_memory = 0;
+  std::uint32_t missing = 0;    // packets that have still to come to the target
+  std::uint32_t in_window = 0;  // packets of it, if it is short
   std::uint32_t timeouts = 0;
   std::uint64_t began_ps = 0;  // to be sent, the last time
   bool reserved = false;       // at a hot target
@@ -75,6 +78,8 @@ class OpenTransfers {
     transfer.journey.target = asked.target;
     transfer.size = asked.size;
     transfer.handle = asked.handle;
+    transfer.source_memory = asked.source_memory;
+    transfer.target_memory = asked.target_memory;
     transfer.traffic_class = traffic_class;
     if (!asked.ordered) return index;
     transfer.line = line_of(fabric::flow_name(asked, traffic_class));

@@ -113,6 +113,7 @@ void Traffic::submit(const Transfer& asked) {
   DRYFLY_CHECK(asked.source.value < begun_.size() && asked.target.value < begun_.size());
   const std::uint32_t index = transfers_.open(asked, fabric_.qos.of(asked.traffic_class));
   OpenTransfer& transfer = transfers_[index];
+  transfer.by_bus = bus_.bus() != nullptr && bus_.bus()->concerns(asked);
   const std::uint64_t full = asked.size.count / frames_.payload_max().count;
   const Bytes rest{asked.size.count % frames_.payload_max().count};
   const bool loops = transfer.journey.loops();
@@ -144,7 +145,7 @@ void Traffic::start_stream(std::uint32_t index) {
   }
   const std::uint64_t frame_ps = frames_.transmission_ps(frames_.payload_max(), transfer.journey.loops());
   const std::uint32_t stop =
-      bus_.bus() == nullptr ? transfer.missing : std::min(transfer.told_packets, transfer.reached + packets_in_piece);
+      transfer.by_bus ? std::min(transfer.told_packets, transfer.reached + packets_in_piece) : transfer.missing;
   const std::uint64_t stop_ps = stop == transfer.missing ? Streams::all : stop * frame_ps;
   if (transfer.stream != none) return streams_.go_on(transfer.stream, stop_ps);
   transfer.began_ps = engine_.now().ps;
@@ -165,14 +166,14 @@ void Traffic::start_stream(std::uint32_t index) {
 void Traffic::stream_due(std::uint32_t stream) {
   const std::uint32_t index = of_stream_[stream];
   OpenTransfer& transfer = transfers_[index];
-  transfer.reached = bus_.bus() == nullptr
-                         ? transfer.missing
-                         : std::min({transfer.missing, transfer.told_packets, transfer.reached + packets_in_piece});
+  transfer.reached = transfer.by_bus
+                         ? std::min({transfer.missing, transfer.told_packets, transfer.reached + packets_in_piece})
+                         : transfer.missing;
   if (transfer.reached < transfer.missing) {
     // What has left is at the target a flight later, which is short beside the time of a piece.
     const Bytes there{std::uint64_t{transfer.reached} * frames_.payload_max().count};
     if (transfer.missing == transfer.packets && there > transfer.took) {
-      bus_.bus()->took(transfer.journey.target, there - transfer.took, engine_.now());
+      bus_.bus()->took(transfer.journey.target, transfer.target_memory, there - transfer.took, engine_.now());
       transfer.took = there;
     }
     return start_stream(index);
@@ -289,7 +290,9 @@ void Traffic::deliver(std::uint32_t index) {
   totals_.payload_bytes += transfer.size.count;
   totals_.pieces_of[transfer.traffic_class] += transfer.packets;
   totals_.bytes_of[transfer.traffic_class] += transfer.size.count;
-  if (bus_.bus() != nullptr) bus_.bus()->took(transfer.journey.target, transfer.size - transfer.took, engine_.now());
+  if (transfer.by_bus) {
+    bus_.bus()->took(transfer.journey.target, transfer.target_memory, transfer.size - transfer.took, engine_.now());
+  }
   sink_->delivered(handle, hops);
 }
 

@@ -57,7 +57,9 @@ struct OpenTransfer {
   NicId target;
   std::uint32_t handle = 0;
   std::uint32_t flow = none;        // none: unordered
-  std::uint32_t traffic_class = 0;  // of the profile
+  std::uint16_t traffic_class = 0;  // of the profile
+  std::uint8_t source_memory = 0;
+  std::uint8_t target_memory = 0;
   std::uint64_t unsent_bytes = 0;
   std::uint32_t unsent_packets = 0;
   std::uint32_t undelivered_packets = 0;
@@ -122,7 +124,13 @@ class Transfers {
     DRYFLY_CHECK(packets < none);
     const std::uint32_t index = transfers_.take();
     OpenTransfer& transfer = transfers_[index];
-    transfer = {asked.source, asked.target, asked.handle, none, traffic_class, asked.size.count};
+    transfer = {.source = asked.source,
+                .target = asked.target,
+                .handle = asked.handle,
+                .traffic_class = static_cast<std::uint16_t>(traffic_class),
+                .source_memory = asked.source_memory,
+                .target_memory = asked.target_memory,
+                .unsent_bytes = asked.size.count};
     transfer.unsent_packets = transfer.undelivered_packets = transfer.unacknowledged_packets =
         static_cast<std::uint32_t>(packets);
     if (asked.ordered) {

@@ -99,8 +99,7 @@ def bind(case: Case, *, compute_record: str | None = None, scenario: faults.Scen
         storage=streams, noise=noise,
         service=service_files.load(case.service) if case.service is not None else None,
     )  # fmt: skip
-    if case.provider == "linkx":
-        spec += gpus.spec_lines(machine)
+    spec += gpus.spec_lines(machine)
     return BoundCase(
         case=case,
         machine=machine,

@@ -91,14 +91,18 @@ def _of_cuda(machine: Machine) -> list[str]:
 
 
 def spec_lines(machine: Machine) -> str:
-    """What the resolved spec says of copies where messages of a node go by its memory; nothing without a runtime."""
+    """What the resolved spec says of GPUs' memory: the links that NICs reach it by, and copies where messages of a node
+    go by its memory. Nothing without a runtime.
+    """
     if machine.optional("node.gpu_runtime") is None:
         return ""
     tiles = _tiles(machine)
     devices = _devices(machine) * tiles
     links = _links(machine, tiles)
     link_rate, peer_rate = _number(machine, "node.gpu_rate"), _number(machine, "node.gpu_peer_rate")
-    lines = [f"node.gpus {devices}"]
+    of_link = "node.gpu_rate" if machine.optional("node.gpu_rate") else "node.gpu_copy_rate"
+    lines = [f"node.gpus {devices}", f"node.gpu_link_bytes_per_s {_plain(machine, of_link)}"]
+    lines += [f"node.nic.{nic}.gpu {1 + gpu}" for nic, gpu in enumerate(_gpus_of_nics(machine, devices))]
     for kind in ("copy", "local"):
         ps = _number(machine, f"node.gpu_{kind}_latency") + _number(machine, f"node.gpu_{kind}_step")
         lines.append(f"node.gpu_{kind}_ps {ps}")
@@ -143,9 +147,27 @@ def _devices(machine: Machine) -> int:
     return devices
 
 
+def _gpus_of_nics(machine: Machine, devices: int) -> list[int]:
+    text = machine.optional("node.nic_gpu")
+    if text is None:
+        return []
+    words = [word.strip() for word in str(text).split(",")]
+    nics = most_nics(machine)
+    if len(words) != nics or not all(word.isdecimal() and int(word) < devices for word in words):
+        raise UserError(
+            f'machine {machine.name}: node.nic_gpu = "{text}": accepted is a GPU of 0 to {devices - 1} for each of '
+            f"{nics} NICs"
+        )
+    return [int(word) for word in words]
+
+
 def _number(machine: Machine, field: str) -> int:
     """Of the field, or of what counts in its place."""
-    value = machine.optional(_INSTEAD.get(field, field)) or machine.optional(field)
+    return _plain(machine, _INSTEAD[field] if machine.optional(_INSTEAD.get(field, "")) else field)
+
+
+def _plain(machine: Machine, field: str) -> int:
+    value = machine.optional(field)
     if not isinstance(value, int):
         raise UserError(f"machine {machine.name}: node.gpu_runtime needs {field}, which is not given")
     return value

@@ -18,7 +18,7 @@ _RUNTIMES = {"cuda": "CUDA", "hip": "HIP", "level-zero": "Level Zero"}
 _GUIDE = "docs/guide/gpu.md"
 _HEADS = ("GPU", "NUMA domain", "socket", "L3 region", "nearest NICs", "PCI address")
 # Beside all of node.gpu*.
-_OF_DEVICES = ("compute.gpu.memory", "compute.gpu.memory_rate", "node.nic_numa")
+_OF_DEVICES = ("compute.gpu.memory", "compute.gpu.memory_rate", "node.nic_numa", "node.nic_gpu")
 _ALWAYS = ("compute.gpu.memory", "node.gpu_rate", "node.gpu_peer_rate")  # said to be missing where they are
 _LONG = 24
 

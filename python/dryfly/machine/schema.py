@@ -235,6 +235,7 @@ FIELDS: dict[str, Field] = {
     "node.coreless.size": optional(size("", "of such a domain", least=1, most=2**50)),
     "node.coreless.rate": optional(rate("", "what the memory of such a domain carries")),
     "node.nic_numa": text('the NUMA domain of each NIC, "0, 0, 1, 1"'),
+    "node.nic_gpu": text('the GPU that each NIC hangs off, "0, 2, 4, 6"; not given: none, but the processor'),
     "node.gpu_numa": text('the NUMA domain of each GPU, "0, 0, 1, 1"'),
     "node.gpu_l3": text('the L3 region of each GPU, "1, 0"'),
     "node.gpu_tiles": optional(count("", "stacks of a GPU that a launcher binds ranks to", least=1, most=8)),

@@ -172,10 +172,19 @@ def _declared() -> list[SpecField]:
         ),
         _number("node.nic.I.socket", "NICs", "the socket that NIC I of a node is on", 0, 15, optional=True),
         _number(
-            "node.gpus", "NICs", "GPUs of a node whose memory messages by the node's memory come from and go to",
-            1, 16, optional=True,
+            "node.gpus", "NICs", "GPUs of a node whose memory messages come from and go to", 1, 16, optional=True,
         ),
-        _number("node.gpu_copy_ps", "NICs", "a copy from or to such memory", 0, 2 * 10**12, optional=True),
+        _number(
+            "node.gpu_link_bytes_per_s", "NICs",
+            "what the link between a GPU and the processor carries each way, for NICs that reach its memory by it",
+            10**6, 10**15, optional=True,
+        ),
+        _number("node.nic.I.gpu", "NICs", "the GPU that NIC I of a node hangs off, counted from 1; 0: none", 0, 16,
+                optional=True),
+        _number(
+            "node.gpu_copy_ps", "NICs", "where messages go by the node's memory: a copy from or to such memory",
+            0, 2 * 10**12, optional=True,
+        ),
         _number("node.gpu_local_ps", "NICs", "such a copy within one GPU's", 0, 2 * 10**12, optional=True),
         _number(
             "node.gpu_copy.I.J.bytes_per_s", "NICs",
