@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "core/spec/slow_parts.hpp"
+
 namespace dryfly::nic {
 
 std::uint32_t GpuLinks::join(NodeId node, std::uint8_t nic_gpu, std::uint8_t gpu) {
-  if (nic_gpu == gpu) return none;
-  const Rate rate = nic_gpu == 0 ? spec_.gpu_link : spec_.memory.gpus.rate({.from = nic_gpu, .to = gpu});
+  const std::uint64_t share = SlowParts::share_of(spec_.slow_gpus, node.value * spec_.gpus + gpu - 1U);
+  Rate rate = nic_gpu == 0 ? spec_.gpu_link : spec_.memory.gpus.rate({.from = nic_gpu, .to = gpu});
+  if (nic_gpu == gpu) rate = {};
+  if (share < SlowParts::whole_ppb) {
+    const Rate left = SlowParts::of(spec_.gpu_link, share);
+    if (rate.bytes_per_s == 0 || left.bytes_per_s < rate.bytes_per_s) rate = left;
+  }
   if (rate.bytes_per_s == 0) return none;
   const auto [found, is_new] = number_of_.try_emplace({node, nic_gpu, gpu}, static_cast<std::uint32_t>(links_.size()));
   if (is_new) {

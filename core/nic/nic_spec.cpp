@@ -71,6 +71,10 @@ NicSpec nic_spec(const Spec& spec) {
     result.gpu_link = Rate{spec.number(fields::node_gpu_link_bytes_per_s)};
   }
   const SlowParts slow = SlowParts::read(spec);
+  if (spec.has(fields::node_gpus)) {
+    result.gpus = spec.small(fields::node_gpus);
+    result.slow_gpus = slow.gpus;
+  }
   const std::uint64_t limits =
       result.pcie_rate.bytes_per_s | result.socket_rate.bytes_per_s | result.gpu_link.bytes_per_s;
   if (limits != 0 || !slow.nics.empty()) {

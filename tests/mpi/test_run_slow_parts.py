@@ -118,6 +118,14 @@ def test_time_outs_between_steps_are_found_by_what_nics_count() -> None:
     assert all("network time-out" in line for line in found.evidence[1:])
 
 
+def test_a_slow_gpu_is_found_by_device_buffers_of_real_ranks() -> None:
+    faults: dict[str, object] = {"gpu": [{"gpu": "crusher002 gpu3", "rate": 0.4}]}
+    outcome = of_simulated(Asked(machine="crusher", nodes=2, mpi="openmpi", faults=faults, level="node")).run()
+    assert [(found.kind, found.place) for found in outcome.findings] == [("gpu", "crusher002 gpu3")]
+    # Both ways at once over two fifths of 36 GB/s each, counted as one way.
+    assert outcome.findings[0].measured == pytest.approx(7.2, rel=0.03)
+
+
 def test_device_buffers_of_real_ranks_find_nothing_wrong_with_gpus_in_order() -> None:
     outcome = of_simulated(Asked(machine="crusher", nodes=2, mpi="openmpi", level="node")).run()
     assert outcome.findings == ()
