@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dryfly.case import on_node
 from dryfly.mpi import mpich
 from dryfly.mpi.libraries import MpiLibrary
 
@@ -37,3 +38,13 @@ def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
     values = mpich.settings(_library(tmp_path, "4.0.3"), {"MPIR_CVAR_CH4_OFI_TAG_BITS": "20"})
     assert "MPIR_CVAR_CH4_OFI_TAG_BITS" not in values
     assert values["MPIR_CVAR_CH4_OFI_RANK_BITS"] == "0"
+
+
+def test_a_release_that_is_too_old_to_share_memory_is_known_by_the_note_too(tmp_path: Path) -> None:
+    assert on_node.can_share(_library(tmp_path, ""))
+    note = tmp_path / "lib/pkgconfig/mpich.pc"
+    note.parent.mkdir(parents=True)
+    note.write_text("Version: 4.0.2\n", encoding="utf-8")
+    assert not on_node.can_share(_library(tmp_path, ""))
+    note.write_text("Version: 4.3.0\n", encoding="utf-8")
+    assert on_node.can_share(_library(tmp_path, ""))

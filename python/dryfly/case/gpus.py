@@ -174,8 +174,10 @@ def _plain(machine: Machine, field: str) -> int:
 
 
 def reaches_devices(mpi: MpiLibrary, runtime: str) -> bool:
-    """Whether its messages may be in memory of that runtime's GPUs: of wheels Intel MPI's, which knows CUDA and Level
-    Zero, and Open MPI's, which get a component for CUDA or HIP."""
+    """Whether its messages may be in memory of that runtime's GPUs: it was built with it, or is of wheels Intel MPI's,
+    which knows CUDA and Level Zero, or Open MPI's, which get a component for CUDA or HIP."""
+    if mpi.of_gpus:
+        return mpi.of_gpus == runtime
     if mpi.family == "impi":
         return runtime in ("cuda", "level-zero")
     return mpi.family == "openmpi" and not openmpi.is_release_4(mpi) and runtime in ("cuda", "hip")
@@ -187,7 +189,7 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
     folder = native(_FACES[runtime]).parent
     # Preloaded, for the provider tells it which memory NICs reach, and programs with kernels look for it by its name.
     preloaded = [native(GPU_CORE)]
-    if mpi.family == "openmpi" and reaches_devices(mpi, runtime):
+    if mpi.family == "openmpi" and not mpi.of_gpus and reaches_devices(mpi, runtime):
         preloaded.append(native(GPU_FOR_OPENMPI))
     of_mpi = intel.settings_for_gpus(inherited=os.environ) if mpi.family == "impi" else {}
     return of_mpi | {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dryfly.apps.benchmarks import KINDS
 from dryfly.base.errors import UserError
-from dryfly.mpi import elf, loading, system
+from dryfly.mpi import elf, loading, mpich, system
 from dryfly.mpi.libraries import MpiLibrary
 
 # Before, one that waits for room in shared memory takes its own attempts for progress, and never looks at the network
@@ -56,7 +56,7 @@ def check(mpi: MpiLibrary, on_node: OnNode) -> None:
 
 
 def can_share(mpi: MpiLibrary) -> bool:
-    version = tuple(int(part) for part in re.findall(r"\d+", mpi.version)[:2])
+    version = mpich.release(mpi)
     return mpi.family == "openmpi" or (mpi.family == "mpich" and (not version or version >= _MPICH_THAT_SHARES))
 
 

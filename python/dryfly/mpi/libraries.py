@@ -64,7 +64,17 @@ class MpiLibrary:
     def link_options(self) -> list[str]:
         """For a compiler: else the linker looks in LD_LIBRARY_PATH first for what the library itself needs, and
         another MPI that is there may have it of another release."""
-        return [f"-Wl,-rpath-link,{folder}" for folder in self.library_folders]
+        options = [f"-Wl,-rpath-link,{folder}" for folder in self.library_folders]
+        if self.of_gpus:  # the runtime is the machine's, and is there when ranks start
+            options.append("-Wl,--allow-shlib-undefined")
+        return options
+
+    @property
+    def of_gpus(self) -> str:
+        """The GPU runtime that it was built with; empty: none."""
+        facts = elf.read(Path(self.libmpi))
+        needed = " ".join(facts.needed) if facts is not None else ""
+        return "cuda" if "libcudart.so" in needed else "hip" if "libamdhip64.so" in needed else ""
 
     @property
     def fortran(self) -> Path:

@@ -20,10 +20,16 @@ _BEFORE_4_1 = {
 
 def settings(mpi: MpiLibrary, inherited: Mapping[str, str]) -> dict[str, str]:
     """What its release needs, where the user has not said otherwise."""
-    numbers = [int(number) for number in re.findall(r"\d+", mpi.version or _of_prefix(Path(mpi.libmpi).parent))]
-    if not numbers or numbers[:2] >= [4, 1]:
+    numbers = release(mpi)
+    if not numbers or numbers >= (4, 1):
         return {}
     return {name: value for name, value in _BEFORE_4_1.items() if name not in inherited}
+
+
+def release(mpi: MpiLibrary) -> tuple[int, ...]:
+    """The first two numbers of it; empty: not known."""
+    version = mpi.version or _of_prefix(Path(mpi.libmpi).parent)
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def _of_prefix(folder: Path) -> str:
