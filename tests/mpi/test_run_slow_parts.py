@@ -105,8 +105,9 @@ def test_real_ranks_find_what_is_planted() -> None:
     assert sorted((finding.kind, finding.place) for finding in outcome.findings) == [
         ("cpu", "crusher001"), ("memory", "crusher003"), ("nic", "n5")
     ]  # fmt: skip
-    (line,) = next(finding.evidence for finding in outcome.findings if finding.kind == "nic")
+    line, compared = next(finding.evidence for finding in outcome.findings if finding.kind == "nic")
     assert "crusher002 cxi1: telemetry: parbs_tarb_pi_non_posted_blocked_cnt" in line
+    assert compared.startswith("dryfly: measured 4 times, ")
 
 
 def test_time_outs_between_steps_are_found_by_what_nics_count() -> None:

@@ -19,6 +19,7 @@ from dryfly.mpi.libraries import MpiLibrary
 
 VARIABLE = "DRYFLY_GPU"
 _MOST_DEVICES = 16
+_LEAST_RATE = 10**6  # that the resolved spec takes
 # The runtime's word, and the machine's field.
 _NUMBERS = {
     "memory": "compute.gpu.memory",
@@ -109,7 +110,7 @@ def spec_lines(machine: Machine) -> str:
     for one in range(devices):
         lines.append(f"node.gpu_copy.0.{one + 1}.bytes_per_s {link_rate}")
         # Within a GPU each byte is read and written.
-        within = _of_tile(machine, "compute.gpu.memory_rate", tiles) // 2
+        within = max(_LEAST_RATE, _of_tile(machine, "compute.gpu.memory_rate", tiles) // 2)
         for other in range(one, devices):
             between = peer_rate * (links[one][other] if links is not None else 1)
             if tiles > 1 and one // tiles == other // tiles:
