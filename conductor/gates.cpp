@@ -260,6 +260,7 @@ void Gates::release(Rank& rank, std::uint64_t clock) {
       std::memory_order_relaxed);
   if (recorder_ != nullptr && event_moves_clock && !rank.gate.only_news && clock > rank.gate.at_ps)
     recorder_->wait({rank.gate.at_ps, clock, rank.id.value});
+  rank.gate.only_news = false;
   if (clock_.runs()) {
     const bool outside = rank.gate.outside;
     clock_.set_state(rank, outside ? RankState::away : RankState::running, outside ? never.ps : clock);

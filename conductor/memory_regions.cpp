@@ -10,6 +10,7 @@ using wire::EventKind;
 
 void MemoryRegions::open(const OpenCommand& open) {
   const wire::Command& command = open.command;
+  any_of_gpus_ |= command.gpu != 0;
   regions_[open.endpoint().value][command.key] = Region{
       command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0, command.counter, command.gpu};
 }
@@ -17,6 +18,7 @@ void MemoryRegions::open(const OpenCommand& open) {
 void MemoryRegions::close(const OpenCommand& open) { regions_[open.endpoint().value].erase(open.command.key); }
 
 std::uint8_t MemoryRegions::gpu_of(std::uint32_t address, std::uint64_t key) const {
+  if (!any_of_gpus_) return 0;
   const auto regions = regions_.find(address);
   if (regions == regions_.end()) return 0;
   const auto found = regions->second.find(key);

@@ -48,6 +48,7 @@ class MemoryRegions {
   EventOutlet& outlet_;
   Triggers& triggers_;
   StreamNews& news_;
+  bool any_of_gpus_ = false;  // ever: most machines have none
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Region>> regions_;  // by end-point, then by key
 };
 

@@ -161,7 +161,8 @@ void Roster::prepare_seat(Rank& rank) {
   rank.gate.ticket = page.gate.count.load();
   page.released.store(rank.gate.ticket << wire::nudge_bits);
   rank.gate.at_ps = rank.gate.rejoin_ps = 0;
-  rank.gate.outside = false;
+  rank.gate.outside = rank.gate.only_news = rank.gate.heeds_news = false;
+  page.news.tail.store(page.news.head.load());
   rank.process.cut_off = false;
   rank.seat.nics = 0;
 }

@@ -4,14 +4,6 @@
 
 namespace dryfly {
 
-namespace {
-
-// As the NIC writes it: 48 bits of successes, failures above them, and at the top that it was written.
-constexpr std::uint64_t success_mask = (std::uint64_t{1} << 48) - 1;
-constexpr std::uint64_t written = std::uint64_t{1} << 63;
-
-}  // namespace
-
 void StreamNews::keep_at(RankId rank, std::uint32_t counter, std::uint64_t address) {
   states_[rank.value].buffers[counter] = address;
 }
@@ -21,10 +13,8 @@ void StreamNews::write_back(RankId rank, std::uint32_t counter, std::uint64_t va
   if (state == states_.end()) return;
   const auto buffer = state->second.buffers.find(counter);
   if (buffer == state->second.buffers.end() || buffer->second == 0) return;
-  tell(rank, {.address = buffer->second,
-              .value = (value & success_mask) | written,
-              .counter = counter,
-              .bytes = sizeof value});
+  tell(rank,
+       {.address = buffer->second, .value = wire::written_back(value), .counter = counter, .bytes = sizeof value});
 }
 
 void StreamNews::watch(RankId rank, std::uint64_t address, std::uint64_t bytes) {

@@ -6,7 +6,8 @@
 
 extern "C" {
 // A call of the runtime begins: what the program has computed up to here is charged, and what this computer's processor
-// does until the end of the call is not. -1: outside virtual time; else for dryfly_device_leave.
+// does until the end of the call is not. -1: of a thread that has no clock; -2: virtual time has not begun, or is over;
+// else for dryfly_device_leave.
 __attribute__((weak)) int dryfly_device_enter();
 __attribute__((weak)) void dryfly_device_leave(int entered);
 // Picoseconds since virtual time began.

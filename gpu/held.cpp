@@ -189,7 +189,13 @@ bool Waits::watch(std::uint64_t address, std::uint32_t bytes) {
       word_room_ = room;
     }
     word = &words_[word_count_++];
-    *word = {.address = address, .value = 0, .remembered = 0, .since_ps = 0, .bytes = bytes, .known = false};
+    *word = {.address = address,
+             .value = 0,
+             .remembered = 0,
+             .since_ps = 0,
+             .bytes = bytes,
+             .known = false,
+             .is_remembered = false};
   }
   if (bytes > word->bytes) word->bytes = bytes;
   word->known = false;
@@ -208,13 +214,18 @@ void Waits::written(std::uint64_t address, std::uint64_t value, std::uint32_t by
 }
 
 void Waits::remember() {
-  for (std::size_t i = 0; i < word_count_; ++i) words_[i].remembered = read_word(words_[i].address, words_[i].bytes);
+  for (std::size_t i = 0; i < word_count_; ++i) {
+    // Of others the memory may be gone; who waits for them again asks what is there.
+    words_[i].is_remembered = is_awaited(words_[i].address);
+    if (words_[i].is_remembered) words_[i].remembered = read_word(words_[i].address, words_[i].bytes);
+  }
 }
 
 void Waits::look(std::uint64_t address, std::uint64_t bytes, std::uint64_t at_ps) {
   for (std::size_t i = 0; i < word_count_; ++i) {
     const Word& word = words_[i];
     if (bytes != 0 && (address >= word.address + word.bytes || word.address >= address + bytes)) continue;
+    if (bytes == 0 && !word.is_remembered) continue;
     const std::uint64_t value = read_word(word.address, word.bytes);
     if (bytes != 0 || value != word.remembered) written(word.address, value, word.bytes, at_ps);
   }

@@ -78,6 +78,7 @@ class Waits {
     std::uint64_t since_ps;
     std::uint32_t bytes;
     bool known;
+    bool is_remembered;
   };
   Word* find(std::uint64_t address) const;
   bool is_ready(const Stream& stream, const Held& held) const;

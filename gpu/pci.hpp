@@ -1,6 +1,5 @@
 // Where a device is on PCI: where hwloc shows it on the simulated node (python/dryfly/machine/gpus.py), by the number
-// that the node gives it, whatever a mask leaves of that. Tiles are
-// where their GPU is.
+// that the node gives it, whatever a mask leaves of that. Tiles are where their GPU is.
 #pragma once
 
 #include <stdio.h>

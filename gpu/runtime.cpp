@@ -42,7 +42,7 @@ Result Runtime::release(void* pointer, bool of_host) {
   Call call(state_, state_.settings.allocation_ps);
   Range* const range = state_.memory.range_of(pointer);
   if (range == nullptr || (range == &state_.memory.pinned()) != of_host) return Result::bad_value;
-  call.wait_until(state_.timeline.end_of_all());
+  if (const Result result = call.wait_for_all(); result != Result::done) return result;
   return range->free(reinterpret_cast<std::uint64_t>(pointer)) ? Result::done : Result::bad_value;
 }
 
@@ -68,16 +68,18 @@ Result Runtime::unregister_host(void* start) {
   if (start == nullptr || state_.memory.range_of(start) != nullptr) return Result::bad_value;
   const Place place = state_.memory.place_of(start);
   if (place.kind == Kind::host) return Result::not_registered;
-  call.wait_until(state_.timeline.end_of_all());
+  if (const Result result = call.wait_for_all(); result != Result::done) return result;
   return state_.memory.remove_host(start) ? Result::done : Result::bad_value;
 }
 
 Result Runtime::make_synchronous(const void* pointer, bool synchronous) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_, state_.settings.query_ps);
+  if (state_.memory.allocation_of(pointer) == nullptr) return Result::bad_value;
+  if (const Result result = call.wait_for_all(); result != Result::done) return result;
+  // Another thread may have given it back meanwhile.
   Allocation* const found = state_.memory.allocation_of(pointer);
   if (found == nullptr) return Result::bad_value;
-  call.wait_until(state_.timeline.end_of_all());
   found->synchronous = synchronous;
   return Result::done;
 }
@@ -90,10 +92,10 @@ void Runtime::reached_by_nic(const void* pointer) {
   pthread_mutex_unlock(&state_.lock);
   if (is_quiet) return;
   Call call(state_, 0);  // which does what is due
-  Allocation* const found = state_.memory.allocation_of(pointer);
-  if (found == nullptr || found->synchronous) return;
+  const Allocation* const before = state_.memory.allocation_of(pointer);
+  if (before == nullptr || before->synchronous) return;
   call.wait_until(state_.timeline.end_of_all());
-  found->synchronous = true;
+  if (Allocation* const found = state_.memory.allocation_of(pointer); found != nullptr) found->synchronous = true;
 }
 
 void Runtime::read_by_processor(const void* pointer, std::uint64_t bytes) {
@@ -137,7 +139,7 @@ Result Runtime::open(const Handle& handle, void*& pointer) {
 Result Runtime::close(void* pointer) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_, state_.settings.allocation_ps);
-  call.wait_until(state_.timeline.end_of_all());
+  if (const Result result = call.wait_for_all(); result != Result::done) return result;
   return state_.memory.opened().remove(reinterpret_cast<std::uint64_t>(pointer)) ? Result::done : Result::bad_value;
 }
 

@@ -13,6 +13,7 @@ namespace dryfly::gpu {
 namespace {
 
 constexpr std::uint64_t far_future = ~std::uint64_t{0};
+constexpr int no_virtual_time = -2;  // what dryfly_device_enter answers
 
 thread_local int device_of_thread = 0;
 thread_local bool in_function = false;
@@ -143,7 +144,7 @@ std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, 
 }
 
 Call::Call(State& state, std::uint64_t cost_ps)
-    : state_(state), entered_(dryfly_device_enter != nullptr ? dryfly_device_enter() : -1) {
+    : state_(state), entered_(dryfly_device_enter != nullptr ? dryfly_device_enter() : no_virtual_time) {
   pthread_mutex_lock(&state_.lock);
   if (timed()) wait_until(now() + cost_ps);
   state_.settle(now());
@@ -154,7 +155,10 @@ Call::~Call() {
   if (timed()) dryfly_device_leave(entered_);
 }
 
-std::uint64_t Call::now() const { return timed() ? dryfly_device_now() : state_.untimed_until_ps(); }
+std::uint64_t Call::now() const {
+  if (timed()) return dryfly_device_now();
+  return entered_ == no_virtual_time ? far_future : state_.untimed_until_ps();
+}
 
 // The clock has streams go on first, which take the lock themselves.
 void Call::wait_until(std::uint64_t at_ps) {
@@ -168,6 +172,11 @@ void Call::wait_until(std::uint64_t at_ps) {
 template <class IsHeld>
 Result Call::wait_while(IsHeld is_held) {
   while (timed() && is_held()) {
+    // Who waits for the streams calls what they have to call.
+    if (const Work* const first = state_.pending.first(); first != nullptr && first->of_host) {
+      wait_until(first->at_ps);
+      continue;
+    }
     pthread_mutex_unlock(&state_.lock);
     const bool goes_on = dryfly_device_serve != nullptr && dryfly_device_serve() != 0;
     pthread_mutex_lock(&state_.lock);
@@ -190,6 +199,12 @@ Result Call::wait_for(const Stream& stream) {
 Result Call::wait_for_device(int device) {
   const Result result = wait_while([&] { return state_.waits.holds_of(device); });
   if (result == Result::done) wait_until(state_.timeline.end_of_device(device));
+  return result;
+}
+
+Result Call::wait_for_all() {
+  const Result result = wait_while([&] { return state_.waits.holds_any(); });
+  if (result == Result::done) wait_until(state_.timeline.end_of_all());
   return result;
 }
 

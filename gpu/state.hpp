@@ -88,6 +88,7 @@ class Call {
   // nobody can say when that is.
   Result wait_for(const Stream& stream);
   Result wait_for_device(int device);
+  Result wait_for_all();
   // Until it has come to pass.
   Result wait_for(const Event& event);
   // Outside virtual time: what has just been put into a stream is over.

@@ -357,6 +357,7 @@ Result Streams::signal(Event* event, Stream* stream) {
   const Stream* const found = stream != nullptr ? state_.timeline.known(stream, current_device()) : nullptr;
   if (!state_.timeline.is_known(event) || (stream != nullptr && found == nullptr)) return Result::bad_handle;
   event->recorded = true;
+  event->ticket = 0;
   event->at_ps = call.timed() && found != nullptr ? state_.timeline.end_of(*found) : 0;
   return Result::done;
 }
@@ -366,6 +367,7 @@ Result Streams::reset(Event* event) {
   const Call call(state_, 0);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
   event->recorded = false;
+  event->ticket = 0;
   return Result::done;
 }
 

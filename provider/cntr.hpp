@@ -27,6 +27,7 @@ struct Counter {
   std::uint64_t outstanding;  // operations under way that will be counted, and regions whose accesses are
   std::uint64_t last_read;    // what the program saw last
   void* doorbell;             // its page that processors and GPUs write to; null: nobody has asked for it
+  bool expects_first;         // that what it has now comes there, after it was asked for
   void* written_back;         // where the NIC writes its value to; null: nowhere that the program knows
   Counter* next_extended;     // of those that have one of the two
 

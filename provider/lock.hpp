@@ -18,7 +18,10 @@ class Lock {
     const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     for (int round = 0;; ++round) {
       const std::uint32_t serving = serving_.load(std::memory_order_seq_cst);
-      if (serving == ticket) return round == 0;
+      if (serving == ticket) {
+        owner_.store(&here, std::memory_order_relaxed);
+        return round == 0;
+      }
       if (round < yields_before_sleep) {
         sched_yield();
       } else {
@@ -29,21 +32,32 @@ class Lock {
   // False: another has it.
   bool try_acquire() {
     std::uint32_t ticket = serving_.load(std::memory_order_seq_cst);
-    return next_.compare_exchange_strong(ticket, ticket + 1, std::memory_order_seq_cst);
+    if (!next_.compare_exchange_strong(ticket, ticket + 1, std::memory_order_seq_cst)) return false;
+    owner_.store(&here, std::memory_order_relaxed);
+    return true;
   }
+  // Whether this thread has it.
+  bool is_mine() const { return owner_.load(std::memory_order_relaxed) == &here; }
   void release() {
+    owner_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t following = serving_.load(std::memory_order_relaxed) + 1;
     serving_.store(following, std::memory_order_seq_cst);
     if (next_.load(std::memory_order_seq_cst) != following) wire::futex_wake(serving_);
   }
   // After fork, in the child: whoever held or waited for the lock does not exist there.
-  void reset() { serving_.store(next_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+  void reset() {
+    owner_.store(nullptr, std::memory_order_relaxed);
+    serving_.store(next_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
 
  private:
   static constexpr int yields_before_sleep = 16;
   static constexpr long nap_ns = 10'000'000;
   std::atomic<std::uint32_t> next_{0};
   std::atomic<std::uint32_t> serving_{0};
+  // A place of the thread that has it.
+  __attribute__((tls_model("initial-exec"))) inline static thread_local constinit char here = 0;
+  std::atomic<const char*> owner_{nullptr};
 };
 
 }  // namespace dryfly::provider

@@ -27,8 +27,6 @@ enum Word : std::size_t { add, add_errors, reset, reset_errors };
 // No value that a counter takes.
 constexpr std::uint64_t nothing_written = 0xd0'0b'e1'15'00'00'00'00;
 
-constexpr std::uint64_t written = std::uint64_t{1} << 63;
-
 void extend(Process& state, Counter& counter) {
   if (counter.doorbell != nullptr || counter.written_back != nullptr) return;
   counter.next_extended = state.extended_counters;
@@ -37,11 +35,10 @@ void extend(Process& state, Counter& counter) {
 
 // A word of the doorbell, and nothing is written there any more.
 bool take_word(const Counter& counter, Word word, std::uint64_t& value) {
-  auto* const at = static_cast<volatile std::uint64_t*>(counter.doorbell) + word * words_apart;
-  value = *at;
-  if (value == nothing_written) return false;
-  *at = nothing_written;
-  return true;
+  auto* const at = static_cast<std::uint64_t*>(counter.doorbell) + word * words_apart;
+  if (__atomic_load_n(at, __ATOMIC_RELAXED) == nothing_written) return false;
+  value = __atomic_exchange_n(at, nothing_written, __ATOMIC_RELAXED);
+  return value != nothing_written;
 }
 
 void push_at(rank::Channel& channel, const Counter& counter, std::uint64_t value, std::uint32_t flags,
@@ -93,18 +90,37 @@ void serve_outside(std::uint64_t until_ps) {
   if (locks) process().lock.release();
 }
 
+// The GPU's runtime enters the provider here, outside of any call of it or, by way of serve(), within one.
+class Entered {
+ public:
+  Entered() : had_it_(process().lock.is_mine()) {
+    if (!had_it_) process().lock.acquire();
+  }
+  ~Entered() {
+    if (!had_it_) process().lock.release();
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  const bool had_it_;
+};
+
 bool serve_next() {
+  const Entered entered;
   rank::Channel* const channel = rank::Channel::get();
   return channel != nullptr && channel->polls().streams().serve_next();
 }
 
 void device_wrote(std::uint64_t address, std::uint64_t at_ps) {
+  const Entered entered;
   rank::Channel* const channel = rank::Channel::get();
   if (channel != nullptr) take_written(*channel, address, at_ps);
 }
 
 // What a NIC has written back is put there by this process itself.
 bool watch(std::uint64_t address, std::uint32_t bytes) {
+  const Entered entered;
   rank::Channel* const channel = rank::Channel::get();
   if (channel == nullptr) return true;
   for (const Counter* each = process().extended_counters; each != nullptr; each = each->next_extended) {
@@ -122,12 +138,16 @@ bool watch(std::uint64_t address, std::uint32_t bytes) {
   return false;
 }
 
-// The program may have closed the counter meanwhile, and given its buffer back.
-void written_back(const wire::News& news) {
-  for (const Counter* each = process().extended_counters; each != nullptr; each = each->next_extended) {
+// The program may have closed the counter meanwhile, and given its buffer back. True: it is the first value there.
+bool written_back(const wire::News& news) {
+  bool is_first = false;
+  for (Counter* each = process().extended_counters; each != nullptr; each = each->next_extended) {
     if (each->number != news.counter || reinterpret_cast<std::uint64_t>(each->written_back) != news.address) continue;
     memcpy(each->written_back, &news.value, sizeof news.value);
+    is_first |= each->expects_first;
+    each->expects_first = false;
   }
+  return is_first;
 }
 
 int set_written_back(fid* fid, void* buffer, size_t length) {
@@ -143,7 +163,8 @@ int set_written_back(fid* fid, void* buffer, size_t length) {
   command.buffer = reinterpret_cast<std::uint64_t>(buffer);
   command.flags = wire::command_flag::sets;
   session.channel().polls().streams().begin();
-  session.channel().polls().streams().expect();
+  if (!counter.expects_first) session.channel().polls().streams().expect();
+  counter.expects_first = true;
   session.channel().push(command, nullptr);
   return 0;
 }
@@ -194,6 +215,7 @@ void close_extension(const Session& session, Counter& counter) {
   *link = counter.next_extended;
   if (counter.doorbell != nullptr) munmap(counter.doorbell, page_bytes);
   if (counter.written_back == nullptr || !session) return;
+  if (counter.expects_first) session.channel().polls().streams().expect_no_more();
   wire::Command command{};
   command.kind = wire::CommandKind::write_back;
   command.counter = counter.number;
@@ -205,7 +227,7 @@ void look_at_doorbells(const Session& session) { take_written(session.channel(),
 
 void show_value(const Session& session, const Counter& counter) {
   if (counter.written_back == nullptr || !session) return;
-  const std::uint64_t value = (counter.value & counter_value_max) | counter.errors << 48 | written;
+  const std::uint64_t value = wire::written_back(counter.value);
   session.channel().polls().streams().take_visible();
   memcpy(counter.written_back, &value, sizeof value);
   session.channel().polls().streams().tell(reinterpret_cast<std::uint64_t>(counter.written_back), value, sizeof value);

@@ -14,8 +14,7 @@ void Streams::take() {
   const News news = *oldest();
   page_->news.tail.store(page_->news.tail.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   gate_.acted_at(news.at_ps);
-  if (news.counter != 0 && expected_ != 0) --expected_;
-  if (news.counter != 0 && written_back_ != nullptr) written_back_(news);
+  if (news.counter != 0 && written_back_ != nullptr && written_back_(news)) --expected_;
   if (device() != nullptr) device()->written(news.address, news.value, news.bytes, news.at_ps);
 }
 

@@ -21,7 +21,7 @@ class Streams {
       : page_(attachment.page), has_batons_(attachment.header->nodes_share_memory != 0), self_(self), gate_(gate) {}
 
   // What the provider does, and with a counter's value that its NIC has written back.
-  void serve_by(const StreamServing& serving, void (*written_back)(const wire::News&)) {
+  void serve_by(const StreamServing& serving, bool (*written_back)(const wire::News&)) {
     self_->serving = serving;
     written_back_ = written_back;
   }
@@ -34,6 +34,7 @@ class Streams {
     ++expected_;
     heeds_news_ = true;
   }
+  void expect_no_more() { --expected_; }
   void heed_news() { heeds_news_ = true; }
   bool are_active() const { return (device() != nullptr || expected_ != 0) && !is_serving_; }
   std::uint64_t next_ps() const { return device() != nullptr ? device()->next_ps() : wire::far_future; }
@@ -66,9 +67,9 @@ class Streams {
   bool has_batons_;
   Self* self_;
   Gate& gate_;
-  void (*written_back_)(const wire::News&) = nullptr;
-  std::uint32_t expected_ = 0;  // first values of counters that have not come yet
-  bool heeds_news_ = false;     // some may come while no stream waits
+  bool (*written_back_)(const wire::News&) = nullptr;  // true: the first value of a counter
+  std::uint32_t expected_ = 0;                         // first values of counters that have not come yet
+  bool heeds_news_ = false;                            // some may come while no stream waits
   bool is_serving_ = false;
 };
 

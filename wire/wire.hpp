@@ -313,16 +313,20 @@ struct NodeShare {
   SlowNode slow;
 };
 
-// What a NIC has done to memory that streams of the rank's GPUs may wait for. Apart from events, for a stream goes on
-// while its process computes and takes none.
+// What a NIC has done to memory that streams of the rank's GPUs may wait for: it has written a counter back there, or
+// another's RMA has changed it (what arrives for a receive, and what own reads bring, is not told). Apart from events,
+// for a stream goes on while its process computes and takes none.
 struct News {
   std::uint64_t at_ps = 0;  // visible from this instant on
   std::uint64_t address = 0;
-  std::uint64_t value = 0;  // what is there now
-  std::uint32_t counter =
-      0;  // it is this one's that the NIC has written back, and its process puts it there; 0: it is there
-  std::uint32_t bytes = 0;  // of the value
+  std::uint64_t value = 0;    // what is there now
+  std::uint32_t counter = 0;  // whose value that is, for its process to put there; 0: it is there
+  std::uint32_t bytes = 0;    // of the value
 };
+// A counter as its NIC writes it back: 48 bits of successes, and at the top that it was written.
+inline constexpr std::uint64_t written_back(std::uint64_t successes) {
+  return (successes & ((std::uint64_t{1} << 48) - 1)) | std::uint64_t{1} << 63;
+}
 // Further ones wait.
 struct NewsRing {
   static constexpr std::uint32_t most = 64;
@@ -395,7 +399,7 @@ enum class CommandKind : std::uint32_t {
   cancel_trigger,  // of the command with this context that waits for its counter
   move,            // the rank is bound elsewhere from now on; inline payload: NodePlace
   write_back,      // of `counter`, as News; with command_flag::sets to `buffer` from now on, 0: to nowhere
-  watch,           // News of what NICs do to the `length` bytes, 4 or 8, at `buffer` from now on, and of what is there
+  watch,  // News of what others' RMA does to the `length` bytes, 4 or 8, at `buffer` from now on, and of what is there
 };
 
 // In front of the addresses of a join_group.

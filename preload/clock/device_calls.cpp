@@ -8,12 +8,13 @@
 namespace dryfly::preload {
 
 namespace {
-enum Entered { outside = -1, within_mpi = 0, from_gap = 1 };
+enum Entered { no_virtual_time = -2, of_another_thread = -1, within_mpi = 0, from_gap = 1 };
 std::uint64_t entered_ps;  // of the main thread's outermost call
 }  // namespace
 
 DRYFLY_EXPORT int dryfly_device_enter() {
-  if (phase() != Phase::running || !on_main_thread()) return outside;
+  if (phase() != Phase::running) return no_virtual_time;
+  if (!on_main_thread()) return of_another_thread;
   if (!leave_gap()) return within_mpi;
   entered_ps = instant();
   return from_gap;

@@ -1,6 +1,7 @@
 /* What a stream's writes and waits take, in closed form, whatever its process does meanwhile; and what they answer.
  * Two ranks. Arguments: the latencies of a command to the NIC and of what it writes back, the step of a copy within the
  * device, and the latency before it, each in us. */
+#include <sys/mman.h>
 #include <time.h>
 
 #include "streams.h"
@@ -71,6 +72,43 @@ static void a_doorbell_and_what_is_written_back(void) {
   close_trigger(&trigger);
 }
 
+static void count_call(void* calls) { ++*(int*)calls; }
+
+/* The process waits for what is behind a function of its own, which it has to call itself. */
+static void a_function_of_the_hosts_comes_first(void) {
+  const struct trigger trigger = open_trigger();
+  void *from, *to;
+  int calls = 0;
+  OK(gpu.malloc(&from, 8 << 20));
+  OK(gpu.malloc(&to, 8 << 20));
+  OK(gpu.fill(trigger.value, 0, sizeof(uint64_t)));
+  OK(gpu.copy_async(to, from, 8 << 20, any_way, stream));
+  OK(gpu.call(stream, count_call, &calls));
+  OK(gpu.write(stream, (uint64_t*)trigger.doorbell + 16, 0, 0));
+  OK(stream_wait(stream, trigger.value, WRITTEN_BACK(0)));
+  CHECK(calls == 0);
+  OK(gpu.synchronize(stream));
+  CHECK(calls == 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  close_trigger(&trigger);
+}
+
+/* A signal's memory may go when nobody waits for it any more: what looks for changes does not look there. */
+static void a_word_whose_memory_is_gone(void) {
+  const size_t bytes = 1 << 16;
+  char* const word = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int calls = 0;
+  OK(gpu.register_host(word, bytes, 0));
+  OK(gpu.write(stream, word, 3, 0));
+  OK(stream_wait(stream, word, 3));
+  OK(gpu.synchronize(stream));
+  OK(gpu.unregister_host(word));
+  OK(munmap(word, bytes));
+  OK(gpu.call(stream, count_call, &calls));
+  OK(gpu.synchronize(stream));
+  CHECK(calls == 1);
+}
+
 /* One stream waits for another's word. */
 static void a_word_between_streams(void) {
   void *other, *word, *from, *to, *begin, *end;
@@ -132,6 +170,8 @@ int main(int argc, char** argv) {
   latency_us = atof(argv[4]);
   OK(gpu.stream(&stream));
   a_doorbell_and_what_is_written_back();
+  a_function_of_the_hosts_comes_first();
+  a_word_whose_memory_is_gone();
   a_word_between_streams();
   the_host_rings();
   wrong_calls();

@@ -33,6 +33,7 @@ static struct {
   int (*stream)(void**);
   int (*synchronize)(void*);
   int (*query)(void*);
+  int (*call)(void*, void (*)(void*), void*);
   int (*event)(void**);
   int (*record)(void*, void*);
   int (*elapsed)(float*, void*, void*);
@@ -68,6 +69,7 @@ static void load_gpu(void) {
   FIND(stream, "cudaStreamCreate", "hipStreamCreate");
   FIND(synchronize, "cudaStreamSynchronize", "hipStreamSynchronize");
   FIND(query, "cudaStreamQuery", "hipStreamQuery");
+  FIND(call, "cudaLaunchHostFunc", "hipLaunchHostFunc");
   FIND(event, "cudaEventCreate", "hipEventCreate");
   FIND(record, "cudaEventRecord", "hipEventRecord");
   FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");

@@ -131,5 +131,9 @@ TEST_CASE("FI_CXI_CNTR_WB queues a write-back of the triggering counter, behind 
   CHECK(extended.rig.last().trigger == extended.number());
   CHECK(extended.rig.last().threshold == 4);
   CHECK(fi_control(&extended.rig.domain->fid, FI_CANCEL_WORK, &work) == 0);
-  CHECK(extended.rig.run.pushed.size() == 4);  // both are cancelled
+  REQUIRE(extended.rig.run.pushed.size() == 4);  // both are cancelled
+  for (std::size_t nth : {0, 1}) {
+    CHECK(extended.rig.run.pushed[2 + nth].command.kind == wire::CommandKind::cancel_trigger);
+    CHECK(extended.rig.run.pushed[2 + nth].command.context == extended.rig.run.pushed[nth].command.context);
+  }
 }
