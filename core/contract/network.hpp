@@ -74,7 +74,7 @@ class TransferSink {
 class HostBus {
  public:
   virtual ~HostBus() = default;
-  // Whether it may be slower than links are for any piece of this transfer.
+  // Whether it may be slower than links are for any piece of this transfer. It is told of no piece of others.
   virtual bool concerns(const Transfer& /*transfer*/) const { return true; }
   // The last byte of a piece is at the NIC now, for that memory of its host. If it is the last of its transfer,
   // delivered() comes next.

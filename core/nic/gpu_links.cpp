@@ -7,7 +7,8 @@
 namespace dryfly::nic {
 
 std::uint32_t GpuLinks::join(NodeId node, std::uint8_t nic_gpu, std::uint8_t gpu) {
-  const std::uint64_t share = SlowParts::share_of(spec_.slow_gpus, node.value * spec_.gpus + gpu - 1U);
+  const std::uint32_t card = (gpu - 1U) / spec_.gpu_tiles;
+  const std::uint64_t share = SlowParts::share_of(spec_.slow_gpus, node.value * (spec_.gpus / spec_.gpu_tiles) + card);
   Rate rate = nic_gpu == 0 ? spec_.gpu_link : spec_.memory.gpus.rate({.from = nic_gpu, .to = gpu});
   if (nic_gpu == gpu) rate = {};
   if (share < SlowParts::whole_ppb) {
@@ -15,7 +16,7 @@ std::uint32_t GpuLinks::join(NodeId node, std::uint8_t nic_gpu, std::uint8_t gpu
     if (rate.bytes_per_s == 0 || left.bytes_per_s < rate.bytes_per_s) rate = left;
   }
   if (rate.bytes_per_s == 0) return none;
-  const auto [found, is_new] = number_of_.try_emplace({node, nic_gpu, gpu}, static_cast<std::uint32_t>(links_.size()));
+  const auto [found, is_new] = number_of_.try_emplace({node, nic_gpu, card}, static_cast<std::uint32_t>(links_.size()));
   if (is_new) {
     Link& opened = links_.emplace_back();
     opened.rate = rate;

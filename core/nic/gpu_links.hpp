@@ -1,9 +1,9 @@
 // The links by which the NICs of a node reach the memory of its GPUs, each way by itself. Models
-// docs/model/gpu.md#nics-and-the-link-of-a-gpu: NICs that hang off the processor share the one between it and a GPU; a
-// NIC that hangs off a GPU reads and writes that one's memory as it likes, and another's by the links of the pair. A
-// GPU that is slow (docs/model/reliability.md#parts-of-nodes) gives each no more than is left of its link to the
-// processor. Left out: that pairs which have no link of their own share those of the way over others; copies of the
-// GPU's runtime and what the processor's memory carries.
+// docs/model/gpu.md#nics-and-the-link-of-a-gpu: NICs that hang off the processor share the one between it and a GPU,
+// which its tiles share, too; a NIC that hangs off a GPU reads and writes that one's memory as it likes, and another's
+// by the links of the pair. A GPU that is slow (docs/model/reliability.md#parts-of-nodes) gives each no more than is
+// left of its link to the processor. Left out: that pairs which have no link of their own share those of the way over
+// others; copies of the GPU's runtime and what the processor's memory carries.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ class GpuLinks {
   Duration time_of(const Link& link, Bytes size) const;
 
   const NicSpec& spec_;
-  std::vector<Link> links_{1};                                                         // the first stands for none
-  std::map<std::tuple<NodeId, std::uint8_t, std::uint8_t>, std::uint32_t> number_of_;  // by NIC's GPU and GPU
+  std::vector<Link> links_{1};                                                          // the first stands for none
+  std::map<std::tuple<NodeId, std::uint8_t, std::uint32_t>, std::uint32_t> number_of_;  // by NIC's GPU and GPU
 };
 
 }  // namespace dryfly::nic

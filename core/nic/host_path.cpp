@@ -57,7 +57,7 @@ void HostPaths::put_on_bus(Lane& lane, NicId nic, NodeId node, std::uint32_t soc
 std::uint32_t HostPaths::gpu_link(Lane& lane, std::uint8_t gpu) {
   DRYFLY_CHECK(gpu <= gpus_max);
   if (gpu == 0 || !gpu_links_.any()) return GpuLinks::none;
-  std::uint32_t& link = lane.gpu_links[gpu];
+  std::uint32_t& link = lane.gpu_links[1 + (gpu - 1U) / spec_.gpu_tiles];
   if (link == GpuLinks::none) link = gpu_links_.join(lane.node, lane.nic_gpu, gpu);
   return link;
 }

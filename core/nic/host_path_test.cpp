@@ -287,3 +287,20 @@ TEST_CASE(
   paths.next_to_cross(far.link_out, Instant{8000 * ns});
   CHECK(paths.free_at(far.link_out) == Instant{12'000 * ns});
 }
+
+TEST_CASE("tiles of a GPU share its link, and a slow one is counted by GPUs") {
+  NicSpec spec;
+  spec.framing.payload_max = Bytes{2048};
+  spec.gpu_link = Rate{50'000'000'000};
+  spec.gpus = 4;
+  spec.gpu_tiles = 2;
+  spec.slow_gpus = {{3, 500'000'000}};  // the second GPU of the second node
+  GpuLinks links(spec);
+  const std::uint32_t first = links.join(NodeId{0}, 0, 1);
+  CHECK(links.join(NodeId{0}, 0, 2) == first);
+  CHECK(links.join(NodeId{0}, 0, 3) != first);
+  const Instant whole = links.read(first, Bytes{2048}, Instant{});
+  const Instant slow = links.read(links.join(NodeId{1}, 0, 4), Bytes{2048}, Instant{});
+  CHECK(slow.ps == 2 * whole.ps);
+  CHECK(links.read(links.join(NodeId{1}, 0, 2), Bytes{2048}, Instant{}) == whole);
+}

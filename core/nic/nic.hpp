@@ -51,7 +51,8 @@ struct NicSpec {
   Rate pcie_rate{};                     // that the NICs of a socket share, each way; 0: as much as their links
   Rate gpu_link{};                      // between a GPU and the processor, each way; 0: as much as is asked for
   std::map<std::uint32_t, std::uint64_t> slow_gpus{};  // SlowParts::gpus
-  std::uint32_t gpus = 0;                              // of a node
+  std::uint32_t gpus = 0;                              // of a node, tiles counted
+  std::uint32_t gpu_tiles = 1;                         // of a GPU, devices of their own
   Rate link_rate{};                                    // of a NIC; used with the three rates above and slow_nics
   std::map<NicId, Rate> slow_nics{};  // that have less than their link's rate from and to memory, each way
   Duration reduction_latency{};       // of a reduction engine, for each packet

@@ -73,6 +73,7 @@ NicSpec nic_spec(const Spec& spec) {
   const SlowParts slow = SlowParts::read(spec);
   if (spec.has(fields::node_gpus)) {
     result.gpus = spec.small(fields::node_gpus);
+    if (spec.has(fields::node_gpu_tiles)) result.gpu_tiles = spec.small(fields::node_gpu_tiles);
     result.slow_gpus = slow.gpus;
   }
   const std::uint64_t limits =

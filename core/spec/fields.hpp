@@ -143,6 +143,7 @@ inline constexpr NumberField node_domain_rate_bytes_per_s{{"node.domain.I.rate_b
 inline constexpr NumberField node_nics{{"node.nics"}, 0, 64};
 inline constexpr NumberField node_nic_socket{{"node.nic.I.socket"}, 0, 15};
 inline constexpr NumberField node_gpus{{"node.gpus"}, 1, 16};
+inline constexpr NumberField node_gpu_tiles{{"node.gpu_tiles"}, 1, 8};
 inline constexpr NumberField node_gpu_link_bytes_per_s{{"node.gpu_link_bytes_per_s"}, 1000000, 1000000000000000ULL};
 inline constexpr NumberField node_nic_gpu{{"node.nic.I.gpu"}, 0, 16};
 inline constexpr NumberField node_gpu_copy_ps{{"node.gpu_copy_ps"}, 0, 2000000000000ULL};

@@ -108,7 +108,7 @@ void Shorts::send_first(NicId nic, std::uint32_t traffic_class) {
     arbiters_[nics_[nic.value].arbiter].serve(qos_, traffic_class, qos_.classes[traffic_class].assured_ppm,
                                               transfer.work_ps, engine_.now().ps);
   }
-  if (bus_ != nullptr) bus_->sends(nic, transfer.source_memory, transfer.size, engine_.now());
+  if (transfer.by_bus) bus_->sends(nic, transfer.source_memory, transfer.size, engine_.now());
   outlet_.departs(index);
 }
 

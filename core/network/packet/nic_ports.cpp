@@ -48,6 +48,7 @@ void NicPorts::submit(const Transfer& asked) {
   if (turns_[traffic_class].empty()) open_class(traffic_class);
   const std::uint32_t index = transfers_.open(asked, traffic_class, frames_.payload_max());
   OpenTransfer& transfer = transfers_[index];
+  transfer.meets_bus = bus_ != nullptr && bus_->concerns(asked);
   if (transfer.flow != none) {
     Flow& flow = transfers_.flow(transfer.flow);
     const std::uint32_t before = flow.last_unsent;
@@ -229,7 +230,7 @@ void NicPorts::send_packet(NicId nic, std::uint32_t traffic_class, Holds::Hold* 
   if (hold != nullptr) {
     links_.schedule_end_of_hold(id, traffic_class, transfer.target, holds_.sent(*hold, packet.transmission_ps, now_ps));
   }
-  if (bus_ != nullptr) bus_->sends(nic, transfer.source_memory, payload, Instant{now_ps});
+  if (transfer.meets_bus) bus_->sends(nic, transfer.source_memory, payload, Instant{now_ps});
   const std::uint64_t start_ps = put_out(id, index);
   if (retry_ != nullptr) retry_->sent(index, start_ps);
   pass_turn(nic, traffic_class);
@@ -295,7 +296,7 @@ void NicPorts::deliver(std::uint32_t port, std::uint32_t index) {
   totals_.pieces_of[packet.traffic_class] += 1;
   totals_.bytes_of[packet.traffic_class] += payload.count;
 
-  if (bus_ != nullptr) bus_->took(links_.nic_of(port), transfer.target_memory, payload, Instant{links_.now_ps()});
+  if (transfer.meets_bus) bus_->took(links_.nic_of(port), transfer.target_memory, payload, Instant{links_.now_ps()});
   answer(port, index, packet);
   if (--transfer.undelivered_packets == 0 && !transfer.failed) sink_->delivered(transfer.handle, switch_hops);
 }

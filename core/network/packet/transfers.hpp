@@ -67,6 +67,7 @@ struct OpenTransfer {
   std::uint32_t next_turn = none;        // transfer behind it at its NIC
   std::uint32_t next_in_flow = none;     // transfer that may start when this one is sent
   std::uint32_t place_under_way = none;  // in the list of its NIC, once something is sent
+  bool meets_bus = false;                // HostBus::concerns
   bool failed = false;                   // given up: its packets only have to go
   std::uint32_t in_flight() const { return unacknowledged_packets - unsent_packets; }
 };

@@ -103,6 +103,8 @@ def spec_lines(machine: Machine) -> str:
     link_rate, peer_rate = _number(machine, "node.gpu_rate"), _number(machine, "node.gpu_peer_rate")
     of_link = "node.gpu_rate" if machine.optional("node.gpu_rate") else "node.gpu_copy_rate"
     lines = [f"node.gpus {devices}", f"node.gpu_link_bytes_per_s {_plain(machine, of_link)}"]
+    if tiles > 1:
+        lines.append(f"node.gpu_tiles {tiles}")
     lines += [f"node.nic.{nic}.gpu {1 + gpu}" for nic, gpu in enumerate(_gpus_of_nics(machine, devices))]
     for kind in ("copy", "local"):
         ps = _number(machine, f"node.gpu_{kind}_latency") + _number(machine, f"node.gpu_{kind}_step")

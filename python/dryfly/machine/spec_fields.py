@@ -175,6 +175,9 @@ def _declared() -> list[SpecField]:
             "node.gpus", "NICs", "GPUs of a node whose memory messages come from and go to", 1, 16, optional=True,
         ),
         _number(
+            "node.gpu_tiles", "NICs", "of those so many are tiles of one GPU, and share its link", 1, 8, optional=True,
+        ),
+        _number(
             "node.gpu_link_bytes_per_s", "NICs",
             "what the link between a GPU and the processor carries each way, for NICs that reach its memory by it",
             10**6, 10**15, optional=True,
