@@ -76,34 +76,39 @@ static inline void find_level_zero_calls(void* library) {
   accelerator.copy = level_zero_copy;
 }
 
-static inline void require_runtime(const void* library) {
-  if (library == NULL)
-    refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
-}
-
-static inline void begin_sycl(void* library) {
-  require_runtime(library);
-  find_level_zero_calls(library);
-  choose_device();
+// Of whichever runtime there is. 0: there is none.
+static inline int find_any_runtime(void) {
+  static const char* const prefixes[] = {"cuda", "hip"};
+  for (int at = 0; at < 2; ++at) {
+    void* library = accelerator_library(prefixes[at]);
+    if (library == NULL) continue;
+    find_accelerator_calls(library, prefixes[at]);
+    return 1;
+  }
+  void* library = level_zero_library();
+  if (library != NULL) find_level_zero_calls(library);
+  return library != NULL;
 }
 
 // What -d asks for, once ranks know whether they send.
 static inline void begin_accelerator(int is_sender) {
   if (options.accelerator == no_accelerator) return;
   buffers_in = is_sender ? options.from : options.to;
-  if (options.accelerator == sycl_accelerator) {
-    begin_sycl(level_zero_library());
-    return;
+  int found = 0;
+  if (options.accelerator == managed_accelerator) {
+    found = find_any_runtime();
+  } else if (options.accelerator == sycl_accelerator) {
+    void* library = level_zero_library();
+    if (library != NULL) find_level_zero_calls(library);
+    found = library != NULL;
+  } else {
+    const char* prefix = options.accelerator == rocm_accelerator ? "hip" : "cuda";
+    void* library = accelerator_library(prefix);
+    if (library != NULL) find_accelerator_calls(library, prefix);
+    found = library != NULL;
   }
-  const char* prefix = options.accelerator == rocm_accelerator ? "hip" : "cuda";
-  void* library = accelerator_library(prefix);
-  if (library == NULL && options.accelerator == managed_accelerator) library = accelerator_library(prefix = "hip");
-  if (library == NULL && options.accelerator == managed_accelerator) {
-    begin_sycl(level_zero_library());
-    return;
-  }
-  require_runtime(library);
-  find_accelerator_calls(library, prefix);
+  if (!found)
+    refuse("-d", "no library of this GPU runtime is found; under dryfly `dryfly gpu MACHINE` says which a machine has");
   choose_device();
 }
 

@@ -779,8 +779,8 @@ static void help(const char* name) {
 static double share(const char* text) {
   char* end;
   const double value = strtod(text, &end);
-  if (end == text || *end != '\0' || !(value >= 0 && value <= 0.9))
-    refuse("--congestors", "accepted is a share of the nodes from 0 to 0.9");
+  if (end == text || *end != '\0' || !(value == 0 || (value >= 0.001 && value <= 0.9)))
+    refuse("--congestors", "accepted is 0, or a share of the nodes from 0.001 to 0.9");
   return value;
 }
 

@@ -32,7 +32,7 @@ static struct {
   int (*free)(void*, void*);
   int (*list)(void*, void*, const void*, void**);
   int (*copy)(void*, void*, const void*, size_t, void*, uint32_t, void**);
-  void *of_context, *of_list, *all[level_zero_devices_most];
+  void *of_context, *of_list, *all[level_zero_devices_most], *lists[level_zero_devices_most];
   uint32_t count, chosen;
 } level_zero;
 
@@ -48,7 +48,11 @@ static int level_zero_count(int* count) {
 static int level_zero_set(int device) {
   static const struct level_zero_queue synchronous = {{0xe, NULL}, 0, 0, 0, 1, 0};
   level_zero.chosen = (uint32_t)device;
-  return level_zero.list(level_zero.of_context, level_zero.all[device], &synchronous, &level_zero.of_list);
+  void** const list = &level_zero.lists[device];
+  const int code =
+      *list != NULL ? 0 : level_zero.list(level_zero.of_context, level_zero.all[device], &synchronous, list);
+  level_zero.of_list = *list;
+  return code;
 }
 
 static int level_zero_allocate(void** to, size_t bytes) {
@@ -73,7 +77,7 @@ static int level_zero_copy(void* to, const void* from, size_t bytes, int way) {
 static inline void* level_zero_library(void) { return dlopen("libze_loader.so.1", RTLD_NOW); }
 
 static inline void begin_level_zero(void* library) {
-  static const struct level_zero_head of_context = {0xd, NULL};
+  static const struct level_zero_memory of_context = {{0xd, NULL}, 0, 0};  // that of a context is shorter
   static const char* const names[] = {"zeInit",
                                       "zeDriverGet",
                                       "zeDeviceGet",

@@ -192,18 +192,8 @@ static int ascending(const void* left, const void* right) {
 }
 
 static void use_device(int gpu) {
-  if (accelerator.set == NULL) {
-    const char* prefix = "cuda";
-    void* library = accelerator_library(prefix);
-    if (library == NULL) library = accelerator_library(prefix = "hip");
-    if (library != NULL) {
-      find_accelerator_calls(library, prefix);
-    } else if ((library = level_zero_library()) != NULL) {
-      find_level_zero_calls(library);
-    } else {
-      refuse("probe", "buffers on GPUs, and no library of a GPU runtime is found");
-    }
-  }
+  if (accelerator.set == NULL && !find_any_runtime())
+    refuse("probe", "buffers on GPUs, and no library of a GPU runtime is found");
   check_accelerator("choosing a device", accelerator.set(gpu));
 }
 

@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < my_rank; ++i) before += parts[i];
   see("Reduce_scatter", parts[my_rank], all + ranks * before, ranks);
 
+  if (my_rank == 0) printf("reductions compared, now a type with gaps\n");
   // Every second element, from the third on.
   MPI_Datatype bare, type;
   const int lengths[] = {1, 1}, places[] = {2, 4};

@@ -138,7 +138,10 @@ static uint32_t ze_device_count;
 
 // What zeInit answers; there is a context and all devices are listed where it succeeds.
 static inline int load_level_zero(void) {
-  static const ze_base of_context = {0xd, NULL};
+  static const struct {
+    ze_base head;
+    uint32_t flags;
+  } of_context = {{0xd, NULL}, 0};
   void* library = dlopen("libze_loader.so.1", RTLD_NOW);
   if (library == NULL) {
     printf("%s\n", dlerror());
