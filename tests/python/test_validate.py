@@ -633,7 +633,7 @@ def test_the_study_tells_kinds_by_sizes_nodes_and_links_apart(capsys: pytest.Cap
         ["load", "1/1", "1.00", "1", "0.50"],
         ["miscabled", "1/2", "0.50", "0", "1.00"],
         ["link", "-", "1", "0.00"],
-        ["never", "planted:", "node,", "loss,", "replays,", "drain"],
+        ["never", "planted:", "node,", "loss,", "replays,", "drain,", "gpu"],
     ]
     assert {row["kind"] for scenario in rows for row in scenario["truth"]} <= set(study.KINDS)
 

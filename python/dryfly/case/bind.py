@@ -164,6 +164,6 @@ def library_of(case: Case, *, needed: str = "") -> MpiLibrary:
     if case.provider == "linkx":
         linkx.settings(library, provider_path="", inherited={}, seed=case.seed)
     with environment.applied(case.environment):
-        environment.check_progress_threads(library)
+        environment.check_settings_of(library)
         environment.check_provider_settings()
     return library

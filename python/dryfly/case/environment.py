@@ -52,8 +52,9 @@ def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def check_progress_threads(mpi: MpiLibrary) -> None:
-    """MPICH's names, as it reads them; Open MPI's releases have no such thread. In a rank the preload asks again."""
+def check_settings_of(mpi: MpiLibrary) -> None:
+    """What the user has told the library that virtual time cannot follow: progress threads, by MPICH's names, as it
+    reads them (Open MPI's releases have no such thread, and in a rank the preload asks again), and Intel MPI's own."""
     intel.check(mpi, os.environ)
     for name in _PROGRESS_THREADS if mpi.family == "mpich" else ():
         if os.environ.get(name, "").lower() in ("yes", "true", "on", "1"):

@@ -38,11 +38,6 @@ def settings_for_gpus(*, inherited: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in defaults.items() if name not in inherited}
 
 
-def looks_at_gpus(environment: Mapping[str, str]) -> bool:
-    """Whether the user has it look at them."""
-    return environment.get("I_MPI_OFFLOAD", "0") not in ("", "0")
-
-
 def check(mpi: MpiLibrary, environment: Mapping[str, str]) -> None:
     """Raises UserError for what the user has set and virtual time cannot follow."""
     if mpi.family != "impi":

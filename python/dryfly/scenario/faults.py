@@ -231,7 +231,7 @@ def _slow_gpus(
             raise UserError(f"{about}: accepted is a node and one of its GPUs gpu0 to gpu{count - 1}, as in "
                             f'"{NodeNames(machine).name(0)} gpu0"')  # fmt: skip
         name, number = found[1], int(found[2])
-    node = _node_named(machine, about, name)
+    node = NodeNames(machine).number(_index_of(machine, about, name))
     share = _share(where, "rate", entry["rate"])
     gpus = range(count) if number is None else [number]
     said = Said(kind="gpu", place=text, places=tuple(gpu_place(node, gpu) for gpu in gpus), node=node, draw=draw,
@@ -239,14 +239,14 @@ def _slow_gpus(
     return [], [Slow(kind="gpu", number=node * count + gpu, share_ppb=share) for gpu in gpus], said
 
 
-def _node_named(machine: Machine, about: str, name: str) -> int:
-    """Its number over the machine."""
+def _index_of(machine: Machine, about: str, name: str) -> int:
+    """Of a node, among those of jobs."""
     names = NodeNames(machine)
     index = names.index(name)
     if index is None:
         first, last = names.name(0), names.name(machine.nodes_max - 1)
         raise UserError(f"{about}: {machine.name} has no such node; its nodes are {first} to {last}")
-    return names.number(index)
+    return index
 
 
 def _pcie(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[int, list[tuple[str, float]]]:
@@ -384,10 +384,9 @@ def _check_numbers(machine: Machine, about: str, text: str) -> None:
 
 
 def _nics_of_node(machine: Machine, about: str, name: str) -> tuple[str, ...]:
-    node = _node_named(machine, about, name)
-    names = NodeNames(machine)
-    first_nic = _first_nic(machine, node)
-    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(names.index(name) or 0)))
+    names, index = NodeNames(machine), _index_of(machine, about, name)
+    first_nic = _first_nic(machine, names.number(index))
+    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(index)))
 
 
 def _first_nic(machine: Machine, node: int) -> int:

@@ -38,7 +38,8 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Suspect:
-    """`time_s` against `expected_s`; `slower`: their ratio over the peers' median, `limit`: the most it may be."""
+    """`time_s` against `expected_s`; `slower`: their ratio over the peers' median, `limit`: the most it may be;
+    `times`: how often it was measured."""
 
     measure: str
     place: str
@@ -46,6 +47,7 @@ class Suspect:
     expected_s: float
     slower: float
     limit: float
+    times: int = 1
     way: str = ""  # of a cable: the one way that is slow, where it is one
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.store import Store
+from dryfly.case import on_node
 from dryfly.scenario.faults import Scenario
 from dryfly.skeleton import motif
 from dryfly.validate import judge, probe, ranks, told
@@ -20,7 +21,7 @@ from dryfly.validate.judge import Figures
 from dryfly.validate.plan import Step
 from dryfly.validate.probe import Counters, Measured
 from dryfly.validate.ranks import RANKS_MOST, Ranks
-from dryfly.validate.simulated import Simulated, whole
+from dryfly.validate.simulated import Simulated, whole, without_gpus
 
 
 class Kept:
@@ -94,15 +95,18 @@ class BySkeleton(_Measurer):
         return found.result(), judge.figures(steps, usual.result())
 
     def _runs(self, present: Scenario, steps: Sequence[Step]) -> list[tuple[Scenario, Scenario, list[int]]]:
-        """A rank without a program has no buffers: a NIC that is at a GPU has the lesser of its own way to memory and
-        the GPU's link. So steps in which that makes one slower are runs of their own: as the machine is, as it is in
-        order, and the steps' numbers. All of GPUs are, for the flow model has times of what was before them."""
-        found: dict[tuple[Scenario, Scenario, bool], list[int]] = {}
+        """As the machine is, as it is in order, and the numbers of the steps. A rank without a program has no buffers:
+        a NIC that is at a GPU has the lesser of its own way to memory and the GPU's link. So steps at GPUs are runs of
+        their own, one for each state of NICs that they make."""
+        in_order = whole(present)
+        others = [number for number, step in enumerate(steps) if step.measure != "gpu"]
+        found: dict[tuple[Scenario, Scenario], list[int]] = {}
         for number, step in enumerate(steps):
-            now = self._simulated.at_gpus(present, step)
-            in_order = self._simulated.at_gpus(whole(present), step)
-            found.setdefault((now, in_order, step.measure == "gpu"), []).append(number)
-        return [(now, in_order, numbers) for (now, in_order, _), numbers in found.items()]
+            if step.measure == "gpu":
+                states = self._simulated.at_gpus(present, step), self._simulated.at_gpus(in_order, step)
+                found.setdefault(states, []).append(number)
+        runs = [(without_gpus(present), without_gpus(in_order), others)] if others else []
+        return runs + [(*states, numbers) for states, numbers in found.items()]
 
     def _of_runs(
         self, runs: Sequence[tuple[Scenario, list[int]]], steps: Sequence[Step], nodes: Sequence[int], noisy: bool
@@ -140,6 +144,7 @@ class ByRanks(_Measurer):
             case=case,
             machine=simulated.machine,
             family=simulated.family,
+            shares=simulated.library is not None and on_node.can_share(simulated.library),
             names={node: subject.console.node_name(node) for node in subject.nodes},
         )
 

@@ -344,6 +344,7 @@ class Validation:
         chosen = {(suspect.measure, suspect.place): suspect for suspect in suspects}
         best: dict[tuple[str, str], tuple[float, Suspect]] = {}
         best_way: dict[tuple[str, str], dict[str, float]] = {}
+        measured_again: dict[tuple[str, str], int] = {}
         for turn in range(1, self._settings.again + 1):
             steps = again.steps(list(chosen.values()), self._wiring, nodes, self._settings.sizes, turn)
             if not steps:
@@ -360,12 +361,17 @@ class Validation:
                     continue
                 time_s, usual_s = found[measure, place], expected[measure, place]
                 slower = time_s / usual_s
+                measured_again[key] = measured_again.get(key, 0) + 1
                 if key not in best or slower < best[key][0]:
                     limit = self._limits.get(measure, 1 + self._settings.limits.tolerance[measure])
                     seen = replace(suspect, measure=measure, time_s=time_s, slower=slower, limit=limit,
                                    expected_s=usual_s / self._common.get(measure, 1.0))  # fmt: skip
                     best[key] = (slower, seen)
-        return [self._one_way(seen, best_way) for slower, seen in best.values() if slower > seen.limit]
+        return [
+            self._one_way(replace(seen, times=1 + measured_again[key]), best_way)
+            for key, (slower, seen) in best.items()
+            if slower > seen.limit
+        ]
 
     def _one_way(self, suspect: Suspect, times: Mapping[tuple[str, str], Mapping[str, float]]) -> Suspect:
         of_ways = times.get((suspect.measure, suspect.place), {})
@@ -414,8 +420,7 @@ class Validation:
         measured, _, unit = self._shown(suspect)
         usual, _, _ = self._shown(replace(suspect, time_s=statistics.median(others or [suspect.expected_s])))
         whose = f"the median of {len(others):,} others" if others else "expected"
-        times = f"{self._settings.again + 1} times"
-        return f"dryfly: measured {times}, {measured:.4g} {unit} at best; {whose}: {usual:.4g}"
+        return f"dryfly: measured {suspect.times} times, {measured:.4g} {unit} at best; {whose}: {usual:.4g}"
 
     def _of_place(self, place: str) -> list[consoles.Event]:
         """What was said of it, or of one of the cables between two switches."""

@@ -36,6 +36,7 @@ class Ranks:
     case: Mapping[str, Any]
     machine: Machine
     family: str  # of the library
+    shares: bool  # whether it has shared memory of its own here
     names: Mapping[int, str]  # of nodes, over the machine
 
     def run(
@@ -74,7 +75,7 @@ class Ranks:
                 place=str(hosts),
                 seed=seed,
                 compute="model",
-                on_node="shared" if on_node == "memory" and self.family != "impi" else "provider",
+                on_node="shared" if on_node == "memory" and self.shares else "provider",
             )
             ended = execute(case, Runner(quiet=True, progress=False), scenario=scenario)
             if ended.result is None or ended.exit_status != 0:

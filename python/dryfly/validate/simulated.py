@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 
 from dryfly.base.errors import UserError
-from dryfly.case import gpus
+from dryfly.case import gpus, on_node
 from dryfly.case.case import SEED_MAX
 from dryfly.case.placement import node_blocks, nodes_listed
 from dryfly.case.resolve import resolve_machine
@@ -15,7 +14,7 @@ from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.machine.node import most_nics, node_of
-from dryfly.mpi import intel, libraries
+from dryfly.mpi import libraries
 from dryfly.scenario import faults, noise
 from dryfly.scenario.faults import Fault, Scenario, Slow
 from dryfly.skeleton import motif
@@ -28,8 +27,6 @@ from dryfly.validate.wiring import node_in
 
 _PS = 10**12
 _BILLION = 10**9
-# Libraries whose messages within a node do not go by its memory here.
-BY_NICS = {"openmpi": "Open MPI", "impi": "Intel MPI"}
 _STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
 
 
@@ -37,6 +34,10 @@ def whole(scenario: Scenario) -> Scenario:
     """Nothing is wrong, and what was slow has all that it should have: levels that model the ways to memory only where
     one is slow do so then as well."""
     return Scenario(slow=tuple(replace(part, share_ppb=_BILLION) for part in scenario.slow))
+
+
+def without_gpus(scenario: Scenario) -> Scenario:
+    return replace(scenario, slow=tuple(part for part in scenario.slow if part.kind != "gpu"))
 
 
 class Simulated:
@@ -47,7 +48,8 @@ class Simulated:
         self.machine: Machine = load(asked.machine, sets=asked.sets)
         self.scenario = Scenario() if asked.faults is None else faults.load(asked.faults, self.machine, seed=asked.seed)
         self._noise = noise.load(asked.noise, self.machine)
-        self.family = "" if asked.mpi is None else libraries.select(asked.mpi).family
+        self.library = None if asked.mpi is None else libraries.select(asked.mpi)
+        self.family = "" if self.library is None else self.library.family
         no_gpus = self._why_no_gpus()
         if not no_gpus:  # what a GPU's link has of a NIC's
             self._gpu_ppb = self.machine.number("node.gpu_rate") * _BILLION // self.machine.number("fabric.link.rate")
@@ -60,27 +62,27 @@ class Simulated:
             wiring=wired,
             console=console,
             timeout_s=self.machine.number("nic.retry.timeout") / _PS,
-            unmeasured={
-                **self._without_memory(),
-                **({"gpu": no_gpus} if no_gpus else {}),
-            },
+            unmeasured=self._without_memory() | ({"gpu": no_gpus} if no_gpus else {}),
         )
 
     def _without_memory(self) -> dict[str, str]:
-        name = BY_NICS.get(self.family)
-        return {} if name is None else {"memory": f"{name}'s messages within a node go through its NICs"}
+        """MPICH's messages go by a node's memory, where the release can."""
+        if self.library is None or (self.family == "mpich" and on_node.can_share(self.library)):
+            return {}
+        return {"memory": f"messages of {self.library.name} within a node go through its NICs"}
 
     def _why_no_gpus(self) -> str:
         """Why buffers on GPUs are not measured; empty: they are."""
         runtime = self.machine.optional("node.gpu_runtime")
         if runtime is None:
             return f"{self.machine.name} has no GPU runtime that is simulated"
-        if self._asked.mpi is None:
+        library = self.library
+        if library is None:
             return ""
-        library = libraries.select(self._asked.mpi)
-        if self.family == "impi" and not intel.looks_at_gpus(os.environ):
-            return "Intel MPI looks at GPUs where I_MPI_OFFLOAD=1 is set"
-        return "" if gpus.reaches_devices(library, str(runtime)) else f"{library.name} knows nothing of its GPUs"
+        if not gpus.reaches_devices(library, str(runtime)):
+            return f"{library.name} knows nothing of its GPUs"
+        # Copies of the runtime are as fast as ever where a link is slow (docs/model/reliability.md#parts-of-nodes).
+        return "" if library.family == "openmpi" else f"{library.name} has NICs reach copies on the host only"
 
     def _nics_near_gpus(self) -> tuple[tuple[int, ...], ...]:
         """Of each GPU the NICs of its node, the nearest first; GPUs that have the same ones begin with one each."""
@@ -119,14 +121,13 @@ class Simulated:
         )
 
     def at_gpus(self, scenario: Scenario, step: Step) -> Scenario:
-        """With the NICs of the step as slow as the GPUs that they are at, and GPUs left out."""
+        """Of a step that is at GPUs: its NICs are as slow as those, and GPUs are left out."""
         left = {part.number: part.share_ppb for part in scenario.slow if part.kind == "gpu"}
-        slow = [part for part in scenario.slow if part.kind != "gpu"]
+        slow = list(without_gpus(scenario).slow)
         for each in step.probes:
-            if each.gpu is None:
-                continue
             node = node_in(each.places[0])
             assert node is not None
+            assert each.gpu is not None
             nics = self.subject.wiring.nics_of_node[node]
             share = left.get(node * len(self.subject.wiring.gpus) + each.gpu, _BILLION) * self._gpu_ppb // _BILLION
             if share < _BILLION:
