@@ -60,9 +60,9 @@ double Pipes::shorts_rate(const Pipe& pipe) const {
   return pipe.shorts / (1 + since / memory_ps) / memory_ps;
 }
 
-double Pipes::for_flows(const Pipe& pipe) const {
+double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
   const double whole = pipe.capacity;
-  return whole - std::min(shorts_rate(pipe), whole / (1.0 + pipe.streams));
+  return whole - std::min(shorts_rate(pipe), whole / (1.0 + streams));
 }
 
 double Pipes::for_shorts(const Pipe& pipe) {

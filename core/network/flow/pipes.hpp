@@ -45,7 +45,9 @@ class Pipes final : public fabric::LoadView {
   // The link of this port has so much of a link from now on; its pipe changes with it.
   void set_capacity(std::uint32_t port, double capacity);
   // What short transfers leave to flows, and flows to short transfers.
-  double for_flows(const Pipe& pipe) const;
+  double for_flows(const Pipe& pipe) const { return for_flows(pipe, pipe.streams); }
+  // The same if no flow crossed it: the more do, the less of it short transfers can have.
+  double least_for_flows(const Pipe& pipe) const { return for_flows(pipe, 0); }
   // A short transfer takes this pipe for that time; returns for how long it waits.
   std::uint64_t pass(std::uint32_t pipe, std::uint64_t transmission_ps);
   // For how long what comes now waits; of the flows that cross the pipe so many are its own.
@@ -63,6 +65,7 @@ class Pipes final : public fabric::LoadView {
   std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
   // What a class of short transfers can have beside flows.
   static double for_shorts(const Pipe& pipe);
+  double for_flows(const Pipe& pipe, std::uint32_t streams) const;
   double shorts_rate(const Pipe& pipe) const;
   void connect(const Dragonfly& dragonfly);
 

@@ -1,7 +1,6 @@
 #include "core/network/flow/shares.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/unit/check.hpp"
 
@@ -79,13 +78,8 @@ void Shares::advance(Link& link) const {
   link.level = level_;
 }
 
-void Shares::expect(std::uint32_t link) {
-  const double at = full_at(links_[link]);
-  if (at >= links_[link].expected) return;  // what comes before will look again
-  links_[link].expected = at;
-  heap_.push_back({at, link});
-  std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
-}
+// Where it was expected sooner that level will look again.
+void Shares::expect(std::uint32_t link) { next_.lower(link, full_at(links_[link])); }
 
 void Shares::change_growth(const Class& flows, std::uint32_t part, double sign) {
   const std::uint32_t place = flows.first_part + part;
@@ -104,19 +98,30 @@ bool Shares::open(std::uint32_t place) const {
                       [&](const Crossing& crossing) { return links_[crossing.link].full; });
 }
 
+// None that always crosses a link which has no more than its limit.
+bool Shares::may_reach_limit(const Class& flows) const {
+  if (flows.limit == unlimited) return false;
+  return std::none_of(crossings_.begin() + static_cast<std::ptrdiff_t>(parts_[flows.first_part]),
+                      crossings_.begin() + static_cast<std::ptrdiff_t>(end_of(flows.first_part)),
+                      [&](const Crossing& crossing) {
+                        return links_[crossing.link].capacity <= flows.limit * flows.count * crossing.times;
+                      });
+}
+
 void Shares::grow_all() {
-  heap_.clear();
+  next_.clear(links() + classes());
   level_ = 0;
   rates_.assign(parts_.size(), 0);
   for (Link& link : links_) {
     link.used = link.growth = link.level = 0;
     link.growing = 0;
-    link.expected = unlimited;
     link.full = link.capacity <= 0;
   }
   for (std::uint32_t number = 0; number < classes(); ++number) {
-    classes_[number].rate = 0;
-    classes_[number].grows = open(classes_[number].first_part) && grow(number, 0);
+    Class& flows = classes_[number];
+    flows.rate = 0;
+    flows.may_reach_limit = may_reach_limit(flows);
+    flows.grows = open(flows.first_part) && grow(number, 0);
   }
   // Growth has been summed, and is looked at once for each link.
   for (std::uint32_t link = 0; link < links(); ++link) expect(link);
@@ -139,38 +144,40 @@ bool Shares::grow(std::uint32_t number, std::uint32_t part) {
 
 void Shares::look_at_limit(std::uint32_t number) {
   const Class& flows = classes_[number];
-  if (flows.limit == unlimited) return;
-  heap_.push_back({flows.changed + std::max(0.0, flows.limit - flows.rate) / speed(flows), links() + number});
-  std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
+  if (!flows.may_reach_limit) return;
+  next_.lower(links() + number, flows.changed + std::max(0.0, flows.limit - flows.rate) / speed(flows));
 }
 
 void Shares::solve() {
   find_users();
   grow_all();
-  while (!heap_.empty()) {
-    const auto [at, which] = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
-    heap_.pop_back();
+  while (!next_.empty()) {
+    const auto [at, which] = next_.first();
     if (which >= links()) {
       Class& flows = classes_[which - links()];
-      if (!flows.grows) continue;
-      // Since it was put there the class has become slower.
-      if (flows.changed + (flows.limit - flows.rate) / speed(flows) > at * (1 + rounding)) {
-        look_at_limit(which - links());
+      if (!flows.grows) {
+        next_.take_first();
         continue;
       }
+      // Since it was put there the class has become slower.
+      const double later = flows.changed + std::max(0.0, flows.limit - flows.rate) / speed(flows);
+      if (later > at * (1 + rounding)) {
+        next_.put_off_first(later);
+        continue;
+      }
+      next_.take_first();
       level_ = std::max(level_, at);
       stop(which - links());
       flows.rate = flows.limit;
       continue;
     }
-    if (links_[which].full || links_[which].expected != at) continue;
-    links_[which].expected = unlimited;
     // Since it was put there some have stopped: it fills later.
-    if (full_at(links_[which]) > at * (1 + rounding + tolerance_)) {
-      expect(which);
+    const double later = full_at(links_[which]);
+    if (later > at * (1 + rounding + tolerance_)) {
+      next_.put_off_first(later);
       continue;
     }
+    next_.take_first();
     level_ = std::max(level_, at);
     fill(which);
   }

@@ -14,8 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
+
+#include "core/network/flow/levels.hpp"
 
 namespace dryfly::flow {
 
@@ -58,8 +59,7 @@ class Shares {
     double used = 0;    // at `level`
     double growth = 0;  // of it, with the level of those that grow
     double level = 0;
-    std::uint32_t growing = 0;    // crossings of those
-    double expected = unlimited;  // at which level heap_ has it
+    std::uint32_t growing = 0;  // crossings of those
     bool full = false;
     std::uint32_t first_user = 0;  // in users_
   };
@@ -73,6 +73,7 @@ class Shares {
     std::uint32_t parts = 1;
     std::uint32_t part = 0;  // the current way; 0: there are none
     bool grows = true;
+    bool may_reach_limit = false;
   };
   struct Crossing {
     std::uint32_t link = 0;
@@ -82,7 +83,6 @@ class Shares {
     std::uint32_t flows = 0;
     std::uint32_t part = 0;
   };
-  using Next = std::pair<double, std::uint32_t>;  // a level, and the link, or behind all links the class
 
   void find_users();
   void grow_all();
@@ -95,6 +95,7 @@ class Shares {
   void stop(std::uint32_t flows);
   double speed(const Class& flows) const { return flows.weight * speeds_[flows.first_part + flows.part]; }
   bool open(std::uint32_t part) const;
+  bool may_reach_limit(const Class& flows) const;
   double full_at(const Link& link) const;
   void advance(Link& link) const;
   void expect(std::uint32_t link);
@@ -109,7 +110,7 @@ class Shares {
   std::vector<double> speeds_;      // of each part
   std::vector<Crossing> crossings_;
   std::vector<User> users_;  // by link
-  std::vector<Next> heap_;
+  Levels next_;              // where links fill up and, numbered behind them, classes come to their limits
   double level_ = 0;
   double tolerance_;
 };

@@ -186,5 +186,31 @@ TEST_CASE("of random problems no link is above its capacity, and every flow has 
   }
 }
 
+TEST_CASE("of many levels the lowest comes first, however often they are lowered and put off") {
+  const RandomStream draws{7, 0, Purpose::workload};
+  std::vector<double> known(100, Shares::unlimited);
+  Levels levels;
+  levels.clear(100);
+  for (std::uint64_t n = 0; n < 20'000; ++n) {
+    const std::uint32_t number = draws.below(3 * n, 100);
+    const double level = draws.below(3 * n + 1, 50);  // many are equal
+    if (draws.below(3 * n + 2, 2) == 0 || levels.empty()) {
+      levels.lower(number, level);
+      known[number] = std::min(known[number], level);
+      continue;
+    }
+    const auto least = std::min_element(known.begin(), known.end());
+    REQUIRE(levels.first().level == *least);
+    REQUIRE(levels.first().number == least - known.begin());
+    if (number < 50) {
+      levels.take_first();
+      *least = Shares::unlimited;
+    } else {
+      *least += level;
+      levels.put_off_first(*least);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dryfly::flow

@@ -37,11 +37,7 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       key_of_solving_(key_of_solving),
       fan_(dragonfly, ways, pipes),
       division_(profile, tolerance),
-      problem_{std::vector<std::uint32_t>(pipes.count(), none),
-               std::vector<double>(pipes.count()),
-               std::vector<bool>(pipes.count()),
-               {},
-               {}} {}
+      problem_(pipes.count()) {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   const std::uint32_t number = streams_.take();
@@ -57,6 +53,9 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   if (course.source != course.target) {
     stream.ways = fan_.count(dragonfly_.switch_of(course.source), dragonfly_.switch_of(course.target));
   }
+  if (number >= laid_.size()) laid_.resize(number + std::size_t{1});
+  laid_[number].crossings.clear();
+  laid_[number].ends.clear();
   stream.place = static_cast<std::uint32_t>(active_.size());
   active_.push_back(number);
   for (const Crossing& crossing : at_nics(stream)) {
@@ -70,7 +69,7 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
 void Streams::end(std::uint32_t number) {
   Stream& stream = streams_[number];
   bool matters = false;
-  load(stream, -1);
+  load(number, -1);
   for (const Crossing& crossing : at_nics(stream)) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
@@ -79,7 +78,7 @@ void Streams::end(std::uint32_t number) {
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     if (stream.on_way[way] == 0) continue;
-    for (const Crossing& crossing : lay(stream, way)) matters |= pipes_[crossing.pipe].full;
+    for (const Crossing& crossing : crossed(number, way)) matters |= pipes_[crossing.pipe].full;
   }
   stream.due_ps = never.ps;
   active_[stream.place] = active_.back();
@@ -162,14 +161,22 @@ std::array<Crossing, 4> Streams::at_nics(const Stream& stream) const {
            {pipes_.ingress(course.source), answers}}};
 }
 
-const std::vector<Crossing>& Streams::lay(const Stream& stream, std::uint32_t way) {
-  fan_.lay(dragonfly_.switch_of(stream.course.source), dragonfly_.switch_of(stream.course.target), stream.number, way,
-           crossings_);
-  return crossings_;
+std::span<const Crossing> Streams::crossed(std::uint32_t number, std::uint32_t way) {
+  auto& [crossings, ends] = laid_[number];
+  const Stream& stream = streams_[number];
+  while (ends.size() <= way) {
+    fan_.lay(dragonfly_.switch_of(stream.course.source), dragonfly_.switch_of(stream.course.target), stream.number,
+             static_cast<std::uint32_t>(ends.size()), crossings_);
+    crossings.insert(crossings.end(), crossings_.begin(), crossings_.end());
+    ends.push_back(static_cast<std::uint32_t>(crossings.size()));
+  }
+  const std::uint32_t begin = way == 0 ? 0 : ends[way - 1];
+  return std::span(crossings).subspan(begin, ends[way] - begin);
 }
 
 // What the stream has of its pipes, added or taken away.
-void Streams::load(const Stream& stream, double sign) {
+void Streams::load(std::uint32_t number, double sign) {
+  const Stream& stream = streams_[number];
   if (stream.share == 0) return;
   for (const Crossing& crossing : at_nics(stream)) {
     Pipe& pipe = pipes_[crossing.pipe];
@@ -177,7 +184,7 @@ void Streams::load(const Stream& stream, double sign) {
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     if (stream.on_way[way] == 0) continue;
-    for (const Crossing& crossing : lay(stream, way)) {
+    for (const Crossing& crossing : crossed(number, way)) {
       Pipe& pipe = pipes_[crossing.pipe];
       pipe.streams += sign > 0 ? 1 : -1U;
       pipe.share = std::max(0.0, pipe.share + sign * static_cast<double>(stream.on_way[way]) * crossing.times);
@@ -189,10 +196,10 @@ void Streams::load(const Stream& stream, double sign) {
 void Streams::give(std::uint32_t number, double share, const OnWay& on_way) {
   Stream& stream = streams_[number];
   settle(stream);
-  load(stream, -1);
+  load(number, -1);
   stream.share = share;
   stream.on_way = on_way;
-  load(stream, 1);
+  load(number, 1);
   expect(number);
 }
 
@@ -209,7 +216,7 @@ void Streams::give_what_is_left(std::uint32_t number) {
   std::uint32_t best = 0;
   double most = -1;
   for (std::uint32_t way = 0; way < stream.ways && most < share; ++way) {
-    const double left = left_of(lay(stream, way), share);
+    const double left = left_of(crossed(number, way), share);
     if (left <= most) continue;
     most = left;
     best = way;
@@ -236,12 +243,21 @@ void Streams::expect_solving() {
   engine_.schedule(Instant{at_ps}, key_of_solving_);
 }
 
+double Streams::room_of(std::uint32_t number) {
+  Posed& posed = problem_[number];
+  if (posed.room_of != problems_) {
+    posed.room_of = problems_;
+    posed.room = pipes_.for_flows(pipes_[number]);
+  }
+  return posed.room;
+}
+
 std::uint32_t Streams::place_of(std::uint32_t number) {
-  std::uint32_t& place = problem_.place[number];
+  std::uint32_t& place = problem_[number].place;
   if (place == none) {
     const bool at_nic = number >= dragonfly_.port_count();
-    place = division_.add_pipe(pipes_.for_flows(pipes_[number]), at_nic);
-    problem_.posed.push_back(number);
+    place = division_.add_pipe(room_of(number), at_nic);
+    posed_.push_back(number);
   }
   return place;
 }
@@ -250,9 +266,8 @@ void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
   division_.add_stream(stream.course.traffic_class, stream.limit);
   for (const Crossing& crossing : at_nics(stream)) {
-    const Pipe& pipe = pipes_[crossing.pipe];
     // What can never be full is no part of the problem.
-    if (crossing.times > 0 && pipe.wanted > pipes_.for_flows(pipe) * (1 + slack)) {
+    if (crossing.times > 0 && pipes_[crossing.pipe].wanted > room_of(crossing.pipe) * (1 + slack)) {
       division_.cross(place_of(crossing.pipe), crossing.times);
     }
   }
@@ -261,8 +276,8 @@ void Streams::pose(std::uint32_t number) {
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     division_.add_way(fan_.is_detour(from, to, way) ? detour_speed_ : 1);
     bool is_tight = false;
-    for (const Crossing& crossing : lay(stream, way)) {
-      if (!problem_.tight[crossing.pipe]) continue;
+    for (const Crossing& crossing : crossed(number, way)) {
+      if (!problem_[crossing.pipe].tight) continue;
       is_tight = true;
       division_.cross(place_of(crossing.pipe), crossing.times);
     }
@@ -271,24 +286,26 @@ void Streams::pose(std::uint32_t number) {
 }
 
 bool Streams::find_tight() {
-  for (const std::uint32_t pipe : problem_.loaded) problem_.load[pipe] = 0;
-  problem_.loaded.clear();
+  for (const std::uint32_t pipe : loaded_) problem_[pipe].load = 0;
+  loaded_.clear();
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
-    const Stream& stream = streams_[active_[place]];
     const std::uint32_t ways = division_.ways(place);
     for (std::uint32_t way = 0; way < ways; ++way) {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
-      for (const Crossing& crossing : lay(stream, way)) {
-        if (problem_.load[crossing.pipe] == 0) problem_.loaded.push_back(crossing.pipe);
-        problem_.load[crossing.pipe] += share * crossing.times;
+      for (const Crossing& crossing : crossed(active_[place], way)) {
+        double& load = problem_[crossing.pipe].load;
+        if (load == 0) loaded_.push_back(crossing.pipe);
+        load += share * crossing.times;
       }
     }
   }
   bool found = false;
-  for (const std::uint32_t pipe : problem_.loaded) {
-    if (problem_.tight[pipe] || problem_.load[pipe] <= pipes_.for_flows(pipes_[pipe]) * (1 + rounding)) continue;
-    problem_.tight[pipe] = true;
+  for (const std::uint32_t pipe : loaded_) {
+    Posed& posed = problem_[pipe];
+    posed.may_be_over = posed.load > pipes_.least_for_flows(pipes_[pipe]);
+    if (posed.tight || posed.load <= room_of(pipe) * (1 + rounding)) continue;
+    posed.tight = true;
     found = true;
   }
   return found;
@@ -306,10 +323,11 @@ void Streams::hand_out() {
     for (std::uint32_t way = 0; way < ways; ++way) {
       on_way[way] = static_cast<float>(division_.rate(place, way));
       if (on_way[way] == 0) continue;
-      for (const Crossing& crossing : lay(stream, way)) {
+      for (const Crossing& crossing : crossed(number, way)) {
+        const Posed& posed = problem_[crossing.pipe];
+        if (!posed.may_be_over) continue;
         const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
-        if (problem_.load[crossing.pipe] > capacity * (1 + rounding))
-          fits = std::min(fits, capacity / problem_.load[crossing.pipe]);
+        if (posed.load > capacity * (1 + rounding)) fits = std::min(fits, capacity / posed.load);
       }
     }
     const double share = std::max(division_.rate(place) * fits, trickle);
@@ -323,21 +341,23 @@ void Streams::hand_out() {
 void Streams::solve() {
   if (solve_at_ps_ != engine_.now().ps) return;
   solve_at_ps_ = never.ps;
-  for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
+  for (const std::uint32_t pipe : posed_) pipes_[pipe].full = false;
   if (active_.empty()) return;
+  ++problems_;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
-    for (const std::uint32_t pipe : problem_.posed) problem_.place[pipe] = none;
-    problem_.posed.clear();
+    for (const std::uint32_t pipe : posed_) problem_[pipe].place = none;
+    posed_.clear();
     division_.clear();
     for (const std::uint32_t number : active_) pose(number);
     division_.solve();
     again = find_tight();
   }
   // Those that are tight no more are forgotten.
-  for (const std::uint32_t pipe : problem_.posed) {
-    pipes_[pipe].full = division_.full(problem_.place[pipe]);
-    if (problem_.tight[pipe] && problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.tight[pipe] = false;
+  for (const std::uint32_t pipe : posed_) {
+    Posed& posed = problem_[pipe];
+    pipes_[pipe].full = division_.full(posed.place);
+    if (posed.tight && posed.load < still_tight * pipes_[pipe].capacity) posed.tight = false;
   }
   hand_out();
   // Links beyond those that were known are found in the next epoch, even if nothing begins or ends in this one.

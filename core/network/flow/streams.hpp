@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/engine/engine.hpp"
@@ -73,20 +74,25 @@ class Streams {
     bool paused = false;
   };
 
-  // By pipe: its place in the division at hand, what streams would put on it, and whether it is a link of the fabric
-  // that fills up; and which pipes have a place and a load.
-  struct Problem {
-    std::vector<std::uint32_t> place;
-    std::vector<double> load;
-    std::vector<bool> tight;
-    std::vector<std::uint32_t> posed;
-    std::vector<std::uint32_t> loaded;
+  // A pipe in the problem at hand.
+  struct Posed {
+    double room = 0;                     // for streams, where `room_of` is this problem
+    double load = 0;                     // what streams would put on it
+    std::uint32_t place = fabric::none;  // in the division
+    std::uint32_t room_of = 0;
+    bool tight = false;        // a link of the fabric that fills up
+    bool may_be_over = false;  // its load may be more than it carries, however many streams cross it
+  };
+  // What its ways cross, one behind the other, as far as anybody has asked; it never changes.
+  struct Laid {
+    std::vector<Crossing> crossings;
+    std::vector<std::uint32_t> ends;  // by way
   };
 
   // What all of its ways cross: NICs, with the acknowledgements that go the other way.
   std::array<Crossing, 4> at_nics(const Stream& stream) const;
-  const std::vector<Crossing>& lay(const Stream& stream, std::uint32_t way);
-  void load(const Stream& stream, double sign);
+  std::span<const Crossing> crossed(std::uint32_t stream, std::uint32_t way);
+  void load(std::uint32_t stream, double sign);
   void give(std::uint32_t stream, double share, const OnWay& on_way);
   void give_what_is_left(std::uint32_t stream);
   void settle(Stream& stream) const;
@@ -97,6 +103,7 @@ class Streams {
   // The problem of shares with those links of the fabric that are known to fill up; whether it has shown others.
   void pose(std::uint32_t stream);
   std::uint32_t place_of(std::uint32_t pipe);
+  double room_of(std::uint32_t pipe);
   bool find_tight();
   void hand_out();
 
@@ -111,8 +118,12 @@ class Streams {
   std::vector<std::uint32_t> active_;
   Fan fan_;
   Division division_;
-  std::vector<Crossing> crossings_;  // of the way laid last
-  Problem problem_;
+  std::vector<Crossing> crossings_;    // of the way laid last
+  std::vector<Laid> laid_;             // by stream
+  std::vector<Posed> problem_;         // by pipe
+  std::vector<std::uint32_t> posed_;   // those that have a place
+  std::vector<std::uint32_t> loaded_;  // those that have a load
+  std::uint32_t problems_ = 0;
   // Instants, the earliest first, at which streams get to their stops; what a stream has overtaken is passed over.
   using Due = std::pair<std::uint64_t, std::uint32_t>;
   std::vector<Due> due_;

@@ -58,6 +58,7 @@ class Sizes:
     sends_of_trunk: int
     pair_bytes: int
     pair_count: int
+    system_bytes: int
 
 
 def tournament(players: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
@@ -165,7 +166,9 @@ def group_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step
     for node in nodes:
         by_group[wiring.group_of_node(node)].append(node)
     rounds = _merged(tournament(members) for members in by_group.values())
-    return link_steps(wiring, nodes, cables, sizes) + [_node_pairs(wiring, met, "pair", sizes) for met in rounds]
+    return link_steps(wiring, nodes, cables, sizes) + [
+        _node_pairs(wiring, met, "pair", sizes.pair_bytes, sizes.pair_count) for met in rounds
+    ]
 
 
 def pair_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]:
@@ -179,7 +182,7 @@ def pair_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]
     for met in tournament(sorted(by_group)):
         pairs = [pair for g, h in met for pair in zip(by_group[g], by_group[h], strict=False)]
         if pairs:
-            steps.append(_node_pairs(wiring, pairs, "groups", sizes))
+            steps.append(_node_pairs(wiring, pairs, "groups", sizes.pair_bytes, sizes.pair_count))
     return steps
 
 
@@ -189,7 +192,7 @@ def system_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Ste
     for met in tournament(_dealt(wiring, nodes)):
         apart = [(a, b) for a, b in met if wiring.group_of_node(a) != wiring.group_of_node(b)]
         if apart:
-            steps.append(_node_pairs(wiring, apart, "system", sizes))
+            steps.append(_node_pairs(wiring, apart, "system", sizes.system_bytes, sizes.pair_count))
     return steps
 
 
@@ -202,13 +205,13 @@ def _dealt(wiring: Wiring, nodes: Sequence[int]) -> list[int]:
     return [members[i] for i in range(longest) for members in by_group.values() if i < len(members)]
 
 
-def _node_pairs(wiring: Wiring, met: Sequence[tuple[int, int]], measure: str, sizes: Sizes) -> Step:
+def _node_pairs(wiring: Wiring, met: Sequence[tuple[int, int]], measure: str, size: int, count: int) -> Step:
     probes = tuple(
         Probe(a=a, b=b, places=(nic_place(a), nic_place(b)))
         for left, right in met
         for a, b in zip(wiring.nics_of_node[left], wiring.nics_of_node[right], strict=False)
     )
-    return _stream(measure, sizes.pair_bytes, sizes.pair_count, probes)
+    return _stream(measure, size, count, probes)
 
 
 def link_steps(

@@ -57,12 +57,13 @@ def _known() -> dict[str, dict[str, Any]]:
     return {name: {row: facts["value"] for row, facts in rows.items()} for name, rows in content.items()}
 
 
-def settings(*, native: bool = False, limits: str | None = None) -> Settings:
-    """Of a simulated machine or a `native` one; `limits`: a file of the user's. Raises UserError."""
+def settings(*, native: bool = False, network: str = "", limits: str | None = None) -> Settings:
+    """Of a simulated machine, by its network, or a `native` one; `limits`: a file of the user's. Raises UserError."""
     known = _known()
     tables = {name: dict(known[name]) for name in ("size", *_GIVEN)}
     for name in tables if native else ():
         tables[name] |= known[f"native_{name}"]
+    tables["size"] |= known.get(f"{network}_size", {})
     if limits is not None:
         for name, rows in _given(Path(limits), tables).items():
             tables[name] |= rows
