@@ -52,6 +52,7 @@ class Said:
 
     kind: str
     place: str
+    where: str  # of the file it stands, with the place
     places: tuple[str, ...]  # links and NICs as the spec names them, GPUs as gpu_place does
     node: int | None = None  # over the machine
     from_ps: int = 0
@@ -160,7 +161,9 @@ def _entry(
         index = NodeNames(machine).index(str(entry["node"]))
         assert index is not None
         node = NodeNames(machine).number(index)
-    said = Said(kind=kind, place=str(entry[given[0]]), places=places, node=node, draw=draw)
+    place = str(entry[given[0]])
+    about = f'{where}: {given[0]} = "{place}"'
+    said = Said(kind=kind, place=place, where=about, places=places, node=node, draw=draw)
     if kind == "miscabled":
         return _miscabled(machine, where, entry, said)
     if kind in ("pcie", "nic", "memory", "cpu"):
@@ -234,8 +237,8 @@ def _slow_gpus(
     node = NodeNames(machine).number(_index_of(machine, about, name))
     share = _share(where, "rate", entry["rate"])
     gpus = range(count) if number is None else [number]
-    said = Said(kind="gpu", place=text, places=tuple(gpu_place(node, gpu) for gpu in gpus), node=node, draw=draw,
-                values=(("rate", share / _BILLION),))  # fmt: skip
+    places, values = tuple(gpu_place(node, gpu) for gpu in gpus), (("rate", share / _BILLION),)
+    said = Said(kind="gpu", place=text, where=about, places=places, node=node, draw=draw, values=values)
     return [], [Slow(kind="gpu", number=node * count + gpu, share_ppb=share) for gpu in gpus], said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 from dryfly.base.errors import UserError
@@ -26,6 +27,7 @@ from dryfly.validate.subject import Subject
 from dryfly.validate.wiring import node_in
 
 _PS = 10**12
+_BETWEEN_SWITCHES = re.compile(r"s(\d+)[->]s(\d+)(?:\.(\d+))?")
 _BILLION = 10**9
 _STRIDE = 0x9E3779B97F4A7C15 % 2**62  # far from any seed that a user counts up to
 
@@ -54,6 +56,7 @@ class Simulated:
         if not no_gpus:  # what a GPU's link has of a NIC's
             self._gpu_ppb = self.machine.number("node.gpu_rate") * _BILLION // self.machine.number("fabric.link.rate")
         wired = replace(wiring.read(self.spec(Scenario())), gpus=() if no_gpus else self._nics_near_gpus())
+        _check_links(wired, self.scenario)
         console = Console(wired, _names(self.machine))
         told.tell(console, wired, self.scenario)
         self.subject = Subject(
@@ -156,6 +159,19 @@ class Simulated:
             until = None if fault.until_ps is None else fault.until_ps - begin
             now.append(replace(fault, from_ps=max(0, fault.from_ps - begin), until_ps=until))
         return replace(self.scenario, faults=tuple(now))
+
+
+def _check_links(wired: wiring.Wiring, scenario: Scenario) -> None:
+    """Raises UserError for a link between two switches that have none, before anything is measured."""
+    parallel = Counter((cable.a, cable.b) for cable in wired.cables)
+    for said in scenario.said:
+        for found in filter(None, (_BETWEEN_SWITCHES.fullmatch(place) for place in said.places)):
+            a, b = sorted((int(found[1]), int(found[2])))
+            count = parallel[a, b]
+            if count == 0:
+                raise UserError(f"{said.where}: no link leads from s{found[1]} to s{found[2]}")
+            if found[3] is not None and int(found[3]) >= count:
+                raise UserError(f"{said.where}: the links between these two are numbered 0 to {count - 1}")
 
 
 def _names(machine: Machine) -> dict[int, str]:
