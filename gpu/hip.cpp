@@ -300,6 +300,7 @@ HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceSynchronize() { return kept(streams().synchronize_device()); }
+HIP_EXPORT int hipDeviceReset() { return hipDeviceSynchronize(); }
 
 HIP_EXPORT int hipMalloc(void** pointer, std::size_t bytes) { return kept(allocate(Kind::device, pointer, bytes)); }
 HIP_EXPORT int hipExtMallocWithFlags(void** pointer, std::size_t bytes, unsigned flags) {
@@ -522,28 +523,12 @@ HIP_EXPORT int hipLaunchHostFunc(Stream* stream, void (*function)(void*), void* 
   return kept(streams().call(stream, function, argument));
 }
 
-// What is not simulated, by name. An argument that nobody reads needs no name in C's calling convention.
-#define HIP_NOT_SUPPORTED(name) \
-  HIP_EXPORT int name() { return kept(hip::not_supported); }
-
-HIP_NOT_SUPPORTED(hipIpcGetEventHandle)
-HIP_NOT_SUPPORTED(hipIpcOpenEventHandle)
-HIP_NOT_SUPPORTED(hipStreamAddCallback)
-
 // Kernels. A program of AMD's compiler registers its code before main and gives it back after: that succeeds, so that a
 // program which launches nothing runs, and each launch says that its kernel is none.
 HIP_EXPORT int hipLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
                                Stream* stream) {
   return kept(launch(function, grid, block, arguments, shared_bytes, stream));
 }
-HIP_NOT_SUPPORTED(hipExtLaunchKernel)
-HIP_NOT_SUPPORTED(hipLaunchCooperativeKernel)
-HIP_NOT_SUPPORTED(hipLaunchByPtr)
-HIP_NOT_SUPPORTED(hipModuleLoad)
-HIP_NOT_SUPPORTED(hipModuleLoadData)
-HIP_NOT_SUPPORTED(hipModuleLoadDataEx)
-HIP_NOT_SUPPORTED(hipModuleGetFunction)
-HIP_NOT_SUPPORTED(hipModuleLaunchKernel)
 
 // Between the two calls that AMD's compiler makes of one launch.
 struct Configuration {
@@ -587,20 +572,8 @@ HIP_EXPORT void __hipRegisterFunction() {}
 HIP_EXPORT void __hipRegisterVar() {}
 HIP_EXPORT void __hipRegisterManagedVar() {}
 
-HIP_NOT_SUPPORTED(hipDeviceReset)
-HIP_NOT_SUPPORTED(hipHostGetFlags)
-HIP_NOT_SUPPORTED(hipMallocAsync)
-HIP_NOT_SUPPORTED(hipFreeAsync)
-HIP_NOT_SUPPORTED(hipMallocPitch)
-HIP_NOT_SUPPORTED(hipMemAdvise)
-HIP_NOT_SUPPORTED(hipMemPrefetchAsync)
-HIP_NOT_SUPPORTED(hipMemsetD16)
-HIP_NOT_SUPPORTED(hipMemset2D)
-HIP_NOT_SUPPORTED(hipStreamBeginCapture)
-HIP_NOT_SUPPORTED(hipStreamEndCapture)
-HIP_NOT_SUPPORTED(hipExtStreamCreateWithCUMask)
-HIP_NOT_SUPPORTED(hipDeviceGetUuid)
-HIP_NOT_SUPPORTED(hipCtxCreate)
-HIP_NOT_SUPPORTED(hipCtxGetCurrent)
-HIP_NOT_SUPPORTED(hipCtxSetCurrent)
-HIP_NOT_SUPPORTED(hipDevicePrimaryCtxRetain)
+// An argument that nobody reads needs no name in C's calling convention.
+#define MISSING(name) \
+  HIP_EXPORT int name() { return kept(hip::not_supported); }
+#include "gpu/hip_missing.def"
+#undef MISSING

@@ -56,11 +56,12 @@ static void errors(int release) {
   CHECK(set(8) == cuda_invalid_device && last() == cuda_invalid_device && last() == 0);
   CHECK(set(8) == cuda_invalid_device && set(0) == 0 && last() == (release < 7 ? 0 : cuda_invalid_device));
   CHECK(strcmp(name(600), "hipErrorNotReady") == 0 && strcmp(text(1), "invalid argument") == 0);
-  for (const char* const* each =
-           (const char* const[]){"hipModuleLaunchKernel", "hipIpcGetEventHandle", "hipMallocAsync", NULL};
+  for (const char* const* each = (const char* const[]){"hipModuleLaunchKernel", "hipIpcGetEventHandle",
+                                                       "hipMallocAsync", "hipGraphCreate", NULL};
        *each != NULL; ++each) {
     CHECK(call(release, *each)() == not_supported);
   }
+  CHECK(call(release, "hipDeviceReset")() == 0);
 }
 
 static void devices(int release) {

@@ -239,7 +239,12 @@ FIELDS: dict[str, Field] = {
     "node.gpu_numa": text('the NUMA domain of each GPU, "0, 0, 1, 1"'),
     "node.gpu_l3": text('the L3 region of each GPU, "1, 0"'),
     "node.gpu_tiles": optional(count("", "stacks of a GPU that a launcher binds ranks to", least=1, most=8)),
-    "node.gpu_pci": text('vendor and device of a GPU, as PCI numbers them: "1002:7408"'),
+    "node.gpu_pci": Field(
+        meaning='vendor and device of a GPU, as PCI numbers them: "1002:7408"',
+        pattern=r"[0-9a-f]{4}:[0-9a-f]{4}",
+        such_as='two numbers of four digits to base 16, as in "1002:7408"',
+        required=False,
+    ),
     "node.gpu_capability": text('compute capability, as CUDA calls it: "8.0"'),
     "node.gpu_multiprocessors": optional(count("", "of a GPU, as CUDA counts them", least=1, most=10000)),
     "node.gpu_rate": optional(rate("", "of the link between a GPU and its processor, each way")),
