@@ -37,7 +37,7 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       key_of_solving_(key_of_solving),
       fan_(dragonfly, ways, pipes),
       division_(profile, tolerance),
-      problem_(pipes.count()) {}
+      problem_{std::vector<Posed>(pipes.count()), {}, {}, 0} {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   const std::uint32_t number = streams_.take();
@@ -244,20 +244,20 @@ void Streams::expect_solving() {
 }
 
 double Streams::room_of(std::uint32_t number) {
-  Posed& posed = problem_[number];
-  if (posed.room_of != problems_) {
-    posed.room_of = problems_;
+  Posed& posed = problem_.of_pipe[number];
+  if (posed.room_of != problem_.number) {
+    posed.room_of = problem_.number;
     posed.room = pipes_.for_flows(pipes_[number]);
   }
   return posed.room;
 }
 
 std::uint32_t Streams::place_of(std::uint32_t number) {
-  std::uint32_t& place = problem_[number].place;
+  std::uint32_t& place = problem_.of_pipe[number].place;
   if (place == none) {
     const bool at_nic = number >= dragonfly_.port_count();
     place = division_.add_pipe(room_of(number), at_nic);
-    posed_.push_back(number);
+    problem_.posed.push_back(number);
   }
   return place;
 }
@@ -277,7 +277,7 @@ void Streams::pose(std::uint32_t number) {
     division_.add_way(fan_.is_detour(from, to, way) ? detour_speed_ : 1);
     bool is_tight = false;
     for (const Crossing& crossing : crossed(number, way)) {
-      if (!problem_[crossing.pipe].tight) continue;
+      if (!problem_.of_pipe[crossing.pipe].tight) continue;
       is_tight = true;
       division_.cross(place_of(crossing.pipe), crossing.times);
     }
@@ -286,23 +286,23 @@ void Streams::pose(std::uint32_t number) {
 }
 
 bool Streams::find_tight() {
-  for (const std::uint32_t pipe : loaded_) problem_[pipe].load = 0;
-  loaded_.clear();
+  for (const std::uint32_t pipe : problem_.loaded) problem_.of_pipe[pipe].load = 0;
+  problem_.loaded.clear();
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const std::uint32_t ways = division_.ways(place);
     for (std::uint32_t way = 0; way < ways; ++way) {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
       for (const Crossing& crossing : crossed(active_[place], way)) {
-        double& load = problem_[crossing.pipe].load;
-        if (load == 0) loaded_.push_back(crossing.pipe);
+        double& load = problem_.of_pipe[crossing.pipe].load;
+        if (load == 0) problem_.loaded.push_back(crossing.pipe);
         load += share * crossing.times;
       }
     }
   }
   bool found = false;
-  for (const std::uint32_t pipe : loaded_) {
-    Posed& posed = problem_[pipe];
+  for (const std::uint32_t pipe : problem_.loaded) {
+    Posed& posed = problem_.of_pipe[pipe];
     posed.may_be_over = posed.load > pipes_.least_for_flows(pipes_[pipe]);
     if (posed.tight || posed.load <= room_of(pipe) * (1 + rounding)) continue;
     posed.tight = true;
@@ -324,7 +324,7 @@ void Streams::hand_out() {
       on_way[way] = static_cast<float>(division_.rate(place, way));
       if (on_way[way] == 0) continue;
       for (const Crossing& crossing : crossed(number, way)) {
-        const Posed& posed = problem_[crossing.pipe];
+        const Posed& posed = problem_.of_pipe[crossing.pipe];
         if (!posed.may_be_over) continue;
         const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
         if (posed.load > capacity * (1 + rounding)) fits = std::min(fits, capacity / posed.load);
@@ -341,21 +341,21 @@ void Streams::hand_out() {
 void Streams::solve() {
   if (solve_at_ps_ != engine_.now().ps) return;
   solve_at_ps_ = never.ps;
-  for (const std::uint32_t pipe : posed_) pipes_[pipe].full = false;
+  for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
   if (active_.empty()) return;
-  ++problems_;
+  ++problem_.number;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
-    for (const std::uint32_t pipe : posed_) problem_[pipe].place = none;
-    posed_.clear();
+    for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
+    problem_.posed.clear();
     division_.clear();
     for (const std::uint32_t number : active_) pose(number);
     division_.solve();
     again = find_tight();
   }
   // Those that are tight no more are forgotten.
-  for (const std::uint32_t pipe : posed_) {
-    Posed& posed = problem_[pipe];
+  for (const std::uint32_t pipe : problem_.posed) {
+    Posed& posed = problem_.of_pipe[pipe];
     pipes_[pipe].full = division_.full(posed.place);
     if (posed.tight && posed.load < still_tight * pipes_[pipe].capacity) posed.tight = false;
   }

@@ -83,6 +83,12 @@ class Streams {
     bool tight = false;        // a link of the fabric that fills up
     bool may_be_over = false;  // its load may be more than it carries, however many streams cross it
   };
+  struct Problem {
+    std::vector<Posed> of_pipe;
+    std::vector<std::uint32_t> posed;   // pipes that have a place
+    std::vector<std::uint32_t> loaded;  // and those that have a load
+    std::uint32_t number = 0;
+  };
   // What its ways cross, one behind the other, as far as anybody has asked; it never changes.
   struct Laid {
     std::vector<Crossing> crossings;
@@ -118,12 +124,9 @@ class Streams {
   std::vector<std::uint32_t> active_;
   Fan fan_;
   Division division_;
-  std::vector<Crossing> crossings_;    // of the way laid last
-  std::vector<Laid> laid_;             // by stream
-  std::vector<Posed> problem_;         // by pipe
-  std::vector<std::uint32_t> posed_;   // those that have a place
-  std::vector<std::uint32_t> loaded_;  // those that have a load
-  std::uint32_t problems_ = 0;
+  std::vector<Crossing> crossings_;  // of the way laid last
+  std::vector<Laid> laid_;           // by stream
+  Problem problem_;
   // Instants, the earliest first, at which streams get to their stops; what a stream has overtaken is passed over.
   using Due = std::pair<std::uint64_t, std::uint32_t>;
   std::vector<Due> due_;
