@@ -199,6 +199,11 @@ static inline void fill(char* buffer, size_t bytes, unsigned seed) {
   back_to_buffer(buffer, host, bytes);
 }
 
+static inline void clear(char* buffer, size_t bytes) {
+  char* const host = on_host(buffer, bytes, 0);
+  back_to_buffer(buffer, memset(host, 0, bytes), bytes);
+}
+
 // How many bytes are not what `fill` wrote; the buffer is emptied, so that nothing old can pass next time.
 static inline long wrong_bytes(char* buffer, size_t bytes, unsigned seed) {
   long wrong = 0;

@@ -36,7 +36,8 @@ static inline int measure_nonblocking(int argc, char** argv, void (*starts)(MPI_
   start = starts;
   collective.call = start_work_wait;
   collective_defaults();
-  read_options(argc, argv, "", "");
+  read_options(argc, argv, "d", help_of_accelerator);
+  begin_accelerator(1);
   add_column("Overall(us)", "overall_us", 18);
   add_column("Compute(us)", "compute_us", 18);
   add_column("Pure Comm.(us)", "pure_us", 18);

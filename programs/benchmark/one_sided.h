@@ -4,7 +4,8 @@
 //
 // Latency: time of an epoch over its operations. With pscw and fence both ranks have an epoch in turn, and the figure
 // is half of the time of both, as OSU's is. Bandwidth: a window of operations (-W), an epoch after each
-// --fence-interval of them (all). Accumulate adds integers, so its sizes are multiples of 4 bytes.
+// --fence-interval of them (all). Accumulate adds integers, so its sizes are multiples of 4 bytes. With -d the window
+// is memory of a GPU, too, and is made by MPI_Win_create where it would be allocated.
 #pragma once
 
 #include "pair.h"
@@ -38,7 +39,7 @@ static inline void make_win(size_t memory) {
   if (options.win == win_allocate) {
     MPI_Win_allocate((MPI_Aint)memory, 1, MPI_INFO_NULL, of_pair, &exposed, &win);
   } else {
-    exposed = memory_for(memory, 1);
+    exposed = buffer_of(memory);
     if (options.win == win_create)
       MPI_Win_create(exposed, (MPI_Aint)memory, 1, MPI_INFO_NULL, of_pair, &win);
     else
@@ -55,7 +56,7 @@ static inline void make_win(size_t memory) {
 // The memory of a dynamic window is detached with the window's end.
 static inline void free_win(void) {
   MPI_Win_free(&win);
-  if (options.win != win_allocate) free(exposed);
+  if (options.win != win_allocate) free_buffer(exposed);
 }
 
 // --- Epochs
@@ -130,9 +131,11 @@ static inline size_t memory_of_test(void) { return bytes * (step > 0 ? (size_t)o
 // An accumulate finds what this rank had in its window; the other rank's numbers come to it.
 static inline void fill_ints(char* buffer, int rank, int repetition) {
   const size_t values = bytes / 4;
+  char* const host = on_host(buffer, memory_of_test(), 0);
   for (int number = 0; number < operations(); ++number)
     for (size_t at = 0; at < values; ++at)
-      ((int*)buffer)[(size_t)number * values + at] = sum_of(number, at, rank, repetition);
+      ((int*)(void*)host)[(size_t)number * values + at] = sum_of(number, at, rank, repetition);
+  back_to_buffer(buffer, host, memory_of_test());
 }
 
 static inline void fill_slots(char* buffer, int rank, int repetition) {
@@ -156,13 +159,25 @@ static inline void prepare_data(int repetition) {
     fill_ints(exposed, my_rank, repetition);
     fill_ints(local, my_rank, repetition);
   } else if (test.operation == put) {
-    memset(exposed, 0, memory_of_test());
+    clear(exposed, memory_of_test());
     fill_slots(local, my_rank, repetition);
   } else {
-    memset(local, 0, memory_of_test());
+    clear(local, memory_of_test());
     fill_slots(exposed, my_rank, repetition);
   }
   own_memory(0);
+}
+
+static inline long wrong_ints(int repetition) {
+  const size_t values = bytes / 4;
+  char* const host = on_host(exposed, memory_of_test(), 1);
+  long wrong = 0;
+  for (int number = 0; number < operations(); ++number)
+    for (size_t at = 0; at < values; ++at)
+      wrong += ((int*)(void*)host)[(size_t)number * values + at] !=
+               sum_of(number, at, my_rank, repetition) + sum_of(number, at, peer, repetition);
+  back_to_buffer(exposed, host, memory_of_test());
+  return wrong;
 }
 
 static inline long wrong_data(int repetition) {
@@ -170,11 +185,7 @@ static inline long wrong_data(int repetition) {
   long wrong = 0;
   own_memory(1);
   if (test.operation == accumulate) {
-    const size_t values = bytes / 4;
-    for (int number = 0; is_target && number < operations(); ++number)
-      for (size_t at = 0; at < values; ++at)
-        wrong += ((int*)exposed)[(size_t)number * values + at] !=
-                 sum_of(number, at, my_rank, repetition) + sum_of(number, at, peer, repetition);
+    if (is_target) wrong = wrong_ints(repetition);
   } else if (test.operation == put ? is_target : is_origin()) {
     char* const arrived = test.operation == put ? exposed : local;
     for (int number = 0; number < operations(); ++number)
@@ -235,7 +246,7 @@ static inline void measure_operation(size_t size) {
   print_row(size, (double[]){test.bandwidth ? moved * (double)size / seconds / 1e6 : us}, wrong);
   if (peer < 0) return;
   free_win();
-  free(local);
+  free_buffer(local);
 }
 
 static inline size_t bytes_of_operations(size_t size) {
@@ -258,7 +269,7 @@ static const char* const help_of_one_sided =
 
 static inline int measure_one_sided(int argc, char** argv, enum operation operation, int is_bandwidth, int both) {
   static const char* const names[] = {"Put", "Get", "Accumulate"};
-  char help[600];
+  char help[800];
   begin(&argc, &argv);
   pair_defaults();
   test.operation = operation;
@@ -267,9 +278,11 @@ static inline int measure_one_sided(int argc, char** argv, enum operation operat
   if (operation == accumulate) options.least = 4;
   if (!is_bandwidth) options.window = 0;
   options.interval = is_bandwidth ? 0 : 1;
-  snprintf(help, sizeof help, "%s%s      --fence-interval N        operations between two synchronisations (%s)\n",
-           help_of_one_sided, is_bandwidth ? HELP_OF_WINDOW : "", is_bandwidth ? "a window" : "1");
-  read_options(argc, argv, is_bandwidth ? "Wwsn" : "wsn", help);
+  snprintf(help, sizeof help, "%s%s      --fence-interval N        operations between two synchronisations (%s)\n%s",
+           help_of_one_sided, is_bandwidth ? HELP_OF_WINDOW : "", is_bandwidth ? "a window" : "1", HELP_OF_PLACES);
+  read_options(argc, argv, is_bandwidth ? "Wwsnd" : "wsnd", help);
+  // What MPI_Win_allocate gives is the host's.
+  if (options.accelerator != no_accelerator && options.win == win_allocate) options.win = win_create;
   if (is_bandwidth && options.interval == 0) options.interval = options.window;
   if (is_bandwidth && options.interval > options.window)
     refuse("--fence-interval", "accepted is at most the number of operations of a window (-W)");

@@ -43,15 +43,15 @@ static void overlap_of_size(size_t size) {
     of_side[1] = pure * 1e6;
   }
   print_row(size, figures, all_wrong(wrong));
-  free(out);
-  free(in);
+  free_buffer(out);
+  free_buffer(in);
 }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
   options.window = 0;
-  read_options(argc, argv, "", "");
+  read_options(argc, argv, "d", HELP_OF_PLACES);
   one_pair();
   add_column("Recv Overlap(%)", "receive_overlap_percent", 18);
   add_column("Recv Pure(us)", "receive_pure_us", 18);

@@ -38,9 +38,9 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   pair_defaults();
   options.window = 16;
-  read_options(argc, argv, "Wp",
+  read_options(argc, argv, "Wpd",
                "  -W, --window-size N           messages of a pair under way at once (16)\n"
-               "  -p, --pairs N                 pairs of ranks (all)\n");
+               "  -p, --pairs N                 pairs of ranks (all)\n" HELP_OF_PLACES);
   many_pairs();
   add_column("Avg Latency(us)", "mean_us", 18);
   add_column("MB/s", "bandwidth_mb_per_s", 18);

@@ -380,6 +380,25 @@ def test_benchmarks_have_buffers_by_level_zero(kind: str, dryfly: Dryfly) -> Non
     assert ("DEVICE (D)" if kind == "sycl" else "MANAGED MEMORY (M)") in run.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "heading"),
+    [
+        ("put_bibw.c -w dynamic -s pscw", "# Window creation: MPI_Win_create_dynamic"),
+        ("get_bw.c H D", "# Window creation: MPI_Win_create\n"),
+        ("acc_latency.c -s fence", "# Window creation: MPI_Win_create\n"),
+        ("igatherv.c", "# MPI Igatherv Latency Test"),
+        ("overlap.c D H", "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)"),
+    ],
+)
+def test_benchmarks_of_windows_and_of_overlap_have_buffers_on_gpus(words: str, heading: str, dryfly: Dryfly) -> None:
+    name, *options = words.split()
+    program = _CHECKS.parent / "benchmark" / name
+    run = dryfly(*_on("perlmutter-gpu"), program, "-d", "cuda", "-m", "8:4096", "-i", "2", *options, limit_s=120)
+    assert heading in run.succeeded().stdout
+    assert "DEVICE (D)" in run.stdout
+    assert "# data checked after timing: right" in run.stdout
+
+
 def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
     mpich = Programs(tmp_path, mpi.select("mpich"))
     run = dryfly(*_on("perlmutter-gpu"), mpich.check("gpu_pingpong.c"), "device", "64", "3", limit_s=120).succeeded()
