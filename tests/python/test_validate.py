@@ -356,7 +356,7 @@ def test_a_slow_gpu_is_told_from_the_nic_by_which_it_was_measured(network: str) 
 
 
 def test_on_flows_gpus_near_a_slow_nic_are_in_order() -> None:
-    # There a crowd of loopbacks is 2 % faster than the few that are measured again (docs/model/flows.md#epochs).
+    # A crowd of loopbacks takes what the few take that are measured again (docs/model/flows.md#epochs).
     faults = {"lanes": [{"link": "n64", "lanes": 1}]}
     outcome = of_simulated(Asked(machine="crusher", nodes=64, network="flow", level="node", faults=faults)).run()
     assert [(finding.kind, finding.place) for finding in outcome.findings] == [("lanes", "n64")]

@@ -205,6 +205,25 @@ TEST_CASE("streams of a NIC whose bus is slow take turns at it, whichever came f
   }
 }
 
+TEST_CASE("what a NIC sends to itself has equal shares at any instant, whoever else sends elsewhere") {
+  const auto times = [](bool crowd) {
+    Rig rig{machine()};
+    for (const std::uint64_t size : {1, 2, 4}) rig.submit_at(0, transfer_between(0, 0, size * MiB, false));
+    for (std::uint32_t n = 0; crowd && n < 200; ++n) {
+      rig.submit_at(n * us / 10, transfer_between(2 + n % 14, 16 + n % 13, MiB / 2, false));
+    }
+    rig.engine.run(never);
+    return std::vector<std::uint64_t>{took_ps(rig, 0), took_ps(rig, 1), took_ps(rig, 2)};
+  };
+  const std::vector<std::uint64_t> alone = times(false);
+  CHECK(times(true) == alone);
+  // 3 x 1, then 2 x 1, then 2 MiB.
+  const double MiB_ps = MiB / 2048 * static_cast<double>(frame_ps);
+  CHECK(static_cast<double>(alone[0]) == doctest::Approx(3 * MiB_ps).epsilon(0.04));
+  CHECK(static_cast<double>(alone[1] - alone[0]) == doctest::Approx(2 * MiB_ps).epsilon(0.001));
+  CHECK(static_cast<double>(alone[2] - alone[1]) == doctest::Approx(2 * MiB_ps).epsilon(0.001));
+}
+
 TEST_CASE("a class has its ceiling, and classes share a NIC by what is assured to them") {
   Rig rig{machine()};
   Transfer capped = transfer_between(0, 8, MiB, false);

@@ -37,6 +37,7 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       key_of_solving_(key_of_solving),
       fan_(dragonfly, ways, pipes),
       division_(profile, tolerance),
+      loops_(dragonfly.nic_count()),
       problem_{std::vector<Posed>(pipes.count()), {}, {}, 0} {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
@@ -62,7 +63,12 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
     ++pipes_[crossing.pipe].streams;
     pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
-  give_what_is_left(number);
+  if (course.source == course.target) loops_[course.source.value].push_back(number);
+  if (only_loops(course.source)) {
+    share_among_loops(course.source);
+  } else {
+    give_what_is_left(number);
+  }
   return number;
 }
 
@@ -84,7 +90,13 @@ void Streams::end(std::uint32_t number) {
   active_[stream.place] = active_.back();
   streams_[active_.back()].place = stream.place;
   active_.pop_back();
+  const Course course = stream.course;
   streams_.give_back(number);
+  if (course.source == course.target) {
+    std::vector<std::uint32_t>& loops = loops_[course.source.value];
+    std::erase(loops, number);
+    if (loops.empty() || only_loops(course.source)) return share_among_loops(course.source);
+  }
   if (matters && !active_.empty()) expect_solving();
 }
 
@@ -230,6 +242,34 @@ void Streams::give_what_is_left(std::uint32_t number) {
   if (wants_more || profile_.classes[stream.course.traffic_class].capped()) expect_solving();
 }
 
+bool Streams::only_loops(NicId nic) const {
+  const std::vector<std::uint32_t>& loops = loops_[nic.value];
+  const std::size_t crossings = 2 * loops.size();  // of each pipe: as source and as target
+  if (loops.empty() || pipes_[pipes_.egress(nic)].streams != crossings ||
+      pipes_[pipes_.ingress(nic)].streams != crossings) {
+    return false;
+  }
+  const std::uint32_t first = streams_[loops.front()].course.traffic_class;
+  return std::ranges::all_of(loops, [&](std::uint32_t loop) { return streams_[loop].course.traffic_class == first; });
+}
+
+double Streams::share_of_loop(NicId nic) const {
+  const double room =
+      std::min(pipes_.for_flows(pipes_[pipes_.egress(nic)]), pipes_.for_flows(pipes_[pipes_.ingress(nic)]));
+  const std::vector<std::uint32_t>& loops = loops_[nic.value];
+  return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
+}
+
+void Streams::share_among_loops(NicId nic) {
+  Pipe& out = pipes_[pipes_.egress(nic)];
+  Pipe& in = pipes_[pipes_.ingress(nic)];
+  const std::vector<std::uint32_t>& loops = loops_[nic.value];
+  out.full = in.full = loops.size() > 1;
+  if (loops.empty()) return;
+  const double share = share_of_loop(nic);
+  for (const std::uint32_t loop : loops) give(loop, share, {});
+}
+
 // --- shares -------------------------------------------------------------------------------------------------------
 
 void Streams::expect_solving() {
@@ -264,6 +304,10 @@ std::uint32_t Streams::place_of(std::uint32_t number) {
 
 void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
+  if (stream.course.source == stream.course.target && only_loops(stream.course.source)) {
+    division_.add_stream(stream.course.traffic_class, share_of_loop(stream.course.source));
+    return;
+  }
   division_.add_stream(stream.course.traffic_class, stream.limit);
   for (const Crossing& crossing : at_nics(stream)) {
     // What can never be full is no part of the problem.

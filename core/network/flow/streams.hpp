@@ -5,6 +5,9 @@
 // then found anew (Division), for all streams together and not at once but an epoch later, which is short beside what
 // the streams take (docs/model/flows.md#epochs). Who is alone on its pipes has all it wants and concerns nobody.
 //
+// A NIC that sends to nobody but itself is none of that: its streams have equal shares from the beginning or the end of
+// each of them on.
+//
 // A stream fills its minimal ways first, then detours, on which it grows slower (Fan). Of the links of the fabric only
 // those are part of the problem that would otherwise have more than they can carry; they are found as it is solved.
 #pragma once
@@ -101,6 +104,10 @@ class Streams {
   void load(std::uint32_t stream, double sign);
   void give(std::uint32_t stream, double share, const OnWay& on_way);
   void give_what_is_left(std::uint32_t stream);
+  // A NIC of which all streams are its own to itself, and of one class: their shares follow at once.
+  bool only_loops(NicId nic) const;
+  double share_of_loop(NicId nic) const;
+  void share_among_loops(NicId nic);
   void settle(Stream& stream) const;
   // When it gets to its stop, if its share stays; never if it has none.
   Instant due_at(const Stream& stream) const;
@@ -124,8 +131,9 @@ class Streams {
   std::vector<std::uint32_t> active_;
   Fan fan_;
   Division division_;
-  std::vector<Crossing> crossings_;  // of the way laid last
-  std::vector<Laid> laid_;           // by stream
+  std::vector<Crossing> crossings_;                // of the way laid last
+  std::vector<Laid> laid_;                         // by stream
+  std::vector<std::vector<std::uint32_t>> loops_;  // by NIC: its streams to itself
   Problem problem_;
   // Instants, the earliest first, at which streams get to their stops; what a stream has overtaken is passed over.
   using Due = std::pair<std::uint64_t, std::uint32_t>;

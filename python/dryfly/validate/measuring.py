@@ -72,9 +72,7 @@ class _Measurer(ABC):
         self, steps: Sequence[Step], nodes: Sequence[int], at_s: float, common: Mapping[str, float]
     ) -> tuple[list[Measured], Figures]:
         measured, expected = self.measure(steps, nodes, at_s)
-        # A few by themselves need not be faster than expected where all together were: on flows shares are found anew
-        # the later the more streams there are (docs/model/flows.md#epochs).
-        return measured, {key: time_s * max(1.0, common.get(key[0], 1.0)) for key, time_s in expected.items()}
+        return measured, {key: time_s * common.get(key[0], 1.0) for key, time_s in expected.items()}
 
 
 class BySkeleton(_Measurer):
