@@ -146,6 +146,13 @@ Blas Blas::of(WorkOf whose) const {
   return blas;
 }
 
+void Blas::take_memory() const {
+  constexpr int kSide = 128;
+  constexpr std::size_t kElements = std::size_t{kSide} * kSide;
+  std::vector<double> a(kElements, 0.0), b(kElements, 0.0), c(kElements, 0.0);
+  of(WorkOf::kernel).subtract_product(kSide, kSide, kSide, a.data(), kSide, b.data(), kSide, false, c.data(), kSide);
+}
+
 void* Blas::symbol(const std::string& name) const { return dlsym(library_, (prefix_ + name).c_str()); }
 
 bool Blas::bind(void* library, const std::string& prefix) {

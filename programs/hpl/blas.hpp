@@ -26,6 +26,10 @@ class Blas {
   Blas of(WorkOf whose) const;
   WorkOf whose() const { return whose_; }
 
+  // A first product, with which a library takes the memory that it works in. Kernels must not do that: one may be
+  // called from within MPI, where dryfly's answer to the system call would wait for MPI.
+  void take_memory() const;
+
   // C := C - op(A) op(B), C being m x n, op(A) m x k. `transposed_b`: B is stored n x k.
   void subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t a_stride,
                         const double* b, std::int64_t b_stride, bool transposed_b, double* c,

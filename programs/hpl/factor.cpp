@@ -58,8 +58,9 @@ std::int64_t Factorisation::elements() const {
 
 bool Factorisation::allocated() const {
   return std::all_of(panels_.begin(), panels_.end(), [](const Panel& each) { return each.used_top() != nullptr; }) &&
-         std::all_of(exchanges_.begin(), exchanges_.end(),
-                     [&](const RowExchange& each) { return grid_.rows() == 1 || each.u() != nullptr; });
+         std::all_of(exchanges_.begin(), exchanges_.end(), [&](const RowExchange& each) {
+           return gpu_ == nullptr || grid_.rows() == 1 || each.u() != nullptr;
+         });
 }
 
 void Factorisation::run(std::int64_t first_step, const AfterStep& after_step) {
@@ -80,7 +81,10 @@ void Factorisation::run(std::int64_t first_step, const AfterStep& after_step) {
     const std::int64_t done = std::min((std::min(newest, count - 1) + 1) * matrix_.block(), matrix_.order());
     const std::int64_t first = matrix_.columns().below(done);
     update(current, first, matrix_.columns().size() - first);
-    if (gpu_ != nullptr) gpu_->set(current.used);
+    if (gpu_ != nullptr) {
+      const Timed timed(times_, Phase::gemm);
+      gpu_->set(current.used);
+    }
     if (newest < count && beside_update) factor_and_broadcast(newest);
     traffic_.poll();
     if (step + 1 == count) wait_for_products();
@@ -172,11 +176,12 @@ void Factorisation::factor_beside_gpu(Panel& panel) {
     const Timed timed(times_, Phase::panel);
     factor_.factor(panel, matrix_, panel_rows_.data(), stride);
   }
-  const Timed timed(times_, Phase::to_gpu);
-  if (grid_.row() == panel.owner_row)  // U of these columns, for the end
+  if (grid_.row() == panel.owner_row) {  // U of these columns, for the end
+    const Timed timed(times_, Phase::to_gpu);
     gpu_->copy_columns(matrix_.at(row, matrix_.columns().below(panel.column)), bytes_of(matrix_.stride()),
                        panel_rows_.data(), bytes_of(stride), bytes_of(panel.width),
                        static_cast<std::size_t>(panel.width), Gpu::Order::beside);
+  }
   if (options_.transfers == Transfers::device) hand_to_gpu(panel);
 }
 
@@ -309,7 +314,8 @@ void Factorisation::update_part_on_gpu(Panel& panel, std::int64_t first, std::in
   if (rows > 0)
     gpu_->launch(KernelWork::product(rows, count, width, DRYFLY_FP64),
                  [=, low = panel.low, low_stride = panel.used_low_stride, target = matrix_.at(panel.first_row, first)] {
-                   blas.subtract_product(rows, count, width, low, low_stride, u, u_stride, transposed_u, target, stride);
+                   blas.subtract_product(rows, count, width, low, low_stride, u, u_stride, transposed_u, target,
+                                         stride);
                  });
   gpu_->set(products_);
   traffic_.poll();

@@ -76,7 +76,7 @@ class Factorisation final : public Checkpointed {
   std::vector<Panel> panels_;
   std::vector<RowExchange> exchanges_;
   RowListsOnGpu lists_;
-  Doubles panel_rows_;                                // of the next panel, on the host
+  Doubles panel_rows_;                                   // of the next panel, on the host
   Gpu::Mark up_to_date_ = nullptr, products_ = nullptr;  // its columns; the last product that was launched
   int exchange_tag_ = 0;
   StepTimes times_;

@@ -120,9 +120,7 @@ void call_body(const void*, void** arguments) {
   (*body)();
 }
 
-std::int64_t element_bytes(int precision) {
-  return precision == DRYFLY_FP64 ? 8 : precision == DRYFLY_FP32 ? 4 : 2;
-}
+std::int64_t element_bytes(int precision) { return precision == DRYFLY_FP64 ? 8 : precision == DRYFLY_FP32 ? 4 : 2; }
 
 }  // namespace
 

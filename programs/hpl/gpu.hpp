@@ -1,9 +1,10 @@
-// A rank's GPU, for matrices that lie in its memory (--memory gpu): memory, copies and kernels, by whichever GPU runtime
-// the node has. Nothing is linked with one.
+// A rank's GPU, for matrices that lie in its memory (--memory gpu): memory, copies and kernels, by whichever GPU
+// runtime the node has. Nothing is linked with one.
 //
 // Only GPUs that dryfly simulates are taken: a kernel here is a function of this program, which the simulated runtime
 // calls when the kernel's time is over (docs/model/gpu.md#kernels). Its time is that of the work which it is launched
-// with. There are two streams, as in the HPLs of the vendors: kernels are one behind the other, and copies go beside them.
+// with. There are two streams, as in the HPLs of the vendors: kernels are one behind the other, and copies go beside
+// them.
 #pragma once
 
 #include <mpi.h>

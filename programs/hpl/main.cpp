@@ -54,8 +54,8 @@ void check_gpu_memory(const std::vector<Case>& cases, const Gpu& gpu, MPI_Comm a
   for (const Case& each : cases)
     if (need_of_gpu_bytes(each) > usable)
       throw BadInput("N = " + std::to_string(each.order) + ": a process's part of the matrix and its panels need " +
-                     gigabytes(need_of_gpu_bytes(each)) + " of a GPU, and " + gigabytes(usable) + " are free; accepted " +
-                     "is a smaller -N, or more ranks");
+                     gigabytes(need_of_gpu_bytes(each)) + " of a GPU, and " + gigabytes(usable) +
+                     " are free; accepted " + "is a smaller -N, or more ranks");
 }
 
 void check_memory(const std::vector<Case>& cases, double usable) {
@@ -232,7 +232,10 @@ int run(int count, char** arguments) {
   const Blas blas = Blas::load(options.blas, &error);
   agree(error, "a rank cannot load the BLAS", MPI_COMM_WORLD);
   const std::unique_ptr<Gpu> gpu = open_gpu(options.gpu, options.transfers, MPI_COMM_WORLD);
-  if (gpu != nullptr) check_gpu_memory(cases, *gpu, MPI_COMM_WORLD);
+  if (gpu != nullptr) {
+    check_gpu_memory(cases, *gpu, MPI_COMM_WORLD);
+    blas.take_memory();
+  }
   const std::string places = checked_map(options.check_binding, options.blas.threads);
   MPI_Comm kept = MPI_COMM_WORLD;
   if (options.spare > 0) kept = without_slowest(screen(blas, options.blocks.front(), MPI_COMM_WORLD), options.spare);

@@ -283,7 +283,9 @@ void refuse_beside_gpu(const Options& options) {
   if (!options.checkpoint.folder.empty())
     throw BadInput("--checkpoint " + options.checkpoint.folder + ": accepted is --memory host beside it");
   if (options.screen || options.spare > 0 || options.warm_up)
-    throw BadInput(std::string(options.screen ? "--screen yes" : options.spare > 0 ? "--spare" : "--warm-up yes") +
+    throw BadInput(std::string(options.screen      ? "--screen yes"
+                               : options.spare > 0 ? "--spare"
+                                                   : "--warm-up yes") +
                    ": it is of the processors' kernels; accepted is --memory host beside it");
 }
 

@@ -38,7 +38,7 @@ struct Options {
 
   bool row_major = true;
   double threshold = 16.0;  // of an HPL.dat also 0 or less: nothing is tested, as in HPL
-  bool gpu = false;  // the matrix is in a GPU's memory
+  bool gpu = false;         // the matrix is in a GPU's memory
   Transfers transfers = Transfers::device;
   SwapOptions swap;
   bool transposed_top = false;

@@ -58,7 +58,7 @@ class Panel {
   // What MPI moves.
   double* travelling() const { return staged_ ? buffer_.data() : used_top(); }
   Schedule broadcast;
-  bool there = false;         // after the broadcast, where it is used
+  bool there = false;        // after the broadcast, where it is used
   Gpu::Mark used = nullptr;  // by the last kernel that reads it
 
  private:
@@ -66,8 +66,8 @@ class Panel {
   bool staged_ = false;
 };
 
-// Factors `panel`, for the processes of its column. Afterwards top and pivots are set, and what lies below is packed for
-// the broadcast if there is anybody to receive it, or a GPU to use it.
+// Factors `panel`, for the processes of its column. Afterwards top and pivots are set, and what lies below is packed
+// for the broadcast if there is anybody to receive it, or a GPU to use it.
 class PanelFactor {
  public:
   PanelFactor(const Grid& grid, const Blas& blas, const PanelOptions& options);

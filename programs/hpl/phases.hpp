@@ -9,8 +9,8 @@
 
 namespace dryfly::hpl {
 
-// The last two are copies of a matrix that lies in GPUs' memory; then trsm is the launch of those kernels, and gemm what
-// a process waits for its GPU's kernels.
+// The last two are copies of a matrix that lies in GPUs' memory; then trsm is the launch of those kernels, and gemm
+// what a process waits for its GPU's kernels.
 enum class Phase { panel, broadcast, swap, trsm, gemm, to_host, to_gpu };
 constexpr int kPhases = 7;
 constexpr int kHostPhases = 5;

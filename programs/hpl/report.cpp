@@ -14,10 +14,10 @@ constexpr const char* kDoubleLine =
 constexpr const char* kSingleLine =
     "--------------------------------------------------------------------------------\n";
 
-constexpr NamedPhase kAllPhases[] = {
-    {Phase::panel, kPhaseNames[0]}, {Phase::broadcast, kPhaseNames[1]}, {Phase::swap, kPhaseNames[2]},
-    {Phase::trsm, kPhaseNames[3]},  {Phase::gemm, kPhaseNames[4]},      {Phase::to_host, kPhaseNames[5]},
-    {Phase::to_gpu, kPhaseNames[6]}};
+constexpr NamedPhase kAllPhases[] = {{Phase::panel, kPhaseNames[0]}, {Phase::broadcast, kPhaseNames[1]},
+                                     {Phase::swap, kPhaseNames[2]},  {Phase::trsm, kPhaseNames[3]},
+                                     {Phase::gemm, kPhaseNames[4]},  {Phase::to_host, kPhaseNames[5]},
+                                     {Phase::to_gpu, kPhaseNames[6]}};
 constexpr const char* kColumnNames[] = {"panel", "bcast", "swap", "trsm", "gemm", "to_host", "to_gpu"};
 
 char letter(Variant variant) { return "LCR"[static_cast<int>(variant)]; }
@@ -137,8 +137,7 @@ void Report::after_step(std::int64_t columns_done, const StepTimes& times) {
   const double now = MPI_Wtime(), order = static_cast<double>(order_), done = static_cast<double>(columns_done);
   const double part = operations_until(order, done) / operations(order);
   if (lines_asked_ > 0 && columns_done < order_ && part * lines_asked_ < lines_ + 1) return;
-  if (lines_++ == 0)
-    line_of_names();
+  if (lines_++ == 0) line_of_names();
   const double before = static_cast<double>(columns_before_);
   std::fprintf(out_, "%6lld %7.2f%% %10.3f %9.2f %9.2f  ", static_cast<long long>(step_), 100 * done / order,
                now - begun_, (operations_until(order, done) - operations_until(order, before)) / (now - line_at_) / 1e9,
@@ -174,13 +173,16 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
     rest -= outcome.steps.total.phase[i];
   }
   std::fprintf(out_, " %10.3f\n", rest);
+  // Of a GPU's products a process sees what it waits for.
+  const bool sees_products = phases_ == kHostPhases;
   // The tail that communication bounds, as the cost model max(gemm, panel + broadcast, swap) of a step has it.
   const auto last_bound = [&](const std::vector<Phase>& phases) {
     return 100.0 * static_cast<double>(crossover(outcome.steps.mean, phases)) /
            static_cast<double>(outcome.steps.most.size());
   };
-  std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
-               last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
+  if (sees_products)
+    std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
+                 last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
   std::fprintf(out_, "memory of a rank: %.1f MB, of which the matrix 8 N^2/(P Q) = %.1f MB\n",
                outcome.memory_bytes / 1e6,
                8e-6 * static_cast<double>(each.order) * static_cast<double>(each.order) / each.rows / each.columns);

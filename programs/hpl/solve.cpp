@@ -93,8 +93,7 @@ class Open {
   // The first `rows` rows of y := y - U x
   void subtract(std::int64_t rows, std::int64_t column, std::int64_t width, const double* x) {
     const double* u = matrix_.at(0, column);
-    if (gpu_ == nullptr)
-      return subtract_product(rows, width, u, matrix_.stride(), x, y_.data(), WorkOf::fastest);
+    if (gpu_ == nullptr) return subtract_product(rows, width, u, matrix_.stride(), x, y_.data(), WorkOf::fastest);
     if (rows == 0) return;
     gpu_->wait_for_kernels();  // the last of which may still be copying from the pinned memory
     std::copy_n(x, width, block_on_host_.data());

@@ -20,7 +20,7 @@ SUFFIXES = (".html", ".png", ".svg")
 BARS = 120
 _COLORS = {
     "gemm": "#4c72b0", "trsm": "#64b5cd", "panels": "#64b5cd", "swap": "#c44e52", "broadcast": "#ccb974",
-    "panel": "#55a868", "diagonal": "#55a868", "rest": "#dddddd",
+    "panel": "#55a868", "diagonal": "#55a868", "to_host": "#8172b3", "to_gpu": "#b5a8d9", "rest": "#dddddd",
 }  # fmt: skip
 # Against the products: the name of the curve, its phases.
 _RIVALS = {"dryfly-hpl": (("swap", ("swap",)), ("panel + broadcast", ("panel", "broadcast"))),
