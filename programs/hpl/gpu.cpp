@@ -272,6 +272,18 @@ std::string shared_device(const Gpu& gpu, MPI_Comm all) {
 
 }  // namespace
 
+void check_gpu_memory(const Gpu& gpu, std::int64_t order, double need_bytes, MPI_Comm all) {
+  double usable_bytes = static_cast<double>(gpu.free_bytes());
+  MPI_Allreduce(MPI_IN_PLACE, &usable_bytes, 1, MPI_DOUBLE, MPI_MIN, all);
+  if (need_bytes <= usable_bytes) return;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "N = %lld: a process's part of the matrix and its panels need %.4g MB of a GPU, and %.4g MB are free; "
+                "accepted is a smaller -N, or more ranks",
+                static_cast<long long>(order), need_bytes / 1e6, usable_bytes / 1e6);
+  throw BadInput(text);
+}
+
 std::unique_ptr<Gpu> open_gpu(bool wanted, Transfers transfers, MPI_Comm all) {
   if (!wanted) return nullptr;
   std::string error;

@@ -79,6 +79,9 @@ class Gpu {
   Mark followed_ = nullptr;
 };
 
+// Throws BadInput where a process's part of a matrix of that order needs more than the GPUs of all have. Collective.
+void check_gpu_memory(const Gpu& gpu, std::int64_t order, double need_bytes, MPI_Comm all);
+
 // Collective. Null where the matrix is in the host's memory; throws BadInput where it cannot be in a GPU's.
 std::unique_ptr<Gpu> open_gpu(bool wanted, Transfers transfers, MPI_Comm all);
 

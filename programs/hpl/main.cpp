@@ -48,16 +48,6 @@ double need_of_gpu_bytes(const Case& each) {
                                    rows_exchanged);
 }
 
-void check_gpu_memory(const std::vector<Case>& cases, const Gpu& gpu, MPI_Comm all) {
-  double usable = static_cast<double>(gpu.free_bytes());
-  MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_DOUBLE, MPI_MIN, all);
-  for (const Case& each : cases)
-    if (need_of_gpu_bytes(each) > usable)
-      throw BadInput("N = " + std::to_string(each.order) + ": a process's part of the matrix and its panels need " +
-                     gigabytes(need_of_gpu_bytes(each)) + " of a GPU, and " + gigabytes(usable) +
-                     " are free; accepted " + "is a smaller -N, or more ranks");
-}
-
 void check_memory(const std::vector<Case>& cases, double usable) {
   for (const Case& each : cases)
     if (need_bytes(each) > usable)
@@ -233,7 +223,7 @@ int run(int count, char** arguments) {
   agree(error, "a rank cannot load the BLAS", MPI_COMM_WORLD);
   const std::unique_ptr<Gpu> gpu = open_gpu(options.gpu, options.transfers, MPI_COMM_WORLD);
   if (gpu != nullptr) {
-    check_gpu_memory(cases, *gpu, MPI_COMM_WORLD);
+    for (const Case& each : cases) check_gpu_memory(*gpu, each.order, need_of_gpu_bytes(each), MPI_COMM_WORLD);
     blas.take_memory();
   }
   const std::string places = checked_map(options.check_binding, options.blas.threads);

@@ -122,24 +122,12 @@ std::unique_ptr<Kernel> kernel_of_all(const KernelChoice& choice) {
 }
 
 // Of the GPU of the process that has most: as Store, Factorisation and System take it.
-void check_gpu_memory(const Options& options, const Kernel& kernel, const hpl::Gpu& gpu, MPI_Comm all) {
-  double usable = static_cast<double>(gpu.free_bytes());
-  MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_DOUBLE, MPI_MIN, all);
-  const double size = static_cast<double>(element_bytes(kernel.precision()));
-  for (const std::int64_t order : options.orders)
-    for (const std::int64_t block : options.blocks) {
-      const hpl::Cyclic rows{order, block, options.rows, 0}, columns{order, block, options.columns, 0};
-      const std::int64_t width = std::min(block, order);
-      const std::int64_t stride =
-          hpl::column_stride((rows.size() * element_bytes(kernel.precision()) + 7) / 8, 8) * 8;  // bytes
-      const double need = static_cast<double>(stride * columns.size() + 2 * kernel.left_bytes(rows.size(), width) +
-                                              kernel.right_bytes(width, columns.size())) +
-                          (2 * size + 4) * static_cast<double>(width * width) + 24.0 * static_cast<double>(order);
-      if (need <= usable) continue;
-      throw BadInput("N = " + std::to_string(order) + ": a process's part of the matrix and its panels need " +
-                     gigabytes(need) + " of a GPU, and " + gigabytes(usable) +
-                     " are free; accepted is a smaller -N, or more ranks");
-    }
+double need_of_gpu_bytes(std::int64_t order, std::int64_t block, const Options& options, const Kernel& kernel) {
+  const hpl::Cyclic rows{order, block, options.rows, 0}, columns{order, block, options.columns, 0};
+  const std::int64_t width = std::min(block, order), size = element_bytes(kernel.precision());
+  const std::int64_t stride = hpl::column_stride((rows.size() * size + 7) / 8, 8) * 8;  // bytes
+  return static_cast<double>(stride * columns.size() + 2 * kernel.left_bytes(rows.size(), width) +
+                             kernel.right_bytes(width, columns.size()) + (2 * size + 4) * width * width + 24 * order);
 }
 
 // As hpl::Blas::take_memory, for a library's kernel.
@@ -174,7 +162,9 @@ int run(int count, char** arguments) {
   const std::unique_ptr<Kernel> kernel = kernel_of_all(options.kernel);
   const std::unique_ptr<hpl::Gpu> gpu = hpl::open_gpu(options.gpu, options.transfers, MPI_COMM_WORLD);
   if (gpu != nullptr) {
-    check_gpu_memory(options, *kernel, *gpu, MPI_COMM_WORLD);
+    for (const std::int64_t order : options.orders)
+      for (const std::int64_t block : options.blocks)
+        hpl::check_gpu_memory(*gpu, order, need_of_gpu_bytes(order, block, options, *kernel), MPI_COMM_WORLD);
     take_memory(*kernel);
   }
   const std::string places = hpl::checked_map(options.check_binding, options.kernel.blas.threads);

@@ -120,13 +120,13 @@ double need_bytes(const Options& options, std::int64_t n, std::int64_t nb) {
   return size * order * order + 4 * order * block + size * order * block * (options.rows + 2 * options.columns);
 }
 
-}  // namespace
-
 std::string gigabytes(double bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g GB", bytes / 1e9);
   return text;
 }
+
+}  // namespace
 
 Options parse_command_line(int count, char** arguments) {
   Options options;

@@ -43,6 +43,4 @@ void complete(Options& options, int ranks, double memory_bytes);
 
 std::string usage();
 
-std::string gigabytes(double bytes);
-
 }  // namespace dryfly::mxp

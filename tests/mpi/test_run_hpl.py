@@ -238,11 +238,11 @@ def test_matrices_in_the_memory_of_gpus_agree_with_lapack(
 def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, tmp_path: Path) -> None:
     order, block = 256, 64
     result = tmp_path / "result.json"
-    options = ["-N", str(order), "--nb", str(block), "--grid", "1x2", "--depth", "0", "--json", str(result)]
+    options = ["-N", str(order), "--nb", str(block), "--grid", "1x2", "--depth", "0", f"--json={result}"]
     fingerprints = []
     for _ in range(2):
         ended = on_gpus(dryfly, "perlmutter-gpu", 2, *options, "--gpu-transfers", "staged").succeeded()
-        fingerprints.append(ended.results["fingerprint"])
+        fingerprints.append(ended.fingerprint)
     assert fingerprints[0] == fingerprints[1]
     run = json.loads(result.read_text(encoding="utf-8"))["runs"][0]
     mean, most = run["steps_mean_s"], run["steps_max_s"]
@@ -271,7 +271,13 @@ def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, t
             "--gpu-transfers device: this MPI library says that it does not take CUDA's",
         ),
         ("perlmutter-gpu", 5, "openmpi", ("--ppn", "5"), "--memory gpu: ranks 0 and 4 have the same GPU, nid001000 20"),
-        ("perlmutter-gpu", 1, "openmpi", ("--set", "compute.gpu.memory=100 kB"), "of a GPU, and 0.0001 GB are free"),
+        (
+            "perlmutter-gpu",
+            1,
+            "openmpi",
+            ("--set", "compute.gpu.memory=100 kB"),
+            "need 0.3811 MB of a GPU, and 0.0983 MB are free",
+        ),
         ("testbed", 1, "openmpi", (), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA or"),
     ],
     ids=["an MPI without GPUs", "more ranks than GPUs", "little memory", "no GPUs"],
