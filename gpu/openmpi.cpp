@@ -273,6 +273,13 @@ constexpr Component rocm = component_named("rocm");
 extern "C" __attribute__((visibility("default"))) const Component* mca_accelerator_base_static_components[];
 const Component* mca_accelerator_base_static_components[] = {&cuda, nullptr};
 
+// The wheel was built without ROCm and answers 0, where a build for the machine answers that it takes its memory. Of
+// CUDA it asks the component.
+extern "C" __attribute__((visibility("default"))) int MPIX_Query_rocm_support() {
+  const Settings& settings = runtime().settings();
+  return settings.api == Api::hip && settings.devices > 0 ? 1 : 0;
+}
+
 namespace {
 
 __attribute__((constructor)) void name_component() {

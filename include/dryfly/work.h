@@ -40,6 +40,17 @@ static inline void dryfly_work_announce(int kind, int precision, int64_t m, int6
   if (work != 0) work(kind, precision, m, n, k);
 }
 
+/* The same of work that the processors do, however fast the GPUs are: on what lies in the host's memory. */
+static inline void dryfly_work_announce_on_processor(int kind, int precision, int64_t m, int64_t n, int64_t k) {
+  static void (*work)(int, int, int64_t, int64_t, int64_t) = 0;
+  static int looked_up = 0;
+  if (!looked_up) {
+    work = (void (*)(int, int, int64_t, int64_t, int64_t))dlsym(RTLD_DEFAULT, "dryfly_work_on_processor");
+    looked_up = 1;
+  }
+  if (work != 0) work(kind, precision, m, n, k);
+}
+
 /* What the next kernel that this thread launches is going to do on a simulated GPU (docs/guide/gpu.md): operations in
  * that precision, and bytes of the GPU's memory that it reads or writes. The kernel takes the longer of the two, beside
  * its launch, with each mode of --compute. Called again before the launch, it adds. */

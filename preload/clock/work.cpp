@@ -74,14 +74,7 @@ std::uint64_t time_on_own(const ComputePlace& node, const wire::NodeShare& share
   return time_on(own, amount, precision, 1);
 }
 
-}  // namespace
-
-DRYFLY_EXPORT int dryfly_work_mode() {
-  if (!is_modelled()) return 0;
-  return dryfly_self.header->compute.numerics_skipped != 0 ? 2 : 1;
-}
-
-DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k) {
+void take(int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k, bool gpus_too) {
   if (!is_modelled() || !on_main_thread()) return;
   if (kind < 0 || kind >= static_cast<int>(Kind::end)) return;
   if (precision < 0 || precision >= static_cast<int>(wire::precision_count)) return;
@@ -96,7 +89,7 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   wire::NodeShare share = dryfly_self.page->share;
   share.memory_bytes_per_s = wire::SlowNode::less(share.memory_bytes_per_s, dryfly_self.page->share.slow.memory_ppb);
   std::uint64_t ps = time_on_own(processors, share, amount, width, sharers);
-  if (header.compute.gpu.memory_bytes_per_s != 0) {
+  if (gpus_too && header.compute.gpu.memory_bytes_per_s != 0) {
     const std::uint64_t on_gpu = time_on(header.compute.gpu, amount, width, sharers);
     // A core that others use as well is no slower for what the GPU does.
     const std::uint64_t turns = 1 + dryfly_self.others_on_core;
@@ -104,6 +97,21 @@ DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int
   }
   ++dryfly_self.page->times.announced_work;
   advance(ps);
+}
+
+}  // namespace
+
+DRYFLY_EXPORT int dryfly_work_mode() {
+  if (!is_modelled()) return 0;
+  return dryfly_self.header->compute.numerics_skipped != 0 ? 2 : 1;
+}
+
+DRYFLY_EXPORT void dryfly_work(int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k) {
+  take(kind, precision, m, n, k, true);
+}
+
+DRYFLY_EXPORT void dryfly_work_on_processor(int kind, int precision, std::int64_t m, std::int64_t n, std::int64_t k) {
+  take(kind, precision, m, n, k, false);
 }
 
 }  // namespace dryfly::preload

@@ -140,6 +140,19 @@ void* open_openblas(const std::string& name, std::string* note) {
 
 }  // namespace
 
+Blas Blas::of(WorkOf whose) const {
+  Blas blas = *this;
+  blas.whose_ = whose;
+  return blas;
+}
+
+void Blas::take_memory() const {
+  constexpr int kSide = 128;
+  constexpr std::size_t kElements = std::size_t{kSide} * kSide;
+  std::vector<double> a(kElements, 0.0), b(kElements, 0.0), c(kElements, 0.0);
+  of(WorkOf::kernel).subtract_product(kSide, kSide, kSide, a.data(), kSide, b.data(), kSide, false, c.data(), kSide);
+}
+
 void* Blas::symbol(const std::string& name) const { return dlsym(library_, (prefix_ + name).c_str()); }
 
 bool Blas::bind(void* library, const std::string& prefix) {
@@ -188,7 +201,7 @@ Blas Blas::load(const BlasChoice& choice, std::string* error) {
 void Blas::subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t a_stride,
                             const double* b, std::int64_t b_stride, bool transposed_b, double* c,
                             std::int64_t c_stride) const {
-  if (m <= 0 || n <= 0 || k <= 0 || !product(m, n, k, DRYFLY_FP64)) return;
+  if (m <= 0 || n <= 0 || k <= 0 || !product(m, n, k, DRYFLY_FP64, whose_)) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), depth = static_cast<int>(k);
   const int sa = static_cast<int>(a_stride), sb = static_cast<int>(b_stride), sc = static_cast<int>(c_stride);
   const double minus_one = -1.0, one = 1.0;
@@ -197,7 +210,7 @@ void Blas::subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, cons
 
 void Blas::solve_unit_lower(std::int64_t m, std::int64_t n, const double* l, std::int64_t l_stride,
                             bool stored_transposed, double* b, std::int64_t b_stride) const {
-  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64)) return;
+  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64, whose_)) return;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n);
   const int sl = static_cast<int>(l_stride), sb = static_cast<int>(b_stride);
   const double one = 1.0;
@@ -206,7 +219,7 @@ void Blas::solve_unit_lower(std::int64_t m, std::int64_t n, const double* l, std
 
 void Blas::solve_unit_lower_right(std::int64_t m, std::int64_t n, const double* l, std::int64_t l_stride,
                                   bool stored_transposed, double* b, std::int64_t b_stride) const {
-  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64)) return;
+  if (m <= 0 || n <= 0 || !triangular_solve(m, n, DRYFLY_FP64, whose_)) return;
   const int rows = static_cast<int>(n), columns = static_cast<int>(m);
   const int sl = static_cast<int>(l_stride), sb = static_cast<int>(b_stride);
   const double one = 1.0;
@@ -214,7 +227,7 @@ void Blas::solve_unit_lower_right(std::int64_t m, std::int64_t n, const double* 
 }
 
 void Blas::solve_upper(std::int64_t n, const double* u, std::int64_t u_stride, double* x) const {
-  if (n <= 0 || !triangular_solve(n, 1, DRYFLY_FP64)) return;
+  if (n <= 0 || !triangular_solve(n, 1, DRYFLY_FP64, whose_)) return;
   const int order = static_cast<int>(n), su = static_cast<int>(u_stride), one = 1;
   trsv_("U", "N", "N", &order, u, &su, x, &one);
 }

@@ -1,11 +1,13 @@
 // The vendor's kernels behind one small interface: what the solver asks of a BLAS, loaded when the program starts.
 //
 // The solver is compiled without any BLAS. A library with the Fortran names of the reference BLAS is opened with
-// dlopen: oneMKL, OpenBLAS, or whatever the user names. Another back end (a GPU's) implements these four calls.
+// dlopen: oneMKL, OpenBLAS, or whatever the user names.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "work.hpp"
 
 namespace dryfly::hpl {
 
@@ -19,6 +21,14 @@ class Blas {
  public:
   // On failure `error` says why in one sentence and the object must not be used.
   static Blas load(const BlasChoice& choice, std::string* error);
+
+  // The same library, whose work is told of as whose it is; dryfly::hpl::WorkOf::fastest without this.
+  Blas of(WorkOf whose) const;
+  WorkOf whose() const { return whose_; }
+
+  // A first product, with which a library takes the memory that it works in. Kernels must not do that: one may be
+  // called from within MPI, where dryfly's answer to the system call would wait for MPI.
+  void take_memory() const;
 
   // C := C - op(A) op(B), C being m x n, op(A) m x k. `transposed_b`: B is stored n x k.
   void subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t a_stride,
@@ -54,6 +64,7 @@ class Blas {
   Gemm gemm_ = nullptr;
   Trsm trsm_ = nullptr;
   Trsv trsv_ = nullptr;
+  WorkOf whose_ = WorkOf::fastest;
   std::string description_;
   void* library_ = nullptr;
   std::string prefix_;

@@ -12,6 +12,7 @@
 #include "agree.hpp"
 #include "binding.hpp"
 #include "factor.hpp"
+#include "gpu.hpp"
 #include "host_memory.hpp"
 #include "nics.hpp"
 #include "options.hpp"
@@ -37,6 +38,16 @@ double need_bytes(const Case& each) {
   return 8 * (order * (order + 1) + (panels + rows) * each.rows * each.columns);
 }
 
+// Of the GPU of the process that has most: as Matrix, Panel and RowExchange take it.
+double need_of_gpu_bytes(const Case& each) {
+  const Cyclic rows{each.order, each.block, each.rows, 0}, columns{each.order + 1, each.block, each.columns, 0};
+  const std::int64_t width = std::min(each.block, each.order);
+  const std::int64_t panel = width * (width + 1 + column_stride(rows.size(), 8));
+  const std::int64_t rows_exchanged = each.rows > 1 ? 6 * width * columns_of_part(columns, each.factor.split) : 0;
+  return 8.0 * static_cast<double>(column_stride(rows.size(), 8) * columns.size() + (each.factor.depth + 1) * panel +
+                                   rows_exchanged);
+}
+
 void check_memory(const std::vector<Case>& cases, double usable) {
   for (const Case& each : cases)
     if (need_bytes(each) > usable)
@@ -51,6 +62,7 @@ std::vector<Case> combinations(const Options& options) {
   factor.swap = options.swap;
   factor.split = options.split;
   factor.transposed_top = options.transposed_top;
+  factor.transfers = options.transfers;
   factor.panel.search = options.search;
   for (const auto& [rows, columns] : options.grids)
     for (const std::int64_t order : options.orders)
@@ -104,15 +116,15 @@ std::string about(const Case& each, const Options& options, const Blas& blas) {
   return text.str();
 }
 
-Outcome solve(const Case& each, const Options& options, const Blas& blas, MPI_Comm all, Report& report) {
+Outcome solve(const Case& each, const Options& options, const Blas& blas, Gpu* gpu, MPI_Comm all, Report& report) {
   const Grid grid(all, each.rows, each.columns, options.row_major, options.nics);
   report.nics(grid, options.nics);
-  Matrix matrix(grid, each.order, each.block, options.alignment);
-  int there = matrix.allocated() ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, all);
-  if (there == 0) throw BadInput("N = " + std::to_string(each.order) + ": the system gives no memory for the matrix");
+  const std::string no_memory = "N = " + std::to_string(each.order) + ": the system gives no memory for the matrix";
+  Matrix matrix(grid, each.order, each.block, options.alignment, gpu);
+  agree(matrix.allocated() ? "" : no_memory, no_memory.c_str(), all);
   const Generator generator(options.seed);
   Factorisation factorisation(grid, blas, each.factor, matrix);
+  agree(factorisation.allocated() ? "" : no_memory, no_memory.c_str(), all);
   Checkpoint checkpoint(options.checkpoint, all, "hpl", about(each, options, blas));
   const std::int64_t first_step = checkpoint.restore(factorisation);
   if (first_step == 0 && !numerics_skipped()) matrix.generate(generator);
@@ -147,7 +159,7 @@ Outcome solve(const Case& each, const Options& options, const Blas& blas, MPI_Co
   return outcome;
 }
 
-int run_all(const std::vector<Case>& cases, const Options& options, const Blas& blas, MPI_Comm where,
+int run_all(const std::vector<Case>& cases, const Options& options, const Blas& blas, Gpu* gpu, MPI_Comm where,
             const std::string& chosen, const std::string& places) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(where, &rank);
@@ -160,10 +172,10 @@ int run_all(const std::vector<Case>& cases, const Options& options, const Blas& 
     error = problem.what();
   }
   agree(error, "a file cannot be written", where);
-  report->header(options, blas, ranks, chosen, places);
+  report->header(options, blas, gpu, ranks, chosen, places);
   bool passed = true;
   for (const Case& each : cases) {
-    const Outcome outcome = solve(each, options, blas, where, *report);
+    const Outcome outcome = solve(each, options, blas, gpu, where, *report);
     report->end(each, outcome, options.threshold);
     passed = passed && (outcome.passed || !outcome.tested);
   }
@@ -209,13 +221,18 @@ int run(int count, char** arguments) {
   std::string error;
   const Blas blas = Blas::load(options.blas, &error);
   agree(error, "a rank cannot load the BLAS", MPI_COMM_WORLD);
+  const std::unique_ptr<Gpu> gpu = open_gpu(options.gpu, options.transfers, MPI_COMM_WORLD);
+  if (gpu != nullptr) {
+    for (const Case& each : cases) check_gpu_memory(*gpu, each.order, need_of_gpu_bytes(each), MPI_COMM_WORLD);
+    blas.take_memory();
+  }
   const std::string places = checked_map(options.check_binding, options.blas.threads);
   MPI_Comm kept = MPI_COMM_WORLD;
   if (options.spare > 0) kept = without_slowest(screen(blas, options.blocks.front(), MPI_COMM_WORLD), options.spare);
   if (kept == MPI_COMM_NULL) return numerics_skipped() ? kNotSolved : 0;  // a spare rank
   int status = 2;
   try {
-    status = run_all(cases, options, blas, kept, chosen, places);
+    status = run_all(cases, options, blas, gpu.get(), kept, chosen, places);
   } catch (const BadInput& problem) {
     int place = 0;
     MPI_Comm_rank(kept, &place);

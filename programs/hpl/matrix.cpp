@@ -28,8 +28,24 @@ Doubles::Doubles(std::int64_t count) : count_(count) {
   data_ = reinterpret_cast<double*>(aligned);
 }
 
+Doubles::Doubles(std::int64_t count, Gpu* gpu, Gpu::Place place) {
+  if (gpu == nullptr) {
+    *this = Doubles(count);
+    return;
+  }
+  count_ = count;
+  bytes_ = static_cast<std::size_t>(std::max<std::int64_t>(count, 1)) * sizeof(double);
+  gpu_ = gpu;
+  place_ = place;
+  data_ = static_cast<double*>(gpu->take(bytes_, place));
+}
+
 Doubles::~Doubles() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ == nullptr) return;
+  if (gpu_ != nullptr)
+    gpu_->give_back(data_, place_);
+  else
+    munmap(data_, bytes_);
 }
 
 Doubles::Doubles(Doubles&& other) noexcept { *this = std::move(other); }
@@ -38,6 +54,8 @@ Doubles& Doubles::operator=(Doubles&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(count_, other.count_);
   std::swap(bytes_, other.bytes_);
+  std::swap(gpu_, other.gpu_);
+  std::swap(place_, other.place_);
   return *this;
 }
 
@@ -47,14 +65,18 @@ std::int64_t column_stride(std::int64_t rows, std::int64_t alignment) {
   return stride;
 }
 
-Matrix::Matrix(const Grid& grid, std::int64_t order, std::int64_t block, std::int64_t alignment)
+Matrix::Matrix(const Grid& grid, std::int64_t order, std::int64_t block, std::int64_t alignment, Gpu* gpu)
     : rows_{order, block, grid.rows(), grid.row()},
       columns_{order + 1, block, grid.columns(), grid.column()},
       stride_(column_stride(rows_.size(), alignment)),
-      storage_(stride_ * columns_.size()) {}
+      gpu_(gpu),
+      storage_(stride_ * columns_.size(), gpu, Gpu::Place::device) {}
 
 void Matrix::generate(const Generator& generator) {
-  generate_columns(generator, 0, columns_.size(), storage_.data(), stride_);
+  const auto make = [&] { generate_columns(generator, 0, columns_.size(), storage_.data(), stride_); };
+  if (gpu_ == nullptr) return make();
+  gpu_->launch(KernelWork::memory(elements() * static_cast<std::int64_t>(sizeof(double))), make);
+  gpu_->wait_for_kernels();
 }
 
 void Matrix::generate_columns(const Generator& generator, std::int64_t first, std::int64_t count, double* target,

@@ -1,10 +1,11 @@
-// Storage: aligned memory in huge pages where the system has them, and a process's part of [A | b].
+// Storage: aligned memory in huge pages where the system has them, or a GPU's, and a process's part of [A | b].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "generator.hpp"
+#include "gpu.hpp"
 #include "grid.hpp"
 
 namespace dryfly::hpl {
@@ -14,6 +15,7 @@ class Doubles {
  public:
   Doubles() = default;
   explicit Doubles(std::int64_t count);
+  Doubles(std::int64_t count, Gpu* gpu, Gpu::Place place);  // without a GPU: as above
   ~Doubles();
   Doubles(Doubles&& other) noexcept;
   Doubles& operator=(Doubles&& other) noexcept;
@@ -25,6 +27,8 @@ class Doubles {
   double* data_ = nullptr;
   std::int64_t count_ = 0;
   std::size_t bytes_ = 0;
+  Gpu* gpu_ = nullptr;
+  Gpu::Place place_ = Gpu::Place::device;
 };
 
 // The distance between two columns: a multiple of `alignment` doubles that is no multiple of a page, so that the
@@ -34,7 +38,7 @@ std::int64_t column_stride(std::int64_t rows, std::int64_t alignment);
 // [A | b], N x (N + 1), by columns.
 class Matrix {
  public:
-  Matrix(const Grid& grid, std::int64_t order, std::int64_t block, std::int64_t alignment);
+  Matrix(const Grid& grid, std::int64_t order, std::int64_t block, std::int64_t alignment, Gpu* gpu);
 
   bool allocated() const { return storage_.data() != nullptr; }
   void generate(const Generator& generator);
@@ -50,10 +54,12 @@ class Matrix {
   std::int64_t stride() const { return stride_; }
   double* at(std::int64_t row, std::int64_t column) const { return storage_.data() + row + column * stride_; }
   std::int64_t elements() const { return storage_.count(); }
+  Gpu* gpu() const { return gpu_; }  // whose memory it is in; null: the host's
 
  private:
   Cyclic rows_, columns_;
   std::int64_t stride_;
+  Gpu* gpu_;
   Doubles storage_;
 };
 

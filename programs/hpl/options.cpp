@@ -23,6 +23,8 @@ const std::map<std::string, PivotSearch> kSearches = {{"p2p", PivotSearch::point
                                                       {"hybrid-column", PivotSearch::hybrid_column}};
 const std::map<std::string, bool> kForms = {{"transposed", true}, {"plain", false}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
+const std::map<std::string, bool> kMemories = {{"gpu", true}, {"host", false}};
+const std::map<std::string, Transfers> kTransfers = {{"device", Transfers::device}, {"staged", Transfers::staged}};
 const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
 
 template <class Value>
@@ -140,6 +142,12 @@ const std::vector<std::pair<std::string, Flag>>& flags() {
         [](Options& o, Text t) {
           o.seed = static_cast<std::uint64_t>(parse_count("--seed", t, 0, std::int64_t{1} << 53));
         }}},
+      {"--memory",
+       {"host|gpu", "where the matrix is; gpu: of a rank's simulated GPU, whose kernels take its time",
+        [](Options& o, Text t) { o.gpu = choose("--memory", t, kMemories); }}},
+      {"--gpu-transfers",
+       {"device|staged", "what MPI moves of a matrix on GPUs: the GPUs' memory, or pinned copies on the host",
+        [](Options& o, Text t) { o.transfers = choose("--gpu-transfers", t, kTransfers); }}},
       {"--blas", {"mkl|openblas|PATH", "the library with the kernels", [](Options& o, Text t) { o.blas.library = t; }}},
       {"--threads",
        {"T", "BLAS threads of a rank", [](Options& o, Text t) { o.blas.threads = whole("--threads", 1, 4096)(t); }}},
@@ -264,6 +272,25 @@ std::string usage() {
   return text.str();
 }
 
+namespace {
+
+void refuse_beside_gpu(const Options& options) {
+  const auto has = [&](const char* name) {
+    return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
+  };
+  if (!options.gpu && has("--gpu-transfers")) throw BadInput("--gpu-transfers: it is for --memory gpu");
+  if (!options.gpu) return;
+  if (!options.checkpoint.folder.empty())
+    throw BadInput("--checkpoint " + options.checkpoint.folder + ": accepted is --memory host beside it");
+  if (options.screen || options.spare > 0 || options.warm_up)
+    throw BadInput(std::string(options.screen      ? "--screen yes"
+                               : options.spare > 0 ? "--spare"
+                                                   : "--warm-up yes") +
+                   ": it is of the processors' kernels; accepted is --memory host beside it");
+}
+
+}  // namespace
+
 void complete(Options& options, int ranks, double memory_bytes) {
   if (options.grids.empty()) {
     int rows = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
@@ -279,6 +306,7 @@ void complete(Options& options, int ranks, double memory_bytes) {
     throw BadInput("--checkpoint " + options.checkpoint.folder + ": it is for one run, and there are several");
   if (options.checkpoint.restart && options.checkpoint.folder.empty())
     throw BadInput("--restart yes: it needs --checkpoint FOLDER");
+  refuse_beside_gpu(options);
   if (options.blocks.empty()) options.blocks = {options.orders.empty() ? kWidest : chosen_block(options)};
   if (options.orders.empty()) {
     const double block = static_cast<double>(options.blocks.front());

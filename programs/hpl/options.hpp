@@ -38,6 +38,8 @@ struct Options {
 
   bool row_major = true;
   double threshold = 16.0;  // of an HPL.dat also 0 or less: nothing is tested, as in HPL
+  bool gpu = false;         // the matrix is in a GPU's memory
+  Transfers transfers = Transfers::device;
   SwapOptions swap;
   bool transposed_top = false;
   std::int64_t alignment = 8;  // doubles

@@ -85,12 +85,21 @@ std::int64_t position_of_largest(const double* x, std::int64_t count) {
   return 0;  // a column of NaN
 }
 
+// Whether L2 has a place beside the matrix.
+bool is_packed(const Grid& grid, const Matrix& matrix) { return grid.columns() > 1 || matrix.gpu() != nullptr; }
+
 }  // namespace
 
-Panel::Panel(const Grid& grid, const Matrix& matrix) {
+Panel::Panel(const Grid& grid, const Matrix& matrix, Transfers transfers)
+    : staged_(matrix.gpu() != nullptr && transfers == Transfers::staged) {
+  Gpu* gpu = matrix.gpu();
   const std::int64_t widest = std::min(matrix.block(), matrix.order());
   const std::int64_t stride = column_stride(matrix.rows().size(), 8);
-  buffer_ = Doubles(widest * widest + widest + (grid.columns() > 1 ? stride * widest : 0));
+  const std::int64_t room = widest * widest + widest + (is_packed(grid, matrix) ? stride * widest : 0);
+  buffer_ = Doubles(room, gpu, Gpu::Place::pinned);
+  if (gpu == nullptr) return;
+  on_gpu_ = Doubles(room, gpu, Gpu::Place::device);
+  used = gpu->new_mark();
 }
 
 void Panel::set(const Grid& grid, const Matrix& matrix, std::int64_t block_column, bool transposed) {
@@ -101,23 +110,24 @@ void Panel::set(const Grid& grid, const Matrix& matrix, std::int64_t block_colum
   owner_row = matrix.rows().owner(column);
   first_row = matrix.rows().below(column + width);
   rows = matrix.rows().size() - first_row;
-  low_stride = grid.columns() > 1 ? column_stride(rows, 8) : 0;
+  low_stride = is_packed(grid, matrix) ? column_stride(rows, 8) : 0;
   transposed_top = transposed;
-  low = packed_low();
+  low = used_top() + (packed_low() - top());
   used_low_stride = low_stride;
+  there = false;
 }
 
 PanelFactor::PanelFactor(const Grid& grid, const Blas& blas, const PanelOptions& options)
     : grid_(grid), blas_(blas), options_(options) {}
 
-void PanelFactor::factor(Panel& panel, Matrix& matrix) {
+void PanelFactor::factor(Panel& panel, const Matrix& matrix, double* rows, std::int64_t stride) {
   width_ = panel.width;
   panel_column_ = panel.column;
-  stride_ = matrix.stride();
+  stride_ = stride;
   has_top_ = grid_.row() == panel.owner_row;
   first_row_ = matrix.rows().below(panel.column);
   rows_ = matrix.rows().size() - first_row_;
-  work_ = matrix.at(first_row_, matrix.columns().below(panel.column));
+  work_ = rows;
   top_ = panel.top();
   pivots_ = panel.pivots();
   matrix_ = &matrix;
@@ -126,7 +136,7 @@ void PanelFactor::factor(Panel& panel, Matrix& matrix) {
   candidate_.assign(message, 0.0);
   other_.resize(message);
   recurse(0, width_);
-  finish(panel, matrix);
+  finish(panel);
 }
 
 void PanelFactor::recurse(std::int64_t begin, std::int64_t count) {
@@ -167,7 +177,7 @@ void PanelFactor::leaf(std::int64_t begin, std::int64_t count) {
   const std::int64_t end = begin + count;
   for (std::int64_t j = begin; j < end; ++j) {
     // Each column is searched, scaled, and subtracted from count / 2 others on average, as it comes from memory.
-    if (!memory_traffic((3 + 3 * (count - 1) / 2) * column_bytes(rows_ - active(j)))) {
+    if (!memory_traffic((3 + 3 * (count - 1) / 2) * column_bytes(rows_ - active(j)), blas_.whose())) {
       pivot(j);
       continue;
     }
@@ -282,18 +292,20 @@ void PanelFactor::exchange(std::vector<double>& candidate) {
   if (rank + power < size) MPI_Send(candidate.data(), count, MPI_DOUBLE, rank + power, tag, where);
 }
 
-void PanelFactor::finish(Panel& panel, Matrix& matrix) {
+void PanelFactor::finish(Panel& panel) {
   const auto top_bytes = static_cast<std::size_t>(width_) * sizeof(double);
   if (has_top_)
     for (std::int64_t c = 0; c < width_; ++c) std::memcpy(row_of(0, c), top_at(0, c), top_bytes);
   if (panel.transposed_top)
     for (std::int64_t c = 0; c < width_; ++c)
       for (std::int64_t r = 0; r < c; ++r) std::swap(*top_at(r, c), *top_at(c, r));
-  const double* low = matrix.at(panel.first_row, matrix.columns().below(panel.column));
-  if (grid_.columns() > 1 && memory_traffic(2 * width_ * column_bytes(panel.rows)))
+  const double* low = row_of(panel.first_row - first_row_, 0);
+  const bool on_gpu = matrix_->gpu() != nullptr;
+  if ((grid_.columns() > 1 || on_gpu) && memory_traffic(2 * width_ * column_bytes(panel.rows), blas_.whose()))
     for (std::int64_t c = 0; c < width_; ++c)
       std::memcpy(panel.packed_low() + c * panel.low_stride, low + c * stride_,
                   static_cast<std::size_t>(panel.rows) * sizeof(double));
+  if (on_gpu) return;
   panel.low = low;
   panel.used_low_stride = stride_;
 }

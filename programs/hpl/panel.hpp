@@ -29,8 +29,8 @@ struct PanelOptions {
 class Panel {
  public:
   Panel() = default;
-  // Room for the largest panel of this matrix.
-  Panel(const Grid& grid, const Matrix& matrix);
+  // Room for the largest panel of this matrix; with a GPU there too.
+  Panel(const Grid& grid, const Matrix& matrix, Transfers transfers);
 
   void set(const Grid& grid, const Matrix& matrix, std::int64_t index, bool transposed_top);
 
@@ -43,29 +43,37 @@ class Panel {
   std::int64_t low_stride = 1;
   bool transposed_top = false;
 
+  // As the process has it that factors it.
   double* top() const { return buffer_.data(); }                     // L1, width x width
   double* pivots() const { return buffer_.data() + width * width; }  // global row that each row is exchanged with
   double* packed_low() const { return pivots() + width; }
   std::int64_t message() const { return width * width + width + low_stride * width; }
-  std::int64_t elements() const { return buffer_.count(); }
-
-  // L2, in the matrix itself where this process has factored it.
+  std::int64_t elements() const { return buffer_.count() + on_gpu_.count(); }
+  // As the update has it.
+  double* used_top() const { return on_gpu_.data() != nullptr ? on_gpu_.data() : buffer_.data(); }
+  // L2, in the matrix itself where this process has factored it there.
   const double* low = nullptr;
   std::int64_t used_low_stride = 1;
 
+  // What MPI moves.
+  double* travelling() const { return staged_ ? buffer_.data() : used_top(); }
   Schedule broadcast;
+  bool there = false;        // after the broadcast, where it is used
+  Gpu::Mark used = nullptr;  // by the last kernel that reads it
 
  private:
-  Doubles buffer_;
+  Doubles buffer_, on_gpu_;
+  bool staged_ = false;
 };
 
-// Factors `panel` in place; for the processes of its column. Afterwards top, pivots and low are set, and packed for
-// the broadcast if there is anybody to receive it.
+// Factors `panel`, for the processes of its column. Afterwards top and pivots are set, and what lies below is packed
+// for the broadcast if there is anybody to receive it, or a GPU to use it.
 class PanelFactor {
  public:
   PanelFactor(const Grid& grid, const Blas& blas, const PanelOptions& options);
 
-  void factor(Panel& panel, Matrix& matrix);
+  // `rows`: this process's rows of it, by columns, from the first on that is not finished.
+  void factor(Panel& panel, const Matrix& matrix, double* rows, std::int64_t stride);
 
  private:
   void recurse(std::int64_t begin, std::int64_t count);
@@ -77,7 +85,7 @@ class PanelFactor {
   bool searches_alone(std::int64_t column) const;
   void exchange(std::vector<double>& candidate);
   void reduce(std::vector<double>& candidate);
-  void finish(Panel& panel, Matrix& matrix);
+  void finish(Panel& panel);
 
   // The local rows that take part once row `column` of the panel is chosen or being chosen.
   std::int64_t active(std::int64_t column) const { return has_top_ ? column : 0; }
@@ -89,7 +97,7 @@ class PanelFactor {
   PanelOptions options_;
   bool first_panel_ = false;
 
-  double* work_ = nullptr;  // the local rows of the panel, in the matrix
+  double* work_ = nullptr;  // the local rows of the panel
   std::int64_t panel_column_ = 0, stride_ = 0, rows_ = 0, width_ = 0;
   double* top_ = nullptr;
   double* pivots_ = nullptr;

@@ -9,9 +9,13 @@
 
 namespace dryfly::hpl {
 
-enum class Phase { panel, broadcast, swap, trsm, gemm };
-constexpr int kPhases = 5;
-constexpr std::array<const char*, kPhases> kPhaseNames = {"panel", "broadcast", "swap", "trsm", "gemm"};
+// The last two are copies of a matrix that lies in GPUs' memory; then trsm is the launch of those kernels, and gemm
+// what a process waits for its GPU's kernels.
+enum class Phase { panel, broadcast, swap, trsm, gemm, to_host, to_gpu };
+constexpr int kPhases = 7;
+constexpr int kHostPhases = 5;
+constexpr std::array<const char*, kPhases> kPhaseNames = {"panel", "broadcast", "swap",  "trsm",
+                                                          "gemm",  "to_host",   "to_gpu"};
 
 struct StepTimes {
   std::array<double, kPhases> phase{};

@@ -14,11 +14,11 @@ constexpr const char* kDoubleLine =
 constexpr const char* kSingleLine =
     "--------------------------------------------------------------------------------\n";
 
-constexpr NamedPhase kAllPhases[] = {{Phase::panel, kPhaseNames[0]},
-                                     {Phase::broadcast, kPhaseNames[1]},
-                                     {Phase::swap, kPhaseNames[2]},
-                                     {Phase::trsm, kPhaseNames[3]},
-                                     {Phase::gemm, kPhaseNames[4]}};
+constexpr NamedPhase kAllPhases[] = {{Phase::panel, kPhaseNames[0]}, {Phase::broadcast, kPhaseNames[1]},
+                                     {Phase::swap, kPhaseNames[2]},  {Phase::trsm, kPhaseNames[3]},
+                                     {Phase::gemm, kPhaseNames[4]},  {Phase::to_host, kPhaseNames[5]},
+                                     {Phase::to_gpu, kPhaseNames[6]}};
+constexpr const char* kColumnNames[] = {"panel", "bcast", "swap", "trsm", "gemm", "to_host", "to_gpu"};
 
 char letter(Variant variant) { return "LCR"[static_cast<int>(variant)]; }
 
@@ -51,7 +51,8 @@ std::size_t crossover(const std::vector<StepTimes>& steps, const std::vector<Pha
 
 }  // namespace
 
-Report::Report(bool is_first, const Options& options) : row_major_(options.row_major), lines_asked_(options.progress) {
+Report::Report(bool is_first, const Options& options)
+    : row_major_(options.row_major), phases_(options.gpu ? kPhases : kHostPhases), lines_asked_(options.progress) {
   if (!is_first) return;
   out_ = options.output.empty() ? stdout : options.output == "-" ? stderr : opened("output file", options.output);
   owns_out_ = out_ != stdout && out_ != stderr;
@@ -69,7 +70,7 @@ void Report::solution(const std::vector<double>& x) {
   if (solution_ != nullptr) std::fwrite(x.data(), sizeof(double), x.size(), solution_);
 }
 
-void Report::header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+void Report::header(const Options& options, const Blas& blas, const Gpu* gpu, int ranks, const std::string& chosen,
                     const std::string& places) {
   if (out_ == nullptr) return;
   std::fputs(kDoubleLine, out_);
@@ -78,6 +79,9 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
   std::fprintf(out_, "BLAS: %s\n", blas.description().c_str());
   if (kernels_are_modelled())
     std::fprintf(out_, "times: of dryfly's model of the machine%s\n", numerics_skipped() ? "; NUMERICS SKIPPED" : "");
+  if (gpu != nullptr)
+    std::fprintf(out_, "matrix: in the memory of GPUs (%s), a rank each; MPI moves %s\n", gpu->runtime().c_str(),
+                 options.transfers == Transfers::device ? "that memory" : "copies in pinned memory of the host");
   std::fputs(places.c_str(), out_);
   if (!chosen.empty()) std::fprintf(out_, "chosen: %s\n", chosen.c_str());
   std::fprintf(out_, "swap %s, L1 %s, U %s, equilibration %s, alignment %lld doubles, threshold %.1f\n",
@@ -89,8 +93,8 @@ void Report::header(const Options& options, const Blas& blas, int ranks, const s
   std::fputs(kDoubleLine, out_);
   std::fflush(out_);
   if (json_ != nullptr)
-    std::fprintf(json_, "{\"program\": \"dryfly-hpl\", \"ranks\": %d, \"blas\": %s,\n \"runs\": [", ranks,
-                 quoted(blas.description()).c_str());
+    std::fprintf(json_, "{\"program\": \"dryfly-hpl\", \"ranks\": %d, \"blas\": %s, \"memory\": \"%s\",\n \"runs\": [",
+                 ranks, quoted(blas.description()).c_str(), gpu == nullptr ? "host" : "gpu");
 }
 
 // MPI answers with the NIC that it has taken, which is another one where it has fewer.
@@ -119,6 +123,12 @@ void Report::screening(const char* when, const Screening& screening) {
   if (out_ != nullptr) print_screening(out_, when, screening);
 }
 
+void Report::line_of_names() {
+  std::fprintf(out_, "%6s %8s %10s %9s %9s  ", "step", "columns", "time", "GF/s now", "so far");
+  for (std::size_t i = 0; i < phases_; ++i) std::fprintf(out_, " %8s", kColumnNames[i]);
+  std::fputc('\n', out_);
+}
+
 void Report::after_step(std::int64_t columns_done, const StepTimes& times) {
   ++step_;
   for (std::size_t i = 0; i < kPhases; ++i) since_line_.phase[i] += times.phase[i];
@@ -127,14 +137,12 @@ void Report::after_step(std::int64_t columns_done, const StepTimes& times) {
   const double now = MPI_Wtime(), order = static_cast<double>(order_), done = static_cast<double>(columns_done);
   const double part = operations_until(order, done) / operations(order);
   if (lines_asked_ > 0 && columns_done < order_ && part * lines_asked_ < lines_ + 1) return;
-  if (lines_++ == 0)
-    std::fprintf(out_, "%6s %8s %10s %9s %9s   %8s %8s %8s %8s %8s\n", "step", "columns", "time", "GF/s now", "so far",
-                 "panel", "bcast", "swap", "trsm", "gemm");
+  if (lines_++ == 0) line_of_names();
   const double before = static_cast<double>(columns_before_);
   std::fprintf(out_, "%6lld %7.2f%% %10.3f %9.2f %9.2f  ", static_cast<long long>(step_), 100 * done / order,
                now - begun_, (operations_until(order, done) - operations_until(order, before)) / (now - line_at_) / 1e9,
                operations_until(order, done) / (now - begun_) / 1e9);
-  for (const double seconds : since_line_.phase) std::fprintf(out_, " %8.4f", seconds);
+  for (std::size_t i = 0; i < phases_; ++i) std::fprintf(out_, " %8.4f", since_line_.phase[i]);
   std::fputc('\n', out_);
   std::fflush(out_);
   lines_ = static_cast<int>(part * std::max(lines_asked_, 0)) + (lines_asked_ < 0 ? lines_ : 0);
@@ -157,21 +165,24 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
   std::fprintf(out_, "%-8s%12lld %5lld %5d %5d %18.2f     %18.4e\n", name.c_str(), static_cast<long long>(each.order),
                static_cast<long long>(each.block), each.rows, each.columns, outcome.seconds, rate);
   std::fprintf(out_, "%-12s", "phases (s)");
-  for (const char* phase : kPhaseNames) std::fprintf(out_, " %10s", phase);
+  for (std::size_t i = 0; i < phases_; ++i) std::fprintf(out_, " %10s", kPhaseNames[i]);
   std::fprintf(out_, " %10s\n%-12s", "rest", "mean of all");
   double rest = outcome.seconds;
-  for (const double seconds : outcome.steps.total.phase) {
-    std::fprintf(out_, " %10.3f", seconds);
-    rest -= seconds;
+  for (std::size_t i = 0; i < phases_; ++i) {
+    std::fprintf(out_, " %10.3f", outcome.steps.total.phase[i]);
+    rest -= outcome.steps.total.phase[i];
   }
   std::fprintf(out_, " %10.3f\n", rest);
+  // Of a GPU's products a process sees what it waits for.
+  const bool sees_products = phases_ == kHostPhases;
   // The tail that communication bounds, as the cost model max(gemm, panel + broadcast, swap) of a step has it.
   const auto last_bound = [&](const std::vector<Phase>& phases) {
     return 100.0 * static_cast<double>(crossover(outcome.steps.mean, phases)) /
            static_cast<double>(outcome.steps.most.size());
   };
-  std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
-               last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
+  if (sees_products)
+    std::fprintf(out_, "gemm takes longest until %.1f%% of the steps against swap, %.1f%% against panel + broadcast\n",
+                 last_bound({Phase::swap}), last_bound({Phase::panel, Phase::broadcast}));
   std::fprintf(out_, "memory of a rank: %.1f MB, of which the matrix 8 N^2/(P Q) = %.1f MB\n",
                outcome.memory_bytes / 1e6,
                8e-6 * static_cast<double>(each.order) * static_cast<double>(each.order) / each.rows / each.columns);
@@ -195,15 +206,16 @@ void Report::end(const Case& each, const Outcome& outcome, double threshold) {
                "\"b_infinity\": %s},\n   \"phases_mean_s\": {",
                number(residual.difference).c_str(), number(residual.a_infinity).c_str(), number(residual.a_one).c_str(),
                number(residual.x_infinity).c_str(), number(residual.b_infinity).c_str());
-  for (std::size_t i = 0; i < kPhases; ++i)
+  for (std::size_t i = 0; i < phases_; ++i)
     std::fprintf(json_, "%s\"%s\": %s", i == 0 ? "" : ", ", kPhaseNames[i],
                  number(outcome.steps.total.phase[i]).c_str());
   std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n",
                outcome.before.gemm_gflops.empty() ? "null" : number(mean(outcome.before.gemm_gflops)).c_str(),
                outcome.after.gemm_gflops.empty() ? "null" : number(mean(outcome.after.gemm_gflops)).c_str());
-  write_steps(json_, "steps_max_s", outcome.steps.most, kAllPhases);
+  const std::span<const NamedPhase> phases = std::span(kAllPhases).first(phases_);
+  write_steps(json_, "steps_max_s", outcome.steps.most, phases);
   std::fputs(",\n", json_);
-  write_steps(json_, "steps_mean_s", outcome.steps.mean, kAllPhases);
+  write_steps(json_, "steps_mean_s", outcome.steps.mean, phases);
   std::fputs("}", json_);
 }
 

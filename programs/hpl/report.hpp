@@ -38,7 +38,7 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  void header(const Options& options, const Blas& blas, int ranks, const std::string& chosen,
+  void header(const Options& options, const Blas& blas, const Gpu* gpu, int ranks, const std::string& chosen,
               const std::string& places);
   void nics(const Grid& grid, const NicHints& asked);
   void begin(const Case& each, std::int64_t columns_done, double seconds_before);
@@ -49,6 +49,7 @@ class Report {
   void finish(int skipped);
 
  private:
+  void line_of_names();
   void test_of(const Outcome& outcome);
 
   std::FILE* out_ = nullptr;
@@ -56,6 +57,7 @@ class Report {
   std::FILE* solution_ = nullptr;
   bool owns_out_ = false;
   bool row_major_;
+  std::size_t phases_;  // that there can be
   int lines_asked_;
   std::int64_t order_ = 0, columns_before_ = 0, step_ = 0;
   int lines_ = 0;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kColumnsAtOnce = 8;  // packed together, so that a cache line of the target is written once
 
 // Row `row` of the columns becomes contiguous.
-void gather_rows(const double* columns, std::int64_t stride, const std::vector<std::int64_t>& rows, std::int64_t count,
+void gather_rows(const double* columns, std::int64_t stride, std::span<const std::int64_t> rows, std::int64_t count,
                  double* target) {
   for (std::int64_t c = 0; c < count; c += kColumnsAtOnce) {
     const std::int64_t end = std::min(count, c + kColumnsAtOnce);
@@ -25,7 +25,7 @@ void gather_rows(const double* columns, std::int64_t stride, const std::vector<s
   }
 }
 
-void scatter_rows(const double* source, const std::vector<std::int64_t>& rows, std::int64_t count, double* columns,
+void scatter_rows(const double* source, std::span<const std::int64_t> rows, std::int64_t count, double* columns,
                   std::int64_t stride) {
   for (std::int64_t c = 0; c < count; c += kColumnsAtOnce) {
     const std::int64_t end = std::min(count, c + kColumnsAtOnce);
@@ -36,9 +36,11 @@ void scatter_rows(const double* source, const std::vector<std::int64_t>& rows, s
 }
 
 // Rows are read in one place and written in another.
-bool copies(std::size_t rows, std::int64_t columns) {
-  return memory_traffic(2 * static_cast<std::int64_t>(rows * sizeof(double)) * columns);
+std::int64_t copied_bytes(std::size_t rows, std::int64_t columns) {
+  return 2 * static_cast<std::int64_t>(rows * sizeof(double)) * columns;
 }
+
+bool copies(std::size_t rows, std::int64_t columns) { return memory_traffic(copied_bytes(rows, columns)); }
 
 void reserve(Doubles& memory, std::int64_t count) {
   if (memory.count() < count) memory = Doubles(count);
@@ -79,8 +81,38 @@ RowMoves::RowMoves(const Grid& grid, const Matrix& matrix, const Panel& panel) {
   displaced_offsets.push_back(static_cast<std::int64_t>(displaced.size()));
 }
 
-void RowExchange::start(const Panel& panel, const RowMoves& moves, Matrix& matrix, std::int64_t first,
-                        std::int64_t count, int tag, Traffic& traffic) {
+RowListsOnGpu::RowListsOnGpu(Gpu* gpu, std::int64_t widest)
+    : gpu_(gpu), on_host_(4 * widest, gpu, Gpu::Place::pinned), on_gpu_(4 * widest, gpu, Gpu::Place::device) {}
+
+RowLists RowListsOnGpu::put(const RowMoves& moves) {
+  static_assert(sizeof(std::int64_t) == sizeof(double));
+  auto* on_host = reinterpret_cast<std::int64_t*>(on_host_.data());
+  auto* on_gpu = reinterpret_cast<std::int64_t*>(on_gpu_.data());
+  std::size_t used = 0;
+  const auto one = [&](const std::vector<std::int64_t>& list) {
+    std::copy(list.begin(), list.end(), on_host + used);
+    const std::span<const std::int64_t> there(on_gpu + used, list.size());
+    used += list.size();
+    return there;
+  };
+  const RowLists lists{one(moves.gathered), one(moves.mine), one(moves.displaced), one(moves.arriving)};
+  gpu_->copy(on_gpu, on_host, used * sizeof(std::int64_t), Gpu::Order::among_kernels);
+  return lists;
+}
+
+RowExchange::RowExchange(const Grid& grid, const SwapOptions& options, StepTimes& times, Gpu* gpu, Transfers transfers,
+                         std::int64_t widest, std::int64_t columns)
+    : RowExchange(grid, options, times) {
+  const std::int64_t count = widest * columns;
+  gpu_ = gpu;
+  packed_ = gpu->new_mark();
+  for (Doubles* each : {&gathered_, &displaced_, &u_}) *each = Doubles(count, gpu, Gpu::Place::device);
+  if (transfers == Transfers::device) return;
+  for (Doubles* each : {&staged_gathered_, &staged_displaced_}) *each = Doubles(count, gpu, Gpu::Place::pinned);
+}
+
+void RowExchange::start(const Panel& panel, const RowMoves& moves, const RowLists& lists, Matrix& matrix,
+                        std::int64_t first, std::int64_t count, int tag, Traffic& traffic) {
   first_ = first;
   count_ = count;
   width_ = panel.width;
@@ -88,10 +120,22 @@ void RowExchange::start(const Panel& panel, const RowMoves& moves, Matrix& matri
   u_stride_ = options_.transposed_u ? std::max<std::int64_t>(count, 1) : width_;
   schedule_.clear();
   if (count == 0) return;
-  reserve(gathered_, width_ * count);
-  reserve(displaced_, width_ * count);
-  reserve(u_, width_ * count);
-  pack(panel, moves, matrix);
+  if (gpu_ == nullptr)
+    for (Doubles* each : {&gathered_, &displaced_, &u_}) reserve(*each, width_ * count);
+  moved_gathered_ = is_staged() ? staged_gathered_.data() : gathered_.data();
+  moved_displaced_ = is_staged() ? staged_displaced_.data() : displaced_.data();
+  {
+    const Timed timed(times_, Phase::swap);
+    pack(panel, moves, lists, matrix);
+  }
+  if (is_staged()) {
+    const Timed timed(times_, Phase::to_host);
+    const auto me = static_cast<std::size_t>(moves.position);
+    stage(moved_gathered_, gathered_.data(), moves.offsets[me], moves.offsets[me + 1]);
+    if (me == 0) stage(moved_displaced_, displaced_.data(), 0, moves.displaced_offsets.back());
+    gpu_->wait_for_copies();
+  }
+  const Timed timed(times_, Phase::swap);
   const bool binary =
       options_.kind == SwapKind::binary || (options_.kind == SwapKind::mix && count <= options_.threshold);
   spread(moves, tag, binary);
@@ -99,13 +143,28 @@ void RowExchange::start(const Panel& panel, const RowMoves& moves, Matrix& matri
   traffic.start(schedule_);
 }
 
-void RowExchange::pack(const Panel& panel, const RowMoves& moves, Matrix& matrix) {
-  const auto me = static_cast<std::size_t>(moves.position);
-  if (!copies(moves.mine.size() + (moves.position == 0 ? moves.displaced.size() : 0), count_)) return;
-  gather_rows(matrix.at(0, first_), matrix.stride(), moves.mine, count_, gathered_.data() + moves.offsets[me] * count_);
-  if (moves.position != 0) return;
-  const double* top = matrix.at(panel.first_row - panel.width, first_);
-  gather_rows(top, matrix.stride(), moves.displaced, count_, displaced_.data());
+void RowExchange::stage(double* to, const double* from, std::int64_t first_row, std::int64_t end_row) {
+  gpu_->copy(to + first_row * count_, from + first_row * count_,
+             static_cast<std::size_t>((end_row - first_row) * count_) * sizeof(double), Gpu::Order::beside);
+}
+
+void RowExchange::pack(const Panel& panel, const RowMoves& moves, const RowLists& lists, Matrix& matrix) {
+  const bool is_owner = moves.position == 0;
+  const std::size_t rows = moves.mine.size() + (is_owner ? moves.displaced.size() : 0);
+  const double* columns = matrix.at(0, first_);
+  const double* top = is_owner ? matrix.at(panel.first_row - panel.width, first_) : nullptr;
+  double* mine = gathered_.data() + moves.offsets[static_cast<std::size_t>(moves.position)] * count_;
+  const auto gather = [=, stride = matrix.stride(), count = count_, displaced = displaced_.data()] {
+    gather_rows(columns, stride, lists.mine, count, mine);
+    if (is_owner) gather_rows(top, stride, lists.displaced, count, displaced);
+  };
+  if (gpu_ == nullptr) {
+    if (copies(rows, count_)) gather();
+    return;
+  }
+  if (rows > 0) gpu_->launch(KernelWork::memory(copied_bytes(rows, count_)), gather);
+  gpu_->set(packed_);
+  gpu_->wait(packed_);
 }
 
 // Halves of the displaced rows go down a tree. With it, for the binary exchange, what is gathered doubles each round.
@@ -126,16 +185,16 @@ void RowExchange::spread(const RowMoves& moves, int tag, bool with_gather) {
     schedule_.begin_round();
     const int middle = (low + high + 1) / 2;
     if (high - low > 1) {
-      if (me == low) pass(displaced_.data(), moves.displaced_offsets, middle, high, middle, true, tag);
-      if (me == middle) pass(displaced_.data(), moves.displaced_offsets, middle, high, low, false, tag);
+      if (me == low) pass(moved_displaced_, moves.displaced_offsets, middle, high, middle, true, tag);
+      if (me == middle) pass(moved_displaced_, moves.displaced_offsets, middle, high, low, false, tag);
       (me < middle ? high : low) = middle;
     }
     if (!with_gather) continue;
     const int blocks = std::min(distance, size - distance);  // that I have, and pass on
     const auto gather = [&](int begin, int peer, bool is_send) {
       const int end = begin + blocks;
-      pass(gathered_.data(), moves.offsets, begin, std::min(end, size), peer, is_send, tag + 1);
-      if (end > size) pass(gathered_.data(), moves.offsets, 0, end - size, peer, is_send, tag + 1);
+      pass(moved_gathered_, moves.offsets, begin, std::min(end, size), peer, is_send, tag + 1);
+      if (end > size) pass(moved_gathered_, moves.offsets, 0, end - size, peer, is_send, tag + 1);
     };
     gather(me, (me - distance + size) % size, true);
     gather((me + distance) % size, (me + distance) % size, false);
@@ -159,15 +218,13 @@ void RowExchange::roll(const RowMoves& moves, int tag) {
       if (other == me) continue;
       const auto [leaves, leaves_end] = overlap(me, other);
       const auto [comes, comes_end] = overlap(other, me);
-      schedule_.send(gathered_.data() + leaves * count_, (leaves_end - leaves) * count_, process(other), tag + 1,
-                     where);
-      schedule_.receive(gathered_.data() + comes * count_, (comes_end - comes) * count_, process(other), tag + 1,
-                        where);
+      schedule_.send(moved_gathered_ + leaves * count_, (leaves_end - leaves) * count_, process(other), tag + 1, where);
+      schedule_.receive(moved_gathered_ + comes * count_, (comes_end - comes) * count_, process(other), tag + 1, where);
     }
   }
   const auto piece = [&](int position) {
     const auto p = static_cast<std::size_t>(position);
-    return std::pair(gathered_.data() + pieces[p] * count_, (pieces[p + 1] - pieces[p]) * count_);
+    return std::pair(moved_gathered_ + pieces[p] * count_, (pieces[p + 1] - pieces[p]) * count_);
   };
   const int next = (me + 1) % size, previous = (me + size - 1) % size;
   for (int round = 0; round + 1 < size; ++round) {
@@ -179,38 +236,83 @@ void RowExchange::roll(const RowMoves& moves, int tag) {
   }
 }
 
-void RowExchange::finish(const Panel& panel, const RowMoves& moves, Matrix& matrix) {
-  if (count_ == 0 || !copies(moves.arriving.size() + moves.gathered.size(), count_)) return;
-  const auto me = static_cast<std::size_t>(moves.position);
-  scatter_rows(displaced_.data() + moves.displaced_offsets[me] * count_, moves.arriving, count_, matrix.at(0, first_),
-               matrix.stride());
-  if (!options_.transposed_u) {
-    scatter_rows(gathered_.data(), moves.gathered, count_, u_.data(), u_stride_);
-  } else {
-    for (std::size_t r = 0; r < moves.gathered.size(); ++r)
-      std::copy_n(gathered_.data() + static_cast<std::int64_t>(r) * count_, count_,
-                  u_.data() + moves.gathered[r] * u_stride_);
+void RowExchange::finish(const RowMoves& moves, const RowLists& lists, Matrix& matrix, Traffic& traffic) {
+  {
+    const Timed timed(times_, Phase::swap);
+    traffic.wait(schedule_);
   }
-  (void)panel;
+  if (count_ == 0) return;
+  if (is_staged()) {
+    const Timed timed(times_, Phase::to_gpu);
+    const auto me = static_cast<std::size_t>(moves.position);
+    stage(gathered_.data(), moved_gathered_, 0, width_);
+    stage(displaced_.data(), moved_displaced_, moves.displaced_offsets[me], moves.displaced_offsets[me + 1]);
+    gpu_->wait_for_copies();
+  }
+  const Timed timed(times_, Phase::swap);
+  unpack(moves, lists, matrix);
 }
 
-void exchange_rows_in_place(const Panel& panel, Matrix& matrix, std::int64_t first, std::int64_t count) {
-  // In order, column by column; the next column's rows are asked for ahead, because each lies in a line of its own.
+void RowExchange::unpack(const RowMoves& moves, const RowLists& lists, Matrix& matrix) {
+  const std::size_t rows = moves.arriving.size() + moves.gathered.size();
+  const auto me = static_cast<std::size_t>(moves.position);
+  const auto scatter = [=, displaced = displaced_.data() + moves.displaced_offsets[me] * count_, count = count_,
+                        columns = matrix.at(0, first_), stride = matrix.stride(), gathered = gathered_.data(),
+                        u = u_.data(), u_stride = u_stride_, transposed_u = options_.transposed_u] {
+    scatter_rows(displaced, lists.arriving, count, columns, stride);
+    if (!transposed_u) return scatter_rows(gathered, lists.gathered, count, u, u_stride);
+    for (std::size_t r = 0; r < lists.gathered.size(); ++r)
+      std::copy_n(gathered + static_cast<std::int64_t>(r) * count, count, u + lists.gathered[r] * u_stride);
+  };
+  if (gpu_ != nullptr)
+    gpu_->launch(KernelWork::memory(copied_bytes(rows, count_)), scatter);
+  else if (copies(rows, count_))
+    scatter();
+}
+
+namespace {
+
+// The rows that a panel's pivots exchange, in order.
+std::vector<std::pair<std::int64_t, std::int64_t>> swaps_of(const double* pivots, std::int64_t column,
+                                                            std::int64_t width) {
   std::vector<std::pair<std::int64_t, std::int64_t>> swaps;
-  for (std::int64_t i = 0; i < panel.width; ++i) {
-    const auto row = static_cast<std::int64_t>(panel.pivots()[i]);
-    if (row != panel.column + i) swaps.emplace_back(panel.column + i, row);
+  for (std::int64_t i = 0; i < width; ++i) {
+    const auto row = static_cast<std::int64_t>(pivots[i]);
+    if (row != column + i) swaps.emplace_back(column + i, row);
   }
-  if (!copies(2 * swaps.size(), count)) return;
+  return swaps;
+}
+
+// Column by column; the next column's rows are asked for ahead, because each lies in a line of its own.
+void swap_rows(const std::vector<std::pair<std::int64_t, std::int64_t>>& swaps, double* columns, std::int64_t stride,
+               std::int64_t count) {
   constexpr std::int64_t kAhead = 2;
   for (std::int64_t c = 0; c < count; ++c) {
-    double* column = matrix.at(0, first + c);
-    const double* ahead = matrix.at(0, first + std::min(c + kAhead, count - 1));
+    double* column = columns + c * stride;
+    const double* ahead = columns + std::min(c + kAhead, count - 1) * stride;
     for (const auto& [a, b] : swaps) {
       __builtin_prefetch(ahead + b, 1, 2);  // into the second cache, which has more requests open
       std::swap(column[a], column[b]);
     }
   }
+}
+
+}  // namespace
+
+void exchange_rows_in_place(const Panel& panel, Matrix& matrix, std::int64_t first, std::int64_t count) {
+  const auto swaps = swaps_of(panel.pivots(), panel.column, panel.width);
+  if (copies(2 * swaps.size(), count)) swap_rows(swaps, matrix.at(0, first), matrix.stride(), count);
+}
+
+// The kernel reads the pivots where it is, so the host, which does not know them, launches it for all rows.
+void exchange_rows_on_gpu(const Panel& panel, Matrix& matrix, std::int64_t first, std::int64_t count) {
+  if (count == 0) return;
+  const double* pivots = panel.used_top() + (panel.pivots() - panel.top());
+  matrix.gpu()->launch(
+      KernelWork::memory(copied_bytes(2 * static_cast<std::size_t>(panel.width), count)),
+      [=, column = panel.column, width = panel.width, columns = matrix.at(0, first), stride = matrix.stride()] {
+        swap_rows(swaps_of(pivots, column, width), columns, stride, count);
+      });
 }
 
 }  // namespace dryfly::hpl

@@ -78,7 +78,7 @@ void UnitLowerSolver::solve(double* right, std::int64_t columns, std::int64_t st
     return blas_.solve_unit_lower_right(width_, columns, triangle_, width_, stored_transposed_, right, stride);
   if (!has_wide_registers())
     return blas_.solve_unit_lower(width_, columns, triangle_, width_, stored_transposed_, right, stride);
-  if (columns == 0 || !triangular_solve(width_, columns, DRYFLY_FP64)) return;
+  if (columns == 0 || !triangular_solve(width_, columns, DRYFLY_FP64, blas_.whose())) return;
 #ifdef DRYFLY_WIDE_REGISTERS
   std::vector<Row> strip(static_cast<std::size_t>(kGroup * groups(width_)));
   double* turned = strip.front().value;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "../hpl/agree.hpp"
 #include "../hpl/binding.hpp"
@@ -31,15 +32,15 @@ std::string about(std::int64_t order, std::int64_t block, const Options& options
   return text.str();
 }
 
-Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Kernel& kernel, MPI_Comm all,
-              Report& report) {
+Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Kernel& kernel, hpl::Gpu* gpu,
+              MPI_Comm all, Report& report) {
   const hpl::Grid grid(all, options.rows, options.columns, options.row_major);
-  Store store(grid, order, block, kernel.precision());
+  Store store(grid, order, block, kernel.precision(), gpu);
   int there = store.allocated() ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, all);
   if (there == 0) throw BadInput("N = " + std::to_string(order) + ": the system gives no memory for the matrix");
   System system(grid, options.seed, store);
-  Factorisation factors(grid, kernel, store);
+  Factorisation factors(grid, kernel, store, options.transfers);
   if (!hpl::numerics_skipped()) system.generate();
   hpl::Checkpoint checkpoint(options.checkpoint, all, "mxp", about(order, block, options, kernel));
   const std::int64_t first = checkpoint.restore(factors);
@@ -76,7 +77,7 @@ Outcome solve(std::int64_t order, std::int64_t block, const Options& options, Ke
   return outcome;
 }
 
-int run_all(const Options& options, Kernel& kernel, MPI_Comm where, const std::string& places) {
+int run_all(const Options& options, Kernel& kernel, hpl::Gpu* gpu, MPI_Comm where, const std::string& places) {
   int ranks = 1, rank = 0;
   MPI_Comm_size(where, &ranks);
   MPI_Comm_rank(where, &rank);
@@ -89,11 +90,11 @@ int run_all(const Options& options, Kernel& kernel, MPI_Comm where, const std::s
   }
   hpl::agree(error, "a file cannot be written", where);
   Report& report = *opened;
-  report.header(kernel, ranks, places);
+  report.header(kernel, gpu, ranks, places);
   bool passed = true;
   for (const std::int64_t order : options.orders)
     for (const std::int64_t block : options.blocks) {
-      const Outcome outcome = solve(order, block, options, kernel, where, report);
+      const Outcome outcome = solve(order, block, options, kernel, gpu, where, report);
       report.end(outcome);
       passed = passed && outcome.passed;
     }
@@ -120,6 +121,30 @@ std::unique_ptr<Kernel> kernel_of_all(const KernelChoice& choice) {
   return kernel;
 }
 
+// Of the GPU of the process that has most: as Store, Factorisation and System take it.
+double need_of_gpu_bytes(std::int64_t order, std::int64_t block, const Options& options, const Kernel& kernel) {
+  const hpl::Cyclic rows{order, block, options.rows, 0}, columns{order, block, options.columns, 0};
+  const std::int64_t width = std::min(block, order), size = element_bytes(kernel.precision());
+  const std::int64_t stride = hpl::column_stride((rows.size() * size + 7) / 8, 8) * 8;  // bytes
+  return static_cast<double>(stride * columns.size() + 2 * kernel.left_bytes(rows.size(), width) +
+                             kernel.right_bytes(width, columns.size()) + (2 * size + 4) * width * width + 24 * order);
+}
+
+// As hpl::Blas::take_memory, for a library's kernel.
+void take_memory(Kernel& kernel) {
+  constexpr std::int64_t kSide = 128;
+  const auto bytes = [](std::int64_t count) { return std::vector<char>(static_cast<std::size_t>(count), 0); };
+  std::vector<char> plain = bytes(kSide * kSide * element_bytes(kernel.precision())), c = plain;
+  std::vector<double> left(static_cast<std::size_t>(kernel.left_bytes(kSide, kSide)) / 8 + 8, 0.0);
+  std::vector<double> right(static_cast<std::size_t>(kernel.right_bytes(kSide, kSide)) / 8 + 8, 0.0);
+  const auto aligned = [](std::vector<double>& room) {
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(room.data()) + 63) & ~std::uintptr_t{63});
+  };
+  kernel.pack_left(kSide, kSide, plain.data(), kSide, aligned(left));
+  kernel.pack_right(kSide, kSide, plain.data(), kSide, aligned(right));
+  kernel.subtract(kSide, kSide, kSide, aligned(left), aligned(right), c.data(), kSide, Zeros::none);
+}
+
 void say(const BadInput& error) { std::fprintf(stderr, "dryfly-mxp: %s\n", error.what()); }
 
 int run(int count, char** arguments) {
@@ -135,6 +160,13 @@ int run(int count, char** arguments) {
     throw BadInput("--spare " + std::to_string(options.spare) + ": there are " + std::to_string(ranks) + " ranks");
   complete(options, ranks - options.spare, hpl::usable_bytes(ranks));
   const std::unique_ptr<Kernel> kernel = kernel_of_all(options.kernel);
+  const std::unique_ptr<hpl::Gpu> gpu = hpl::open_gpu(options.gpu, options.transfers, MPI_COMM_WORLD);
+  if (gpu != nullptr) {
+    for (const std::int64_t order : options.orders)
+      for (const std::int64_t block : options.blocks)
+        hpl::check_gpu_memory(*gpu, order, need_of_gpu_bytes(order, block, options, *kernel), MPI_COMM_WORLD);
+    take_memory(*kernel);
+  }
   const std::string places = hpl::checked_map(options.check_binding, options.kernel.blas.threads);
   MPI_Comm kept = MPI_COMM_WORLD;
   if (options.spare > 0)
@@ -142,7 +174,7 @@ int run(int count, char** arguments) {
   if (kept == MPI_COMM_NULL) return hpl::numerics_skipped() ? hpl::kNotSolved : 0;  // a spare rank
   int status = 2;
   try {
-    status = run_all(options, *kernel, kept, places);
+    status = run_all(options, *kernel, gpu.get(), kept, places);
   } catch (const BadInput& problem) {
     int place = 0;
     MPI_Comm_rank(kept, &place);

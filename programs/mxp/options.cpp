@@ -17,6 +17,9 @@ const std::map<std::string, Precision> kPrecisions = {
 const std::map<std::string, Refinement> kRefinements = {{"classic", Refinement::classic}, {"gmres", Refinement::gmres}};
 const std::map<std::string, bool> kMappings = {{"row", true}, {"column", false}};
 const std::map<std::string, bool> kBindings = {{"check", true}, {"any", false}};
+const std::map<std::string, bool> kMemories = {{"gpu", true}, {"host", false}};
+const std::map<std::string, hpl::Transfers> kTransfers = {{"device", hpl::Transfers::device},
+                                                          {"staged", hpl::Transfers::staged}};
 const std::map<std::string, bool> kYesNo = {{"yes", true}, {"no", false}};
 
 int whole(const std::string& field, const std::string& text, int least, int most) {
@@ -62,6 +65,14 @@ const std::vector<Flag>& flags() {
        [](Options& o, Text t) { o.kernel.blas.library = t; }},
       {"--threads", "T", "its threads in each rank",
        [](Options& o, Text t) { o.kernel.blas.threads = whole("--threads", t, 1, 4096); }},
+      {"--memory", "host|gpu", "where the matrix is; gpu: of a rank's simulated GPU, whose kernels take its time",
+       [](Options& o, Text t) { o.gpu = hpl::choose("--memory", t, kMemories); }},
+      {"--gpu-transfers", "device|staged",
+       "what MPI moves of a matrix on GPUs: the GPUs' memory, or pinned copies on the host",
+       [](Options& o, Text t) {
+         o.transfers = hpl::choose("--gpu-transfers", t, kTransfers);
+         o.transfers_given = true;
+       }},
       {"--refine", "classic|gmres", "how x gets the accuracy of FP64",
        [](Options& o, Text t) { o.refinement.kind = hpl::choose("--refine", t, kRefinements); }},
       {"--steps", "N", "of the refinement at most; default 50",
@@ -156,6 +167,14 @@ void complete(Options& options, int ranks, double memory_bytes) {
     throw BadInput("--checkpoint " + options.checkpoint.folder + ": it is for one run, and there are several");
   if (options.checkpoint.restart && options.checkpoint.folder.empty())
     throw BadInput("--restart yes: it needs --checkpoint FOLDER");
+  if (!options.gpu && options.transfers_given) throw BadInput("--gpu-transfers: it is for --memory gpu");
+  if (options.gpu && !options.checkpoint.folder.empty())
+    throw BadInput("--checkpoint " + options.checkpoint.folder + ": accepted is --memory host beside it");
+  if (options.gpu && (options.screen || options.spare > 0 || options.warm_up))
+    throw BadInput(std::string(options.screen      ? "--screen yes"
+                               : options.spare > 0 ? "--spare"
+                                                   : "--warm-up yes") +
+                   ": it is of the processors' kernels; accepted is --memory host beside it");
   if (options.orders.empty()) {
     const double order = std::sqrt(0.8 * memory_bytes / static_cast<double>(element_bytes(options.kernel.precision)));
     const std::int64_t block = options.blocks.empty() ? 256 : options.blocks.front();

@@ -24,6 +24,9 @@ struct Options {
   double threshold = 16.0;
   std::uint64_t seed = hpl::Generator::kHplSeed;
   hpl::CheckpointOptions checkpoint;
+  bool gpu = false;  // the matrix is in a GPU's memory
+  hpl::Transfers transfers = hpl::Transfers::device;
+  bool transfers_given = false;
   bool screen = false;  // measure every rank before and after each run
   int spare = 0;        // ranks beyond the grid: the slowest are left out
   bool warm_up = false;

@@ -14,14 +14,19 @@ using hpl::quoted;
 
 constexpr const char* kLine = "--------------------------------------------------------------------------------\n";
 // Rows are not exchanged here; what is called trsm in HPL are products with inverses.
-constexpr hpl::NamedPhase kPhasesShown[] = {
-    {Phase::panel, "diagonal"}, {Phase::broadcast, "broadcast"}, {Phase::trsm, "panels"}, {Phase::gemm, "gemm"}};
+constexpr hpl::NamedPhase kPhasesShown[] = {{Phase::panel, "diagonal"},  {Phase::broadcast, "broadcast"},
+                                            {Phase::trsm, "panels"},     {Phase::gemm, "gemm"},
+                                            {Phase::to_host, "to_host"}, {Phase::to_gpu, "to_gpu"}};
+constexpr std::size_t kHostPhasesShown = 4;
 
 double of(const hpl::StepTimes& times, Phase phase) { return times.phase[static_cast<std::size_t>(phase)]; }
 
 }  // namespace
 
-Report::Report(bool is_first, const Options& options) : options_(options), is_first_(is_first) {
+Report::Report(bool is_first, const Options& options)
+    : options_(options),
+      is_first_(is_first),
+      phases_(std::span(kPhasesShown).first(options.gpu ? std::size(kPhasesShown) : kHostPhasesShown)) {
   if (!is_first) return;
   json_ = opened("--json", options.json);
   solution_ = opened("--solution", options.solution);
@@ -32,13 +37,16 @@ Report::~Report() {
   if (solution_ != nullptr) std::fclose(solution_);
 }
 
-void Report::header(const Kernel& kernel, int ranks, const std::string& places) {
+void Report::header(const Kernel& kernel, const hpl::Gpu* gpu, int ranks, const std::string& places) {
   if (!is_first_) return;
   std::printf("dryfly-mxp: A x = b as HPL-MxP asks, factors in %s, on %d rank%s (grid %dx%d)\n",
               precision_name(kernel.precision()), ranks, ranks == 1 ? "" : "s", options_.rows, options_.columns);
   std::printf("kernel: %s\n", kernel.description().c_str());
   if (hpl::kernels_are_modelled())
     std::printf("times: of dryfly's model of the machine%s\n", hpl::numerics_skipped() ? "; NUMERICS SKIPPED" : "");
+  if (gpu != nullptr)
+    std::printf("matrix: in the memory of GPUs (%s), a rank each; MPI moves %s\n", gpu->runtime().c_str(),
+                options_.transfers == hpl::Transfers::device ? "that memory" : "copies in pinned memory of the host");
   std::fputs(places.c_str(), stdout);
   std::printf("refinement: %s, %d steps at most; threshold %.1f\n",
               options_.refinement.kind == Refinement::classic ? "classic" : "GMRES", options_.refinement.steps_most,
@@ -78,13 +86,13 @@ void Report::after_step(std::int64_t columns_done, const hpl::StepTimes& times) 
   if (options_.progress > 0 && done < order_ && part * options_.progress < lines_ + 1) return;
   if (lines_ == 0) {
     std::printf("%6s %8s %10s %9s %9s  ", "step", "columns", "time", "GF/s now", "so far");
-    for (const auto& [phase, name] : kPhasesShown) std::printf(" %9s", name);
+    for (const auto& [phase, name] : phases_) std::printf(" %9s", name);
     std::printf("\n");
   }
   lines_ = std::max(lines_ + 1, static_cast<int>(part * options_.progress));
   std::printf("%6d %7.2f%% %10.3f %9.2f %9.2f  ", step_, 100 * done / order_, now - begun_,
               (until(done) - until(columns_before_)) / (now - line_at_) / 1e9, until(done) / (now - begun_) / 1e9);
-  for (const auto& [phase, name] : kPhasesShown) std::printf(" %9.4f", of(since_line_, phase));
+  for (const auto& [phase, name] : phases_) std::printf(" %9.4f", of(since_line_, phase));
   std::printf("\n");
   std::fflush(stdout);
   columns_before_ = done;
@@ -102,7 +110,7 @@ void Report::end(const Outcome& outcome) {
               static_cast<long long>(outcome.block), options_.rows, options_.columns, outcome.seconds(), rate);
   std::printf("factors %.3f s (%.2f GF/s):", outcome.factor_s,
               2.0 / 3.0 * order * order * order / outcome.factor_s / 1e9);
-  for (const auto& [phase, name] : kPhasesShown) std::printf(" %s %.3f", name, of(outcome.steps.total, phase));
+  for (const auto& [phase, name] : phases_) std::printf(" %s %.3f", name, of(outcome.steps.total, phase));
   std::printf(" (mean of all ranks)\nrefinement %.3f s (%.1f %% of the time), %d steps, residuals", outcome.refine_s,
               100 * outcome.refine_s / outcome.seconds(), outcome.solution.steps);
   for (const double residual : outcome.solution.residuals) std::printf(" %.3g", residual);
@@ -139,7 +147,7 @@ void Report::write_json(const Outcome& outcome) {
       number(outcome.memory_bytes).c_str(), outcome.solved ? number(outcome.residual).c_str() : "null",
       number(options_.threshold).c_str(), outcome.solved ? "true" : "false", outcome.passed ? "true" : "false");
   const char* separator = "";
-  for (const auto& [phase, name] : kPhasesShown) {
+  for (const auto& [phase, name] : phases_) {
     std::fprintf(json_, "%s\"%s\": %s", separator, name, number(of(outcome.steps.total, phase)).c_str());
     separator = ", ";
   }
@@ -148,9 +156,9 @@ void Report::write_json(const Outcome& outcome) {
   };
   std::fprintf(json_, "},\n   \"screening_gflops\": [%s, %s],\n", rate_of(outcome.before).c_str(),
                rate_of(outcome.after).c_str());
-  hpl::write_steps(json_, "steps_max_s", outcome.steps.most, kPhasesShown);
+  hpl::write_steps(json_, "steps_max_s", outcome.steps.most, phases_);
   std::fputs(",\n", json_);
-  hpl::write_steps(json_, "steps_mean_s", outcome.steps.mean, kPhasesShown);
+  hpl::write_steps(json_, "steps_mean_s", outcome.steps.mean, phases_);
   std::fputs("}", json_);
 }
 

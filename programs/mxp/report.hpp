@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "../hpl/output.hpp"
 #include "../hpl/phases.hpp"
 #include "../hpl/screen.hpp"
 #include "options.hpp"
@@ -33,7 +35,7 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
-  void header(const Kernel& kernel, int ranks, const std::string& places);
+  void header(const Kernel& kernel, const hpl::Gpu* gpu, int ranks, const std::string& places);
   void screening(const char* when, const hpl::Screening& screening);
   void begin(std::int64_t order, std::int64_t columns_done, double seconds_before);
   void after_step(std::int64_t columns_done, const hpl::StepTimes& times);
@@ -45,6 +47,7 @@ class Report {
 
   const Options& options_;
   bool is_first_;
+  std::span<const hpl::NamedPhase> phases_;  // that there can be
   std::FILE* json_ = nullptr;
   std::FILE* solution_ = nullptr;
   double order_ = 0, begun_ = 0, line_at_ = 0, columns_before_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "../hpl/work.hpp"
@@ -38,8 +39,8 @@ DRYFLY_WIDEST void add_columns(std::int64_t count, const float* a, std::int64_t 
 // sums += A(rows, columns) x, four columns at a time.
 template <class Element>
 void add_product(std::int64_t rows, std::int64_t columns, const Element* a, std::int64_t stride, const float* x,
-                 float* sums) {
-  if (!hpl::product(rows, 1, columns, sizeof(Element) == sizeof(float) ? DRYFLY_FP32 : DRYFLY_HALF)) return;
+                 float* sums, hpl::WorkOf whose) {
+  if (!hpl::product(rows, 1, columns, sizeof(Element) == sizeof(float) ? DRYFLY_FP32 : DRYFLY_HALF, whose)) return;
   std::int64_t j = 0;
   for (; j + 4 <= columns; j += 4) add_columns(rows, a + j * stride, stride, x + j, sums);
   for (; j < columns; ++j) {
@@ -56,15 +57,21 @@ class Triangles {
       : factors_(factors),
         store_(factors.store()),
         grid_(factors.grid()),
-        sums_(static_cast<std::size_t>(store_.rows().size())),
+        gpu_(store_.gpu()),
+        sums_((store_.rows().size() + 1) / 2, gpu_, hpl::Gpu::Place::device),
         x_(static_cast<std::size_t>(store_.columns().size())),
-        work_(static_cast<std::size_t>(store_.block())) {}
+        work_(static_cast<std::size_t>(store_.block())) {
+    if (gpu_ == nullptr) return;
+    block_ = hpl::Doubles((store_.block() + 1) / 2, gpu_, hpl::Gpu::Place::device);
+    block_on_host_ = hpl::Doubles((store_.block() + 1) / 2, gpu_, hpl::Gpu::Place::pinned);
+  }
 
   Vector solve(const Vector& r, double scale) {
     std::vector<float> right(r.size());
     for (std::size_t i = 0; i < r.size(); ++i) right[i] = static_cast<float>(r[i] / scale);
+    clear_sums();
     for (std::int64_t block = 0; block < store_.blocks(); ++block) one(block, right.data(), true);
-    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    clear_sums();
     for (std::int64_t block = store_.blocks() - 1; block >= 0; --block) one(block, nullptr, false);
     Vector all(r.size());
     if (grid_.row() == 0)
@@ -75,13 +82,48 @@ class Triangles {
   }
 
  private:
+  float* sums() const { return reinterpret_cast<float*>(sums_.data()); }
+
+  void clear_sums() {
+    const auto clear = [sums = sums(), count = store_.rows().size()] { std::fill_n(sums, count, 0.0f); };
+    if (gpu_ == nullptr) return clear();
+    gpu_->launch(hpl::KernelWork::memory(store_.rows().size() * static_cast<std::int64_t>(sizeof(float))), clear);
+  }
+
+  // What the host may read of them.
+  const float* sums_from(std::int64_t row, std::int64_t count) {
+    if (gpu_ == nullptr) return sums() + row;
+    gpu_->copy(block_on_host_.data(), sums() + row, static_cast<std::size_t>(count) * sizeof(float),
+               hpl::Gpu::Order::among_kernels);
+    gpu_->wait_for_kernels();
+    return reinterpret_cast<const float*>(block_on_host_.data());
+  }
+
+  void add_block(std::int64_t from, std::int64_t to, std::int64_t place, std::int64_t n, const float* x) {
+    with_element(store_.precision(), [&]<class Element>(Element*) {
+      const auto* a = static_cast<const Element*>(store_.at(from, place));
+      if (gpu_ == nullptr) return add_product(to - from, n, a, store_.stride(), x, sums() + from, hpl::WorkOf::fastest);
+      if (to == from) return;
+      gpu_->wait_for_kernels();  // the last of which may still be copying from the pinned memory
+      const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(float);
+      std::memcpy(block_on_host_.data(), x, bytes);
+      gpu_->copy(block_.data(), block_on_host_.data(), bytes, hpl::Gpu::Order::among_kernels);
+      const int precision = sizeof(Element) == sizeof(float) ? DRYFLY_FP32 : DRYFLY_HALF;
+      gpu_->launch(hpl::KernelWork::product(to - from, 1, n, precision),
+                   [rows = to - from, n, a, stride = store_.stride(), x_there = block_.data(), sums = sums() + from] {
+                     add_product(rows, n, a, stride, reinterpret_cast<const float*>(x_there), sums,
+                                 hpl::WorkOf::kernel);
+                   });
+    });
+  }
+
   // Forward x is right - sums; backward the x of before takes the place of `right`.
   void one(std::int64_t block, const float* right, bool forward) {
     const std::int64_t first = block * store_.block(), n = std::min(store_.block(), store_.order() - first);
     const int row = static_cast<int>(block % grid_.rows()), column = static_cast<int>(block % grid_.columns());
     const int count = static_cast<int>(n);
     if (grid_.row() == row) {
-      const float* mine = sums_.data() + store_.rows().local(first);
+      const float* mine = sums_from(store_.rows().local(first), n);
       MPI_Reduce(mine, work_.data(), count, MPI_FLOAT, MPI_SUM, column, grid_.along_row());
     }
     if (grid_.column() != column) return;
@@ -90,21 +132,22 @@ class Triangles {
     if (grid_.row() == row) {
       for (std::int64_t i = 0; i < n; ++i)
         x[i] = (forward ? right[first + i] : x[i]) - work_[static_cast<std::size_t>(i)];
-      if (hpl::product(n, 1, n, DRYFLY_FP32)) (forward ? apply_lower : apply_upper)(n, factors_.inverses(block), x);
+      const hpl::WorkOf whose = gpu_ != nullptr ? hpl::WorkOf::processors : hpl::WorkOf::fastest;
+      if (hpl::product(n, 1, n, DRYFLY_FP32, whose))
+        (forward ? apply_lower : apply_upper)(n, factors_.inverses(block), x);
     }
     MPI_Bcast(x, count, MPI_FLOAT, row, grid_.along_column());
     const std::int64_t from = forward ? store_.rows().below(first + n) : 0;
     const std::int64_t to = forward ? store_.rows().size() : store_.rows().below(first);
-    float* sums = sums_.data() + from;
-    with_element(store_.precision(), [&]<class Element>(Element*) {
-      add_product(to - from, n, static_cast<const Element*>(store_.at(from, place)), store_.stride(), x, sums);
-    });
+    add_block(from, to, place, n, x);
   }
 
   const Factorisation& factors_;
   const Store& store_;
   const hpl::Grid& grid_;
-  std::vector<float> sums_, x_, work_;
+  hpl::Gpu* gpu_;
+  hpl::Doubles sums_, block_, block_on_host_;  // of floats; with the matrix in a GPU's memory the last is pinned
+  std::vector<float> x_, work_;
 };
 
 double dot(const Vector& a, const Vector& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }

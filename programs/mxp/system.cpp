@@ -88,18 +88,25 @@ double largest(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); }) ? NAN : most;
 }
 
-Store::Store(const hpl::Grid& grid, std::int64_t order, std::int64_t block, Precision precision)
+Store::Store(const hpl::Grid& grid, std::int64_t order, std::int64_t block, Precision precision, hpl::Gpu* gpu)
     : rows_{order, block, grid.rows(), grid.row()},
       columns_{order, block, grid.columns(), grid.column()},
       precision_(precision),
       // Columns that begin at cache lines; for the cache, hpl's rule about pages holds in bytes.
       stride_(hpl::column_stride((rows_.size() * element_bytes(precision) + 7) / 8, 8) * 8 / element_bytes(precision)),
-      storage_((stride_ * columns_.size() * element_bytes(precision) + 7) / 8) {}
+      gpu_(gpu),
+      storage_((stride_ * columns_.size() * element_bytes(precision) + 7) / 8, gpu, hpl::Gpu::Place::device) {}
 
 System::System(const hpl::Grid& grid, std::uint64_t seed, const Store& store)
     : grid_(grid), store_(store), seed_(seed), b_(static_cast<std::size_t>(store.order())), diagonal_(b_.size()) {
   const auto order = static_cast<std::uint64_t>(store.order());
   hpl::Generator(seed).fill(order * order, store.order(), b_.data());
+  hpl::Gpu* gpu = store.gpu();
+  if (gpu == nullptr) return;
+  x_on_gpu_ = hpl::Doubles(store.order(), gpu, hpl::Gpu::Place::device);
+  sums_on_gpu_ = hpl::Doubles(store.rows().size(), gpu, hpl::Gpu::Place::device);
+  x_on_host_ = hpl::Doubles(store.order(), gpu, hpl::Gpu::Place::pinned);
+  sums_on_host_ = hpl::Doubles(store.rows().size(), gpu, hpl::Gpu::Place::pinned);
 }
 
 void System::each_piece(const Visit& visit) const {
@@ -131,11 +138,19 @@ void System::generate() {
   const hpl::Cyclic& rows = store_.rows();
   std::vector<double> sums(static_cast<std::size_t>(rows.size())), all(diagonal_.size());
   std::fill(diagonal_.begin(), diagonal_.end(), 0.0);
-  each_piece([&](std::int64_t row, std::int64_t column, std::int64_t count, double* values) {
-    add_magnitudes(count, values, sums.data() + row);
-    with_element(store_.precision(),
-                 [&]<class Element>(Element*) { convert<Element>(count, values, store_.at(row, column)); });
-  });
+  const auto make = [&] {
+    each_piece([&](std::int64_t row, std::int64_t column, std::int64_t count, double* values) {
+      add_magnitudes(count, values, sums.data() + row);
+      with_element(store_.precision(),
+                   [&]<class Element>(Element*) { convert<Element>(count, values, store_.at(row, column)); });
+    });
+  };
+  if (hpl::Gpu* gpu = store_.gpu()) {
+    gpu->launch(hpl::KernelWork::memory(static_cast<std::int64_t>(store_.bytes())), make);
+    gpu->wait_for_kernels();
+  } else {
+    make();
+  }
   for (std::size_t i = 0; i < sums.size(); ++i)
     all[static_cast<std::size_t>(rows.global(static_cast<std::int64_t>(i)))] = sums[i];
   sum_everywhere(all, grid_.all());
@@ -143,14 +158,31 @@ void System::generate() {
   norm_ = 2 * largest(diagonal_);
 }
 
+void System::add_products(const double* x, double* sums) const {
+  each_piece([&](std::int64_t row, std::int64_t column, std::int64_t count, double* values) {
+    add_product(count, values, x[store_.columns().global(column)], sums + row);
+  });
+}
+
 std::vector<double> System::product(const std::vector<double>& x) const {
   const hpl::Cyclic &rows = store_.rows(), &columns = store_.columns();
   std::vector<double> sums(static_cast<std::size_t>(rows.size())), all(x.size());
   // Each element is made where it is used: by about four operations, and two for the product.
-  if (hpl::arithmetic(6 * rows.size() * columns.size(), DRYFLY_FP64))
-    each_piece([&](std::int64_t row, std::int64_t column, std::int64_t count, double* values) {
-      add_product(count, values, x[static_cast<std::size_t>(columns.global(column))], sums.data() + row);
+  const std::int64_t operations = 6 * rows.size() * columns.size();
+  if (hpl::Gpu* gpu = store_.gpu()) {
+    using Order = hpl::Gpu::Order;
+    std::copy(x.begin(), x.end(), x_on_host_.data());
+    gpu->copy(x_on_gpu_.data(), x_on_host_.data(), x.size() * sizeof(double), Order::among_kernels);
+    gpu->launch({DRYFLY_FP64, operations, 0}, [&] {
+      std::fill_n(sums_on_gpu_.data(), sums.size(), 0.0);
+      add_products(x_on_gpu_.data(), sums_on_gpu_.data());
     });
+    gpu->copy(sums_on_host_.data(), sums_on_gpu_.data(), sums.size() * sizeof(double), Order::among_kernels);
+    gpu->wait_for_kernels();
+    if (!hpl::numerics_skipped()) std::copy_n(sums_on_host_.data(), sums.size(), sums.begin());
+  } else if (hpl::arithmetic(operations, DRYFLY_FP64)) {
+    add_products(x.data(), sums.data());
+  }
   for (std::size_t i = 0; i < sums.size(); ++i)
     all[static_cast<std::size_t>(rows.global(static_cast<std::int64_t>(i)))] = sums[i];
   sum_everywhere(all, grid_.all());

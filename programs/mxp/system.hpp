@@ -17,7 +17,7 @@ namespace dryfly::mxp {
 // A process's part of A in the stored precision, by columns.
 class Store {
  public:
-  Store(const hpl::Grid& grid, std::int64_t order, std::int64_t block, Precision precision);
+  Store(const hpl::Grid& grid, std::int64_t order, std::int64_t block, Precision precision, hpl::Gpu* gpu);
 
   bool allocated() const { return storage_.data() != nullptr; }
   void* at(std::int64_t row, std::int64_t column) const {
@@ -31,11 +31,13 @@ class Store {
   std::int64_t stride() const { return stride_; }
   Precision precision() const { return precision_; }
   double bytes() const { return static_cast<double>(storage_.count()) * sizeof(double); }
+  hpl::Gpu* gpu() const { return gpu_; }  // whose memory it is in; null: the host's
 
  private:
   hpl::Cyclic rows_, columns_;
   Precision precision_;
   std::int64_t stride_;
+  hpl::Gpu* gpu_;
   hpl::Doubles storage_;
 };
 
@@ -58,11 +60,13 @@ class System {
   // A piece of one of my columns; `values` may be changed.
   using Visit = std::function<void(std::int64_t row, std::int64_t column, std::int64_t count, double* values)>;
   void each_piece(const Visit& visit) const;
+  void add_products(const double* x, double* sums) const;  // of my part of A
 
   const hpl::Grid& grid_;
   const Store& store_;
   std::uint64_t seed_;
   std::vector<double> b_, diagonal_;
+  hpl::Doubles x_on_gpu_, sums_on_gpu_, x_on_host_, sums_on_host_;  // with the store in a GPU's memory; the last pinned
   double norm_ = 0;
 };
 

@@ -34,6 +34,26 @@ int main(int argc, char** argv) {{
 """
 
 
+ON_PROCESSOR = """
+#include <mpi.h>
+#include <stdio.h>
+#include "{header}"
+
+int main(int argc, char** argv) {{
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const double begin = MPI_Wtime();
+  dryfly_work_announce(DRYFLY_GEMM, DRYFLY_FP64, 1000, 1000, 1000);
+  const double middle = MPI_Wtime();
+  dryfly_work_announce_on_processor(DRYFLY_GEMM, DRYFLY_FP64, 1000, 1000, 1000);
+  if (rank == 0) printf("%.9f %.9f", middle - begin, MPI_Wtime() - middle);
+  MPI_Finalize();
+  return 0;
+}}
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def solvers(library: mpi.MpiLibrary) -> None:
     """Compiled before the first run is timed."""
@@ -92,3 +112,15 @@ def test_announced_work_takes_the_roof_line_and_a_program_that_announces_nothing
     ended = dryfly("run", *model, "--", programs.micro("pingpong.c")).succeeded()
     assert [row["name"] for row in ended.results["health"]] == ["nothing_announced"]
     assert ended.results["repeatable"]
+
+
+def test_work_of_the_processors_takes_their_rate_where_gpus_are_faster(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    source = tmp_path / "on_processor.c"
+    source.write_text(ON_PROCESSOR.format(header=WORK), encoding="utf-8")
+    command = ("run", "--machine", "perlmutter-gpu", "--compute", "model", "--ppn", "4", "-N", "1")
+    times = dryfly(*command, "--", programs(source)).succeeded().stdout.split()
+    # 2 x 1000^3 operations by one of four GPUs of 19.5 TF/s, and its latency; by a quarter of a processor of 2.51 TF/s.
+    assert float(times[0]) == pytest.approx(2e9 / 19.5e12 + 5e-6, rel=1e-3)
+    assert float(times[1]) == pytest.approx(4 * 2e9 / 2.51e12, rel=1e-3)

@@ -8,12 +8,13 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import Dryfly, Native
-from harness import kill_when_kept
+from harness import Ended, kill_when_kept
 
 from dryfly.apps import solver
 from dryfly.mpi import libraries as mpi
@@ -201,6 +202,95 @@ def test_part_of_the_nics_with_hints_is_refused_because_mpich_would_crash(dryfly
     assert "MPIR_CVAR_CH4_OFI_MAX_NICS=2: with --swap-nic or --bcast-nic accepted is -1, all NICs" in ended.stderr
 
 
+def on_gpus(
+    dryfly: Dryfly,
+    machine: str,
+    ranks: int,
+    *arguments: str | Path,
+    mpi_name: str = "openmpi",
+    settings: Sequence[str] = (),
+) -> Ended:
+    """On two ranks of a node, or fewer."""
+    solver.build(NAME, mpi=mpi.select(mpi_name))
+    start = ["run", "--machine", machine, "--mpi", mpi_name, "-n", str(ranks), "--compute", "none", *settings]
+    start += ["--ppn", str(min(ranks, 2))] if "--ppn" not in settings else []
+    return dryfly(*start, "--", NAME, "--progress", "none", "--memory", "gpu", *arguments, limit_s=240.0)
+
+
+@pytest.mark.parametrize("transfers", ["device", "staged"])
+@pytest.mark.parametrize("machine", ["perlmutter-gpu", "frontier"])
+def test_matrices_in_the_memory_of_gpus_agree_with_lapack(
+    dryfly: Dryfly, tmp_path: Path, machine: str, transfers: str
+) -> None:
+    x = tmp_path / "x"
+    options = ["-N", "90,41", "--nb", "8", "--grid", "2x2,1x4,4x1", "--depth", "0,1", "--solution", str(x)]
+    options += ["--gpu-transfers", transfers]
+    if machine == "frontier":
+        options += ["--swap", "spread", "--split", "3", "--u", "transposed", "--l1", "transposed"]
+    ended = on_gpus(dryfly, machine, 4, *options).succeeded()
+    assert ended.stdout.count("PASSED") == 12
+    require_lapack(x, ([90] * 2 + [41] * 2) * 3)
+    assert f"matrix: in the memory of GPUs ({'HIP' if machine == 'frontier' else 'CUDA'})" in ended.stdout
+    assert all(rank["gpu_s"] > 0 for rank in ended.results["ranks_detail"])
+    assert "knows nothing of GPUs" not in ended.stderr
+
+
+def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, tmp_path: Path) -> None:
+    order, block = 256, 64
+    result = tmp_path / "result.json"
+    options = ["-N", str(order), "--nb", str(block), "--grid", "1x2", "--depth", "0", f"--json={result}"]
+    fingerprints = []
+    for _ in range(2):
+        ended = on_gpus(dryfly, "perlmutter-gpu", 2, *options, "--gpu-transfers", "staged").succeeded()
+        fingerprints.append(ended.fingerprint)
+    assert fingerprints[0] == fingerprints[1]
+    run = json.loads(result.read_text(encoding="utf-8"))["runs"][0]
+    mean, most = run["steps_mean_s"], run["steps_max_s"]
+    for step, wall in enumerate(mean["wall"]):
+        # Triangle, pivots and the rows below come to the process that has not factored them by one copy: a call of
+        # 2 us, a latency of 3 us, a step of 2.2 us, 27 GB/s, and 25 ns for a reading of the clock. The owner takes
+        # longer, for U goes back into the matrix beside them.
+        rows = order - block * (step + 1)
+        stride = max(rows, 8)  # a multiple of 8, and of 512 doubles none
+        copy_s = 7.225e-6 + 8 * (block * block + block + stride * block) / 27e9
+        assert 2 * mean["to_gpu"][step] - most["to_gpu"][step] == pytest.approx(copy_s, rel=1e-3)
+        assert most["to_gpu"][step] > copy_s + 2.2e-6
+        phases = sum(times[step] for name, times in mean.items() if name != "wall")
+        assert 0.98 * wall < phases <= wall
+    assert sum(run["phases_mean_s"].values()) < run["time_s"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "ranks", "mpi_name", "settings", "sentence"),
+    [
+        (
+            "perlmutter-gpu",
+            2,
+            "mpich",
+            (),
+            "--gpu-transfers device: this MPI library says that it does not take CUDA's",
+        ),
+        ("perlmutter-gpu", 5, "openmpi", ("--ppn", "5"), "--memory gpu: ranks 0 and 4 have the same GPU, nid001000 20"),
+        (
+            "perlmutter-gpu",
+            1,
+            "openmpi",
+            ("--set", "compute.gpu.memory=100 kB"),
+            "need 0.3811 MB of a GPU, and 0.0983 MB are free",
+        ),
+        ("testbed", 1, "openmpi", (), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA or"),
+    ],
+    ids=["an MPI without GPUs", "more ranks than GPUs", "little memory", "no GPUs"],
+)
+def test_what_gpus_or_mpi_do_not_have_is_one_sentence_and_status_2(
+    dryfly: Dryfly, machine: str, ranks: int, mpi_name: str, settings: tuple[str, ...], sentence: str
+) -> None:
+    ended = on_gpus(dryfly, machine, ranks, "-N", "200", mpi_name=mpi_name, settings=settings)
+    assert ended.exit_status == 2
+    assert sentence in ended.stderr
+    assert "A x = b" not in ended.stdout
+
+
 def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:
     core = min(os.sched_getaffinity(0))
     if len(os.sched_getaffinity(0)) < 2:
@@ -275,6 +365,11 @@ BAD_INPUT = [
     (("-N", "100", "--swap-nic", "64"), "--swap-nic or --bcast-nic 64: accepted is a whole number from 0 to 63"),
     (("-N", "100", "--binding", "some"), "--binding some: accepted is any, check"),
     (("-N", "100", "--restart", "yes"), "--restart yes: it needs --checkpoint FOLDER"),
+    (("-N", "100", "--memory", "gpu"), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA"),
+    (("-N", "100", "--memory", "disk"), "--memory disk: accepted is gpu, host"),
+    (("-N", "100", "--gpu-transfers", "staged"), "--gpu-transfers: it is for --memory gpu"),
+    (("-N", "100", "--memory", "gpu", "--checkpoint", "kept"), "--checkpoint kept: accepted is --memory host beside"),
+    (("-N", "100", "--memory", "gpu", "--screen", "yes"), "--screen yes: it is of the processors' kernels; accepted"),
     (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
 ]
 

@@ -99,6 +99,35 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
     assert ended.results["virtual_time_s"] > 0
 
 
+@pytest.mark.parametrize(
+    ("machine", "options"),
+    [
+        ("perlmutter-gpu", ("--grid", "2x2", "--nb", "16", "--gpu-transfers", "device")),
+        ("frontier", ("--grid", "4x1", "--nb", "33", "--gpu-transfers", "device", "--kernel", "sgemm")),
+        ("frontier", ("--grid", "1x4", "--nb", "16", "--gpu-transfers", "staged", "--refine", "gmres")),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
+)
+def test_matrices_in_the_memory_of_gpus_agree_with_lapack(
+    dryfly: Dryfly, tmp_path: Path, machine: str, options: tuple[str, ...]
+) -> None:
+    solver.build(NAME, mpi=mpi.select("openmpi"))
+    x, result = tmp_path / "x", tmp_path / "result.json"
+    start = ("run", "--machine", machine, "--mpi", "openmpi", "-N", "2", "--ppn", "2", "--compute", "none", "--", NAME)
+    command = (*start, "--progress", "none", "-N", "101", "--memory", "gpu", *options, "--solution", x)
+    ended = dryfly(*command, f"--json={result}", limit_s=240.0).succeeded()
+    assert "...... PASSED" in ended.stdout
+    require_fp64(x, [101])
+    assert all(rank["gpu_s"] > 0 for rank in ended.results["ranks_detail"])
+    steps = json.loads(result.read_text(encoding="utf-8"))["runs"][0]["steps_mean_s"]
+    for step, wall in enumerate(steps["wall"]):
+        assert sum(times[step] for name, times in steps.items() if name != "wall") <= wall
+    assert (sum(steps["to_gpu"][1:]) > 0) == (sum(steps["to_host"]) > 0)
+    if "staged" in options:
+        # The rows of L and their products travel, and each process but the owner copies them into its GPU.
+        assert sum(steps["to_gpu"]) > sum(steps["to_host"]) > 0
+
+
 # Those that this computer has; sgemm needs a BLAS, which the tests of dryfly-hpl need too.
 @pytest.mark.parametrize(
     "options",
@@ -189,6 +218,9 @@ BAD_INPUT = [
     (("-N", "100", "--refine", "cg"), "--refine cg: accepted is classic, gmres"),
     (("-N", "100", "--colour", "red"), "unknown option --colour"),
     (("-N", "100", "--kernel", "sgemm", "--blas", "/no/such.so"), "/no/such.so"),
+    (("-N", "100", "--memory", "gpu"), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA"),
+    (("-N", "100", "--memory", "gpu", "--checkpoint", "kept"), "--checkpoint kept: accepted is --memory host beside"),
+    (("-N", "100", "--gpu-transfers", "staged"), "--gpu-transfers: it is for --memory gpu"),
     (("-N", "100", "--json", "/no/such/file"), "--json /no/such/file: No such file or directory"),
 ]
 

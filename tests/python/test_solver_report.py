@@ -43,6 +43,15 @@ def test_the_picture_names_both_crossovers_and_stacks_up_to_the_wall_time() -> N
     assert len(lower.lines) == 3 + 2
 
 
+def test_copies_of_a_matrix_on_gpus_are_phases_and_no_part_bounds_such_a_run() -> None:
+    pytest.importorskip("matplotlib")
+    run = result()["runs"][0]
+    run["steps_mean_s"] |= {"to_host": [0.2] * 8, "to_gpu": [0.3] * 8}
+    upper, _ = solver_report.figure("dryfly-hpl", run).axes
+    assert not upper.texts
+    assert {"to_host", "to_gpu"} <= {text.get_text() for text in upper.get_legend().get_texts()}
+
+
 @pytest.mark.parametrize(("changes", "ending"), [({}, "PASSED"), ({"passed": False, "solved": False}, "NOT SOLVED")])
 def test_a_page_has_the_picture_of_every_run_and_how_it_ended(
     tmp_path: Path, changes: dict[str, Any], ending: str

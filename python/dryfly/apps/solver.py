@@ -21,7 +21,9 @@ from dryfly.mpi.libraries import MpiLibrary, select
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
 NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
-_PARTS = ("binding", "blas", "checkpoint", "generator", "grid", "host_memory", "matrix", "options", "output", "screen")
+_PARTS = (
+    "binding", "blas", "checkpoint", "generator", "gpu", "grid", "host_memory", "matrix", "options", "output", "screen",
+)  # fmt: skip
 _SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
 _FLAGS = ("-std=c++20", "-O3", "-g")

@@ -2,7 +2,8 @@
 
 Each step's phases are stacked as the mean over the ranks, which adds up to what the step took. The curves below are the
 parts that a model of a step takes as going on at the same time, max(gemm, panel + broadcast, swap): from where a part
-lies above the products to the end, that part bounds the run.
+lies above the products to the end, that part bounds the run. Of a matrix on GPUs the products are what a process waits
+for, which bounds nothing, so that is not marked.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SUFFIXES = (".html", ".png", ".svg")
 BARS = 120
 _COLORS = {
     "gemm": "#4c72b0", "trsm": "#64b5cd", "panels": "#64b5cd", "swap": "#c44e52", "broadcast": "#ccb974",
-    "panel": "#55a868", "diagonal": "#55a868", "rest": "#dddddd",
+    "panel": "#55a868", "diagonal": "#55a868", "to_host": "#8172b3", "to_gpu": "#b5a8d9", "rest": "#dddddd",
 }  # fmt: skip
 # Against the products: the name of the curve, its phases.
 _RIVALS = {"dryfly-hpl": (("swap", ("swap",)), ("panel + broadcast", ("panel", "broadcast"))),
@@ -76,7 +77,7 @@ def figure(program: str, run: Mapping[str, Any]) -> Any:
         color = _COLORS[phases[0]]
         _curve(lower, at, _merged(rival, each), name, color)
         begins = crossover(steps["gemm"], rival)
-        if begins < count:
+        if begins < count and "to_gpu" not in steps:
             for axes in (upper, lower):
                 axes.axvline(begins, color=color, linestyle=style, linewidth=1)
             text = f"{name} above gemm from here: step {begins} of {count}"
