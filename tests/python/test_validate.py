@@ -455,7 +455,8 @@ def test_a_baseline_takes_the_place_of_the_model(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--machine", "crusher", "-N", "1"), "-N 1: accepted is 2 or more"),
-        (("--machine", "crusher", "-N", "500"), "-N 500: accepted is 1 to 192"),
+        (("--machine", "crusher", "-N", "500"), "-N 500: accepted is 2 to 192"),
+        (("--machine", "crusher", "-N", "0"), "-N 0: accepted is 2 to 192"),
         (("--network", "latency"), "--network latency: accepted is links, flow, packet"),
         (("--level", "rack"), "--level rack: accepted is node, switch, group, pair, system"),
         (("--node", "t0"), "--node t0 goes with --prolog or --epilog"),

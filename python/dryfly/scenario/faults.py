@@ -98,6 +98,7 @@ _PLACES_OF: dict[str, tuple[str, ...]] = {
 }
 _CABLE_OF_SWITCHES = re.compile(r"s\d+-s\d+(\.\d+)?")
 _PCIE_WIDTHS = (1, 2, 4, 8, 16)
+_PCIE_SPEEDS = (2.5, 5, 8, 16, 32)  # of its versions 1 to 5, in GT/s
 
 
 def load(path: str | Mapping[str, object], machine: Machine, *, seed: int) -> Scenario:
@@ -261,8 +262,8 @@ def _pcie(machine: Machine, where: str, entry: Mapping[str, object]) -> tuple[in
     if isinstance(width, bool) or not isinstance(width, int) or width not in _PCIE_WIDTHS or width > usual_width:
         raise UserError(f"{where}: width = {width}: accepted is 1, 2, 4, 8 or 16 lanes, up to {usual_width}")
     speed = entry.get("speed", usual_speed)
-    if isinstance(speed, bool) or not isinstance(speed, int | float) or not 2.5 <= speed <= usual_speed:
-        raise UserError(f"{where}: speed = {speed}: accepted is 2.5 to {usual_speed:g}, in GT/s")
+    if isinstance(speed, bool) or speed not in _PCIE_SPEEDS or float(str(speed)) > usual_speed:
+        raise UserError(f"{where}: speed = {speed}: accepted is 2.5, 5, 8, 16 or 32 GT/s, up to {usual_speed:g}")
     replays = _rate(where, entry["replays"], "replays") / _BILLION if "replays" in entry else 0.0
     if replays >= 1:
         raise UserError(f'{where}: replays = "{entry["replays"]}": accepted is less than all packets')

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dryfly.validate import judge, plan
 from dryfly.validate.judge import USUAL_KIND, Suspect
 from dryfly.validate.plan import Sizes, Step
-from dryfly.validate.wiring import Wiring, nic_place
+from dryfly.validate.wiring import Wiring
 
 OF_NODE_ALONE = ("memory", "cpu")  # measures that no message leaves the node in
 _OF_NODE = (*OF_NODE_ALONE, "loopback", "gpu")
@@ -41,38 +41,4 @@ def steps(suspects: Sequence[Suspect], wiring: Wiring, nodes: Sequence[int], siz
         cables = [cable for cable in wiring.cables if cable.trunk in links]
         found += plan.link_steps(wiring, nodes, cables, sizes, turn=turn)
     nics = {place for measure, places in by_measure.items() if USUAL_KIND[measure] == "nic" for place in places}
-    return found + _cross_pairs(sorted(int(place[1:]) for place in nics - own), wiring, nodes, sizes, turn)
-
-
-def _cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
-    """Each of them with another NIC each turn, and at a time one of a node only, for NICs of a node share its PCIe. The
-    others are of its switch, for what lies between switches may be slow, and not suspected if there is such a one."""
-    suspected, node_of, switch_of = set(nics), wiring.node_of_nic, wiring.switch_of_nic
-    all_nics = [nic for node in nodes for nic in wiring.nics_of_node[node]]
-    good = [nic for nic in all_nics if nic not in suspected]
-    near: dict[int, list[int]] = {}
-    for nic in all_nics:
-        near.setdefault(switch_of[nic], []).append(nic)
-    found: list[Step] = []
-    waiting = list(nics)
-    while waiting:
-        busy: set[int] = set()  # nodes
-        probes, rest = [], []
-        for nic in waiting:
-            own = node_of[nic]
-            around = [each for each in near[switch_of[nic]] if node_of[each] not in busy and node_of[each] != own]
-            free = [each for each in around if each not in suspected] or around
-            free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own]
-            if own in busy or not free:
-                rest.append(nic)
-                continue
-            other = free[turn % len(free)]
-            busy |= {own, node_of[other]}
-            probes.append(plan.Probe(a=nic, b=other, places=(nic_place(nic),)))
-        if not probes:
-            break
-        some = tuple(probes)
-        found.append(Step(measure="nic", kind="stream", size=sizes.nic_bytes, count=sizes.nic_count, probes=some))
-        found.append(Step(measure="latency", kind="pingpong", size=8, count=sizes.latency_count, probes=some))
-        waiting = rest
-    return found
+    return found + plan.cross_pairs(sorted(int(place[1:]) for place in nics - own), wiring, nodes, sizes, turn)

@@ -37,7 +37,8 @@ def read(path: Path, asked: Asked, subject: Subject, sizes: Sizes, *, same: Sequ
     for name, value in how.items():
         own = getattr(asked, name)
         if value != (list(own) if name == "sets" else own):
-            raise UserError(f"--baseline {path}: it has {name} {value}, and this {own}; accepted is the same")
+            its, this = (", ".join(each) or "none" if name == "sets" else str(each) for each in (value, own))
+            raise UserError(f"--baseline {path}: it has {name} {its}, and this {this}; accepted is the same")
     if nodes != {subject.console.node_name(node) for node in subject.nodes}:
         raise UserError(f"--baseline {path}: it is of {len(nodes)} nodes that are not these {len(subject.nodes)}")
     if asked.level not in levels:

@@ -19,7 +19,7 @@ HISTORY_S = 36_000.0  # before the start: what SHS' limits on flaps look back to
 class Event:
     """`at_s`: since the validation began, of what was before it negative. `places`: as findings name them. `slower`:
     how many times as long what is there takes by what was said; 1: nothing was said of that.
-    `replayed`: the share of frames or packets that are sent again."""
+    `replayed`: the share of frames or packets that are sent again. `until_s`: of a flap, when the link is up again."""
 
     at_s: float
     source: str
@@ -28,6 +28,7 @@ class Event:
     places: tuple[str, ...] = ()
     slower: float = 1.0
     replayed: float = 0.0
+    until_s: float = 0.0
 
     def line(self) -> str:
         return f"[{self.at_s:14.6f}] {self.source}: {self.text}"

@@ -140,8 +140,9 @@ def _gpu_steps(wiring: Wiring, ranks_of: Mapping[int, range], sizes: Sizes, turn
 
 
 def switch_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Step]:
-    """Each two NICs of a switch that are of different nodes."""
-    rounds = _merged(tournament(nics) for nics in wiring.nics_of_switches(nodes).values())
+    """Each two NICs of a switch that are of different nodes; a NIC that has none such with one of another switch."""
+    of_switches = wiring.nics_of_switches(nodes)
+    rounds = _merged(tournament(nics) for nics in of_switches.values())
     steps = []
     for met in rounds:
         probes = tuple(
@@ -152,7 +153,43 @@ def switch_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes) -> list[Ste
         if probes:
             steps.append(_stream("nic", sizes.nic_bytes, sizes.nic_count, probes))
             steps.append(Step(measure="latency", kind="pingpong", size=8, count=sizes.latency_count, probes=probes))
-    return steps
+    alone = [nics for nics in of_switches.values() if len({wiring.node_of_nic[nic] for nic in nics}) == 1]
+    return steps + cross_pairs([nic for nics in alone for nic in nics], wiring, nodes, sizes, turn=0)
+
+
+def cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], sizes: Sizes, turn: int) -> list[Step]:
+    """Each of them with another NIC each turn, and at a time one of a node only, for NICs of a node share its PCIe. The
+    others are none of these if there is such a one, and of its switch, for what lies between switches may be slow."""
+    suspected, node_of, switch_of = set(nics), wiring.node_of_nic, wiring.switch_of_nic
+    all_nics = [nic for node in nodes for nic in wiring.nics_of_node[node]]
+    good = [nic for nic in all_nics if nic not in suspected]
+    near: dict[int, list[int]] = {}
+    for nic in all_nics:
+        near.setdefault(switch_of[nic], []).append(nic)
+    found: list[Step] = []
+    waiting = list(nics)
+    while waiting:
+        busy: set[int] = set()  # nodes
+        probes, rest = [], []
+        for nic in waiting:
+            own = node_of[nic]
+            around = [each for each in near[switch_of[nic]] if node_of[each] not in busy and node_of[each] != own]
+            free = [each for each in around if each not in suspected]
+            free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own] or around
+            free = free or [each for each in nics if node_of[each] not in busy and node_of[each] != own]
+            if own in busy or not free:
+                rest.append(nic)
+                continue
+            other = free[turn % len(free)]
+            busy |= {own, node_of[other]}
+            probes.append(Probe(a=nic, b=other, places=(nic_place(nic),)))
+        if not probes:
+            break
+        some = tuple(probes)
+        found.append(Step(measure="nic", kind="stream", size=sizes.nic_bytes, count=sizes.nic_count, probes=some))
+        found.append(Step(measure="latency", kind="pingpong", size=8, count=sizes.latency_count, probes=some))
+        waiting = rest
+    return found
 
 
 def _stream(measure: str, size: int, count: int, probes: tuple[Probe, ...]) -> Step:

@@ -6,6 +6,8 @@ has not been the cause, and noise is never as slow three times.
 
 from __future__ import annotations
 
+import math
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +98,7 @@ class Validation:
             findings=tuple(found),
             exclude=tuple(self._console.node_name(node) for node in sorted(self._out)),
             events=tuple(event.line() for event in self._console.events(self._clock_s)),
-            not_checked=tuple(f"{name}: {why}" for name, why in self._subject.unmeasured.items()),
+            not_checked=(*(f"{name}: {why}" for name, why in self._subject.unmeasured.items()), *self._not_met()),
             parts=parts.verdicts(self._subject, levels, found),
             uncovered=self._wiring.uncovered(self._nodes),
             figures=self._figures,
@@ -131,9 +133,17 @@ class Validation:
             place = event.places[0] if event.places else ""
             if self._wiring.node_at(place) in self._out or place in found:
                 continue
-            if event.at_s > 0 and event.kind in _LASTING and place in cables | nics:
+            is_down = event.kind == "flap" and event.until_s > self._clock_s
+            if event.at_s > 0 and (event.kind in _LASTING or is_down) and place in cables | nics:
                 found.add(place)
                 self._add_said(event.kind, place, "checks", [event])
+
+    def _not_met(self) -> list[str]:
+        later = [event.at_s for event in self._console.events(math.inf) if event.at_s > self._clock_s]
+        if not later:
+            return []
+        return [f"faults: {len(later):,} of {'them begin' if len(later) > 1 else 'its links begins'} after the "
+                f"{self._clock_s:.3g} s that were looked at, the first at {min(later):.3g} s"]  # fmt: skip
 
     def _check_replays(self, event: consoles.Event) -> None:
         limit = self._settings.replays
@@ -232,6 +242,8 @@ class Validation:
             some = [suspect for suspect in suspects if suspect.measure == measure]
             count = sum(key[0] == measure for key in figures)
             no_partner = len(some) == count and again.needs_partner(measure)
+            if no_partner and count < _MOST_NAMED and measure in judge.LOADED and self._links_found():
+                continue  # they are slow by that
             if not no_partner and (2 * len(some) <= count or len(some) < _MOST_NAMED):
                 rest += some
                 continue
@@ -249,6 +261,9 @@ class Validation:
             if self._stops:
                 break  # what is measured after it goes by way of what is slow
         return rest
+
+    def _links_found(self) -> bool:
+        return any(re.match(r"s\d+[->]s\d+", finding.place) for finding in self._findings)
 
     def _with_a_way(self, suspects: Sequence[Suspect]) -> list[Suspect]:
         """Without the GPUs of nodes none of whose NICs is in order: what is slow there is a NIC."""

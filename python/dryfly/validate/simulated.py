@@ -106,7 +106,7 @@ class Simulated:
         listed = nodes_listed(self.machine, asked.place)
         count = (listed or self.machine.nodes_max) if asked.nodes is None else asked.nodes
         if not 1 <= count <= self.machine.nodes_max:
-            raise UserError(f"-N {count}: accepted is 1 to {self.machine.nodes_max}, the nodes of {asked.machine}")
+            raise UserError(f"-N {count}: accepted is 2 to {self.machine.nodes_max}, the nodes of {asked.machine}")
         return node_blocks(self.machine, nodes=count, ppn=1, policy=asked.place, seed=asked.seed)
 
     def seed(self, run: int) -> int:
@@ -165,6 +165,10 @@ def _check_links(wired: wiring.Wiring, scenario: Scenario) -> None:
     """Raises UserError for a link between two switches that have none, before anything is measured."""
     parallel = Counter((cable.a, cable.b) for cable in wired.cables)
     for said in scenario.said:
+        for place in said.places:
+            nic, switch = told.nic_of_link(place), re.search(r"s(\d+)", place)
+            if nic is not None and switch is not None and int(switch[1]) != wired.switch_of_nic[nic]:
+                raise UserError(f"{said.where}: the link of n{nic} leads to s{wired.switch_of_nic[nic]}")
         for found in filter(None, (_BETWEEN_SWITCHES.fullmatch(place) for place in said.places)):
             a, b = sorted((int(found[1]), int(found[2])))
             count = parallel[a, b]

@@ -12,6 +12,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from dryfly.scenario.faults import Said, Scenario
 from dryfly.validate.console import HISTORY_S, TELEMETRY, TIMED_OUT, Console, Event
@@ -22,6 +23,15 @@ _PS = 1e-12
 _BILLION = 1e9
 _KINDS_OF_LINKS = {"all": (True, True, True), "edge": (True, False, False), "local": (False, True, False),
                    "global": (False, False, True)}  # fmt: skip
+
+
+_OF_NIC = re.compile(r"n(\d+)(?:[->]s\d+)?|s\d+[->]n(\d+)")
+
+
+def nic_of_link(place: str) -> int | None:
+    """Of `n5`, or of one direction or both between it and its switch; None: a link between switches."""
+    found = _OF_NIC.fullmatch(place)
+    return None if found is None else int(found[1] or found[2])
 
 
 def tell(console: Console, wiring: Wiring, scenario: Scenario) -> None:
@@ -80,8 +90,8 @@ class _Teller:
                 at = int(place[1:])
                 found += [cable.name for cable in self._wiring.cables if at in (cable.a, cable.b)]
                 found += [nic_place(nic) for nic, of in enumerate(self._wiring.switch_of_nic) if of == at]
-            elif place.startswith("n"):
-                found.append(place)
+            elif (nic := nic_of_link(place)) is not None:
+                found.append(nic_place(nic))
             else:
                 found += self._cables(place)
         return found
@@ -189,7 +199,8 @@ class _Teller:
             instants = [said.from_ps * _PS] if rate is None else _drawn(rate / _BILLION, f"{said.draw} {place}")
             for at_s in instants:
                 text = "CXI_EVENT_LINK_DOWN (flap)" if place.startswith("n") else "link down (flap)"
-                events.append(self._link_event(said, place, text, at_s))
+                until_s = said.until_ps * _PS if rate is None and said.until_ps is not None else at_s
+                events.append(replace(self._link_event(said, place, text, at_s), until_s=until_s))
         return events
 
 
