@@ -276,7 +276,7 @@ def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, t
             1,
             "openmpi",
             ("--set", "compute.gpu.memory=100 kB"),
-            "need 0.3811 MB of a GPU, and 0.0983 MB are free",
+            "need 0.3812 MB of a GPU, and 0.0983 MB are free",
         ),
         ("testbed", 1, "openmpi", (), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA or"),
     ],
