@@ -360,9 +360,10 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
     warned = {text: number for number, text in enumerate(dict.fromkeys(t for row in rows for t in row["warnings"]), 1)}
     for row, wall in zip(rows, walls, strict=True):
         errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
+        verdicts = (row["verdict"] or "",) if judged else ()
         lines.append(
             (row["id"] or row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"],
-             *errors, *((row["verdict"] or "",) if judged else ()), _shown_kind(row, warned), wall, f"{row['source']} [{row['certainty']}]")
+             *errors, *verdicts, _shown_kind(row, warned), wall, f"{row['source']} [{row['certainty']}]")
         )  # fmt: skip
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
@@ -404,11 +405,15 @@ def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
         ("ordering", "orderings"),
         ("judged", "how"),
     ):
-        noted = dict.fromkeys((row["quantity"], row["note"]) for row in rows if row["kind"] == kind and row["note"])
+        noted: dict[str, list[str]] = {}  # points of a curve have one note
+        for row in rows:
+            if row["kind"] == kind and row["note"]:
+                noted.setdefault(row["note"], []).append(row["quantity"])
         if noted:
             console.print(f"\n{title}", markup=False)
-        for quantity, note in noted:
-            console.print(fitted(f"  {quantity}: {note}"), markup=False)
+        for note, quantities in noted.items():
+            more = f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
+            console.print(fitted(f"  {quantities[0]}{more}: {note}"), markup=False)
 
 
 def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
@@ -444,8 +449,8 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
     verdicts = summary["verdicts"]
     if any(verdicts.values()):
         console.print(
-            f"{sum(verdicts.values())} rows with a verdict: {verdicts[COMES_OUT]} come out, {verdicts[DOES_NOT]} do not, "
-            f"{verdicts[NO_VERDICT]} cannot be tested",
+            f"{sum(verdicts.values())} rows with a verdict: {verdicts[COMES_OUT]} come out, "
+            f"{verdicts[DOES_NOT]} do not, {verdicts[NO_VERDICT]} cannot be tested",
             markup=False,
         )
     if counts["judged"]:
