@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
 from dryfly.evidence import measure, prediction, published, reproduce
 from dryfly.evidence.measure import source_of
 from dryfly.evidence.published import Measurement, Registry, Row
 from dryfly.predict import facts
+from dryfly.study.kept import Entry
 
 REGISTRY = published.load("fabric")
 AURORA = published.load("aurora")
@@ -125,6 +126,21 @@ def test_a_measurement_binds_its_ranks_and_refuses_other_keys() -> None:
     wrong = replace(bound, run={"seed": 3})
     with pytest.raises(UserError, match='run has "seed"; accepted are provider, on_node'):
         published._check("x.toml", row(), {"run": wrong})
+
+
+@pytest.mark.parametrize("may_fail", [True, False])
+def test_a_program_that_was_published_to_fail_may(may_fail: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RunError("ended with status 1", exit_status=1)
+
+    monkeypatch.setattr(measure, "_run_program", fails)
+    measurement = Measurement(name="run", machine="testbed", program="latency", mpi="mpich", may_fail=may_fail)
+    if may_fail:
+        found = measure.measure(measurement, given={}, entry=Entry())
+        assert (found.figures, found.warnings) == ({"right": 0.0}, ("ended with status 1",))
+        return
+    with pytest.raises(RunError, match="ended with status 1"):
+        measure.measure(measurement, given={}, entry=Entry())
 
 
 def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
@@ -275,9 +291,7 @@ def test_what_noise_decides_is_measured_with_several_seeds() -> None:
 
 
 def test_what_is_not_there_is_said_in_one_sentence() -> None:
-    with pytest.raises(
-        UserError, match=KNOWN
-    ):
+    with pytest.raises(UserError, match=KNOWN):
         published.load("weather")
     with pytest.raises(UserError, match="no row has such"):
         reproduce.reproduce("fabric", reproduce.Options(only=("zebra",)))
@@ -336,9 +350,7 @@ def test_a_row_without_a_number_is_judged_or_untested() -> None:
 
 @pytest.mark.parametrize("subject", ["aurora/nothing", "../published/aurora", "aurora/", ""])
 def test_only_what_is_there_is_a_subject(subject: str) -> None:
-    with pytest.raises(
-        UserError, match=KNOWN
-    ):
+    with pytest.raises(UserError, match=KNOWN):
         published.load(subject)
 
 

@@ -114,10 +114,10 @@ def measure(
     if measurement.program:
         try:
             return Found(figures=_run_program(measurement, case, entry, timeout_s))
-        except RunError:
+        except RunError as error:
             if not measurement.may_fail:
                 raise
-            return Found(figures={"right": 0.0})
+            return Found(figures={"right": 0.0}, warnings=(str(error),))  # why it failed is for the reader to judge
     return Found(figures=_run_pattern(measurement, case, timeout_s))
 
 
