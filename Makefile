@@ -5,7 +5,7 @@
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
 # make wheel   dist/dryfly-*-manylinux_*.whl, which needs no compiler, and a trial of it in an environment of its own
 # make applications  the atlas: real applications, natively and on simulated machines; writes docs/applications.md (an hour)
-# make reproduce  published measurements beside what dryfly gives (minutes)
+# make reproduce  published measurements beside what dryfly gives (an hour, most of it for crusher)
 # make mpich-cuda  an MPICH that knows of CUDA, from Debian's source, added as mpich-cuda (20 minutes of a processor)
 # make lint    formatters, linters and the type checker, in the versions that pyproject.toml pins
 # make sanitize  the tests of the simulator's side under address, undefined-behaviour and thread sanitizers, and the solvers
@@ -81,6 +81,7 @@ reproduce: setup
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	$(BIN)/dryfly reproduce fabric
 	$(BIN)/dryfly reproduce aurora
+	for study in aurora/gpu cray-mpt fmm crusher; do $(BIN)/dryfly reproduce $$study; done
 
 mpich-cuda: setup
 	missing=()

@@ -9,8 +9,8 @@
 // after every `--ops` of the list. `--list turns` deals the list out, an operation of each rank in turn; in `--list
 // ranks` all operations of a rank stand together.
 //
-// Differs from the application: one level of one tree, all expansions of one size, buffers in the host's memory. The
-// skeleton of it is core/motif/workload/fmm.cpp.
+// Differs from the application: one level of one tree, all expansions of one size. Their memory is the host's, or with
+// `--memory` a GPU's, as the application's is. The skeleton of it is core/motif/workload/fmm.cpp.
 #include <stdint.h>
 
 #include "../benchmark/benchmark.h"
@@ -143,21 +143,36 @@ static size_t box_bytes(void) { return (size_t)given.terms * 2 * sizeof(double);
 
 static double* own;     // expansions of the own piece
 static double* others;  // and of what is around it
+static double* found;   // the latter where the host may read them
 static long wrong;
+
+static double* expansions_for(int boxes) {
+  if (buffers_in == 'H') return memory_for((size_t)boxes, box_bytes());
+  return place_buffer((size_t)boxes * box_bytes());
+}
 
 static void fill_own(void) {
   const struct piece piece = piece_of(place);
+  const size_t bytes = (size_t)size_of(&piece) * box_bytes();
+  double* const values = (double*)on_host((char*)own, bytes, 0);
   for (int box = 0; box < size_of(&piece); ++box)
     for (int term = 0; term < 2 * given.terms; ++term)
-      own[(size_t)box * 2 * (size_t)given.terms + (size_t)term] = value_of(my_rank, box, term);
+      values[(size_t)box * 2 * (size_t)given.terms + (size_t)term] = value_of(my_rank, box, term);
+  back_to_buffer((char*)own, (char*)values, bytes);
 }
 
 static void check_one(int rank, const struct around* box) {
   (void)rank;
   if (box->owner == place) return;
-  const double* found = others + (size_t)box->number * 2 * (size_t)given.terms;
+  const double* values = found + (size_t)box->number * 2 * (size_t)given.terms;
   const int owner = my_rank - place + box->owner;
-  for (int term = 0; term < 2 * given.terms; ++term) wrong += found[term] != value_of(owner, box->its, term);
+  for (int term = 0; term < 2 * given.terms; ++term) wrong += values[term] != value_of(owner, box->its, term);
+}
+
+static void check_all(void) {
+  found = (double*)on_host((char*)others, (size_t)around_count * box_bytes(), 1);
+  each_around(place, check_one);
+  if (found != others) free(found);
 }
 
 // --- The exchange
@@ -224,9 +239,11 @@ static void report(double longest, int64_t all, int64_t fences) {
   }
   fprintf(file,
           "{\"what\": \"%s\", \"ranks\": %d, \"groups\": %d, \"boxes\": %d, \"bytes\": %zu, \"ops\": %d, "
-          "\"list\": \"%s\", \"operations\": %lld, \"fences\": %lld, \"time_s\": %.9f, \"wrong\": %ld}\n",
+          "\"list\": \"%s\", \"memory\": \"%s\", \"operations\": %lld, \"fences\": %lld, \"time_s\": %.9f, \"wrong\": "
+          "%ld, \"right\": %d}\n",
           given.what == get ? "get" : "put", rank_count, given.groups, given.boxes, box_bytes(), given.ops,
-          given.by_ranks ? "ranks" : "turns", (long long)all, (long long)fences, longest, wrong);
+          given.by_ranks ? "ranks" : "turns", buffers_in == 'H' ? "host" : accelerator_names[options.accelerator],
+          (long long)all, (long long)fences, longest, wrong, given.check && wrong == 0);
   fclose(file);
 }
 
@@ -242,6 +259,7 @@ __attribute__((noreturn)) static void help(const char* name) {
         "  --ops N              operations of a group between two fences (2000)\n"
         "  --list turns|ranks   an operation of each rank in turn, or all of a rank together (turns)\n"
         "  --groups N           sub-communicators, of ranks with numbers in a row (1)\n"
+        "  --memory TYPE        of the expansions: host, or a GPU's by cuda, rocm or sycl (host)\n"
         "  --check 0|1          0: data that arrives is not checked (1)\n"
         "  --json FILE          figures for other programs\n",
         name);
@@ -257,13 +275,29 @@ static int choice_of(const char* option, const char* text, const char* first, co
   refuse(option, sentence);
 }
 
+static void read_memory(const char* text) {
+  static const enum accelerator_kind kinds[] = {no_accelerator, cuda_accelerator, rocm_accelerator, sycl_accelerator};
+  for (int at = 0; at < 4; ++at) {
+    if (strcmp(text, at == 0 ? "host" : accelerator_names[kinds[at]]) != 0) continue;
+    options.accelerator = kinds[at];
+    options.from = options.to = at == 0 ? 'H' : 'D';
+    return;
+  }
+  refuse("--memory", "accepted is host, cuda, rocm or sycl");
+}
+
 static void read_arguments(int argc, char** argv) {
-  static const struct option names[] = {
-      {"what", required_argument, NULL, 'w'},  {"boxes", required_argument, NULL, 'b'},
-      {"terms", required_argument, NULL, 't'}, {"ops", required_argument, NULL, 'o'},
-      {"list", required_argument, NULL, 'l'},  {"groups", required_argument, NULL, 'g'},
-      {"check", required_argument, NULL, 'c'}, {"json", required_argument, NULL, 'j'},
-      {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+  static const struct option names[] = {{"what", required_argument, NULL, 'w'},
+                                        {"boxes", required_argument, NULL, 'b'},
+                                        {"terms", required_argument, NULL, 't'},
+                                        {"ops", required_argument, NULL, 'o'},
+                                        {"list", required_argument, NULL, 'l'},
+                                        {"groups", required_argument, NULL, 'g'},
+                                        {"check", required_argument, NULL, 'c'},
+                                        {"json", required_argument, NULL, 'j'},
+                                        {"memory", required_argument, NULL, 'm'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, ":h", names, NULL)) != -1;) {
     if (option == 'w') given.what = choice_of("--what", optarg, "get", "put");
@@ -274,6 +308,7 @@ static void read_arguments(int argc, char** argv) {
     if (option == 'g') given.groups = whole("--groups", optarg, 1);
     if (option == 'c') given.check = choice_of("--check", optarg, "0", "1");
     if (option == 'j') given.json = optarg;
+    if (option == 'm') read_memory(optarg);
     if (option == 'h') help(argv[0]);
     if (option == ':') refuse(argv[optind - 1], "a value is missing");
     if (option == '?') refuse(argv[optind - 1], "no such option; --help lists them");
@@ -298,8 +333,9 @@ int main(int argc, char** argv) {
   for (int rank = 0; given.what == put && rank < places; ++rank) each_around(rank, add_put);
   each_around(place, count_around);
   const struct piece piece = piece_of(place);
-  own = memory_for((size_t)size_of(&piece), box_bytes());
-  others = memory_for((size_t)around_count, box_bytes());
+  begin_accelerator(1);
+  own = expansions_for(size_of(&piece));
+  others = expansions_for(around_count);
   fill_own();
   const size_t exposed = (size_t)(given.what == get ? size_of(&piece) : around_count) * box_bytes();
   MPI_Win window;
@@ -308,13 +344,13 @@ int main(int argc, char** argv) {
   int64_t all, fences;
   double longest, took = exchange(window, &all, &fences);
   MPI_Reduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  if (given.check) each_around(place, check_one);
+  if (given.check) check_all();
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (my_rank == 0) report(longest, all, fences);
   if (wrong > 0 && my_rank == 0) fprintf(stderr, "fmm: data that arrived was wrong, %ld numbers\n", wrong);
   MPI_Win_free(&window);
-  free(own);
-  free(others);
+  free_buffer((char*)own);
+  free_buffer((char*)others);
   free(operations);
   MPI_Comm_free(&group);
   MPI_Finalize();

@@ -96,6 +96,20 @@ def test_puts_without_a_fence_between_them_all_arrive_as_active_messages_too(
     assert found["operations"] > 2000
 
 
+def test_expansions_in_gpus_memory_arrive_and_take_longer(dryfly: Dryfly, tmp_path: Path) -> None:
+    """Open MPI, with HMEM: 1,152 operations of two ranks."""
+    took = {}
+    for memory in ("host", "cuda"):
+        file = tmp_path / f"{memory}.json"
+        given = ("--what", "get", "--boxes", "8", "--ops", "500", "--memory", memory, "--json", str(file))
+        job = ("--machine", "perlmutter-gpu", "-N", "2", "--ppn", "1", "--compute", "none", "--quiet")
+        dryfly("run", *job, "--mpi", "openmpi", "--", str(PROGRAM), *given, limit_s=120).succeeded()
+        found = json.loads(file.read_text(encoding="utf-8"))
+        assert (found["memory"], found["wrong"], found["right"]) == (memory, 0, 1)
+        took[memory] = found["time_s"]
+    assert took["cuda"] > took["host"]
+
+
 def test_numbers_that_do_not_arrive_are_noticed(dryfly: Dryfly, library: MpiLibrary, tmp_path: Path) -> None:
     """The same program, its gets leaving the last number of each box out."""
     source, target = tmp_path / "less.c", tmp_path / "less"
@@ -115,6 +129,7 @@ def test_numbers_that_do_not_arrive_are_noticed(dryfly: Dryfly, library: MpiLibr
         ("--what=accumulate", "--what: accepted is get or put\n"),
         ("--boxes=3", "--boxes: accepted is twice the ranks along the longest side of a group's grid to 1024\n"),
         ("--groups=3", "--groups: accepted is a number that divides the ranks\n"),
+        ("--memory=disk", "--memory: accepted is host, cuda, rocm or sycl\n"),
         ("--ops=0", "--ops: accepted is a whole number from 1 to 2^30\n"),
         ("--fences", "--fences: no such option; --help lists them\n"),
         ("fences", "fences: no such argument; --help lists the options\n"),

@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
-from dryfly.evidence import prediction, published, reproduce
+from dryfly.evidence import measure, prediction, published, reproduce
 from dryfly.evidence.measure import source_of
 from dryfly.evidence.published import Measurement, Registry, Row
 from dryfly.predict import facts
+from dryfly.study.kept import Entry
 
 REGISTRY = published.load("fabric")
 AURORA = published.load("aurora")
 ABLATION = published.load("aurora/hpl-ablation")
+KNOWN = "known are aurora, aurora/gpu, aurora/hpl-ablation, cray-mpt, crusher, fabric, fmm"
+STUDIES = {name: published.load(name) for name in ("aurora/gpu", "cray-mpt", "crusher", "fmm")}
 
 
 def row(**changes: object) -> Row:
     base: dict[str, object] = {
-        "id": "", "constant": None, "judgement": "",
+        "id": "", "constant": None, "judgement": "", "accepts": None,
         "quantity": "x", "kind": "predicted", "unit": "us", "least": 2.0, "most": 2.0, "figure": "run/8", "minus": "",
         "over": "", "scale": 1.0, "reference": "provider-diagnostics", "source": "SHS", "certainty": "H", "note": "",
     }  # fmt: skip
@@ -30,12 +33,15 @@ def row(**changes: object) -> Row:
 
 def test_every_row_says_where_its_figure_comes_from() -> None:
     sources = tomllib.loads((data_folder() / "sources.toml").read_text(encoding="utf-8"))["sources"]
-    for each in (*REGISTRY.rows, *AURORA.rows, *ABLATION.rows):
+    studies = [row for study in STUDIES.values() for row in study.rows]
+    for each in (*REGISTRY.rows, *AURORA.rows, *ABLATION.rows, *studies):
         assert all(key.strip() in sources for key in each.source.split(";")), each.quantity
         assert each.certainty in ("H", "M+", "M", "D"), each.quantity
 
 
-@pytest.mark.parametrize("registry", [REGISTRY, AURORA, ABLATION], ids=["fabric", "aurora", "ablation"])
+@pytest.mark.parametrize(
+    "registry", [REGISTRY, AURORA, ABLATION, *STUDIES.values()], ids=["fabric", "aurora", "ablation", *STUDIES]
+)
 def test_every_measurement_is_used_and_names_what_exists(registry: Registry) -> None:
     used = {figure.split("/")[0] for each in registry.rows for figure in each.figures}
     assert used == set(registry.measurements)
@@ -51,7 +57,90 @@ def test_every_measurement_is_used_and_names_what_exists(registry: Registry) -> 
 def test_every_row_cites_a_heading_of_the_page_of_measurements() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "model" / "measurements.md").read_text(encoding="utf-8")
     headings = {line[4:].lower().replace(" ", "-") for line in page.splitlines() if line.startswith("### ")}
-    assert {each.reference for each in (*REGISTRY.rows, *AURORA.rows)} == headings - {"not-used"}
+    studies = [row for study in STUDIES.values() for row in study.rows]
+    assert {each.reference for each in (*REGISTRY.rows, *AURORA.rows, *studies)} == headings - {"not-used"}
+
+
+def test_every_row_of_a_study_has_a_verdict_or_is_untested() -> None:
+    for study in STUDIES.values():
+        assert all(each.accepts is not None or each.kind == "untested" for each in study.rows)
+
+
+def test_no_row_of_the_network_that_was_published_for_gpus_is_measured_with_the_hosts_memory() -> None:
+    assert not [each.quantity for each in REGISTRY.rows if each.kind == "device"]
+    for each in REGISTRY.rows:
+        if "device buffers" in each.quantity and each.figures:
+            measured = REGISTRY.measurements[each.figure.split("/")[0]]
+            assert "-d" in measured.arguments, each.quantity
+
+
+def test_a_verdict_is_by_what_the_row_accepts_and_verdicts_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tuple(
+        row(quantity=name, kind="ordering", judgement="above", least=None, most=None, figure=f"run/{name}",
+            accepts=(1.5, 3.0))
+        for name in ("least", "most", "below", "above")
+    )  # fmt: skip
+    untested = row(quantity="none", kind="untested", figure="", note="it is not to be had")
+    registry = Registry(measurements={"run": Measurement(name="run", machine="testbed")}, rows=(*rows, untested))
+    figures = {"run": [{"least": 1.5, "most": 3.0, "below": 1.49, "above": 3.01}]}
+    results = [reproduce._result(registry, each, figures) for each in registry.rows]
+    assert [each["verdict"] for each in results] == ["comes out"] * 2 + ["does not"] * 2 + ["cannot be tested"]
+    summary = reproduce.summarise(results)
+    assert summary["verdicts"] == {"comes out": 2, "does not": 2, "cannot be tested": 1}
+    reproduce._show(results, [""] * len(results), summary)
+    assert "5 rows with a verdict: 2 come out, 2 do not, 1 cannot be tested" in capsys.readouterr().out
+
+
+def test_where_no_row_has_a_verdict_none_is_given_or_counted() -> None:
+    registry = Registry(measurements={}, rows=(row(kind="untested", figure="", note="why"),))
+    result = reproduce._result(registry, registry.rows[0], {})
+    assert result["verdict"] is None
+    assert set(reproduce.summarise([result])["verdicts"].values()) == {0}
+
+
+def test_rows_of_a_library_that_is_not_set_up_are_untested_and_say_how_it_is_had() -> None:
+    rare = Measurement(name="rare", machine="testbed", program="latency", mpi="none-such-1.0", needs="build it")
+    usual = Measurement(name="run", machine="testbed", program="latency", mpi="mpich")
+    rows = (row(figure="run/8", over="rare/8", note="a note"), row())
+    known = reproduce.of_this_computer(Registry(measurements={"rare": rare, "run": usual}, rows=rows))
+    assert [(each.kind, each.figures, each.note) for each in known.rows] == [
+        ("untested", (), "build it"), ("predicted", ("run/8",), "")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"kind": "ordering", "least": None, "most": None, "judgement": "above"}, "an ordering has `accepts`"),
+        ({"accepts": (3.0, 1.0)}, r"accepts = \[3.0, 1.0\]: accepted is the least and the most"),
+    ],
+)
+def test_a_row_whose_verdict_has_no_sense_is_refused(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        published._check("x.toml", row(**changes), {"run": Measurement(name="run", machine="testbed")})
+
+
+def test_a_measurement_binds_its_ranks_and_refuses_other_keys() -> None:
+    bound = Measurement(name="run", machine="frontier", program="latency", mpi="openmpi", run={"gpu_bind": "map_gpu:1"})
+    assert measure.case_of(bound, {}).gpu_bind == "map_gpu:1"
+    wrong = replace(bound, run={"seed": 3})
+    with pytest.raises(UserError, match='run has "seed"; accepted are provider, on_node'):
+        published._check("x.toml", row(), {"run": wrong})
+
+
+@pytest.mark.parametrize("may_fail", [True, False])
+def test_a_program_that_was_published_to_fail_may(may_fail: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RunError("ended with status 1", exit_status=1)
+
+    monkeypatch.setattr(measure, "_run_program", fails)
+    measurement = Measurement(name="run", machine="testbed", program="latency", mpi="mpich", may_fail=may_fail)
+    if may_fail:
+        found = measure.measure(measurement, given={}, entry=Entry())
+        assert (found.figures, found.warnings) == ({"right": 0.0}, ("ended with status 1",))
+        return
+    with pytest.raises(RunError, match="ended with status 1"):
+        measure.measure(measurement, given={}, entry=Entry())
 
 
 def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
@@ -173,6 +262,7 @@ def test_the_median_counts_every_predicted_row_and_no_other() -> None:
         "consistent": 0,
         "device": 1,
         "judged": 0,
+        "ordering": 0,
         "untested": 1,
     }
     assert len(rows) == 6
@@ -201,7 +291,7 @@ def test_what_noise_decides_is_measured_with_several_seeds() -> None:
 
 
 def test_what_is_not_there_is_said_in_one_sentence() -> None:
-    with pytest.raises(UserError, match="known are aurora, aurora/hpl-ablation, fabric"):
+    with pytest.raises(UserError, match=KNOWN):
         published.load("weather")
     with pytest.raises(UserError, match="no row has such"):
         reproduce.reproduce("fabric", reproduce.Options(only=("zebra",)))
@@ -260,7 +350,7 @@ def test_a_row_without_a_number_is_judged_or_untested() -> None:
 
 @pytest.mark.parametrize("subject", ["aurora/nothing", "../published/aurora", "aurora/", ""])
 def test_only_what_is_there_is_a_subject(subject: str) -> None:
-    with pytest.raises(UserError, match="known are aurora, aurora/hpl-ablation, fabric"):
+    with pytest.raises(UserError, match=KNOWN):
         published.load(subject)
 
 

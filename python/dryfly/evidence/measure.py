@@ -25,6 +25,7 @@ from dryfly.evidence.published import Measurement
 from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import software
+from dryfly.mpi.libraries import installed
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.scenario import noise as noise_files
 from dryfly.study.kept import Entry
@@ -46,13 +47,21 @@ def case_of(measurement: Measurement, given: Mapping[str, Any]) -> Case:
         "nodes": measurement.nodes,
         "ppn": measurement.ppn,
         "mpi": measurement.mpi,
-        "software": "measured" if measurement.mpi else "none",
+        "software": _software(measurement),
         "noise": measurement.noise,
         "environment": tuple(measurement.environment.items()),
+        **measurement.run,
     }
     if "ranks" in given:  # they take the nodes that they need
         del of_measurement["nodes"], of_measurement["ppn"]
     return Case(**{**of_measurement, **given, "sets": (*measurement.sets, *given.get("sets", ()))})
+
+
+def _software(measurement: Measurement) -> str | None:
+    """A library that few have is charged as it is counted, if somebody has counted it."""
+    if not measurement.mpi:
+        return "none"
+    return None if measurement.needs else "measured"
 
 
 def noise_of(measurement: Measurement, given: Mapping[str, Any]) -> str:
@@ -103,8 +112,18 @@ def measure(
         return prediction.found(measurement, given, timeout_s, answered)
     case = case_of(measurement, given)
     if measurement.program:
-        return Found(figures=_run_program(measurement, case, entry, timeout_s))
+        try:
+            return Found(figures=_run_program(measurement, case, entry, timeout_s))
+        except RunError as error:
+            if not measurement.may_fail:
+                raise
+            return Found(figures={"right": 0.0}, warnings=(str(error),))  # why it failed is for the reader to judge
     return Found(figures=_run_pattern(measurement, case, timeout_s))
+
+
+def is_there(measurement: Measurement) -> bool:
+    """Whether the library that few have is set up."""
+    return not measurement.needs or measurement.mpi in {each.name for each in installed()}
 
 
 def source_of(program: str) -> Path:
@@ -117,17 +136,25 @@ def _run_program(measurement: Measurement, case: Case, entry: Entry, timeout_s: 
     case = replace(case, program=(program, *measurement.arguments))
     with RunFolder() as made:
         folder = made.path
+        if measurement.own_json:
+            case = replace(case, program=(*case.program, "--json", str(folder / "figures.json")))
         if measurement.faults:
             case = with_files(replace(case, faults={"flap": measurement.faults}), folder)
         record, trace = (None if path is None else str(path) for path in (entry.record, entry.trace))
         command = command_line(case, Runner(quiet=True, timeout_s=timeout_s, record=record, trace=trace))
         output = _output_of(command, measurement.name, environment_of(case))
+        if measurement.own_json:
+            return _numbers_of(json.loads((folder / "figures.json").read_text(encoding="utf-8")))
     figures: Figures = {}
     for size, first, second in _TABLE_ROW.findall(output):
         figures[size] = float(first)
         if second:
             figures[f"{size}.2"] = float(second)
     return figures
+
+
+def _numbers_of(content: Mapping[str, Any]) -> Figures:
+    return {name: float(value) for name, value in content.items() if isinstance(value, int | float)}
 
 
 def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) -> Figures:

@@ -11,8 +11,11 @@ from typing import Any
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 
-# judged: published in words, and beside it a figure of ours that no number can be held against.
-KINDS = ("predicted", "calibrated", "consistent", "device", "judged", "untested")
+# judged: published in words, and beside it a figure of ours that no number can be held against; ordering: published in
+# words that say what is above what, and `accepts` has the values that agree.
+KINDS = ("predicted", "calibrated", "consistent", "device", "judged", "ordering", "untested")
+# How ranks are placed and what they talk by, by the names of Case's fields.
+RUN_KEYS = ("provider", "on_node", "cpu_bind", "gpu_bind", "nic_bind", "depth")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,11 @@ class Measurement:
     ppn: int = 1
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # of a program
+    may_fail: bool = False  # a program that was published to fail: its figure `right` is 0 then
+    own_json: bool = False  # the program has no table of sizes: its figures are the numbers that its --json writes
     mpi: str | None = None  # the library that the figures were published for, or the one that stands for it
+    needs: str = ""  # how that library is had, where few have it: without it the rows are untested
+    run: Mapping[str, Any] = field(default_factory=dict)  # of a program: RUN_KEYS
     noise: str = "none"  # or "machine", where a tail decides
     seeds: int = 1  # with noise or flaps: measured so often, of which the median counts
     faults: tuple[Mapping[str, Any], ...] = ()  # flaps, as --faults has them
@@ -54,6 +61,7 @@ class Row:
     least: float | None  # None: published without a number
     most: float | None
     judgement: str  # in their place, in the publication's words
+    accepts: tuple[float, float] | None  # what agrees with the publication, for a verdict; None: no verdict is given
     figure: str
     minus: str
     over: str
@@ -109,7 +117,11 @@ def _measurement(name: str, raw: Mapping[str, Any]) -> Measurement:
         ppn=raw.get("ppn", 1),
         arguments=tuple(raw.get("arguments", ())),
         environment=raw.get("environment", {}),
+        own_json=raw.get("own_json", False),
+        may_fail=raw.get("may_fail", False),
         mpi=raw.get("mpi"),
+        needs=raw.get("needs", ""),
+        run=raw.get("run", {}),
         noise=raw.get("noise", "none"),
         seeds=raw.get("seeds", 1),
         faults=tuple(raw.get("faults", ())),
@@ -124,6 +136,7 @@ def _row(raw: Mapping[str, Any], subject: str) -> Row:
     published = raw["published"]
     judgement = published if isinstance(published, str) else ""
     ends = [] if judgement else published if isinstance(published, list) else [published, published]
+    accepts = raw.get("accepts")
     return Row(
         id=f"{subject}/{raw['id']}" if "id" in raw else "",
         quantity=raw["quantity"],
@@ -132,6 +145,7 @@ def _row(raw: Mapping[str, Any], subject: str) -> Row:
         least=float(ends[0]) if ends else None,
         most=float(ends[-1]) if ends else None,
         judgement=judgement,
+        accepts=None if accepts is None else (float(accepts[0]), float(accepts[1])),
         figure=raw.get("figure", ""),
         minus=raw.get("minus", ""),
         over=raw.get("over", ""),
@@ -157,12 +171,19 @@ def _check(file: str, row: Row, measurements: Mapping[str, Measurement]) -> None
         raise UserError(f'{file}: {row.quantity}: kind = "{row.kind}"; accepted is {", ".join(KINDS)}')
     if (row.kind == "untested") == bool(row.figures):
         raise UserError(f"{file}: {row.quantity}: a row has a figure, or is untested and says why")
-    if row.kind != "untested" and (row.kind == "judged") != (row.least is None):
-        raise UserError(f"{file}: {row.quantity}: a row without a published number is judged, or untested")
+    if row.kind != "untested" and (row.kind in ("judged", "ordering")) != (row.least is None):
+        raise UserError(f"{file}: {row.quantity}: a row without a published number is judged, an ordering, or untested")
+    if row.kind == "ordering" and row.accepts is None:
+        raise UserError(f"{file}: {row.quantity}: an ordering has `accepts`, the values that agree with it")
+    if row.accepts is not None and row.accepts[0] > row.accepts[1]:
+        raise UserError(f"{file}: {row.quantity}: accepts = {list(row.accepts)}: accepted is the least and the most")
     if row.kind == "consistent" and row.constant is None:
         raise UserError(f"{file}: {row.quantity}: a consistent row has `constant`, which it does no better than")
     if row.kind in ("untested", "calibrated") and not row.note:
         raise UserError(f"{file}: {row.quantity}: the note must say why, or what was set to meet it")
     for figure in row.figures:
+        for key in measurements[figure.split("/")[0]].run if figure.split("/")[0] in measurements else ():
+            if key not in RUN_KEYS:
+                raise UserError(f'{file}: {row.quantity}: run has "{key}"; accepted are {", ".join(RUN_KEYS)}')
         if figure.split("/")[0] not in measurements:
             raise UserError(f"{file}: {row.quantity}: {figure} names no measurement of this file")

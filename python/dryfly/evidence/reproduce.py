@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.fitted import fitted
 from dryfly.base.store import Store
 from dryfly.case.case import SEED_MAX
-from dryfly.evidence.measure import Figures, case_of, check, measure, noise_of
+from dryfly.evidence.measure import Figures, case_of, check, is_there, measure, noise_of
 from dryfly.evidence.prediction import MACHINE, Found, draws
 from dryfly.evidence.published import Measurement, Registry, Row, load
 from dryfly.result import result
@@ -33,6 +33,7 @@ _SHOWN = {
     "consistent": "consistent",
     "device": "GPU buffers",
     "judged": "judged",
+    "ordering": "ordering",
     "untested": "untested",
 }
 
@@ -54,7 +55,7 @@ def reproduce(subject: str, options: Options) -> int:
     only, json_file = options.only, options.json_file
     if json_file not in (None, "-"):
         check_target("--json", str(json_file), folder=False)
-    registry = load(subject)
+    registry = of_this_computer(load(subject))
     if "" in only:
         raise UserError("--only is empty: accepted is a reference, an id, a measurement or words of a quantity")
     chosen = [row for row in registry.rows if _wanted(row, subject, only)]
@@ -82,6 +83,17 @@ def reproduce(subject: str, options: Options) -> int:
     if json_file != "-":
         _show(rows, [_wall(row, walls) for row in chosen], summary)
     return 0
+
+
+def of_this_computer(registry: Registry) -> Registry:
+    """Rows that take a library which is not set up are untested, and say how it is had."""
+    missing = {name: each.needs for name, each in registry.measurements.items() if not is_there(each)}
+
+    def known(row: Row) -> Row:
+        needs = [missing[name] for figure in row.figures if (name := figure.split("/")[0]) in missing]
+        return replace(row, kind="untested", figure="", minus="", over="", note=needs[0]) if needs else row
+
+    return replace(registry, rows=tuple(known(row) for row in registry.rows))
 
 
 def _wall(row: Row, walls: Mapping[str, float]) -> str:
@@ -258,6 +270,8 @@ def _result(
         "constant": row.constant,
         "constant_error": _error(row, row.constant) if row.constant is not None else None,
         "kind": row.kind,
+        "accepts": None if row.accepts is None else list(row.accepts),
+        "verdict": verdict_of(registry, row, value),
         "noise": noise[0] if noise else "none",
         "seeds": {"count": len(values), "least": min(values), "most": max(values)} if len(values) > 1 else None,
         "source": row.source,
@@ -268,6 +282,18 @@ def _result(
         ),
         "measured_by": [_how(registry, figure) for figure in row.figures],
     }
+
+
+COMES_OUT, DOES_NOT, NO_VERDICT = "comes out", "does not", "cannot be tested"
+
+
+def verdict_of(registry: Registry, row: Row, value: float | None) -> str | None:
+    """None: the row asks for no verdict. What is untested counts where others of the file have one."""
+    if value is None:
+        return NO_VERDICT if any(each.accepts for each in registry.rows) else None
+    if row.accepts is None:
+        return None
+    return COMES_OUT if row.accepts[0] <= value <= row.accepts[1] else DOES_NOT
 
 
 def _numbers(row: Row) -> float | list[float | None] | None:
@@ -298,6 +324,9 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "rows_with_noise": sum(row["noise"] != "none" for row in rows),
         "rows_of_several_seeds": sum(row["seeds"] is not None for row in rows),
         "noise": sorted({row["noise"] for row in rows} - {"none"}),
+        "verdicts": {
+            verdict: sum(row["verdict"] == verdict for row in rows) for verdict in (COMES_OUT, DOES_NOT, NO_VERDICT)
+        },
         "predicted_median_absolute_error": median("predicted"),
         "predicted_within_10_percent": sum(error <= 0.1 for error in predicted),
         "predicted_and_device_median_absolute_error": median("predicted", "device"),
@@ -323,15 +352,18 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
     """Plain columns, as wide as they need to be: the table may go into a file. On a terminal its lines are broken."""
     console = Console(highlight=False, soft_wrap=True)
     flat = any(row["constant"] is not None for row in rows)
+    judged = any(row["verdict"] is not None for row in rows)
     more = ("flat",) if flat else ()
-    heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *more, "kind", "wall", "source")
+    verdict = ("verdict",) if judged else ()
+    heads = ("ref", "quantity", "published", "dryfly", "unit", "error", *more, *verdict, "kind", "wall", "source")
     lines = [heads]
     warned = {text: number for number, text in enumerate(dict.fromkeys(t for row in rows for t in row["warnings"]), 1)}
     for row, wall in zip(rows, walls, strict=True):
         errors = [_percent(row[name]) for name in ("error", "constant_error")[: 1 + flat]]
+        verdicts = (row["verdict"] or "",) if judged else ()
         lines.append(
             (row["id"] or row["reference"], row["quantity"], _published(row), _number(row["dryfly"]), row["unit"],
-             *errors, _shown_kind(row, warned), wall, f"{row['source']} [{row['certainty']}]")
+             *errors, *verdicts, _shown_kind(row, warned), wall, f"{row['source']} [{row['certainty']}]")
         )  # fmt: skip
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
@@ -370,13 +402,18 @@ def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
         ("untested", "not tested"),
         ("calibrated", "calibrated"),
         ("predicted", "notes"),
+        ("ordering", "orderings"),
         ("judged", "how"),
     ):
-        noted = dict.fromkeys((row["quantity"], row["note"]) for row in rows if row["kind"] == kind and row["note"])
+        noted: dict[str, list[str]] = {}  # points of a curve have one note
+        for row in rows:
+            if row["kind"] == kind and row["note"]:
+                noted.setdefault(row["note"], []).append(row["quantity"])
         if noted:
             console.print(f"\n{title}", markup=False)
-        for quantity, note in noted:
-            console.print(fitted(f"  {quantity}: {note}"), markup=False)
+        for note, quantities in noted.items():
+            more = f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
+            console.print(fitted(f"  {quantities[0]}{more}: {note}"), markup=False)
 
 
 def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
@@ -407,6 +444,13 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
         console.print(
             f"{counts['consistent']} rows with which the model is consistent, and no better there than an efficiency "
             "that is kept (flat)",
+            markup=False,
+        )
+    verdicts = summary["verdicts"]
+    if any(verdicts.values()):
+        console.print(
+            f"{sum(verdicts.values())} rows with a verdict: {verdicts[COMES_OUT]} come out, "
+            f"{verdicts[DOES_NOT]} do not, {verdicts[NO_VERDICT]} cannot be tested",
             markup=False,
         )
     if counts["judged"]:
