@@ -264,11 +264,46 @@ def test_where_no_way_is_left_the_links_are_found_and_nothing_above_is_measured(
     assert outcome.levels[-1].name == "pair"
 
 
-def test_where_nodes_have_no_others_near_them_levels_have_nothing_to_measure() -> None:
-    outcome = of_simulated(Asked(machine="aurora", nodes=8, place="spread")).run()
+def test_where_nodes_have_no_others_near_them_nics_meet_those_of_other_switches() -> None:
+    faults: dict[str, object] = {"lanes": [{"link": "n5", "lanes": 2}]}
+    outcome = of_simulated(Asked(machine="aurora", nodes=8, place="spread", faults=faults)).run()
     assert [(level.name, level.steps > 0) for level in outcome.levels] == [
-        ("node", True), ("switch", False), ("group", False), ("pair", True), ("system", True)
+        ("node", True), ("switch", True), ("group", False), ("pair", True), ("system", True)
     ]  # fmt: skip
+    assert [(finding.kind, finding.place) for finding in outcome.findings] == [("lanes", "n5")]
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "faults", "expected"),
+    [
+        # A switch with two NICs: the other one is not to blame.
+        ("testbed", None, {"lanes": [{"link": "n20", "lanes": 3}]}, {("lanes", "n20")}),
+        # The only NIC of a node on its switch: nor are its cables.
+        ("crusher", 17, {"lanes": [{"link": "n65", "lanes": 2}]}, {("lanes", "n65")}),
+        # The other node of its switch is out.
+        (
+            "aurora", 16, {"memory": [{"node": "x4000c0s0b0n0", "rate": 0.5}], "lanes": [{"link": "n13", "lanes": 3}]},
+            {("memory", "x4000c0s0b0n0"), ("lanes", "n13")},
+        ),
+        # One direction of a NIC's link.
+        ("testbed", None, {"lanes": [{"link": "n5>s2", "lanes": 2}]}, {("lanes", "n5")}),
+        ("testbed", None, {"load": [{"link": "s2>n5", "share": 0.5}]}, {("load", "n5")}),
+        # Down at the end, for a while.
+        ("crusher", 16, {"flap": [{"link": "s0-s1", "at": "4.3 ms", "for": "4 s"}]}, {("flap", "s0-s1")}),
+    ],
+)  # fmt: skip
+def test_who_is_near_a_fault_is_not_blamed_for_it(
+    machine: str, nodes: int | None, faults: dict[str, object], expected: set[tuple[str, str]]
+) -> None:
+    outcome = of_simulated(Asked(machine=machine, nodes=nodes, faults=faults)).run()
+    assert {(finding.kind, finding.place) for finding in outcome.findings} == expected
+
+
+def test_faults_that_begin_later_are_said() -> None:
+    outcome = of_simulated(
+        Asked(machine="crusher", nodes=8, level="node", faults={"flap": [{"link": "n1", "at": "9 s"}]})
+    )
+    assert "1 of its links begins after" in outcome.run().not_checked[-1]
 
 
 def test_a_flap_that_is_rare_is_none_and_one_that_is_to_come_is_not_yet() -> None:

@@ -21,6 +21,9 @@ constexpr double epoch_for_each_ps = 8'000;
 constexpr double shortest_epoch_ps = 1'000;
 constexpr double longest_epoch_ps = 20'000'000;
 constexpr std::uint64_t longest_timer_ps = 10'000'000;
+// After which loops look again what short transfers leave them, about as long as Pipes remembers these.
+constexpr double look_at_shorts_ps = 10'000'000;
+constexpr double nearly_all = 0.99;
 // Of a stream whose ways are all out of use: it goes on, and finds at its end that all is lost.
 constexpr double trickle = 1e-4;
 
@@ -38,7 +41,7 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       fan_(dragonfly, ways, pipes),
       division_(profile, tolerance),
       loops_(dragonfly.nic_count()),
-      problem_{std::vector<Posed>(pipes.count()), {}, {}, 0} {}
+      problem_{std::vector<Posed>(pipes.count()), {}, {}, 0, false} {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   const std::uint32_t number = streams_.take();
@@ -260,6 +263,11 @@ double Streams::share_of_loop(NicId nic) const {
   return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
 }
 
+bool Streams::have_less(NicId nic) const {
+  const auto less = [&](const Pipe& pipe) { return pipes_.for_flows(pipe) < nearly_all * pipe.capacity; };
+  return less(pipes_[pipes_.egress(nic)]) || less(pipes_[pipes_.ingress(nic)]);
+}
+
 void Streams::share_among_loops(NicId nic) {
   Pipe& out = pipes_[pipes_.egress(nic)];
   Pipe& in = pipes_[pipes_.ingress(nic)];
@@ -268,15 +276,16 @@ void Streams::share_among_loops(NicId nic) {
   if (loops.empty()) return;
   const double share = share_of_loop(nic);
   for (const std::uint32_t loop : loops) give(loop, share, {});
+  if (have_less(nic)) expect_solving(look_at_shorts_ps);
 }
 
 // --- shares -------------------------------------------------------------------------------------------------------
 
-void Streams::expect_solving() {
+void Streams::expect_solving(double least_ps) {
   const double streams = static_cast<double>(active_.size());
   double epoch_ps = epoch_for_each_ps * streams;
   if (pace_ > 0) epoch_ps = std::min(epoch_ps, 1 / (pace_ * epochs_in_stream));
-  epoch_ps = std::clamp(epoch_ps, shortest_epoch_ps, longest_epoch_ps);
+  epoch_ps = std::max(std::clamp(epoch_ps, shortest_epoch_ps, longest_epoch_ps), least_ps);
   const std::uint64_t at_ps = engine_.now().ps + static_cast<std::uint64_t>(epoch_ps);
   if (at_ps >= solve_at_ps_) return;
   solve_at_ps_ = at_ps;
@@ -306,6 +315,7 @@ void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
   if (stream.course.source == stream.course.target && only_loops(stream.course.source)) {
     division_.add_stream(stream.course.traffic_class, share_of_loop(stream.course.source));
+    problem_.loops_have_less |= have_less(stream.course.source);
     return;
   }
   division_.add_stream(stream.course.traffic_class, stream.limit);
@@ -388,6 +398,7 @@ void Streams::solve() {
   for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
   if (active_.empty()) return;
   ++problem_.number;
+  problem_.loops_have_less = false;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
     for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
@@ -406,6 +417,7 @@ void Streams::solve() {
   hand_out();
   // Links beyond those that were known are found in the next epoch, even if nothing begins or ends in this one.
   if (again) expect_solving();
+  if (problem_.loops_have_less) expect_solving(look_at_shorts_ps);
 }
 
 }  // namespace dryfly::flow

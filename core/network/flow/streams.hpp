@@ -56,8 +56,8 @@ class Streams {
 
   // At an event with key_of_solving.
   void solve();
-  // Capacities have changed.
-  void expect_solving();
+  // Capacities have changed. Not before so long from now.
+  void expect_solving(double least_ps = 0);
   std::uint32_t in_use() const { return streams_.in_use(); }
 
  private:
@@ -91,6 +91,7 @@ class Streams {
     std::vector<std::uint32_t> posed;   // pipes that have a place
     std::vector<std::uint32_t> loaded;  // and those that have a load
     std::uint32_t number = 0;
+    bool loops_have_less = false;
   };
   // What its ways cross, one behind the other, as far as anybody has asked; it never changes.
   struct Laid {
@@ -108,6 +109,8 @@ class Streams {
   bool only_loops(NicId nic) const;
   double share_of_loop(NicId nic) const;
   void share_among_loops(NicId nic);
+  // Short transfers have left a NIC's loops less than its link, and will be forgotten.
+  bool have_less(NicId nic) const;
   void settle(Stream& stream) const;
   // When it gets to its stop, if its share stays; never if it has none.
   Instant due_at(const Stream& stream) const;
