@@ -299,6 +299,21 @@ def test_who_is_near_a_fault_is_not_blamed_for_it(
     assert {(finding.kind, finding.place) for finding in outcome.findings} == expected
 
 
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"loss": [{"link": f"s0-s{other}", "at": "0 s"} for other in (1, 2, 3, 4)]},
+        {"lanes": [{"link": "s0-s1", "lanes": 1}]},
+    ],
+)
+def test_a_nic_alone_on_its_switch_is_not_blamed_for_its_cables(faults: dict[str, object], tmp_path: Path) -> None:
+    place = tmp_path / "nodes"
+    place.write_text("\n".join(f"t{node}" for node in range(0, 12, 2)), encoding="utf-8")
+    outcome = of_simulated(Asked(machine="testbed", nodes=6, place=str(place), faults=faults)).run()
+    assert {finding.kind for finding in outcome.findings} == set(faults)
+    assert outcome.exclude == ()
+
+
 def test_faults_that_begin_later_are_said() -> None:
     outcome = of_simulated(
         Asked(machine="crusher", nodes=8, level="node", faults={"flap": [{"link": "n1", "at": "9 s"}]})

@@ -229,7 +229,8 @@ class Validation:
         suspects = judge.suspects(figures, expected, self._settings.limits)
         suspects = self._without_common(level, suspects, figures)
         for suspect in self._with_a_way(self._confirmed(level, suspects, nodes)):
-            self._add_slow(level, suspect)
+            if not self._is_behind_found_cables(suspect, nodes):
+                self._add_slow(level, suspect)
         return {
             measure: {self._console.public(place): ratio for place, ratio in of.items()}
             for measure, of in ratios.items()
@@ -263,7 +264,22 @@ class Validation:
         return rest
 
     def _links_found(self) -> bool:
-        return any(re.match(r"s\d+[->]s\d+", finding.place) for finding in self._findings)
+        return bool(self._switches_of_found_links())
+
+    def _switches_of_found_links(self) -> set[int]:
+        found = (re.match(r"s(\d+)[->]s(\d+)", finding.place) for finding in self._findings)
+        return {int(end) for link in found if link is not None for end in link.groups()}
+
+    def _is_behind_found_cables(self, suspect: Suspect, nodes: Sequence[int]) -> bool:
+        """Of a NIC without a neighbour on its switch, all that was measured went by the switch's cables."""
+        if again.measure_of(suspect.measure) not in ("nic", "latency"):
+            return False
+        nic = re.fullmatch(r"n(\d+)", suspect.place)
+        at = None if nic is None else self._wiring.switch_of_nic[int(nic[1])]
+        if at is None or at not in self._switches_of_found_links():
+            return False
+        near = self._wiring.nics_of_switches(nodes).get(at, [])
+        return len({self._wiring.node_of_nic[each] for each in near}) < 2
 
     def _with_a_way(self, suspects: Sequence[Suspect]) -> list[Suspect]:
         """Without the GPUs of nodes none of whose NICs is in order: what is slow there is a NIC."""
