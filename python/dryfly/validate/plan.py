@@ -171,16 +171,19 @@ def cross_pairs(nics: Sequence[int], wiring: Wiring, nodes: Sequence[int], sizes
     while waiting:
         busy: set[int] = set()  # nodes
         probes, rest = [], []
-        for nic in waiting:
+        for place, nic in enumerate(waiting):
             own = node_of[nic]
             around = [each for each in near[switch_of[nic]] if node_of[each] not in busy and node_of[each] != own]
             free = [each for each in around if each not in suspected]
-            free = free or [each for each in good if node_of[each] not in busy and node_of[each] != own] or around
-            free = free or [each for each in nics if node_of[each] not in busy and node_of[each] != own]
-            if own in busy or not free:
+            other = free[turn % len(free)] if free else None
+            for far in (good, around, nics):
+                if other is None and own not in busy:
+                    # Each begins at another place of a list that may be as long as the machine has NICs.
+                    turned = (far[(place + turn + n) % len(far)] for n in range(len(far)))
+                    other = next((each for each in turned if node_of[each] not in busy and node_of[each] != own), None)
+            if own in busy or other is None:
                 rest.append(nic)
                 continue
-            other = free[turn % len(free)]
             busy |= {own, node_of[other]}
             probes.append(Probe(a=nic, b=other, places=(nic_place(nic),)))
         if not probes:

@@ -243,7 +243,7 @@ class Validation:
             some = [suspect for suspect in suspects if suspect.measure == measure]
             count = sum(key[0] == measure for key in figures)
             no_partner = len(some) == count and again.needs_partner(measure)
-            if no_partner and count < _MOST_NAMED and measure in judge.LOADED and self._links_found():
+            if no_partner and count < _MOST_NAMED and measure in judge.LOADED and self._switches_of_found_links():
                 continue  # they are slow by that
             if not no_partner and (2 * len(some) <= count or len(some) < _MOST_NAMED):
                 rest += some
@@ -262,9 +262,6 @@ class Validation:
             if self._stops:
                 break  # what is measured after it goes by way of what is slow
         return rest
-
-    def _links_found(self) -> bool:
-        return bool(self._switches_of_found_links())
 
     def _switches_of_found_links(self) -> set[int]:
         found = (re.match(r"s(\d+)[->]s(\d+)", finding.place) for finding in self._findings)
