@@ -224,6 +224,15 @@ TEST_CASE("what a NIC sends to itself has equal shares at any instant, whoever e
   CHECK(static_cast<double>(alone[2] - alone[1]) == doctest::Approx(2 * MiB_ps).epsilon(0.001));
 }
 
+TEST_CASE("many loops of a NIC divide its link as well, and so do those that are left of them") {
+  Rig rig{machine()};
+  for (int n = 0; n < 40; ++n) rig.submit_at(0, transfer_between(0, 0, n < 30 ? MiB : 2 * MiB, false));
+  rig.engine.run(never);
+  const double MiB_ps = MiB / 2048 * static_cast<double>(frame_ps);
+  CHECK(static_cast<double>(took_ps(rig, 0)) == doctest::Approx(40 * MiB_ps).epsilon(0.03));
+  CHECK(static_cast<double>(took_ps(rig, 39)) == doctest::Approx(50 * MiB_ps).epsilon(0.03));
+}
+
 TEST_CASE("a class has its ceiling, and classes share a NIC by what is assured to them") {
   Rig rig{machine()};
   Transfer capped = transfer_between(0, 8, MiB, false);

@@ -24,6 +24,8 @@ constexpr std::uint64_t longest_timer_ps = 10'000'000;
 // After which loops look again what short transfers leave them, about as long as Pipes remembers these.
 constexpr double look_at_shorts_ps = 10'000'000;
 constexpr double nearly_all = 0.99;
+// Of more the shares are found as others' are, for each that begins or ends concerns them all.
+constexpr std::size_t most_loops = 16;
 // Of a stream whose ways are all out of use: it goes on, and finds at its end that all is lost.
 constexpr double trickle = 1e-4;
 
@@ -248,7 +250,7 @@ void Streams::give_what_is_left(std::uint32_t number) {
 bool Streams::only_loops(NicId nic) const {
   const std::vector<std::uint32_t>& loops = loops_[nic.value];
   const std::size_t crossings = 2 * loops.size();  // of each pipe: as source and as target
-  if (loops.empty() || pipes_[pipes_.egress(nic)].streams != crossings ||
+  if (loops.empty() || loops.size() > most_loops || pipes_[pipes_.egress(nic)].streams != crossings ||
       pipes_[pipes_.ingress(nic)].streams != crossings) {
     return false;
   }

@@ -5,8 +5,8 @@
 // then found anew (Division), for all streams together and not at once but an epoch later, which is short beside what
 // the streams take (docs/model/flows.md#epochs). Who is alone on its pipes has all it wants and concerns nobody.
 //
-// A NIC that sends to nobody but itself is none of that: its streams have equal shares from the beginning or the end of
-// each of them on.
+// A NIC that sends to nobody but itself is none of that: its streams, while they are few, have equal shares from the
+// beginning or the end of each of them on.
 //
 // A stream fills its minimal ways first, then detours, on which it grows slower (Fan). Of the links of the fabric only
 // those are part of the problem that would otherwise have more than they can carry; they are found as it is solved.
@@ -105,7 +105,7 @@ class Streams {
   void load(std::uint32_t stream, double sign);
   void give(std::uint32_t stream, double share, const OnWay& on_way);
   void give_what_is_left(std::uint32_t stream);
-  // A NIC of which all streams are its own to itself, and of one class: their shares follow at once.
+  // A NIC of which all streams are its own to itself, of one class, and few: their shares follow at once.
   bool only_loops(NicId nic) const;
   double share_of_loop(NicId nic) const;
   void share_among_loops(NicId nic);
