@@ -82,7 +82,7 @@ void Division::solve_class(std::uint32_t traffic_class) {
       const std::size_t place = stream.first_part + std::size_t{part};
       if (part > 0) shares_.add_way(speeds_[place]);
       const std::size_t end = place + 1 < parts_.size() ? parts_[place + 1] : crossings_.size();
-      for (std::size_t at = parts_[place]; at < end; ++at) shares_.cross(crossings_[at].pipe, crossings_[at].times);
+      shares_.cross(std::span(crossings_).subspan(parts_[place], end - parts_[place]));
     }
   }
   shares_.solve();

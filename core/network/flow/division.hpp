@@ -27,6 +27,7 @@ class Division {
   std::uint32_t add_pipe(double capacity, bool at_nic);
   // As in Shares; what follows is about this stream.
   std::uint32_t add_stream(std::uint32_t traffic_class, double limit);
+  // `times` is more than none.
   void cross(std::uint32_t pipe, double times) { crossings_.push_back({pipe, times}); }
   void add_way(double speed);
 
@@ -53,10 +54,6 @@ class Division {
     std::uint32_t first_part = 0;
     std::uint32_t parts = 1;
   };
-  struct Crossing {
-    std::uint32_t pipe = 0;
-    double times = 1;
-  };
 
   double ceiling(std::uint32_t traffic_class) const;
   // Of one class within what it is allowed: what it has on each pipe.
@@ -71,7 +68,7 @@ class Division {
   std::vector<Stream> streams_;
   std::vector<std::size_t> parts_;
   std::vector<double> speeds_;
-  std::vector<Crossing> crossings_;
+  std::vector<Shares::Crossing> crossings_;
   std::vector<double> rates_;
   std::uint32_t classes_ = 0;  // bits
   Shares shares_;

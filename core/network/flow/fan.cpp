@@ -7,7 +7,7 @@
 namespace dryfly::flow {
 namespace {
 
-// Of an algorithm that takes detours only.
+// Of an algorithm that takes detours only; a power of two, so that sums of its parts are exact.
 constexpr std::uint32_t spread = 32;
 
 // Ways that have a link in common cross it as one.
@@ -51,11 +51,11 @@ std::uint32_t Fan::count(SwitchId from, SwitchId to) const {
   return from == to ? 0 : minimal(from, to) + detours(from, to);
 }
 
-void Fan::add_local(SwitchId a, SwitchId b, double times, std::vector<Crossing>& crossings) const {
+void Fan::add_local(SwitchId a, SwitchId b, float times, std::vector<Crossing>& crossings) const {
   if (a != b) crossings.push_back({pipes_.of_port(dragonfly_.first_port(a) + dragonfly_.local_port(a, b, 0)), times});
 }
 
-void Fan::add_global(const GlobalEnd& end, double times, std::vector<Crossing>& crossings) const {
+void Fan::add_global(const GlobalEnd& end, float times, std::vector<Crossing>& crossings) const {
   crossings.push_back({pipes_.of_port(dragonfly_.first_port(end.near) + end.near_port), times});
 }
 
@@ -66,7 +66,7 @@ void Fan::lay(SwitchId from, SwitchId to, std::uint32_t stream, std::uint32_t wa
   if (way >= direct && direct > 0) return lay_detour(from, to, std::uint64_t{stream} + way - direct, 1, crossings);
   if (direct == 0) {
     for (std::uint32_t n = 0; n < spread; ++n) {
-      lay_detour(from, to, std::uint64_t{stream} * spread + n, 1.0 / spread, crossings);
+      lay_detour(from, to, std::uint64_t{stream} * spread + n, 1.0F / spread, crossings);
     }
     return merge(crossings);
   }
@@ -81,7 +81,7 @@ void Fan::lay(SwitchId from, SwitchId to, std::uint32_t stream, std::uint32_t wa
 }
 
 // By the groups or switches in turn, beginning with one that the number decides; those without links are passed over.
-void Fan::lay_detour(SwitchId from, SwitchId to, std::uint64_t number, double times,
+void Fan::lay_detour(SwitchId from, SwitchId to, std::uint64_t number, float times,
                      std::vector<Crossing>& crossings) const {
   const GroupId here = dragonfly_.group_of(from);
   const GroupId there = dragonfly_.group_of(to);

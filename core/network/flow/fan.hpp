@@ -15,9 +15,10 @@
 
 namespace dryfly::flow {
 
+// There are many: half as long as with a double, which would say no more of a few parts of `spread`.
 struct Crossing {
   std::uint32_t pipe = 0;
-  double times = 1;
+  float times = 1;
 };
 
 class Fan {
@@ -38,9 +39,9 @@ class Fan {
  private:
   std::uint32_t minimal(SwitchId from, SwitchId to) const;
   std::uint32_t detours(SwitchId from, SwitchId to) const;
-  void add_local(SwitchId a, SwitchId b, double times, std::vector<Crossing>& crossings) const;
-  void add_global(const GlobalEnd& end, double times, std::vector<Crossing>& crossings) const;
-  void lay_detour(SwitchId from, SwitchId to, std::uint64_t number, double times,
+  void add_local(SwitchId a, SwitchId b, float times, std::vector<Crossing>& crossings) const;
+  void add_global(const GlobalEnd& end, float times, std::vector<Crossing>& crossings) const;
+  void lay_detour(SwitchId from, SwitchId to, std::uint64_t number, float times,
                   std::vector<Crossing>& crossings) const;
 
   const Dragonfly& dragonfly_;

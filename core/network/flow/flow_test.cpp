@@ -260,6 +260,16 @@ TEST_CASE("short transfers leave a NIC one behind the other, and no more than it
   CHECK(static_cast<double>(rig.outcomes[99].acknowledged_ps) == doctest::Approx(25 * round_ps).epsilon(0.02));
 }
 
+TEST_CASE("what short transfers took of a link a stream has again when they are over") {
+  Rig rig{machine()};
+  for (int n = 0; n < 100; ++n) rig.submit_at(0, transfer_between(0, 9, 32 * 1024, false));
+  // They are through after 135 us.
+  rig.submit_at(140 * us, transfer_between(0, 9, 32 * MiB, false));
+  rig.engine.run(never);
+  const double alone_ps = 32.0 * MiB / 2048 * static_cast<double>(frame_ps);
+  CHECK(static_cast<double>(took_ps(rig, 100)) < 1.03 * alone_ps);
+}
+
 // --- faults -------------------------------------------------------------------------------------------------------
 
 SampleMachine with(const std::string& faults, int count, const std::string& routing = "adaptive") {

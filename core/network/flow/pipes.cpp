@@ -6,8 +6,15 @@ namespace dryfly::flow {
 namespace {
 
 constexpr double nearly_full = 0.98;
+constexpr double nearly_all = 0.99;
 // Short transfers are remembered for about so long when flows look at what they leave.
 constexpr double memory_ps = 10'000'000;
+
+// What part of them still is: nearly exp(-t), and less to compute.
+double remembered(double since_ps) {
+  const double t = since_ps / memory_ps;
+  return 1 / (1 + t + t * t / 2);
+}
 
 // What a NIC that is sent more than it can take has in the queue before it: half of what makes it hot, as the packet
 // model's holds settle (docs/model/congestion.md#constants); without holds what the last buffer takes.
@@ -57,12 +64,16 @@ void Pipes::set_capacity(std::uint32_t port, double capacity) {
 double Pipes::shorts_rate(const Pipe& pipe) const {
   if (pipe.shorts == 0) return 0;
   const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  return pipe.shorts / (1 + since / memory_ps) / memory_ps;
+  return pipe.shorts * remembered(since) / memory_ps;
 }
 
 double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
   const double whole = pipe.capacity;
   return whole - std::min(shorts_rate(pipe), whole / (1.0 + streams));
+}
+
+double Pipes::look_again_ps(const Pipe& pipe) const {
+  return for_flows(pipe) < nearly_all * pipe.capacity ? memory_ps : never_ps;
 }
 
 double Pipes::for_shorts(const Pipe& pipe) {
@@ -74,7 +85,7 @@ std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
   Pipe& pipe = pipes_[number];
   const auto time = static_cast<double>(transmission_ps);
   const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  pipe.shorts = pipe.shorts / (1 + since / memory_ps) + time;
+  pipe.shorts = pipe.shorts * remembered(since) + time;
   pipe.shorts_ps = now_ps();
   pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
   return wait;

@@ -34,7 +34,7 @@ std::uint32_t Shares::add_class(double count, double weight, double limit) {
   flows.limit = limit;
   flows.first_part = static_cast<std::uint32_t>(parts_.size());
   classes_.push_back(flows);
-  parts_.push_back(crossings_.size());
+  parts_.push_back(static_cast<std::uint32_t>(crossings_.size()));
   speeds_.push_back(1);
   return classes() - 1;
 }
@@ -43,9 +43,13 @@ void Shares::cross(std::uint32_t link, double times) {
   if (times > 0) crossings_.push_back({link, times});
 }
 
+void Shares::cross(std::span<const Crossing> crossings) {
+  crossings_.insert(crossings_.end(), crossings.begin(), crossings.end());
+}
+
 void Shares::add_way(double speed) {
   DRYFLY_CHECK(speed > 0);
-  parts_.push_back(crossings_.size());
+  parts_.push_back(static_cast<std::uint32_t>(crossings_.size()));
   speeds_.push_back(speed);
   ++classes_.back().parts;
 }
@@ -68,19 +72,6 @@ void Shares::find_users() {
   }
 }
 
-double Shares::full_at(const Link& link) const {
-  if (link.growing == 0) return unlimited;
-  return link.level + std::max(0.0, link.capacity - link.used) / link.growth;
-}
-
-void Shares::advance(Link& link) const {
-  link.used += link.growth * (level_ - link.level);
-  link.level = level_;
-}
-
-// Where it was expected sooner that level will look again.
-void Shares::expect(std::uint32_t link) { next_.lower(link, full_at(links_[link])); }
-
 void Shares::change_growth(const Class& flows, std::uint32_t part, double sign) {
   const std::uint32_t place = flows.first_part + part;
   for (std::size_t at = parts_[place], end = end_of(place); at < end; ++at) {
@@ -95,7 +86,7 @@ void Shares::change_growth(const Class& flows, std::uint32_t part, double sign) 
 bool Shares::open(std::uint32_t place) const {
   return std::none_of(crossings_.begin() + static_cast<std::ptrdiff_t>(parts_[place]),
                       crossings_.begin() + static_cast<std::ptrdiff_t>(end_of(place)),
-                      [&](const Crossing& crossing) { return links_[crossing.link].full; });
+                      [&](const Crossing& crossing) { return full_[crossing.link] != 0; });
 }
 
 // None that always crosses a link which has no more than its limit.
@@ -111,35 +102,38 @@ bool Shares::may_reach_limit(const Class& flows) const {
 void Shares::grow_all() {
   next_.clear(links() + classes());
   level_ = 0;
+  growing_ = 0;
   rates_.assign(parts_.size(), 0);
   for (Link& link : links_) {
     link.used = link.growth = link.level = 0;
     link.growing = 0;
-    link.full = link.capacity <= 0;
   }
+  full_.clear();
+  for (const Link& link : links_) full_.push_back(link.capacity <= 0 ? 1 : 0);
   for (std::uint32_t number = 0; number < classes(); ++number) {
     Class& flows = classes_[number];
-    flows.rate = 0;
+    flows.rate = flows.changed = 0;
+    flows.part = 0;
     flows.may_reach_limit = may_reach_limit(flows);
-    flows.grows = open(flows.first_part) && grow(number, 0);
+    flows.grows = open(flows.first_part);
+    if (flows.grows && flows.parts > 1) {
+      flows.part = next_way(flows);
+      flows.grows = flows.part < flows.parts;
+    }
+    if (!flows.grows) continue;
+    ++growing_;
+    change_growth(flows, 0, 1);
+    if (flows.part > 0) change_growth(flows, flows.part, 1);
+    look_at_limit(number);
   }
   // Growth has been summed, and is looked at once for each link.
   for (std::uint32_t link = 0; link < links(); ++link) expect(link);
 }
 
-bool Shares::grow(std::uint32_t number, std::uint32_t part) {
-  Class& flows = classes_[number];
-  flows.changed = level_;
-  flows.part = 0;
-  if (flows.parts > 1) {
-    flows.part = std::max(part, 1U);
-    while (flows.part < flows.parts && !open(flows.first_part + flows.part)) ++flows.part;
-    if (flows.part == flows.parts) return false;
-    change_growth(flows, flows.part, 1);
-  }
-  change_growth(flows, 0, 1);
-  look_at_limit(number);
-  return true;
+std::uint32_t Shares::next_way(const Class& flows) const {
+  std::uint32_t part = flows.part + 1;
+  while (part < flows.parts && !open(flows.first_part + part)) ++part;
+  return part;
 }
 
 void Shares::look_at_limit(std::uint32_t number) {
@@ -151,7 +145,7 @@ void Shares::look_at_limit(std::uint32_t number) {
 void Shares::solve() {
   find_users();
   grow_all();
-  while (!next_.empty()) {
+  while (growing_ > 0 && !next_.empty()) {
     const auto [at, which] = next_.first();
     if (which >= links()) {
       Class& flows = classes_[which - links()];
@@ -187,34 +181,58 @@ void Shares::solve() {
 
 // Whom it stops, it stops on the way that they are on: some have others. Where these begin more grows.
 void Shares::fill(std::uint32_t number) {
-  Link& link = links_[number];
-  advance(link);
-  link.full = true;
+  advance(links_[number]);
+  full_[number] = 1;
   const std::size_t end = number + std::size_t{1} < links_.size() ? links_[number + 1].first_user : users_.size();
-  for (std::size_t at = link.first_user; at < end; ++at) {
+  for (std::size_t at = links_[number].first_user; at < end; ++at) {
     const User user = users_[at];
-    Class& flows = classes_[user.flows];
+    const Class& flows = classes_[user.flows];
     if (!flows.grows || (user.part != 0 && user.part != flows.part)) continue;
-    const std::uint32_t next = flows.part + 1;
-    stop(user.flows);
-    flows.grows = user.part != 0 && grow(user.flows, next);
-    if (!flows.grows) continue;
-    for (const std::uint32_t part : {flows.first_part, flows.first_part + flows.part}) {
-      for (std::size_t place = parts_[part]; place < end_of(part); ++place) expect(crossings_[place].link);
+    if (user.part == 0) {
+      stop(user.flows);
+    } else {
+      take_next_way(user.flows);
     }
   }
 }
 
-void Shares::stop(std::uint32_t number) {
-  Class& flows = classes_[number];
+void Shares::settle(Class& flows) {
   const double more = speed(flows) * (level_ - flows.changed);
-  flows.grows = false;
   flows.rate += more;
   flows.changed = level_;
+  if (flows.part > 0) rates_[flows.first_part + flows.part] += more;
+}
+
+void Shares::stop(std::uint32_t number) {
+  Class& flows = classes_[number];
+  settle(flows);
+  flows.grows = false;
+  --growing_;
   change_growth(flows, 0, -1);
-  if (flows.part == 0) return;
-  rates_[flows.first_part + flows.part] += more;
+  if (flows.part > 0) change_growth(flows, flows.part, -1);
+}
+
+// What all ways share goes on growing as it did, unless the next is slower or faster.
+void Shares::take_next_way(std::uint32_t number) {
+  Class& flows = classes_[number];
+  const std::uint32_t next = next_way(flows);
+  if (next == flows.parts) return stop(number);
+  const auto expect_part = [&](std::uint32_t place) {
+    for (std::size_t at = parts_[place], end = end_of(place); at < end; ++at) expect(crossings_[at].link);
+  };
+  settle(flows);
   change_growth(flows, flows.part, -1);
+  if (speeds_[flows.first_part + next] == speeds_[flows.first_part + flows.part]) {
+    flows.part = next;
+  } else {
+    change_growth(flows, 0, -1);
+    flows.part = next;
+    change_growth(flows, 0, 1);
+    expect_part(flows.first_part);
+    look_at_limit(number);
+  }
+  change_growth(flows, flows.part, 1);
+  expect_part(flows.first_part + flows.part);
 }
 
 }  // namespace dryfly::flow

@@ -21,9 +21,6 @@ constexpr double epoch_for_each_ps = 8'000;
 constexpr double shortest_epoch_ps = 1'000;
 constexpr double longest_epoch_ps = 20'000'000;
 constexpr std::uint64_t longest_timer_ps = 10'000'000;
-// After which loops look again what short transfers leave them, about as long as Pipes remembers these.
-constexpr double look_at_shorts_ps = 10'000'000;
-constexpr double nearly_all = 0.99;
 // Of more the shares are found as others' are, for each that begins or ends concerns them all.
 constexpr std::size_t most_loops = 16;
 // Of a stream whose ways are all out of use: it goes on, and finds at its end that all is lost.
@@ -43,7 +40,11 @@ Streams::Streams(Engine& engine, const Dragonfly& dragonfly, const fabric::QosPr
       fan_(dragonfly, ways, pipes),
       division_(profile, tolerance),
       loops_(dragonfly.nic_count()),
-      problem_{std::vector<Posed>(pipes.count()), {}, {}, 0, false} {}
+      problem_{.of_pipe = std::vector<Posed>(pipes.count()),
+               .marks = std::vector<std::uint8_t>(pipes.count()),
+               .load = std::vector<double>(pipes.count()),
+               .posed = {},
+               .loaded = {}} {}
 
 std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   const std::uint32_t number = streams_.take();
@@ -61,10 +62,10 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   }
   if (number >= laid_.size()) laid_.resize(number + std::size_t{1});
   laid_[number].crossings.clear();
-  laid_[number].ends.clear();
+  laid_[number].ways = 0;
   stream.place = static_cast<std::uint32_t>(active_.size());
   active_.push_back(number);
-  for (const Crossing& crossing : at_nics(stream)) {
+  for (const AtNic& crossing : at_nics(stream)) {
     ++pipes_[crossing.pipe].streams;
     pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
@@ -81,7 +82,7 @@ void Streams::end(std::uint32_t number) {
   Stream& stream = streams_[number];
   bool matters = false;
   load(number, -1);
-  for (const Crossing& crossing : at_nics(stream)) {
+  for (const AtNic& crossing : at_nics(stream)) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
     pipe.wanted -= crossing.times * stream.limit;
@@ -169,7 +170,7 @@ void Streams::set_timer() {
 
 // --- what a stream crosses ----------------------------------------------------------------------------------------
 
-std::array<Crossing, 4> Streams::at_nics(const Stream& stream) const {
+std::array<Streams::AtNic, 4> Streams::at_nics(const Stream& stream) const {
   const Course& course = stream.course;
   const double answers = course.source == course.target ? 0 : course.acknowledgements;
   return {{{pipes_.egress(course.source), 1},
@@ -179,23 +180,26 @@ std::array<Crossing, 4> Streams::at_nics(const Stream& stream) const {
 }
 
 std::span<const Crossing> Streams::crossed(std::uint32_t number, std::uint32_t way) {
-  auto& [crossings, ends] = laid_[number];
+  Laid& laid = laid_[number];
+  while (laid.ways <= way) lay_next(number);
+  const std::uint32_t begin = way == 0 ? 0 : laid.ends[way - 1];
+  return std::span(laid.crossings).subspan(begin, laid.ends[way] - begin);
+}
+
+void Streams::lay_next(std::uint32_t number) {
+  Laid& laid = laid_[number];
   const Stream& stream = streams_[number];
-  while (ends.size() <= way) {
-    fan_.lay(dragonfly_.switch_of(stream.course.source), dragonfly_.switch_of(stream.course.target), stream.number,
-             static_cast<std::uint32_t>(ends.size()), crossings_);
-    crossings.insert(crossings.end(), crossings_.begin(), crossings_.end());
-    ends.push_back(static_cast<std::uint32_t>(crossings.size()));
-  }
-  const std::uint32_t begin = way == 0 ? 0 : ends[way - 1];
-  return std::span(crossings).subspan(begin, ends[way] - begin);
+  fan_.lay(dragonfly_.switch_of(stream.course.source), dragonfly_.switch_of(stream.course.target), stream.number,
+           laid.ways, crossings_);
+  laid.crossings.insert(laid.crossings.end(), crossings_.begin(), crossings_.end());
+  laid.ends[laid.ways++] = static_cast<std::uint16_t>(laid.crossings.size());
 }
 
 // What the stream has of its pipes, added or taken away.
 void Streams::load(std::uint32_t number, double sign) {
   const Stream& stream = streams_[number];
   if (stream.share == 0) return;
-  for (const Crossing& crossing : at_nics(stream)) {
+  for (const AtNic& crossing : at_nics(stream)) {
     Pipe& pipe = pipes_[crossing.pipe];
     pipe.share = std::max(0.0, pipe.share + sign * stream.share * crossing.times);
   }
@@ -223,7 +227,7 @@ void Streams::give(std::uint32_t number, double share, const OnWay& on_way) {
 void Streams::give_what_is_left(std::uint32_t number) {
   const Stream& stream = streams_[number];
   const auto left_of = [&](const auto& crossings, double most) {
-    for (const Crossing& crossing : crossings) {
+    for (const auto& crossing : crossings) {
       const Pipe& pipe = pipes_[crossing.pipe];
       if (crossing.times > 0) most = std::min(most, (pipes_.for_flows(pipe) - pipe.share) / crossing.times);
     }
@@ -265,9 +269,8 @@ double Streams::share_of_loop(NicId nic) const {
   return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
 }
 
-bool Streams::have_less(NicId nic) const {
-  const auto less = [&](const Pipe& pipe) { return pipes_.for_flows(pipe) < nearly_all * pipe.capacity; };
-  return less(pipes_[pipes_.egress(nic)]) || less(pipes_[pipes_.ingress(nic)]);
+double Streams::look_again_at_loops_ps(NicId nic) const {
+  return std::min(pipes_.look_again_ps(pipes_[pipes_.egress(nic)]), pipes_.look_again_ps(pipes_[pipes_.ingress(nic)]));
 }
 
 void Streams::share_among_loops(NicId nic) {
@@ -278,7 +281,7 @@ void Streams::share_among_loops(NicId nic) {
   if (loops.empty()) return;
   const double share = share_of_loop(nic);
   for (const std::uint32_t loop : loops) give(loop, share, {});
-  if (have_less(nic)) expect_solving(look_at_shorts_ps);
+  look_again_after(look_again_at_loops_ps(nic));
 }
 
 // --- shares -------------------------------------------------------------------------------------------------------
@@ -292,6 +295,10 @@ void Streams::expect_solving(double least_ps) {
   if (at_ps >= solve_at_ps_) return;
   solve_at_ps_ = at_ps;
   engine_.schedule(Instant{at_ps}, key_of_solving_);
+}
+
+void Streams::look_again_after(double after_ps) {
+  if (after_ps < Pipes::never_ps) expect_solving(after_ps);
 }
 
 double Streams::room_of(std::uint32_t number) {
@@ -317,11 +324,11 @@ void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
   if (stream.course.source == stream.course.target && only_loops(stream.course.source)) {
     division_.add_stream(stream.course.traffic_class, share_of_loop(stream.course.source));
-    problem_.loops_have_less |= have_less(stream.course.source);
+    problem_.look_again_ps = std::min(problem_.look_again_ps, look_again_at_loops_ps(stream.course.source));
     return;
   }
   division_.add_stream(stream.course.traffic_class, stream.limit);
-  for (const Crossing& crossing : at_nics(stream)) {
+  for (const AtNic& crossing : at_nics(stream)) {
     // What can never be full is no part of the problem.
     if (crossing.times > 0 && pipes_[crossing.pipe].wanted > room_of(crossing.pipe) * (1 + slack)) {
       division_.cross(place_of(crossing.pipe), crossing.times);
@@ -333,7 +340,7 @@ void Streams::pose(std::uint32_t number) {
     division_.add_way(fan_.is_detour(from, to, way) ? detour_speed_ : 1);
     bool is_tight = false;
     for (const Crossing& crossing : crossed(number, way)) {
-      if (!problem_.of_pipe[crossing.pipe].tight) continue;
+      if ((problem_.marks[crossing.pipe] & tight) == 0) continue;
       is_tight = true;
       division_.cross(place_of(crossing.pipe), crossing.times);
     }
@@ -342,7 +349,7 @@ void Streams::pose(std::uint32_t number) {
 }
 
 bool Streams::find_tight() {
-  for (const std::uint32_t pipe : problem_.loaded) problem_.of_pipe[pipe].load = 0;
+  for (const std::uint32_t pipe : problem_.loaded) problem_.load[pipe] = 0;
   problem_.loaded.clear();
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const std::uint32_t ways = division_.ways(place);
@@ -350,7 +357,7 @@ bool Streams::find_tight() {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
       for (const Crossing& crossing : crossed(active_[place], way)) {
-        double& load = problem_.of_pipe[crossing.pipe].load;
+        double& load = problem_.load[crossing.pipe];
         if (load == 0) problem_.loaded.push_back(crossing.pipe);
         load += share * crossing.times;
       }
@@ -358,10 +365,11 @@ bool Streams::find_tight() {
   }
   bool found = false;
   for (const std::uint32_t pipe : problem_.loaded) {
-    Posed& posed = problem_.of_pipe[pipe];
-    posed.may_be_over = posed.load > pipes_.least_for_flows(pipes_[pipe]);
-    if (posed.tight || posed.load <= room_of(pipe) * (1 + rounding)) continue;
-    posed.tight = true;
+    const double load = problem_.load[pipe];
+    std::uint8_t& marks = problem_.marks[pipe];
+    marks = (marks & tight) | (load > pipes_.least_for_flows(pipes_[pipe]) ? may_be_over : 0);
+    if ((marks & tight) != 0 || load <= room_of(pipe) * (1 + rounding)) continue;
+    marks |= tight;
     found = true;
   }
   return found;
@@ -380,10 +388,10 @@ void Streams::hand_out() {
       on_way[way] = static_cast<float>(division_.rate(place, way));
       if (on_way[way] == 0) continue;
       for (const Crossing& crossing : crossed(number, way)) {
-        const Posed& posed = problem_.of_pipe[crossing.pipe];
-        if (!posed.may_be_over) continue;
+        if ((problem_.marks[crossing.pipe] & may_be_over) == 0) continue;
+        const double load = problem_.load[crossing.pipe];
         const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
-        if (posed.load > capacity * (1 + rounding)) fits = std::min(fits, capacity / posed.load);
+        if (load > capacity * (1 + rounding)) fits = std::min(fits, capacity / load);
       }
     }
     const double share = std::max(division_.rate(place) * fits, trickle);
@@ -400,7 +408,7 @@ void Streams::solve() {
   for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
   if (active_.empty()) return;
   ++problem_.number;
-  problem_.loops_have_less = false;
+  problem_.look_again_ps = Pipes::never_ps;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
     for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
@@ -412,14 +420,16 @@ void Streams::solve() {
   }
   // Those that are tight no more are forgotten.
   for (const std::uint32_t pipe : problem_.posed) {
-    Posed& posed = problem_.of_pipe[pipe];
-    pipes_[pipe].full = division_.full(posed.place);
-    if (posed.tight && posed.load < still_tight * pipes_[pipe].capacity) posed.tight = false;
+    pipes_[pipe].full = division_.full(problem_.of_pipe[pipe].place);
+    if (pipes_[pipe].full) {
+      problem_.look_again_ps = std::min(problem_.look_again_ps, pipes_.look_again_ps(pipes_[pipe]));
+    }
+    if (problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.marks[pipe] &= may_be_over;
   }
   hand_out();
   // Links beyond those that were known are found in the next epoch, even if nothing begins or ends in this one.
   if (again) expect_solving();
-  if (problem_.loops_have_less) expect_solving(look_at_shorts_ps);
+  look_again_after(problem_.look_again_ps);
 }
 
 }  // namespace dryfly::flow

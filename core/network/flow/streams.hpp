@@ -77,31 +77,40 @@ class Streams {
     bool paused = false;
   };
 
+  static constexpr std::uint8_t tight = 1;        // a link of the fabric that fills up
+  static constexpr std::uint8_t may_be_over = 2;  // has more load than it carries, however many streams cross it
   // A pipe in the problem at hand.
   struct Posed {
     double room = 0;                     // for streams, where `room_of` is this problem
-    double load = 0;                     // what streams would put on it
     std::uint32_t place = fabric::none;  // in the division
     std::uint32_t room_of = 0;
-    bool tight = false;        // a link of the fabric that fills up
-    bool may_be_over = false;  // its load may be more than it carries, however many streams cross it
   };
+  // What is asked at every crossing stands by itself, for of a machine's pipes little of anything longer is in a cache.
   struct Problem {
     std::vector<Posed> of_pipe;
+    std::vector<std::uint8_t> marks;    // by pipe: tight, may_be_over
+    std::vector<double> load;           // by pipe: what streams would put on it
     std::vector<std::uint32_t> posed;   // pipes that have a place
     std::vector<std::uint32_t> loaded;  // and those that have a load
     std::uint32_t number = 0;
-    bool loops_have_less = false;
+    double look_again_ps = Pipes::never_ps;  // after which short transfers may leave more to streams
   };
   // What its ways cross, one behind the other, as far as anybody has asked; it never changes.
   struct Laid {
     std::vector<Crossing> crossings;
-    std::vector<std::uint32_t> ends;  // by way
+    std::array<std::uint16_t, Fan::most_ways> ends{};  // by way
+    std::uint16_t ways = 0;
+  };
+
+  struct AtNic {
+    std::uint32_t pipe = 0;
+    double times = 1;
   };
 
   // What all of its ways cross: NICs, with the acknowledgements that go the other way.
-  std::array<Crossing, 4> at_nics(const Stream& stream) const;
+  std::array<AtNic, 4> at_nics(const Stream& stream) const;
   std::span<const Crossing> crossed(std::uint32_t stream, std::uint32_t way);
+  void lay_next(std::uint32_t stream);
   void load(std::uint32_t stream, double sign);
   void give(std::uint32_t stream, double share, const OnWay& on_way);
   void give_what_is_left(std::uint32_t stream);
@@ -109,8 +118,9 @@ class Streams {
   bool only_loops(NicId nic) const;
   double share_of_loop(NicId nic) const;
   void share_among_loops(NicId nic);
-  // Short transfers have left a NIC's loops less than its link, and will be forgotten.
-  bool have_less(NicId nic) const;
+  // After which short transfers may leave more to a NIC's loops.
+  double look_again_at_loops_ps(NicId nic) const;
+  void look_again_after(double after_ps);
   void settle(Stream& stream) const;
   // When it gets to its stop, if its share stays; never if it has none.
   Instant due_at(const Stream& stream) const;
