@@ -90,6 +90,14 @@ def test_a_sample_of_amrwind_is_near_the_whole() -> None:
     assert beside_work("1") == pytest.approx(beside_work("0"), rel=0.1)
 
 
+def test_amrwind_repeats_to_the_picosecond() -> None:
+    for sample in ("0", "2"):
+        parameters = (("local", "32x32x32"), ("sample", sample))
+        question = Question(workload="amrwind", nodes=4, ppn=3, noise="machine", parameters=parameters)
+        first, second = ask.ask(question), ask.ask(question)
+        assert (first.virtual_time_s, first.fingerprint) == (second.virtual_time_s, second.fingerprint)
+
+
 def test_cells_that_cannot_be_halved_are_refused() -> None:
     with pytest.raises(UserError, match=r"ny = 9: accepted is an even number"):
         _sent("amrwind", 2, 1, turns="steps", local="8x9x8")
