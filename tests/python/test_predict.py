@@ -607,6 +607,7 @@ def test_bad_input_is_one_sentence_and_status_two(dryfly: Run, words: list[str],
             r"local=5000x5000x5000: 1 ranks of a node need .* the memory of its GPUs",
         ),
         ("nekbone", ("local", "1000x1000x1000"), r"local=1000x1000x1000: .*accepted is what fits 715.3 GiB"),
+        ("amrwind", ("local", "2048x1024x1024"), r"local=2048x1024x1024: 1 ranks .*accepted is what fits 715.3 GiB"),
         ("graph500", ("scale", "37"), r"scale=37: .*accepted is what fits 1 TiB, the memory of its processors"),
     ],
 )

@@ -159,6 +159,8 @@ def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
         "alltoall/9658": "predicted",
         "graph500/8192": "predicted",
         "hpcg/4096": "predicted",
+        "amrwind/8192": "judged",
+        "amrwind/8192-above": "judged",
         "hacc/1024": "predicted",
         "hacc/8192": "predicted",
         "lammps/9216": "predicted",

@@ -1,6 +1,6 @@
 """Skeletons of programs against what these send: counted in the programs themselves, under `dryfly run`, at sizes that
 take minutes (docs/model/skeleton-hpcg.md, docs/model/skeleton-nekbone.md,
-docs/model/skeleton-hacc.md)."""
+docs/model/skeleton-hacc.md, docs/model/skeleton-amrwind.md)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ HACC = [
     (24, 1, "4x3x2", "36x48x72", 12_928, 1_102_826_624),
     (4, 4, "4x2x2", "24x48x48", 7_264, 307_890_688),
 ]
+# Ranks of a node and nodes, their grid and what a rank has; messages and bytes of a step.
+AMRWIND = [
+    (8, 1, "2x2x2", "24x24x24", 16_237, 43_926_624),
+    (24, 1, "4x3x2", "16x16x16", 79_250, 60_714_192),
+    (27, 1, "3x3x3", "16x16x16", 107_085, 74_617_480),
+    (16, 4, "4x4x4", "16x16x16", 273_300, 182_249_168),
+]
+# Of the program's build without GPUs, with its cycles held.
+AS_COUNTED = {"gather": "8", "sweeps": "2", "mac": "3", "temperature": "2", "velocity": "2", "nodal": "3"}
 NEKBONE = [(8, 1, 128, 270_592), (27, 1, 574, 1_228_016), (16, 4, 2_088, 3_292_992)]
 
 
@@ -48,6 +57,50 @@ def test_nekbone_sends_what_the_program_sends(nodes: int, ppn: int, messages: in
 @pytest.mark.parametrize(("nodes", "ppn", "grid", "local", "messages", "size"), HACC)
 def test_hacc_sends_what_swfft_sends(nodes: int, ppn: int, grid: str, local: str, messages: int, size: int) -> None:
     assert _sent("hacc", nodes, ppn, turns="steps", grid=grid, local=local) == (messages, size)
+
+
+@pytest.mark.parametrize(("nodes", "ppn", "grid", "local", "messages", "size"), AMRWIND)
+def test_amrwind_sends_what_the_program_sends(
+    nodes: int, ppn: int, grid: str, local: str, messages: int, size: int
+) -> None:
+    sent = _sent("amrwind", nodes, ppn, turns="steps", grid=grid, local=local, **AS_COUNTED)
+    assert sent == (messages, size)
+
+
+def test_amrwind_sends_what_the_program_sends_where_several_ranks_have_the_coarsest_level() -> None:
+    def sent(mac: int, nodal: int) -> tuple[float, float]:
+        bottom = {"mac_bottom": str(mac), "nodal_bottom": str(nodal)}
+        return _sent("amrwind", 16, 4, turns="steps", grid="8x8x1", local="8x8x8", **AS_COUNTED, **bottom)
+
+    least, second_mac, first_mac = sent(1, 1), sent(2, 1), sent(3, 1)
+    second_nodal, first_nodal = sent(1, 2), sent(1, 3)
+    # The program's three cycles had 24 first and 23 second halves of iterations on faces, 62 and 59 on nodes.
+    for which, counted in enumerate((88_636, 33_271_616)):
+        of_mac = 23 * (second_mac[which] - least[which]) + (24 - 3) * (first_mac[which] - second_mac[which])
+        of_nodal = 59 * (second_nodal[which] - least[which]) + (62 - 3) * (first_nodal[which] - second_nodal[which])
+        assert least[which] + (of_mac + of_nodal) / 3 == pytest.approx(counted, abs=0.01)
+
+
+def test_a_sample_of_amrwind_is_near_the_whole() -> None:
+    def beside_work(sample: str) -> float:
+        parameters = (("grid", "16x6x1"), ("part", "1 MiB"), ("sample", sample))
+        answer = ask.ask(Question(workload="amrwind", nodes=8, ppn=12, parameters=parameters))
+        return answer.virtual_time_s - answer.phases["work"]
+
+    assert beside_work("1") == pytest.approx(beside_work("0"), rel=0.1)
+
+
+def test_amrwind_repeats_to_the_picosecond() -> None:
+    for sample in ("0", "2"):
+        parameters = (("local", "32x32x32"), ("sample", sample))
+        question = Question(workload="amrwind", nodes=4, ppn=3, noise="machine", parameters=parameters)
+        first, second = ask.ask(question), ask.ask(question)
+        assert (first.virtual_time_s, first.fingerprint) == (second.virtual_time_s, second.fingerprint)
+
+
+def test_cells_that_cannot_be_halved_are_refused() -> None:
+    with pytest.raises(UserError, match=r"ny = 9: accepted is an even number"):
+        _sent("amrwind", 2, 1, turns="steps", local="8x9x8")
 
 
 def test_boxes_that_pencils_do_not_divide_are_refused() -> None:

@@ -112,6 +112,7 @@ const Workload& workload_named(std::string_view name);
 // Any collective of core/motif/collective, by an algorithm that is named or chosen as a library does.
 Answer predict_collective(Collective what, Stage& stage, Parameters& parameters);
 Answer predict_alltoall(Stage& stage, Parameters& parameters);
+Answer predict_amrwind(Stage& stage, Parameters& parameters);
 Answer predict_fmm(Stage& stage, Parameters& parameters);
 Answer predict_goal(Stage& stage, Parameters& parameters);
 Answer predict_gpcnet(Stage& stage, Parameters& parameters);

@@ -21,6 +21,7 @@ constexpr std::array workloads{
     Workload{"allgatherv", predict<Collective::allgatherv>},
     Workload{"allreduce", predict<Collective::allreduce>},
     Workload{"alltoall", predict_any_alltoall},
+    Workload{"amrwind", predict_amrwind},
     Workload{"barrier", predict<Collective::barrier>},
     Workload{"bcast", predict<Collective::bcast>},
     Workload{"fmm", predict_fmm},

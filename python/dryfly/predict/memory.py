@@ -38,6 +38,10 @@ def _of_rank(question: Question) -> tuple[str, int] | None:
     if question.workload == "nekbone":
         # Seven vectors and six geometric factors.
         return "local", _product(value("local")) * int(value("nx1") or 0) ** 3 * 13 * _WORD
+    if question.workload == "amrwind":
+        # Some 50 fields of the step; of the velocity's solve six vectors of three components and ten coefficients, of
+        # which the coarser levels have a seventh.
+        return "local", _product(value("local")) * (50 + 28 * 8 // 7) * _WORD
     if question.workload == "graph500" and value("scale") is not None:
         # Each edge from both of its ends.
         return "scale", (2 << int(value("scale") or 0)) * int(value("edgefactor") or 0) * _WORD // question.ranks

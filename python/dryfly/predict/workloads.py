@@ -395,6 +395,30 @@ ROWS = (
                  _PART,
                  _ON_NODE,
              )),
+    Workload(name="amrwind", about="time steps of AMR-Wind's atmospheric boundary layer: halos, and four solves by "
+             "AMReX's multigrid", ppn="gpus", models=(SKELETON,), one_size=False,
+             parameters=(
+                 _RANK_GRID,
+                 Parameter(name="local", field=_choice("cells of a rank"), grid=3, argument="nx ny nz",
+                           default=facts.text("amrwind", "local")),
+                 *(_fact("amrwind", name, count("", f"V-cycles of {what}", least=1, most=1000))
+                   for name, what in (("mac", "the projection on faces"), ("temperature", "its diffusion"),
+                                      ("velocity", "its diffusion"), ("nodal", "the projection on nodes"))),
+                 *(Parameter(name=f"{name}_bottom", field=count("", "half iterations of BiCGStab in each of these; "
+                                                                "without it as the coarsest level's width asks for",
+                                                                least=1, most=10**4)) for name in ("mac", "nodal")),
+                 _fact("amrwind", "gather", count("", "cells along a side of the boxes of coarse levels", least=2,
+                                                  most=1024)),
+                 _fact("amrwind", "sweeps", count("", "of a smoothing on nodes", least=1, most=100)),
+                 _fact("amrwind", "advection_words", count("", "of eight bytes, that Godunov's method moves for a cell",
+                                                           least=1, most=10**5)),
+                 Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="1"),
+                 _of_skeleton("sample", count("", "times that each exchange and sum is run, which stand for all; 0: "
+                                              "all of it is run", most=1000), "0"),
+                 _LIBRARY,
+                 _PART,
+                 _ON_NODE,
+             )),
     Workload(name="fmm", about="one-sided exchange of a fast multipole method: gets or puts of boxes, and fences",
              models=(SKELETON,), parameters=_FMM, one_size=False),
     Workload(name="lammps", about="steps of LAMMPS' benchmark of rhodopsin: ghosts, PPPM, shake and npt",
