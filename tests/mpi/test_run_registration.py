@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -135,3 +136,20 @@ def test_the_summary_says_what_was_registered(dryfly: Dryfly, programs: Programs
         programs.micro("registration.c"),
     )
     assert "buffers  24 registered: 16 found in the cache, 8 not; 8 mapped (2,048 pages" in run.succeeded().stderr
+
+
+def test_what_hpl_loses_without_a_cache_is_what_the_closed_form_adds(dryfly: Dryfly) -> None:
+    aurora = ("--quiet", "--machine", "aurora", "-N", "2", "--ppn", "6")
+
+    def real_s(monitor: str) -> float:
+        run = ("run", *aurora, "--compute", "none", *_ON, "--", "dryfly-hpl", "-N", "768", "--nb", "96")
+        ended = dryfly(*run, "--grid", "3x4", environment={"FI_MR_CACHE_MONITOR": monitor}).succeeded()
+        return float(ended.results["virtual_time_s"])
+
+    def closed_s(registration: str) -> float:
+        given = ("n=768", "nb=96", "grid=3x4", f"registration={registration}")
+        ended = dryfly("predict", "hpl", *aurora, "--model", "closed", *given, "--json", "-").succeeded()
+        return float(json.loads(ended.stdout)["virtual_time_s"])
+
+    lost_s = real_s("disabled") - real_s("memhooks")
+    assert closed_s("each") - closed_s("kept") == pytest.approx(lost_s, rel=0.05)

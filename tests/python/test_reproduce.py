@@ -311,6 +311,7 @@ def test_each_choice_of_the_campaigns_is_undone_beside_its_class() -> None:
         "hplmxp/storage": "enabling",
         **{f"hybrid/{name}": "correctness" for name in ("collective", "p2p", "hybrid-panel")},
         "completion-queue": "correctness",
+        **{f"{solver}/registration": "not classed" for solver in ("hpl", "hplmxp")},
     }  # fmt: skip
     assert {each.kind for each in ABLATION.rows} == {"judged", "untested"}
 
@@ -325,8 +326,8 @@ def test_what_is_undone_in_closed_forms_has_the_sign_that_its_mechanism_has(
     capsys.readouterr()
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
     effects = {each["id"].removeprefix("aurora/hpl-ablation/"): each["dryfly"] for each in rows}
-    assert len(effects) == 20
-    worse = ("nic-map", "pinning", "overlap")
+    assert len(effects) == 22
+    worse = ("nic-map", "pinning", "overlap", "registration")
     assert all(effects[f"{solver}/{name}"] < 0 for solver in ("hpl", "hplmxp") for name in worse)
     assert all(effects[name] < 0 for name in ("hpl/staging", "hpl/look-ahead", "hplmxp/storage", "hplmxp/amx"))
     assert effects["hpl/look-ahead"] == min(effects[name] for name in effects if name.startswith("hpl/"))

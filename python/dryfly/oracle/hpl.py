@@ -43,6 +43,22 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mapping:
+    """What it takes, in seconds, to make a buffer known to the NIC and to end that again. Nothing, where it is kept."""
+
+    call: float = 0.0
+    of_page: float = 0.0
+    page: int = 4096  # bytes
+
+    def of(self, messages: float, size: float) -> float:
+        """Of as many messages sent and as many received, of `size` bytes together each way."""
+        return 2 * (messages * self.call + max(messages, size / self.page) * self.of_page)
+
+
+KEPT = Mapping()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Process:
     """What one process has of its node. Rates in operations or bytes a second; of NICs, each way."""
 
@@ -67,6 +83,7 @@ class Process:
     direct: bool = False  # messages leave and reach the GPU's memory, without a copy on the processors
     panel_on_gpu: bool = False
     one_queue: bool = False  # of the GPU: copies and products wait for one another
+    mapping: Mapping = KEPT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +212,8 @@ def _factor(problem: Problem, process: Process, below: int) -> float:
     operations = float(below) * block * block
     levels = max(0.0, math.log2(block / process.panel_base))
     traffic = 2 * WORD * below * block * (1 + levels)
-    exchange = process.message + WORD * (2 * block + 4) / process.swap_rate
+    candidates = WORD * (2 * block + 4)
+    exchange = process.message + candidates / process.swap_rate + process.mapping.of(1, candidates)
     pivots = block * (math.ceil(math.log2(problem.rows)) * exchange + process.panel_call)
     copied = 0.0 if process.direct and process.panel_on_gpu else WORD * below * block / process.copy_out
     return operations / process.panel_rate + traffic / process.panel_memory + pivots + copied
@@ -215,7 +233,8 @@ def _broadcast(problem: Problem, process: Process, below: int) -> tuple[float, f
     else:
         sent, messages = size, 1
     copied = 0.0 if process.direct else size / process.copy_in
-    return sent / process.broadcast_rate + messages * process.message + copied, sent
+    mapped = process.mapping.of(messages, sent)
+    return sent / process.broadcast_rate + messages * process.message + copied + mapped, sent
 
 
 def _swap(problem: Problem, process: Process, right: int) -> tuple[float, float]:
@@ -230,7 +249,8 @@ def _swap(problem: Problem, process: Process, right: int) -> tuple[float, float]
         moved, messages = SPREAD_ROLL * size, rounds + problem.rows - 1
     sent = moved * process.swap_off_node
     copied = 0.0 if process.direct else size / process.copy_out + size / process.copy_in
-    return sent / process.swap_rate + messages * process.message + copied, sent
+    mapped = process.mapping.of(messages, sent)
+    return sent / process.swap_rate + messages * process.message + copied + mapped, sent
 
 
 def _copied(problem: Problem, process: Process, below: int, right: int) -> float:
@@ -251,7 +271,7 @@ def _back_substitution(problem: Problem, process: Process) -> float:
     """Each process reads its part of the matrix once; from panel to panel the solution goes on in two messages."""
     local = WORD * problem.order**2 / 2 / (problem.rows * problem.columns)
     memory = process.panel_memory if problem.on_host else process.gemm_memory
-    return local / memory + problem.panels * 2 * process.message
+    return local / memory + problem.panels * (2 * process.message + process.mapping.of(2, 0))
 
 
 def block_counts(order: int, block: int, processes: int) -> int:

@@ -64,6 +64,7 @@ class Process:
     triangle_on_host: bool = False
     direct: bool = False  # messages leave and reach GPUs' memory, without a copy on the processors
     one_queue: bool = False  # of a GPU: copies and products wait for one another
+    mapping: hpl.Mapping = hpl.KEPT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +163,8 @@ def _panel(problem: Problem, process: Process, blocks: int) -> tuple[float, floa
     sent = left * (problem.columns > 1) + upper * (problem.rows > 1)
     hops = math.ceil(math.log2(problem.rows)) + math.ceil(math.log2(problem.columns))
     network = hops * (process.message + small / process.nic_rate) + sent / process.nic_rate + 2 * process.message
-    broadcast = network + _copied(process, left, upper)
+    mapped = process.mapping.of(hops + 2, hops * small + sent)
+    broadcast = network + mapped + _copied(process, left, upper)
     return factor + triangle + broadcast, factor, triangle, broadcast
 
 
@@ -186,7 +188,7 @@ def _refinement(problem: Problem, process: Process) -> float:
     makes the matrix anew, and sums a vector over all processes."""
     own = problem.order**2 / (problem.rows * problem.columns)
     hops = math.ceil(math.log2(problem.rows)) + math.ceil(math.log2(problem.columns))
-    chain = 2 * problem.panels * hops * process.message
+    chain = problem.panels * hops * (2 * process.message + process.mapping.of(2, 0))
     solve = problem.element * own / process.gemm_memory + chain
     vector = 2 * DOUBLE * problem.order / process.nic_rate
     residual = DOUBLE * own / process.gemm_memory + vector

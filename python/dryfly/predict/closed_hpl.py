@@ -136,6 +136,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         direct=values.get("gpu_mpi") == "on",
         panel_on_gpu=on_gpu,
         one_queue=values.get("queues") == "one",
+        mapping=mapping_of(machine, values),
     )
 
 
@@ -245,6 +246,18 @@ def message_s(machine: Machine, question: Question) -> float:
         "nic.ingress_latency": 1, "nic.completion_latency": 1, "host.completion": 1,
     }  # fmt: skip
     return sum(often * machine.number(path) for path, often in times.items()) * _PS
+
+
+def mapping_of(machine: Machine, values: Mapping[str, str]) -> hpl.Mapping:
+    """docs/model/registration.md#costs; with `each` as FI_MR_CACHE_MONITOR=disabled leaves it."""
+    if values.get("registration") != "each":
+        return hpl.KEPT
+    both = ("map", "unmap")
+    return hpl.Mapping(
+        call=sum(_number(machine, f"host.registration.{way}") for way in both) * _PS,
+        of_page=sum(_number(machine, f"host.registration.{way}_page") for way in both) * _PS,
+        page=int(_number(machine, "node.page")),
+    )
 
 
 def warnings(machine: Machine, question: Question, chosen: fit.Choice) -> list[str]:

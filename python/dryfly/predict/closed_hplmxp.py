@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.units import size_text
 from dryfly.oracle import hplmxp
 from dryfly.predict.answer import Answer
-from dryfly.predict.closed_hpl import check_choices, copies, message_s, nics_of
+from dryfly.predict.closed_hpl import check_choices, copies, mapping_of, message_s, nics_of
 from dryfly.predict.question import Question
 
 _PS = 1e-12
@@ -89,6 +89,7 @@ def process_of(question: Question) -> hplmxp.Process:
         triangle_on_host=values["triangle"] == "cpu",
         direct=values["gpu_mpi"] == "on",
         one_queue=values["queues"] == "one",
+        mapping=mapping_of(machine, values),
     )
 
 

@@ -107,6 +107,7 @@ _OF_CAMPAIGNS = (
     _of_closed("pinning", _choice("socket whose processors and NICs a process uses", "own", "other"), "own"),
     _of_closed("nic_map", _choice("NICs that a node's processes use: each its own, or all the first one", "spread",
                                   "first"), "spread"),
+    _of_closed("registration", _choice("of buffers with NICs: kept, or anew for each message", "kept", "each"), "kept"),
 )  # fmt: skip
 
 # Names and words are those of dryfly-hpl.
