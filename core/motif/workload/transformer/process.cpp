@@ -1,0 +1,173 @@
+#include "core/motif/workload/transformer/process.hpp"
+
+#include <algorithm>
+
+#include "core/motif/collective/blocks.hpp"
+#include "core/motif/collective/collectives.hpp"
+
+namespace dryfly::motif::transformer {
+namespace {
+
+constexpr std::uint32_t tensor_number = 1, replica_number = 2, word_number = 3;  // of communicators
+constexpr std::uint32_t onward_tag = 1, back_tag = 2;
+constexpr Bytes half{2}, single{4};
+
+std::unique_ptr<GpuCollective> collective(Rank& me, const Communicator& ranks, Collective what, std::uint64_t bytes,
+                                          Bytes element, GpuAlgorithm algorithm, std::uint32_t number) {
+  const CollectiveCall call{.what = what, .size = Bytes{bytes}, .element = element};
+  return std::make_unique<GpuCollective>(me, ranks, call, algorithm, number);
+}
+
+}  // namespace
+
+Process::Process(Rank& me, const Setting& setting)
+    : setting_(setting),
+      stage_(me.id() / (setting.tensor_ranks * setting.replicas)),
+      stride_(setting.tensor_ranks * setting.replicas),
+      group_(me.id() / setting.tensor_ranks * setting.tensor_ranks, 1, setting.tensor_ranks, tensor_number),
+      traffic_(me) {
+  const std::uint32_t t = setting.tensor_ranks, d = setting.replicas;
+  const GpuAlgorithm by = setting.algorithm;
+  const std::uint64_t activations = setting.activation_bytes();
+  tensor_.push_back(collective(me, group_, Collective::allreduce, activations, half, by, sum));
+  tensor_.push_back(collective(me, group_, Collective::reduce_scatter_block, activations / t, half, by, scatter));
+  tensor_.push_back(collective(me, group_, Collective::allgather, activations / t, half, by, gather));
+  tensor_.push_back(collective(me, group_, Collective::allreduce, setting.tokens() * single.count, single, by, loss));
+
+  const Communicator replicas(stage_ * stride_ + me.id() % t, t, d, replica_number);
+  const std::uint64_t parameters = setting.parameters_of(stage_);
+  const Bytes element{setting.gradients.bytes};
+  const Blocks buckets = Blocks::split(Bytes{parameters}, setting.gradients.buckets, Bytes{1});
+  for (std::uint32_t bucket = 0; bucket < setting.gradients.buckets; ++bucket) {
+    const std::uint64_t count = buckets.of(bucket).count;
+    const std::uint64_t of_replica = (count + d - 1) / d;
+    gradients_.push_back(setting.gradients.scattered ? collective(me, replicas, Collective::reduce_scatter_block,
+                                                                  of_replica * element.count, element, by, bucket)
+                                                     : collective(me, replicas, Collective::allreduce,
+                                                                  count * element.count, element, by, bucket));
+  }
+  if (setting.gradients.scattered) {
+    parameters_ = collective(me, replicas, Collective::allgather, (parameters + d - 1) / d * half.count, half, by,
+                             setting.gradients.buckets);
+  }
+  if (setting.stages > 1 && (setting.is_first(stage_) || setting.is_last(stage_))) {
+    const Communicator both(me.id() % stride_, stride_ * (setting.stages - 1), 2, word_number);
+    words_ = collective(me, both, Collective::allreduce, setting.words() * setting.model.hidden * element.count,
+                        element, by, 0);
+  }
+}
+
+Task Process::call(Rank& me, GpuCollective& collective) {
+  co_await me.compute(setting_.launch);
+  collective.start(traffic_);
+  co_await collective.wait(me, traffic_);
+}
+
+Task Process::run_tensor(Rank& me, Tensor what) { return call(me, *tensor_[what]); }
+
+Task Process::meet(Rank& me) const { return dissemination_barrier(me, group_); }
+
+Task Process::tensor_of_pass(Rank& me, bool is_backward) {
+  if (setting_.tensor_ranks == 1) co_return;
+  me.enter(setting_.phases.tensor);
+  const Counts counts = is_backward ? setting_.backward_collectives(stage_) : setting_.forward_collectives(stage_);
+  if (!setting_.runs_each) {
+    Duration all{};
+    for (const Tensor what : tensors) all = all + setting_.alone[what] * counts[what];
+    co_await meet(me);
+    co_await me.compute({all.ps - std::min(all.ps, setting_.meeting_alone.ps)});
+    co_return;
+  }
+  for (const Tensor what : tensors) {
+    for (std::uint64_t turn = 0; turn < counts[what]; ++turn) co_await run_tensor(me, what);
+  }
+}
+
+void Process::count_tensor(Sent& sent) const {
+  const Counts onward = setting_.forward_collectives(stage_), back = setting_.backward_collectives(stage_);
+  for (const Tensor what : tensors) {
+    sent.tensor += tensor_[what]->bytes() * (onward[what] + back[what]) * setting_.micro_batches();
+  }
+}
+
+Task Process::receive(Rank& me, bool is_backward) {
+  if (is_backward ? setting_.is_last(stage_) : setting_.is_first(stage_)) co_return;
+  me.enter(setting_.phases.pipeline);
+  const std::uint32_t from = is_backward ? me.id() + stride_ : me.id() - stride_;
+  co_await me.recv(from, is_backward ? back_tag : onward_tag);
+}
+
+// Nobody waits for these before the end of the step.
+void Process::send(Rank& me, bool is_backward, Sent& sent) {
+  if (is_backward ? setting_.is_first(stage_) : setting_.is_last(stage_)) return;
+  const Bytes size{setting_.activation_bytes() / (setting_.sequence_parallel ? setting_.tensor_ranks : 1)};
+  sent.pipeline += size.count;
+  me.isend(is_backward ? me.id() - stride_ : me.id() + stride_, is_backward ? back_tag : onward_tag, size);
+}
+
+Task Process::pass(Rank& me, bool is_backward, bool is_last) {
+  co_await receive(me, is_backward);
+  if (is_last && setting_.gradients.overlap) co_return co_await backward_with_gradients(me);
+  me.enter(is_backward ? setting_.phases.backward : setting_.phases.forward);
+  co_await me.compute(is_backward ? setting_.backward_of(stage_) : setting_.forward_of(stage_));
+  co_await tensor_of_pass(me, is_backward);
+}
+
+// A part of the stage's layers is behind, and its gradients set out.
+Task Process::backward_with_gradients(Rank& me) {
+  co_await tensor_of_pass(me, true);
+  me.enter(setting_.phases.backward);
+  const Duration whole = setting_.backward_of(stage_);
+  const Instant begun = me.now();
+  for (std::uint32_t bucket = 0; bucket < setting_.gradients.buckets; ++bucket) {
+    const Duration behind{whole.ps / setting_.gradients.buckets * (bucket + 1) + whole.ps % setting_.gradients.buckets};
+    co_await traffic_.pass(me, begun + behind);
+    gradients_[bucket]->start(traffic_);
+  }
+}
+
+Task Process::end_step(Rank& me, Sent& sent) {
+  me.enter(setting_.phases.gradients);
+  for (const std::unique_ptr<GpuCollective>& bucket : gradients_) {
+    if (setting_.replicas > 1 && !setting_.gradients.overlap) co_await call(me, *bucket);
+    sent.gradients += bucket->bytes();
+  }
+  for (const std::unique_ptr<GpuCollective>& bucket : gradients_) co_await bucket->wait(me, traffic_);
+  if (words_ != nullptr) {
+    me.enter(setting_.phases.embedding);
+    co_await call(me, *words_);
+    sent.embedding += words_->bytes();
+  }
+  me.enter(setting_.phases.optimizer);
+  co_await me.compute(setting_.optimizer_of(stage_));
+  if (parameters_ == nullptr || setting_.replicas == 1) co_return;
+  me.enter(setting_.phases.gradients);
+  co_await call(me, *parameters_);
+  sent.gradients += parameters_->bytes();
+}
+
+Task Process::run(Rank& me, Sent& sent) {
+  const std::uint64_t passes = setting_.micro_batches();
+  const std::uint64_t ahead = std::min<std::uint64_t>(setting_.stages - stage_ - 1, passes);
+  for (std::uint64_t turn = 0; turn < passes + ahead; ++turn) {
+    if (turn < passes) {
+      co_await pass(me, false, false);
+      send(me, false, sent);
+    }
+    if (turn >= ahead) {
+      co_await pass(me, true, turn + 1 == passes + ahead);
+      send(me, true, sent);
+    }
+  }
+  count_tensor(sent);
+  co_await end_step(me, sent);
+  co_await me.wait_all();
+  me.enter(0);
+}
+
+Task run_process(Rank& me, const Setting& setting, Sent& sent) {
+  Process process(me, setting);
+  co_await process.run(me, sent);
+}
+
+}  // namespace dryfly::motif::transformer

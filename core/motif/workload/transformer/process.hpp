@@ -1,0 +1,53 @@
+// A rank in a training step: one pass forward and one backward in turns, when as many passes are under way as stages
+// follow (1F1B); then gradients, and the optimizer.
+//
+// Ranks of a tensor group have numbers in a row; the stage is what changes last, so that replicas lie between.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/motif/collective/gpu_collective.hpp"
+#include "core/motif/workload/hpl/traffic.hpp"
+#include "core/motif/workload/transformer/setting.hpp"
+
+namespace dryfly::motif::transformer {
+
+class Process {
+ public:
+  Process(Rank& me, const Setting& setting);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  Task run(Rank& me, Sent& sent);
+  // One collective of the tensor group.
+  Task run_tensor(Rank& me, Tensor what);
+  Task meet(Rank& me) const;
+
+ private:
+  using Collectives = std::vector<std::unique_ptr<GpuCollective>>;
+
+  Task pass(Rank& me, bool is_backward, bool is_last);
+  Task tensor_of_pass(Rank& me, bool is_backward);
+  Task backward_with_gradients(Rank& me);
+  Task end_step(Rank& me, Sent& sent);
+  Task call(Rank& me, GpuCollective& collective);
+  Task receive(Rank& me, bool is_backward);
+  void send(Rank& me, bool is_backward, Sent& sent);
+  void count_tensor(Sent& sent) const;
+
+  const Setting& setting_;
+  const std::uint32_t stage_;
+  const std::uint32_t stride_;  // from a stage to the next
+  const Communicator group_;    // for tensors
+  hpl::Traffic traffic_;
+  Collectives tensor_;
+  Collectives gradients_;
+  std::unique_ptr<GpuCollective> parameters_;
+  std::unique_ptr<GpuCollective> words_;
+};
+
+Task run_process(Rank& me, const Setting& setting, Sent& sent);
+
+}  // namespace dryfly::motif::transformer
