@@ -30,7 +30,7 @@ class Count:
     """Bytes of a step by kind, and of its messages how many, from what Megatron-LM's papers say of it. An all-reduction
     of n ranks sends its vector 2 (n - 1) times in all, half of one n - 1 times, whatever the algorithm."""
 
-    def __init__(self, tp: int, pp: int, dp: int, *, parallel: bool, full: bool, zero: bool) -> None:
+    def __init__(self, tp: int, pp: int, dp: int, *, parallel: bool, full: bool, zero: bool, chunks: int = 1) -> None:
         layers, hidden, sequence, vocabulary, batch = 8, 1024, 512, 32000, 32
         passes = batch // dp
         activation = sequence * hidden * 2
@@ -40,7 +40,7 @@ class Count:
         one = (tp - 1) * activation
         self.tensor = dp * passes * ((of_layers + 2) * 2 * one + 3 * 2 * (tp - 1) * sequence * 4)
         sent = activation // tp if parallel else activation
-        self.pipeline = 2 * (pp - 1) * passes * tp * dp * sent
+        self.pipeline = 2 * (pp * chunks - 1) * passes * tp * dp * sent
         self.gradients = 0
         for stage in range(pp):
             parameters = layers // pp * ((12 * hidden**2 + 7 * hidden) // tp + 6 * hidden)
@@ -99,19 +99,30 @@ def test_collectives_that_take_what_they_take_alone_take_as_long() -> None:
     assert alone.messages < each.messages / 20
 
 
-@pytest.mark.parametrize(("stages", "batch"), [(2, 8), (4, 8), (8, 16), (8, 64)])
-def test_the_bubble_of_a_pipeline_is_its_closed_form(stages: int, batch: int) -> None:
+@pytest.mark.parametrize(("tp", "pp", "dp", "chunks"), [(2, 2, 4, 2), (2, 4, 2, 2), (1, 2, 8, 4), (8, 2, 1, 2)])
+def test_interleaved_stages_send_what_is_counted(tp: int, pp: int, dp: int, chunks: int) -> None:
+    found = _step(2, tp=str(tp), pp=str(pp), dp=str(dp), interleave=str(chunks))
+    counted = Count(tp, pp, dp, parallel=False, full=False, zero=True, chunks=chunks)
+    kinds = {name: int(found.figures[f"{name}_bytes"]) for name in ("tensor", "pipeline", "gradients", "embedding")}
+    assert kinds == vars(counted)
+    assert found.bytes == sum(kinds.values())
+
+
+BUBBLES = [(2, 8, 1), (4, 8, 1), (8, 16, 1), (8, 64, 1), (2, 8, 2), (4, 8, 2), (4, 16, 2), (2, 4, 4)]
+
+
+@pytest.mark.parametrize(("stages", "batch", "chunks"), BUBBLES)
+def test_the_bubble_of_a_pipeline_is_its_closed_form(stages: int, batch: int, chunks: int) -> None:
     # Products take ten thousand times as long, and there is one word: no stage is longer than another, and messages
-    # take nothing. A rank then computes for m passes of m + p - 1, and what is left it waits for its neighbours.
+    # take nothing. A rank then computes for m of m + (p - 1) / v passes, and what is left it waits for its neighbours.
     found = _step(
         1, ppn=stages, pp=str(stages), tp="1", global_batch=str(batch), vocabulary="1", matmul_share="0.01 %",
-        hidden="2048",
+        hidden="2048", interleave=str(chunks),
     )  # fmt: skip
     computing = found.phases["forward"] + found.phases["backward"]
-    assert found.virtual_time_s == pytest.approx(computing * (batch + stages - 1) / batch, rel=2e-3)
-    assert found.figures["bubble_ideal_share"] == pytest.approx((stages - 1) / batch)
-    # A stage waits for p - 1 passes, but for those by which it is over before the first one is.
-    assert found.phases["pipeline"] > 0
+    ideal = (stages - 1) / batch / chunks
+    assert found.virtual_time_s == pytest.approx(computing * (1 + ideal), rel=2e-3)
+    assert found.figures["bubble_ideal_share"] == pytest.approx(ideal)
     assert found.phases["tensor"] == 0
 
 
@@ -168,6 +179,9 @@ def test_without_a_word_the_group_is_as_large_as_heads_and_node_allow() -> None:
         ({"hidden": "1000"}, r"hidden = 1000: accepted is a multiple of heads = 16"),
         ({"global_batch": "33", "tp": "2", "micro_batch": "2"}, r"global_batch = 33: .* of dp \* micro_batch = 16"),
         ({"sequence": "511", "sequence_parallel": "1"}, r"sequence = 511: accepted is a multiple of tp = 8"),
+        ({"pp": "2", "interleave": "3"}, r"layers = 8: accepted is a multiple of pp \* interleave = 6"),
+        ({"tp": "16", "interleave": "2"}, r"interleave = 2 with pp = 1 and 32 passes: accepted are several stages"),
+        ({"pp": "4", "tp": "4", "global_batch": "6", "interleave": "2"}, r"interleave = 2 with pp = 4 and 6 passes"),
         ({"gradient": "3"}, r"gradient = 3: accepted is 2 or 4"),
         ({"layers": "96", "hidden": "12288", "heads": "96", "tp": "4", "zero": "0"},
          r"tp=4, pp=1: a rank needs .* parameters of 18 bytes and .* for activations, .* in all; accepted .*59.6 GiB"),

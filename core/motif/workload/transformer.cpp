@@ -6,6 +6,7 @@
 //   layers, hidden, heads, sequence, vocabulary   the model
 //   micro_batch, global_batch                     sequences of a pass, and of a step
 //   tp, pp, dp                                    ranks of a tensor group, stages, replicas; tp * pp * dp = ranks
+//   interleave                                    chunks of layers of a stage
 //   sequence_parallel, recompute, attention       =1; none, full; flash, unfused
 //   zero, gradient, buckets, overlap              =1: the optimizer is divided among replicas; bytes of a gradient;
 //   parts
@@ -46,7 +47,7 @@ Duration time_alone(Stage& stage, const Setting& setting, const std::function<Ta
 }
 
 void check_affordable(const Stage& stage, const Setting& setting) {
-  const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches();
+  const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;
   const auto refuse = [&](const std::string& what, std::uint64_t each, Bytes size) {
     if (stage.affords(each * ranks, size)) return;
     throw SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) +
@@ -61,7 +62,7 @@ void check_affordable(const Stage& stage, const Setting& setting) {
   if (tensor_ranks > 1 && each) {
     // Of a ring of four channels, of both kinds of passes.
     const std::uint64_t of_layer = 2 * 2 * (tensor_ranks - 1) * 4;
-    refuse(batch, 2 * passes * of_layer * setting.layers_of_stage(), {activations.count / (4 * tensor_ranks)});
+    refuse(batch, 2 * passes * of_layer * setting.layers_of_part(), {activations.count / (4 * tensor_ranks)});
   } else {
     refuse(batch, 2 * passes * static_cast<std::uint64_t>(std::bit_width(tensor_ranks - 1)), {});
   }

@@ -61,13 +61,16 @@ def parameters_of_first(step: Mapping[str, int]) -> int:
 
 
 def activations_of_first(step: Mapping[str, int], words: Mapping[str, str]) -> int:
-    """Bytes that a rank of the first stage keeps for the way back: of as many passes as are under way."""
+    """Bytes that a rank of the first stage keeps for the way back: of as many passes as are under way, each through a
+    chunk of its layers."""
     tp, tokens = step["tp"], step["sequence"] * step["micro_batch"]
     layer = tokens * step["hidden"] * (34 if step["sequence_parallel"] else 10 * tp + 24) // tp
     if words["attention"] == "unfused":
         layer += 5 * step["heads"] * step["sequence"] * tokens // tp
-    layers = step["layers"] // step["pp"]
-    passes = min(step["pp"], max(step["global_batch"] // step["micro_batch"] // step["dp"], 1))
+    pp, chunks = step["pp"], step["interleave"]
+    layers = step["layers"] // (pp * chunks)
+    all_passes = max(step["global_batch"] // step["micro_batch"] // step["dp"], 1) * chunks
+    passes = min(2 * (pp - 1) + (chunks - 1) * pp + 1 if chunks > 1 else pp, all_passes)
     if words["recompute"] == "none":
         return layers * layer * passes
     kept = 2 * tokens * step["hidden"] // (tp if step["sequence_parallel"] else 1)

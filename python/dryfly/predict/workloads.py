@@ -282,6 +282,8 @@ _TRANSFORMER = (
     _of_skeleton("tp", count("", "ranks that share each layer; without it all of a node, as far as heads can be "
                              "divided among them", least=1, most=2**20)),
     _of_skeleton("pp", count("", "stages of layers, one behind another", least=1, most=2**20), "1"),
+    _of_skeleton("interleave", count("", "chunks of layers of a stage, which other stages' lie between", least=1,
+                                     most=2**20), "1"),
     _of_skeleton("dp", count("", "replicas; without it as many as there are ranks for", least=1, most=2**20)),
     _of_skeleton("sequence_parallel", count("", "1: ranks of tp divide sequences too, between layers", most=1), "0"),
     _of_skeleton("recompute", _choice("of the activations, on the way back", "none", "full"), "none"),

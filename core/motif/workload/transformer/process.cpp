@@ -9,7 +9,9 @@ namespace dryfly::motif::transformer {
 namespace {
 
 constexpr std::uint32_t tensor_number = 1, replica_number = 2, word_number = 3;  // of communicators
-constexpr std::uint32_t onward_tag = 1, back_tag = 2;
+
+// Of what comes to a part.
+std::uint32_t tag_of(std::uint32_t part, bool is_backward) { return 2 * part + (is_backward ? 1 : 0); }
 constexpr Bytes half{2}, single{4};
 
 std::unique_ptr<GpuCollective> collective(Rank& me, const Communicator& ranks, Collective what, std::uint64_t bytes,
@@ -50,7 +52,7 @@ Process::Process(Rank& me, const Setting& setting)
     parameters_ = collective(me, replicas, Collective::allgather, (parameters + d - 1) / d * half.count, half, by,
                              setting.gradients.buckets);
   }
-  if (setting.stages > 1 && (setting.is_first(stage_) || setting.is_last(stage_))) {
+  if (setting.stages > 1 && (stage_ == 0 || stage_ + 1 == setting.stages)) {
     const Communicator both(me.id() % stride_, stride_ * (setting.stages - 1), 2, word_number);
     words_ = collective(me, both, Collective::allreduce, setting.words() * setting.model.hidden * element.count,
                         element, by, 0);
@@ -67,10 +69,10 @@ Task Process::run_tensor(Rank& me, Tensor what) { return call(me, *tensor_[what]
 
 Task Process::meet(Rank& me) const { return dissemination_barrier(me, group_); }
 
-Task Process::tensor_of_pass(Rank& me, bool is_backward) {
+Task Process::tensor_of_pass(Rank& me, std::uint32_t part, bool is_backward) {
   if (setting_.tensor_ranks == 1) co_return;
   me.enter(setting_.phases.tensor);
-  const Counts counts = is_backward ? setting_.backward_collectives(stage_) : setting_.forward_collectives(stage_);
+  const Counts counts = is_backward ? setting_.backward_collectives(part) : setting_.forward_collectives(part);
   if (!setting_.runs_each) {
     Duration all{};
     for (const Tensor what : tensors) all = all + setting_.alone[what] * counts[what];
@@ -84,40 +86,43 @@ Task Process::tensor_of_pass(Rank& me, bool is_backward) {
 }
 
 void Process::count_tensor(Sent& sent) const {
-  const Counts onward = setting_.forward_collectives(stage_), back = setting_.backward_collectives(stage_);
-  for (const Tensor what : tensors) {
-    sent.tensor += tensor_[what]->bytes() * (onward[what] + back[what]) * setting_.micro_batches();
+  for (std::uint32_t chunk = 0; chunk < setting_.chunks; ++chunk) {
+    const std::uint32_t part = chunk * setting_.stages + stage_;
+    const Counts onward = setting_.forward_collectives(part), back = setting_.backward_collectives(part);
+    for (const Tensor what : tensors) {
+      sent.tensor += tensor_[what]->bytes() * (onward[what] + back[what]) * setting_.micro_batches();
+    }
   }
 }
 
-Task Process::receive(Rank& me, bool is_backward) {
-  if (is_backward ? setting_.is_last(stage_) : setting_.is_first(stage_)) co_return;
+Task Process::receive(Rank& me, std::uint32_t part, bool is_backward) {
+  if (is_backward ? setting_.is_last(part) : setting_.is_first(part)) co_return;
   me.enter(setting_.phases.pipeline);
-  const std::uint32_t from = is_backward ? me.id() + stride_ : me.id() - stride_;
-  co_await me.recv(from, is_backward ? back_tag : onward_tag);
+  co_await me.recv(like(me, is_backward ? part + 1 : part + setting_.parts() - 1), tag_of(part, is_backward));
 }
 
 // Nobody waits for these before the end of the step.
-void Process::send(Rank& me, bool is_backward, Sent& sent) {
-  if (is_backward ? setting_.is_first(stage_) : setting_.is_last(stage_)) return;
+void Process::send(Rank& me, std::uint32_t part, bool is_backward, Sent& sent) {
+  if (is_backward ? setting_.is_first(part) : setting_.is_last(part)) return;
   const Bytes size{setting_.activation_bytes() / (setting_.sequence_parallel ? setting_.tensor_ranks : 1)};
+  const std::uint32_t to = is_backward ? part - 1 : part + 1;
   sent.pipeline += size.count;
-  me.isend(is_backward ? me.id() - stride_ : me.id() + stride_, is_backward ? back_tag : onward_tag, size);
+  me.isend(like(me, to), tag_of(to, is_backward), size);
 }
 
-Task Process::pass(Rank& me, bool is_backward, bool is_last) {
-  co_await receive(me, is_backward);
-  if (is_last && setting_.gradients.overlap) co_return co_await backward_with_gradients(me);
+Task Process::pass(Rank& me, std::uint32_t part, bool is_backward, bool is_last) {
+  co_await receive(me, part, is_backward);
+  if (is_last && setting_.gradients.overlap) co_return co_await backward_with_gradients(me, part);
   me.enter(is_backward ? setting_.phases.backward : setting_.phases.forward);
-  co_await me.compute(is_backward ? setting_.backward_of(stage_) : setting_.forward_of(stage_));
-  co_await tensor_of_pass(me, is_backward);
+  co_await me.compute(is_backward ? setting_.backward_of(part) : setting_.forward_of(part));
+  co_await tensor_of_pass(me, part, is_backward);
 }
 
 // A part of the stage's layers is behind, and its gradients set out.
-Task Process::backward_with_gradients(Rank& me) {
-  co_await tensor_of_pass(me, true);
+Task Process::backward_with_gradients(Rank& me, std::uint32_t part) {
+  co_await tensor_of_pass(me, part, true);
   me.enter(setting_.phases.backward);
-  const Duration whole = setting_.backward_of(stage_);
+  const Duration whole = setting_.backward_of(part);
   const Instant begun = me.now();
   for (std::uint32_t bucket = 0; bucket < setting_.gradients.buckets; ++bucket) {
     const Duration behind{whole.ps / setting_.gradients.buckets * (bucket + 1) + whole.ps % setting_.gradients.buckets};
@@ -146,17 +151,26 @@ Task Process::end_step(Rank& me, Sent& sent) {
   sent.gradients += parameters_->bytes();
 }
 
+std::uint32_t Process::part_of(std::uint64_t number, bool is_backward) const {
+  const auto turn = static_cast<std::uint32_t>(number / setting_.stages % setting_.chunks);
+  return (is_backward ? setting_.chunks - 1 - turn : turn) * setting_.stages + stage_;
+}
+
 Task Process::run(Rank& me, Sent& sent) {
-  const std::uint64_t passes = setting_.micro_batches();
-  const std::uint64_t ahead = std::min<std::uint64_t>(setting_.stages - stage_ - 1, passes);
+  const std::uint64_t passes = setting_.micro_batches() * setting_.chunks;
+  const std::uint64_t behind = setting_.stages - stage_ - 1;
+  const std::uint64_t wanted = setting_.chunks > 1 ? 2 * behind + (setting_.chunks - 1) * setting_.stages : behind;
+  const std::uint64_t ahead = std::min(wanted, passes);
   for (std::uint64_t turn = 0; turn < passes + ahead; ++turn) {
     if (turn < passes) {
-      co_await pass(me, false, false);
-      send(me, false, sent);
+      const std::uint32_t part = part_of(turn, false);
+      co_await pass(me, part, false, false);
+      send(me, part, false, sent);
     }
     if (turn >= ahead) {
-      co_await pass(me, true, turn + 1 == passes + ahead);
-      send(me, true, sent);
+      const std::uint32_t part = part_of(turn - ahead, true);
+      co_await pass(me, part, true, turn + 1 == passes + ahead);
+      send(me, part, true, sent);
     }
   }
   count_tensor(sent);

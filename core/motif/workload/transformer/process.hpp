@@ -1,5 +1,6 @@
 // A rank in a training step: one pass forward and one backward in turns, when as many passes are under way as stages
-// follow (1F1B); then gradients, and the optimizer.
+// follow (1F1B); then gradients, and the optimizer. A stage of several chunks takes them in turns, as many passes
+// through one as there are stages, and begins earlier.
 //
 // Ranks of a tensor group have numbers in a row; the stage is what changes last, so that replicas lie between.
 #pragma once
@@ -28,13 +29,19 @@ class Process {
  private:
   using Collectives = std::vector<std::unique_ptr<GpuCollective>>;
 
-  Task pass(Rank& me, bool is_backward, bool is_last);
-  Task tensor_of_pass(Rank& me, bool is_backward);
-  Task backward_with_gradients(Rank& me);
+  // The part of the layers that this rank's pass of that number is through.
+  std::uint32_t part_of(std::uint64_t number, bool is_backward) const;
+  Task pass(Rank& me, std::uint32_t part, bool is_backward, bool is_last);
+  Task tensor_of_pass(Rank& me, std::uint32_t part, bool is_backward);
+  Task backward_with_gradients(Rank& me, std::uint32_t part);
   Task end_step(Rank& me, Sent& sent);
   Task call(Rank& me, GpuCollective& collective);
-  Task receive(Rank& me, bool is_backward);
-  void send(Rank& me, bool is_backward, Sent& sent);
+  Task receive(Rank& me, std::uint32_t part, bool is_backward);
+  void send(Rank& me, std::uint32_t part, bool is_backward, Sent& sent);
+  // The rank like this one that has another part.
+  std::uint32_t like(Rank& me, std::uint32_t part) const {
+    return me.id() % stride_ + part % setting_.stages * stride_;
+  }
   void count_tensor(Sent& sent) const;
 
   const Setting& setting_;

@@ -33,6 +33,12 @@ struct Gradients {
   bool scattered = false;  // each replica has a part of the optimizer
 };
 
+struct Computing {
+  bool recomputes = false;  // activations, on the way back
+  bool flash = true;        // a fused kernel for attention
+  std::uint64_t matmul_ppm = 1'000'000;
+};
+
 struct PhaseNumbers {
   std::uint16_t forward = 0, backward = 0, tensor = 0, pipeline = 0, gradients = 0, embedding = 0, optimizer = 0;
 };
@@ -41,12 +47,11 @@ struct Setting {
   Model model;
   std::uint64_t micro_batch = 0, global_batch = 0;
   std::uint32_t tensor_ranks = 1, stages = 1, replicas = 1;
+  std::uint32_t chunks = 1;  // of layers that a stage has, which are not behind one another
   bool sequence_parallel = false;
-  bool recomputes = false;
-  bool flash = true;
+  Computing computing;
   Gradients gradients;
   bool each_tensor = false;
-  std::uint64_t matmul_ppm = 1'000'000;
   GpuAlgorithm algorithm = GpuAlgorithm::tuned;
   WorkRates rates;
   double peak_per_s = 0;  // of a rank
@@ -62,10 +67,12 @@ struct Setting {
   void name_phases(Phases& named);
   void add_figures(Answer& answer, const Sent& sent) const;
 
-  bool is_first(std::uint32_t stage) const { return stage == 0; }
-  bool is_last(std::uint32_t stage) const { return stage + 1 == stages; }
+  // Of the parts that layers are divided into, one for each chunk of each stage, in their order.
+  std::uint32_t parts() const { return stages * chunks; }
+  bool is_first(std::uint32_t part) const { return part == 0; }
+  bool is_last(std::uint32_t part) const { return part + 1 == parts(); }
   std::uint64_t micro_batches() const { return global_batch / micro_batch / replicas; }
-  std::uint64_t layers_of_stage() const { return model.layers / stages; }
+  std::uint64_t layers_of_part() const { return model.layers / parts(); }
   std::uint64_t tokens() const { return micro_batch * model.sequence; }  // of a pass
   std::uint64_t activation_bytes() const { return tokens() * model.hidden * 2; }
   std::uint64_t words() const { return (model.vocabulary + tensor_ranks - 1) / tensor_ranks; }  // of a rank
@@ -75,19 +82,20 @@ struct Setting {
   }
 
   std::uint64_t parameters_of(std::uint32_t stage) const;
-  Duration forward_of(std::uint32_t stage) const;
-  Duration backward_of(std::uint32_t stage) const;
+  // Of a pass through a part.
+  Duration forward_of(std::uint32_t part) const;
+  Duration backward_of(std::uint32_t part) const;
   Duration optimizer_of(std::uint32_t stage) const;
   // How many collectives of the tensor group a pass has.
-  Counts forward_collectives(std::uint32_t stage) const;
-  Counts backward_collectives(std::uint32_t stage) const;
+  Counts forward_collectives(std::uint32_t part) const;
+  Counts backward_collectives(std::uint32_t part) const;
 
  private:
   void check(std::uint64_t ranks) const;
   Duration product(std::uint64_t m, std::uint64_t n, std::uint64_t k) const;
   Duration attention(bool is_backward) const;
   Duration layer(bool is_backward) const;
-  Duration ends(std::uint32_t stage, bool is_backward) const;
+  Duration ends(std::uint32_t part, bool is_backward) const;
 };
 
 }  // namespace dryfly::motif::transformer
