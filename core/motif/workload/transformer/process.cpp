@@ -95,10 +95,19 @@ void Process::count_tensor(Sent& sent) const {
   }
 }
 
-Task Process::receive(Rank& me, std::uint32_t part, bool is_backward) {
-  if (is_backward ? setting_.is_last(part) : setting_.is_first(part)) co_return;
+Pending Process::post(Rank& me, std::uint64_t number, bool is_backward) const {
+  const std::uint32_t part = part_of(number, is_backward);
+  if (is_backward ? setting_.is_last(part) : setting_.is_first(part)) return {};
+  return me.irecv(like(me, is_backward ? part + 1 : part + setting_.parts() - 1), tag_of(part, is_backward));
+}
+
+Task Process::receive(Rank& me, std::uint64_t number, bool is_backward) {
   me.enter(setting_.phases.pipeline);
-  co_await me.recv(like(me, is_backward ? part + 1 : part + setting_.parts() - 1), tag_of(part, is_backward));
+  Pending& next = posted_[is_backward ? 1 : 0];
+  const bool ahead = setting_.chunks > 1;
+  const Pending wanted = ahead && number > 0 ? next : post(me, number, is_backward);
+  if (ahead && number + 1 < passes()) next = post(me, number + 1, is_backward);
+  co_await me.wait(wanted);
 }
 
 // Nobody waits for these before the end of the step.
@@ -110,12 +119,17 @@ void Process::send(Rank& me, std::uint32_t part, bool is_backward, Sent& sent) {
   me.isend(like(me, to), tag_of(to, is_backward), size);
 }
 
-Task Process::pass(Rank& me, std::uint32_t part, bool is_backward, bool is_last) {
-  co_await receive(me, part, is_backward);
-  if (is_last && setting_.gradients.overlap) co_return co_await backward_with_gradients(me, part);
-  me.enter(is_backward ? setting_.phases.backward : setting_.phases.forward);
-  co_await me.compute(is_backward ? setting_.backward_of(part) : setting_.forward_of(part));
-  co_await tensor_of_pass(me, part, is_backward);
+Task Process::pass(Rank& me, std::uint64_t number, bool is_backward, Sent& sent) {
+  const std::uint32_t part = part_of(number, is_backward);
+  co_await receive(me, number, is_backward);
+  if (is_backward && number + 1 == passes() && setting_.gradients.overlap) {
+    co_await backward_with_gradients(me, part);
+  } else {
+    me.enter(is_backward ? setting_.phases.backward : setting_.phases.forward);
+    co_await me.compute(is_backward ? setting_.backward_of(part) : setting_.forward_of(part));
+    co_await tensor_of_pass(me, part, is_backward);
+  }
+  send(me, part, is_backward, sent);
 }
 
 // A part of the stage's layers is behind, and its gradients set out.
@@ -157,21 +171,12 @@ std::uint32_t Process::part_of(std::uint64_t number, bool is_backward) const {
 }
 
 Task Process::run(Rank& me, Sent& sent) {
-  const std::uint64_t passes = setting_.micro_batches() * setting_.chunks;
   const std::uint64_t behind = setting_.stages - stage_ - 1;
   const std::uint64_t wanted = setting_.chunks > 1 ? 2 * behind + (setting_.chunks - 1) * setting_.stages : behind;
-  const std::uint64_t ahead = std::min(wanted, passes);
-  for (std::uint64_t turn = 0; turn < passes + ahead; ++turn) {
-    if (turn < passes) {
-      const std::uint32_t part = part_of(turn, false);
-      co_await pass(me, part, false, false);
-      send(me, part, false, sent);
-    }
-    if (turn >= ahead) {
-      const std::uint32_t part = part_of(turn - ahead, true);
-      co_await pass(me, part, true, turn + 1 == passes + ahead);
-      send(me, part, true, sent);
-    }
+  const std::uint64_t ahead = std::min(wanted, passes());
+  for (std::uint64_t turn = 0; turn < passes() + ahead; ++turn) {
+    if (turn < passes()) co_await pass(me, turn, false, sent);
+    if (turn >= ahead) co_await pass(me, turn - ahead, true, sent);
   }
   count_tensor(sent);
   co_await end_step(me, sent);
