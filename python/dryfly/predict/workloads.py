@@ -269,8 +269,7 @@ _FMM = (
     _ON_NODE,
 )  # fmt: skip
 
-# Names are those of Megatron-LM's options, in short. The model is the one of 22 thousand million parameters in
-# Korthikanti et al.
+# Names are those of Megatron-LM's options, in short. The model has 22 thousand million parameters.
 _TRANSFORMER = (
     _of_skeleton("layers", count("", "of the model", least=1, most=2**20), "48"),
     _of_skeleton("hidden", count("", "numbers of a token between layers", least=1, most=2**20), "6144"),
