@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,7 +39,7 @@ enum class Way : std::uint8_t { endpoints, links, network };
 class MotifStage {
  public:
   explicit MotifStage(Way way, std::uint32_t nodes = 8, std::uint32_t ranks_per_node = 1,
-                      const fabric::SampleMachine& machine = {})
+                      const fabric::SampleMachine& machine = {}, const std::function<void(JobCosts&)>& change = {})
       : spec_(motif_spec(machine)),
         machine_(spec_, job_slot_width_bits),
         placement_(machine_.topology, nodes, ranks_per_node),
@@ -54,7 +55,9 @@ class MotifStage {
     if (way != Way::network && BusCarriage::is_in(spec_)) {
       carriage_ = std::make_unique<BusCarriage>(spec_, machine_.topology, std::move(carriage_));
     }
-    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, JobCosts::read(spec_), noises_);
+    JobCosts costs = JobCosts::read(spec_);
+    if (change) change(costs);
+    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, costs, noises_);
     if (network_ != nullptr) network_->tell(job_->carriage_listener());
   }
 

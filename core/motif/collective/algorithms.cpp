@@ -7,6 +7,7 @@
 #include "core/motif/collective/collective.hpp"
 #include "core/motif/collective/collectives.hpp"
 #include "core/motif/collective/compound.hpp"
+#include "core/motif/collective/gpu_collective.hpp"
 #include "core/motif/collective/hierarchical.hpp"
 #include "core/motif/collective/selection.hpp"
 #include "core/spec/spec.hpp"
@@ -98,6 +99,11 @@ Task gather_asked(Rank& me, Communicator ranks, const CollectiveCall& call, cons
   return asked_gather(me, ranks, call.size, call.root, how.segment);
 }
 
+template <GpuAlgorithm algorithm>
+Task on_gpus(Rank& me, Communicator ranks, const CollectiveCall& call, const Choice&, const Selection&) {
+  return run_on_gpus(me, ranks, call, algorithm);
+}
+
 constexpr Run doubled = equal<recursive_doubling_allgather>;
 constexpr Run rotated = equal<bruck_allgather>;
 constexpr Run neighbours = equal<neighbour_allgather>;
@@ -139,12 +145,17 @@ constexpr Algorithm all[] = {
     {allreduce, "reduce_bcast", of_others<reduce_then_bcast>},
     {allreduce, "hierarchical", of_others<hierarchical_collective>, 2, true},
     {allreduce, "multi_nic", of_others<multi_nic_allreduce>, 2, true},
+    {allreduce, "gpu_ring", on_gpus<GpuAlgorithm::ring>},
+    {allreduce, "gpu_tree", on_gpus<GpuAlgorithm::tree>},
+    {allreduce, "gpu_topo", on_gpus<GpuAlgorithm::topo>},
+    {allreduce, "gpu_tuned", on_gpus<GpuAlgorithm::tuned>},
     {allreduce, "switches", plain<in_switches>, 2, false, 1, switch_bytes_max},
     {allgather, "ring", around},
     {allgather, "recursive_doubling", doubled},
     {allgather, "bruck", rotated},
     {allgather, "neighbour", neighbours},
     {allgather, "gather_bcast", of_others<gather_then_bcast>},
+    {allgather, "gpu_ring", on_gpus<GpuAlgorithm::ring>},
     {allgatherv, "ring", around},
     {allgatherv, "recursive_doubling", doubled},
     {allgatherv, "bruck", rotated},
@@ -156,6 +167,7 @@ constexpr Algorithm all[] = {
     {reduce_scatter, "butterfly", butterfly},
     {reduce_scatter, "recursive_doubling", equal<doubling_reduce_scatter>},
     {reduce_scatter, "reduce_then_scatter", of_others<reduce_then_scatter>},
+    {reduce_scatter_block, "gpu_ring", on_gpus<GpuAlgorithm::ring>},
     {reduce_scatter_block, "recursive_halving", equal<halving_reduce_scatter>},
     {reduce_scatter_block, "pairwise", equal<pairwise_reduce_scatter>},
     {reduce_scatter_block, "ring", equal<ring_reduce_scatter>},

@@ -111,8 +111,12 @@ Selection Selection::of_library(const std::string& library) {
     selection.put_before(mpich_rules, "data/mpi/collectives-mpich.rules");
   } else if (library == "openmpi") {
     selection.put_before(openmpi_rules, "data/mpi/collectives-openmpi.rules");
+  } else if (library == "rccl") {
+    selection.put_before(rccl_rules, "data/mpi/collectives-rccl.rules");
+  } else if (library == "oneccl") {
+    selection.put_before(oneccl_rules, "data/mpi/collectives-oneccl.rules");
   } else {
-    throw SpecError("library = `" + library + "`: accepted is mpich or openmpi");
+    throw SpecError("library = `" + library + "`: accepted is mpich, openmpi, rccl or oneccl");
   }
   return selection;
 }

@@ -7,5 +7,7 @@ namespace dryfly::motif {
 
 extern const std::string_view mpich_rules;
 extern const std::string_view openmpi_rules;
+extern const std::string_view rccl_rules;
+extern const std::string_view oneccl_rules;
 
 }  // namespace dryfly::motif

@@ -68,7 +68,8 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
                costs.lead() * 2),
       reductions_(engine, placement, records_, outlets_, *this,
-                  {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}) {
+                  {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}),
+      peer_links_(costs.gpus, placement) {
   engine_.attach(ComponentClass::workload, *this, 4);
   ranks_.resize(placement.ranks());
   for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
@@ -232,6 +233,11 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
 // The source's core copies; the target sees the last byte a latency later.
 void Job::copy_on_node(std::uint32_t message, Instant from) {
   const Record& record = records_[message];
+  if (peer_links_.any()) {
+    const Instant carried = peer_links_.carry(costs_.gpus, record.rank, record.peer, Bytes{record.bytes}, from);
+    schedule(carried + costs_.gpus.step, Kind::arrival, message);
+    return finish_own(message, carried);
+  }
   const std::uint64_t share = record.bytes > costs_.cached.count
                                   ? SlowParts::share_of(costs_.slow_memories, placement_.node_of(record.rank))
                                   : SlowParts::whole_ppb;

@@ -23,12 +23,14 @@
 #include "core/motif/job/driver.hpp"
 #include "core/motif/job/noises.hpp"
 #include "core/motif/job/outlets.hpp"
+#include "core/motif/job/peer_links.hpp"
 #include "core/motif/job/phases.hpp"
 #include "core/motif/job/placement.hpp"
 #include "core/motif/job/rank.hpp"
 #include "core/motif/job/records.hpp"
 #include "core/motif/job/reductions.hpp"
 #include "core/motif/job/task.hpp"
+#include "core/spec/spec.hpp"
 #include "core/unit/large_pages.hpp"
 
 namespace dryfly::motif {
@@ -53,6 +55,7 @@ struct JobCosts {
   Bytes cached{};                                   // what is not longer never gets as far as the memory
   std::map<NodeId, std::uint64_t> slow_memories{};  // as NodeMemorySpec::slow
   bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
+  GpuCosts gpus{};             // where there are any, those copies go by their links
 
   static JobCosts read(const Spec& spec);
   bool over_at_once(Bytes size) const { return size <= injected_max; }
@@ -165,6 +168,7 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   Reductions reductions_;
   LargeVector<Rank> ranks_;
   std::vector<Task> tasks_;
+  PeerLinks peer_links_;
   Phases phases_;
   Driver* driver_ = nullptr;
   std::uint32_t ended_ = 0;

@@ -59,10 +59,18 @@ Placement place(const Dragonfly& topology, Parameters& parameters) {
 JobCosts read_costs(const Spec& spec, Parameters& parameters) {
   JobCosts costs = JobCosts::read(spec);
   const std::string on_node = parameters.text_or("on_node", "memory");
-  if (on_node != "memory" && on_node != "nic") {
-    throw SpecError("on_node = `" + on_node + "`: accepted is memory or nic");
+  if (on_node != "memory" && on_node != "nic" && on_node != "gpu") {
+    throw SpecError("on_node = `" + on_node + "`: accepted is memory, nic or gpu");
   }
-  costs.near_by_memory = on_node == "memory";
+  costs.near_by_memory = on_node != "nic";
+  constexpr std::uint64_t most = 1'000'000'000'000;
+  const Duration step{parameters.number_or("gpu_step_ps", 0, 0, most)};
+  const Duration post{parameters.number_or("gpu_post_ps", 0, 0, most)};
+  const std::string joined = parameters.text_or("gpu_links", "");
+  if (on_node == "gpu") {
+    costs.gpus = GpuCosts::read(spec, step, post, joined);
+    costs.latencies.command = costs.latencies.command + post;
+  }
   return costs;
 }
 

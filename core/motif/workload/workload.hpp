@@ -127,5 +127,6 @@ Answer predict_hpcg(Stage& stage, Parameters& parameters);
 Answer predict_hpl(Stage& stage, Parameters& parameters);
 Answer predict_hplmxp(Stage& stage, Parameters& parameters);
 Answer predict_lammps(Stage& stage, Parameters& parameters);
+Answer predict_transformer(Stage& stage, Parameters& parameters);
 
 }  // namespace dryfly::motif

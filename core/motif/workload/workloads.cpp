@@ -42,6 +42,7 @@ constexpr std::array workloads{
     Workload{"reduce_scatter_block", predict<Collective::reduce_scatter_block>},
     Workload{"scatter", predict<Collective::scatter>},
     Workload{"schedule", predict_schedule},
+    Workload{"transformer", predict_transformer},
     Workload{"wiring", predict_wiring},
 };
 

@@ -11,7 +11,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.paths import GPU_CORE, GPU_FOR_OPENMPI, GPU_HIP, GPU_LEVEL_ZERO, native
 from dryfly.binding.device_forms import gpu_number
 from dryfly.binding.ranks import RankBinding
-from dryfly.machine.gpu_links import links_of
+from dryfly.machine.gpu_links import direct_links, links_of
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
 from dryfly.mpi import intel, openmpi
@@ -138,6 +138,16 @@ def _links(machine: Machine, tiles: int) -> list[list[int]] | None:
 def _of_tile(machine: Machine, field: str, tiles: int) -> int:
     number = _number(machine, field)
     return number // tiles if field in _OF_TILES else number
+
+
+def joined(machine: Machine) -> list[list[bool]] | None:
+    """Which devices of a node have links of their own, tiles of a GPU all of them. None: the machine does not say."""
+    direct, tiles = direct_links(machine, gpus=_devices(machine)), _tiles(machine)
+    if direct is None:
+        return None
+    devices = range(len(direct) * tiles)
+    same = [[one // tiles == other // tiles for other in devices] for one in devices]
+    return [[same[one][other] or direct[one // tiles][other // tiles] > 0 for other in devices] for one in devices]
 
 
 def _devices(machine: Machine) -> int:

@@ -18,6 +18,19 @@ def links_of(machine: Machine, *, gpus: int) -> list[list[int]] | None:
     Two GPUs without a link of their own are joined over others, by the fewest hops, and of those ways by the one whose
     narrowest hop has most links. Raises UserError where the field is not of that form, or leaves a GPU alone.
     """
+    direct = direct_links(machine, gpus=gpus)
+    if direct is None:
+        return None
+    links = [_from(source, direct) for source in range(gpus)]
+    for gpu, each in enumerate(links[0]):
+        if gpu != 0 and not each:
+            why = f"accepted are links that join all GPUs, but none leads from 0 to {gpu}"
+            raise _refusal(machine, str(machine.optional(_FIELD)), why)
+    return links
+
+
+def direct_links(machine: Machine, *, gpus: int) -> list[list[int]] | None:
+    """For each two GPUs of a node the links of their own that they have. None: the machine does not say."""
     text = machine.optional(_FIELD)
     if text is None:
         return None
@@ -32,11 +45,7 @@ def links_of(machine: Machine, *, gpus: int) -> list[list[int]] | None:
         if direct[one][other]:
             raise _refusal(machine, part, "accepted is each pair of GPUs once")
         direct[one][other] = direct[other][one] = count
-    links = [_from(source, direct) for source in range(gpus)]
-    for gpu, each in enumerate(links[0]):
-        if gpu != 0 and not each:
-            raise _refusal(machine, str(text), f"accepted are links that join all GPUs, but none leads from 0 to {gpu}")
-    return links
+    return direct
 
 
 def _refusal(machine: Machine, value: str, why: str) -> UserError:

@@ -15,7 +15,7 @@ from dryfly.case.case import SEED_MAX
 from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
-from dryfly.machine.node import most_nics
+from dryfly.machine.node import most_nics, node_of
 from dryfly.predict.find import find
 from dryfly.predict.workloads import CLOSED, GOAL, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
@@ -173,6 +173,8 @@ def _machine(name: str, sets: tuple[str, ...]) -> Machine:
 def _ranks_of_node(row: Workload, machine: Machine) -> int:
     if row.ppn == "gpus":
         return int(machine.optional("compute.gpu.count") or machine.optional("node.sockets") or 1)
+    if row.ppn == "tiles":
+        return node_of(machine, nics=most_nics(machine)).gpu_tiles * int(machine.optional("compute.gpu.count") or 1)
     if row.ppn == "nics":
         return most_nics(machine)
     return int(row.ppn)

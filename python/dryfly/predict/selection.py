@@ -9,6 +9,7 @@ from dryfly.mpi.selection import rules
 from dryfly.predict.question import Question
 
 _CHOICES = ("library", "selection")
+_WITHOUT_FILES = ("rccl", "oneccl")
 _OF_SAMPLES = ("full", "stretches", "stretch")
 
 
@@ -18,6 +19,11 @@ def check(question: Question) -> None:
     _refuse(values, _CHOICES, beside=("algorithm",), why="nothing is chosen")
     if question.workload == "alltoall":
         _refuse(values, _OF_SAMPLES, beside=("algorithm", *_CHOICES), why="all of it is run")
+    if "selection" in values and values.get("library") in _WITHOUT_FILES:
+        raise UserError(
+            f"selection={values['selection']}: library={values['library']} has no tuning files; "
+            "accepted is mpich or openmpi"
+        )
     rules_of(question)
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
+from dryfly.case import gpus
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp
+from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
+from dryfly.predict.skeleton_transformer import between_gpus
 from dryfly.predict.workloads import SKELETON
 from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
@@ -32,6 +34,8 @@ def check(question: Question) -> None:
         skeleton_hpl.check(question)
     if question.workload == "hplmxp":
         skeleton_hplmxp.check(question)
+    if between_gpus(question):
+        skeleton_transformer.check(question)
     spec_of(question)
     _job(question)
     file.check(question)
@@ -69,7 +73,7 @@ def _check_software(question: Question) -> None:
 def spec_of(question: Question) -> str:
     machine = question.loaded
     scenario = None if question.faults is None else faults.load(question.faults, machine, seed=question.seed)
-    spec = resolve_machine(
+    resolved = resolve_machine(
         machine,
         seed=question.seed,
         ranks=question.ranks,
@@ -77,6 +81,7 @@ def spec_of(question: Question) -> str:
         noise=noise.load(question.noise, machine),
         network=motif.network_of(question.level or ""),
     )
+    spec = resolved + (gpus.spec_lines(machine) if between_gpus(question) else "")
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
@@ -114,9 +119,10 @@ def _job(question: Question) -> list[str]:
 def _arguments(question: Question) -> list[str]:
     if question.workload == "hplmxp":
         return skeleton_hplmxp.arguments(question)
-    values = dict(question.values)
+    values = {**dict(question.values), **skeleton_transformer.chosen(question)}
     known = [each for each in question.row.of_model(SKELETON) if each.name in values and each.name not in _OF_FILES]
-    return [word for each in known for word in each.arguments(values[each.name])]
+    words = [word for each in known for word in each.arguments(values[each.name])]
+    return words + skeleton_transformer.of_gpus(question) if between_gpus(question) else words
 
 
 def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:

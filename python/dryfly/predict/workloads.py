@@ -23,7 +23,7 @@ class Workload:
     about: str
     models: tuple[str, ...]  # the first one is the default
     parameters: tuple[Parameter, ...]
-    ppn: str = "1"  # ranks of a node where none are given; "gpus" or "nics": one for each
+    ppn: str = "1"  # ranks of a node where none are given; "gpus", "tiles" (of GPUs) or "nics": one for each
     engine: str = ""  # its name there, if that is another
     one_size: bool = True  # all messages have about the size that a parameter says
 
@@ -97,6 +97,9 @@ _RANK_GRID = Parameter(name="grid", field=_choice("ranks along each axis; withou
 _LIBRARY = _of_skeleton("library", _choice("whose choice of algorithms it is", "mpich", "openmpi"), "mpich")
 # How ranks of a node talk in skeletons.
 _ON_NODE = _of_skeleton("on_node", _choice("what messages of a node go through", "memory", "nic"), "memory")
+# The same where the library may be one for GPUs.
+_ON_NODE_OR_GPU = _of_skeleton("on_node", _choice("what messages of a node go through; gpu: links between GPUs",
+                                                  "memory", "nic", "gpu"), "memory")  # fmt: skip
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
 
 # What the campaigns on Aurora chose, to be undone.
@@ -267,12 +270,56 @@ _FMM = (
     _ON_NODE,
 )  # fmt: skip
 
+# Names are those of Megatron-LM's options, in short. The model has 22 thousand million parameters.
+_TRANSFORMER = (
+    _of_skeleton("layers", count("", "of the model", least=1, most=2**20), "48"),
+    _of_skeleton("hidden", count("", "numbers of a token between layers", least=1, most=2**20), "6144"),
+    _of_skeleton("heads", count("", "of the attention", least=1, most=2**20), "64"),
+    _of_skeleton("sequence", count("", "tokens of a sequence", least=1, most=2**24), "2048"),
+    _of_skeleton("vocabulary", count("", "words", least=1, most=2**24), "51200"),
+    _of_skeleton("micro_batch", count("", "sequences of a pass", least=1, most=2**20), "1"),
+    _of_skeleton("global_batch", count("", "sequences of a step; without it 16 passes", least=1, most=2**24)),
+    _of_skeleton("tp", count("", "ranks that share each layer; without it all of a node, as far as heads can be "
+                             "divided among them", least=1, most=2**20)),
+    _of_skeleton("pp", count("", "stages of layers, one behind another", least=1, most=2**20), "1"),
+    _of_skeleton("interleave", count("", "chunks of layers of a stage, which other stages' lie between", least=1,
+                                     most=2**20), "1"),
+    _of_skeleton("dp", count("", "replicas; without it as many as there are ranks for", least=1, most=2**20)),
+    _of_skeleton("sequence_parallel", count("", "1: ranks of tp divide sequences too, between layers", most=1), "0"),
+    _of_skeleton("recompute", _choice("of the activations, on the way back", "none", "full"), "none"),
+    _of_skeleton("attention", _choice("kernel", "flash", "unfused"), "flash"),
+    _of_skeleton("zero", count("", "1: the optimizer is divided among replicas (ZeRO-1)", most=1), "1"),
+    _fact("transformer", "gradient", count("", "bytes of a gradient, where replicas add them: 2 or 4", least=2,
+                                           most=4)),
+    _of_skeleton("buckets", count("", "parts of a stage's gradients", least=1, most=256), "1"),
+    _of_skeleton("overlap", count("", "1: a part is reduced while the last pass goes on", most=1), "0"),
+    _of_skeleton("tensor", _choice("collectives of a group on one node take what they take alone, once its ranks have "
+                                   "met; or each is run", "alone", "each"), "alone"),
+    _fact("transformer", "matmul_share", _share("of the machine's rate, in products")),
+    _of_skeleton("library", _choice("whose collectives", "rccl", "oneccl"), "rccl"),
+    _fact("transformer", "gpu_step", time("", "of a step between GPUs of a node", most=10**12), "gpu_step_ps"),
+    _fact("transformer", "gpu_post", time("", "of a processor, to have a GPU's message sent", most=10**12),
+          "gpu_post_ps"),
+    _fact("transformer", "part", size("", "how long messages are divided, in the network", least=4096, most=2**30)),
+    _of_skeleton("on_node", _choice("what messages of a node go through", "gpu", "nic"), "gpu"),
+)  # fmt: skip
+
 _BYTES = size("", "of a message", most=2**32)
 
 # Of a collective. Names of algorithms are the engine's (docs/model/collectives.md).
 _CHOSEN = (
     _of_skeleton("algorithm", _choice("of it; without it as the library chooses")),
-    _of_skeleton("library", _choice("whose choice it is; without it MPICH's", "mpich", "openmpi")),
+    _of_skeleton(
+        "library",
+        _choice(
+            "whose choice it is; without it MPICH's; RCCL and oneCCL have allreduce, allgather and "
+            "reduce_scatter_block",
+            "mpich",
+            "openmpi",
+            "rccl",
+            "oneccl",
+        ),
+    ),
     _of_skeleton(
         "selection",
         Field(
@@ -288,7 +335,7 @@ def _collective(name: str, about: str, *more: Parameter, sized: bool = True) -> 
     bytes_of = (Parameter(name="bytes", field=_BYTES, default="8 B"),) if sized else ()
     often = Parameter(name="count", field=count("", "how often", least=1, most=10**6), default="1")
     return Workload(
-        name=name, about=about, models=(SKELETON,), parameters=(*bytes_of, often, *more, *_CHOSEN, _ON_NODE)
+        name=name, about=about, models=(SKELETON,), parameters=(*bytes_of, often, *more, *_CHOSEN, _ON_NODE_OR_GPU)
     )
 
 
@@ -422,6 +469,8 @@ ROWS = (
              )),
     Workload(name="fmm", about="one-sided exchange of a fast multipole method: gets or puts of boxes, and fences",
              models=(SKELETON,), parameters=_FMM, one_size=False),
+    Workload(name="transformer", about="a training step of a transformer: tensor, pipeline and data parallelism, over "
+             "collectives of GPUs", ppn="tiles", models=(SKELETON,), parameters=_TRANSFORMER, one_size=False),
     Workload(name="lammps", about="steps of LAMMPS' benchmark of rhodopsin: ghosts, PPPM, shake and npt",
              models=(SKELETON,), one_size=False,
              parameters=(

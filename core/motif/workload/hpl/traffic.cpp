@@ -9,7 +9,7 @@ void Traffic::begin(Schedule& schedule, const Transfers& transfers) {
     if (each.bytes == 0) continue;
     const Pending pending = each.is_send ? rank_.isend(each.peer, each.tag, Bytes{each.bytes}, schedule.lane_)
                                          : rank_.irecv(each.peer, each.tag);
-    schedule.pending_.push_back({pending.record, rank_.watch(pending)});
+    if (each.is_awaited) schedule.pending_.push_back({pending.record, rank_.watch(pending)});
   }
 }
 

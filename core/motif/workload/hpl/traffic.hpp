@@ -17,6 +17,7 @@ struct Transfer {
   std::uint32_t tag = 0;
   std::uint64_t bytes = 0;  // none: there is no message
   bool is_send = false;
+  bool is_awaited = true;  // by the next round
 };
 using Transfers = std::vector<Transfer>;
 

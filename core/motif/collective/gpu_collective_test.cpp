@@ -1,0 +1,189 @@
+// Collectives of GPU buffers against closed forms, where nothing else is on the way.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "core/motif/collective/gpu_collective.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/motif/collective/gpu_places.hpp"
+#include "testing/motif_stage.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+constexpr std::uint64_t step_ps = 1'000'000, seen_ps = 50'000;
+constexpr std::uint64_t rate = 10'000'000'000;  // of a link: 100 ps a byte
+
+// Which of four GPUs are joined, and by how many links.
+using Links = std::vector<std::vector<std::uint64_t>>;
+const Links square{{0, 2, 0, 1}, {2, 0, 1, 0}, {0, 1, 0, 2}, {1, 0, 2, 0}};
+
+// A processor that costs nothing, and where `links` are given four GPUs a node.
+void change(JobCosts& costs, const Links& links) {
+  costs.cpu = CpuCosts{};
+  if (links.empty()) return;
+  const std::size_t count = links.size();
+  costs.gpus.count = static_cast<std::uint32_t>(count);
+  costs.gpus.step = Duration{step_ps};
+  costs.gpus.joined.assign(count * count, false);
+  std::vector<std::vector<Rate>> rates(count + 1, std::vector<Rate>(count + 1, Rate{rate}));
+  for (std::size_t one = 0; one < count; ++one) {
+    for (std::size_t other = 0; other < count; ++other) {
+      costs.gpus.joined[one * count + other] = links[one][other] > 0;
+      rates[one + 1][other + 1] = Rate{rate * std::max<std::uint64_t>(links[one][other], 1)};
+    }
+  }
+  costs.gpus.copies = GpuCopies({}, {}, rates);
+}
+
+fabric::SampleMachine one_switch(std::uint32_t nics) {
+  fabric::SampleMachine machine;
+  machine.groups = 1;
+  machine.switches = 1;
+  machine.nodes = 12;
+  machine.nics_per_node = nics;
+  machine.global_links = 1;
+  return machine;
+}
+
+struct Ran {
+  Instant end;
+  std::uint64_t fingerprint;
+  std::vector<SentMessage> sent;
+};
+
+Ran run(std::uint32_t nodes, std::uint32_t per_node, const CollectiveCall& call, GpuAlgorithm algorithm,
+        const Links& links = {}, std::uint32_t nics = 1) {
+  MotifStage stage(Way::endpoints, nodes, per_node, one_switch(nics), [&](JobCosts& costs) { change(costs, links); });
+  Ran ran;
+  stage.job().run([&](Rank& me) { return run_on_gpus(me, world(me), call, algorithm); }, &ran.sent);
+  ran.end = stage.job().end();
+  ran.fingerprint = stage.job().fingerprint();
+  return ran;
+}
+
+std::uint64_t bytes_of(const Ran& ran) {
+  std::uint64_t sum = 0;
+  for (const SentMessage& message : ran.sent) sum += message.size.count;
+  return sum;
+}
+
+CollectiveCall sum_of(std::uint64_t bytes) {
+  return {.what = Collective::allreduce, .size = Bytes{bytes}, .element = Bytes{4}};
+}
+
+// All NICs are on one switch: 10 ns a link, 350 ns a switch, 40 ps a byte, 64 bytes of header.
+constexpr std::uint64_t hop_ps(std::uint64_t bytes) {
+  return 100'000 + 200'000 + (bytes > 96 ? 400'000 : 0) + 370'000 + (bytes + 64) * 40 + 300'000 + seen_ps;
+}
+
+// That a message of more than 96 bytes is acknowledged, its source sees when its target has taken it.
+constexpr std::uint64_t home_ps(std::uint64_t bytes) { return bytes > 96 ? 370'000 + 32 * 40 : 0; }
+
+TEST_CASE("between nodes a ring takes a message's time for each of its steps") {
+  for (const std::uint32_t nodes : {2U, 3U, 8U, 12U}) {
+    for (const std::uint64_t part : {std::uint64_t{64}, std::uint64_t{1024}}) {
+      const std::uint64_t steps = nodes - 1;
+      CHECK(run(nodes, 1, sum_of(part * nodes), GpuAlgorithm::ring).end.ps == 2 * steps * hop_ps(part) + home_ps(part));
+      const CollectiveCall gathered{.what = Collective::allgather, .size = Bytes{part}, .element = Bytes{4}};
+      CHECK(run(nodes, 1, gathered, GpuAlgorithm::ring).end.ps == steps * hop_ps(part) + home_ps(part));
+      const CollectiveCall scattered{
+          .what = Collective::reduce_scatter_block, .size = Bytes{part}, .element = Bytes{4}};
+      CHECK(run(nodes, 1, scattered, GpuAlgorithm::ring).end.ps == steps * hop_ps(part) + home_ps(part));
+    }
+  }
+}
+
+TEST_CASE("on a node two rings go around its links, one each way") {
+  const Links even{{0, 1, 0, 1}, {1, 0, 1, 0}, {0, 1, 0, 1}, {1, 0, 1, 0}};
+  for (const std::uint64_t bytes : {std::uint64_t{8'000}, std::uint64_t{8'000'000}}) {
+    const Ran ran = run(1, 4, sum_of(bytes), GpuAlgorithm::ring, even);
+    CHECK(ran.end.ps == 2 * 3 * (bytes / 2 / 4 * 100 + step_ps + seen_ps));
+    for (const SentMessage& message : ran.sent) CHECK(even[message.source][message.target] > 0);
+  }
+  // With links 0-1 and 2-3 of twice the rate the others carry all parts one behind another, as before.
+  const Ran ran = run(1, 4, sum_of(8'000'000), GpuAlgorithm::ring, square);
+  CHECK(ran.end.ps == 2 * 3 * std::uint64_t{1'000'000} * 100 + step_ps + seen_ps);
+}
+
+// All give their parts to all others at once, each over a link of its own; twice.
+TEST_CASE("on a node topo takes two steps") {
+  const Links all(4, std::vector<std::uint64_t>(4, 1));
+  CHECK(run(1, 4, sum_of(40'000), GpuAlgorithm::topo, all).end.ps == 2 * (10'000 * 100 + step_ps + seen_ps));
+}
+
+// Of four nodes the first tree is 0 over 2, and 2 over 1 and 3; the second its mirror image. Two hops up, two down. A
+// node has three messages at most that leave at once, and so may the last of them wait for two others.
+TEST_CASE("a small vector goes up two trees and down again, a message's time for each level") {
+  const std::uint64_t half = 32;
+  const Ran ran = run(4, 1, sum_of(2 * half), GpuAlgorithm::tree);
+  CHECK(ran.end.ps >= 4 * hop_ps(half));
+  CHECK(ran.end.ps <= 4 * (hop_ps(half) + 2 * (half + 64) * 40));
+}
+
+// Each link of a tree carries half of the vector up, and half of it down: with many pieces the time is that of a rate.
+TEST_CASE("a long vector goes through both trees at the rate of a link") {
+  const std::uint64_t bytes = 256 << 20;
+  const Ran ran = run(8, 1, sum_of(bytes), GpuAlgorithm::tree);
+  // A node that is inside of one tree and a leaf of the other receives half of it from two and the whole of it down.
+  const std::uint64_t wire = bytes * 2 * 40;
+  CHECK(ran.end.ps > wire);
+  CHECK(ran.end.ps < wire / 4 * 5);
+}
+
+TEST_CASE("whatever the algorithm, an all-reduction sends the vector twice for each rank but one") {
+  for (const std::uint32_t nodes : {1U, 2U, 3U, 5U, 8U}) {
+    for (const std::uint32_t per_node : {1U, 4U}) {
+      for (const GpuAlgorithm algorithm : {GpuAlgorithm::ring, GpuAlgorithm::tree, GpuAlgorithm::topo}) {
+        if (nodes * per_node < 2) continue;
+        CAPTURE(nodes);
+        CAPTURE(per_node);
+        const std::uint64_t bytes = 1'000'000;
+        const Ran ran = run(nodes, per_node, sum_of(bytes), algorithm, square, 2);
+        CHECK(bytes_of(ran) == 2 * (nodes * per_node - 1) * bytes);
+        CHECK(run(nodes, per_node, sum_of(bytes), algorithm, square, 2).fingerprint == ran.fingerprint);
+      }
+    }
+  }
+}
+
+TEST_CASE("rings leave a node by each of its NICs, and by no other rank than one at it") {
+  const Ran ran = run(3, 4, sum_of(1'200'000), GpuAlgorithm::ring, square, 2);
+  std::set<std::uint32_t> leaving;
+  std::uint64_t between = 0;
+  for (const SentMessage& message : ran.sent) {
+    if (message.source / 4 == message.target / 4) continue;
+    leaving.insert(message.source % 4);
+    between += message.size.count;
+  }
+  CHECK(leaving == std::set<std::uint32_t>{0, 2});
+  // Two shares, each of which goes around twice but for a step: 22 of 12 parts at each of three crossings.
+  CHECK(between == 2 * 3 * 22 * (1'200'000 / 2 / 12));
+}
+
+TEST_CASE("each node is inside of one of the two trees at most") {
+  for (const std::uint32_t nodes : {2U, 3U, 5U, 8U, 11U, 12U}) {
+    // One piece each way of each tree: who sends down in one is inside of it.
+    const Ran ran = run(nodes, 1, sum_of(64), GpuAlgorithm::tree);
+    CHECK(ran.sent.size() == 2 * 2 * (nodes - 1));
+    std::vector<std::uint32_t> sent(nodes);
+    for (const SentMessage& message : ran.sent) ++sent[message.source];
+    // A leaf of both sends twice; one that is inside of one tree up to four times, with its child or children.
+    for (const std::uint32_t count : sent) CHECK(count <= 4);
+  }
+}
+
+TEST_CASE("RCCL's model of itself takes the tree for short vectors on many nodes, and the ring for long ones") {
+  MotifStage stage(Way::endpoints, 12, 1, one_switch(1));
+  const GpuPlaces places(stage.job(), Communicator(0, 1, 12, 0));
+  CHECK(tree_is_tuned(places, Rate{25'000'000'000}, Bytes{1 << 20}));
+  CHECK_FALSE(tree_is_tuned(places, Rate{25'000'000'000}, Bytes{std::uint64_t{1} << 32}));
+}
+
+}  // namespace
+}  // namespace dryfly::motif

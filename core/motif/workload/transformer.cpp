@@ -1,0 +1,97 @@
+// A training step of a decoder-only transformer, rank by rank as Megatron-LM has it
+// (docs/model/skeleton-transformer.md): layers divided among stages of a pipeline, matrices among the ranks of a tensor
+// group, sequences among replicas.
+//
+// Parameters, in base units:
+//   layers, hidden, heads, sequence, vocabulary   the model
+//   micro_batch, global_batch                     sequences of a pass, and of a step
+//   tp, pp, dp                                    ranks of a tensor group, stages, replicas; tp * pp * dp = ranks
+//   interleave                                    chunks of layers of a stage
+//   sequence_parallel, recompute, attention       =1; none, full; flash, unfused
+//   zero, gradient, buckets, overlap              =1: the optimizer is divided among replicas; bytes of a gradient;
+//   parts
+//                                                 of a stage's gradients; =1: reduced while the last pass goes on
+//   tensor                                        alone: collectives of a tensor group on one node take what they take
+//                                                 alone, once the group has met; each: they are run
+//   matmul_share                                  of the rate of products, in ppm
+//   library                                       rccl, oneccl: whose collectives
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <string>
+
+#include "core/motif/workload/transformer/process.hpp"
+#include "core/motif/workload/transformer/setting.hpp"
+#include "core/motif/workload/workload.hpp"
+
+namespace dryfly::motif {
+namespace {
+
+using transformer::Process;
+using transformer::Setting;
+using transformer::Tensor;
+
+// Of what the first tensor group does, when nobody else is there.
+Duration time_alone(Stage& stage, const Setting& setting, const std::function<Task(Process&, Rank&)>& what) {
+  Answer unused;
+  Duration longest{};
+  const auto program = [&](Rank& me) -> Task {
+    if (me.id() >= setting.tensor_ranks) co_return;
+    Process process(me, setting);
+    co_await what(process, me);
+    co_await me.wait_all();
+    longest = std::max(longest, me.now() - Instant{});
+  };
+  stage.run(program, unused, {});
+  return longest;
+}
+
+void check_affordable(const Stage& stage, const Setting& setting) {
+  const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;
+  const auto refuse = [&](const std::string& what, std::uint64_t each, Bytes size) {
+    if (stage.affords(each * ranks, size)) return;
+    throw SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) +
+                    " ranks, all of which are run: accepted is what a minute allows, fewer ranks or passes, or larger "
+                    "parts (part)");
+  };
+  const std::uint64_t tensor_ranks = setting.tensor_ranks;
+  const bool each = setting.runs_each_tensor(stage);
+  const std::string batch = "global_batch = " + std::to_string(setting.global_batch);
+  const Bytes activations{setting.activation_bytes()};
+  refuse(batch, setting.stages > 1 ? 2 * passes : 0, activations);
+  if (tensor_ranks > 1 && each) {
+    // Of a ring of four channels, of both kinds of passes.
+    const std::uint64_t of_layer = 2 * 2 * (tensor_ranks - 1) * 4;
+    refuse(batch, 2 * passes * of_layer * setting.layers_of_part(), {activations.count / (4 * tensor_ranks)});
+  } else {
+    refuse(batch, 2 * passes * static_cast<std::uint64_t>(std::bit_width(tensor_ranks - 1)), {});
+  }
+  const std::uint64_t parts = 2 * (setting.replicas - 1) * setting.gradients.buckets;
+  refuse("dp = " + std::to_string(setting.replicas), parts,
+         {setting.parameters_of(0) * setting.gradients.bytes / setting.gradients.buckets / setting.replicas});
+}
+
+}  // namespace
+
+Answer predict_transformer(Stage& stage, Parameters& parameters) {
+  Setting setting = Setting::read(stage, parameters);
+  parameters.check_all_used();
+  check_affordable(stage, setting);
+  setting.runs_each = setting.runs_each_tensor(stage);
+  if (!setting.runs_each && setting.tensor_ranks > 1) {
+    const auto meet = [](Process& process, Rank& me) { return process.meet(me); };
+    setting.meeting_alone = time_alone(stage, setting, meet);
+    for (const Tensor what : transformer::tensors) {
+      const auto run = [what](Process& process, Rank& me) { return process.run_tensor(me, what); };
+      setting.alone[what] = time_alone(stage, setting, run);
+    }
+  }
+  Answer answer;
+  transformer::Sent sent;
+  stage.run([&](Rank& me) { return transformer::run_process(me, setting, sent); }, answer,
+            [&](Job& job) { setting.name_phases(job.phases()); }, [&](Job& job) { answer.count_step_of(job, 1); });
+  setting.add_figures(answer, sent);
+  return answer;
+}
+
+}  // namespace dryfly::motif
