@@ -23,10 +23,10 @@ Passed all_rounds(std::uint32_t ranks, std::uint32_t root, std::uint64_t bytes) 
   Passed passed;
   for (std::uint32_t place = 0; place < ranks; ++place) {
     const LeftBroadcast rounds(row, place, root, bytes, 0);
-    hpl::Transfers transfers;
+    flight::Transfers transfers;
     for (std::uint32_t number = 0; rounds.round(number, transfers); ++number) {
     }
-    for (const hpl::Transfer& each : transfers) {
+    for (const flight::Transfer& each : transfers) {
       if (each.bytes == 0) continue;
       if (!each.is_send) {
         --passed.open[{each.peer, place, each.tag}];

@@ -55,23 +55,23 @@ GpuCollective::GpuCollective(Rank& me, const Communicator& ranks, const Collecti
   schedules_.resize(channels_.size());
 }
 
-void GpuCollective::start(hpl::Traffic& traffic) {
+void GpuCollective::start(flight::Traffic& traffic) {
   for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
     schedules_[channel].set(channels_[channel].get(), 0);
     traffic.start(schedules_[channel]);
   }
 }
 
-Task GpuCollective::wait(Rank& me, hpl::Traffic& traffic) {
-  for (hpl::Schedule& schedule : schedules_) co_await traffic.wait(me, schedule);
+Task GpuCollective::wait(Rank& me, flight::Traffic& traffic) {
+  for (flight::Schedule& schedule : schedules_) co_await traffic.wait(me, schedule);
 }
 
 std::uint64_t GpuCollective::bytes() const {
   std::uint64_t sum = 0;
-  hpl::Transfers transfers;
-  for (const std::unique_ptr<hpl::Rounds>& rounds : channels_) {
+  flight::Transfers transfers;
+  for (const std::unique_ptr<flight::Rounds>& rounds : channels_) {
     for (std::uint32_t number = 0; rounds->round(number, transfers); ++number) {
-      for (const hpl::Transfer& each : transfers) sum += each.is_send ? each.bytes : 0;
+      for (const flight::Transfer& each : transfers) sum += each.is_send ? each.bytes : 0;
       transfers.clear();
     }
     transfers.clear();
@@ -81,7 +81,7 @@ std::uint64_t GpuCollective::bytes() const {
 
 Task run_on_gpus(Rank& me, Communicator ranks, CollectiveCall call, GpuAlgorithm algorithm) {
   GpuCollective collective(me, ranks, call, algorithm);
-  hpl::Traffic traffic(me);
+  flight::Traffic traffic(me);
   co_await me.compute(me.job().costs().gpus.launch);
   collective.start(traffic);
   co_await collective.wait(me, traffic);

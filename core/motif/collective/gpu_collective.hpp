@@ -13,14 +13,14 @@
 
 #include "core/motif/collective/collective.hpp"
 #include "core/motif/collective/gpu_places.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
+#include "core/motif/flight/traffic.hpp"
 
 namespace dryfly::motif {
 
 enum class GpuAlgorithm : std::uint8_t { ring, tree, topo, tuned };
 
 // A rank's part of one, without the times: its channels' rounds.
-using Channels = std::vector<std::unique_ptr<hpl::Rounds>>;
+using Channels = std::vector<std::unique_ptr<flight::Rounds>>;
 
 struct GpuShare {
   const GpuPlaces& places;
@@ -47,14 +47,14 @@ class GpuCollective {
                 std::uint32_t number = 0);
 
   // May be started anew when it is over.
-  void start(hpl::Traffic& traffic);
-  Task wait(Rank& me, hpl::Traffic& traffic);
+  void start(flight::Traffic& traffic);
+  Task wait(Rank& me, flight::Traffic& traffic);
   // That this rank sends.
   std::uint64_t bytes() const;
 
  private:
   Channels channels_;
-  std::vector<hpl::Schedule> schedules_;
+  std::vector<flight::Schedule> schedules_;
 };
 
 // As an algorithm among others.

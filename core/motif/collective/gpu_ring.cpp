@@ -6,7 +6,7 @@
 namespace dryfly::motif {
 namespace {
 
-class Ring final : public hpl::Rounds {
+class Ring final : public flight::Rounds {
  public:
   // `parts`: of this channel, by position.
   Ring(const GpuShare& share, std::uint32_t channel, Blocks parts)
@@ -20,7 +20,7 @@ class Ring final : public hpl::Rounds {
         // Of a reduction the last part that comes is the own one; an all-gather begins with that.
         first_(share.what == Collective::allgather ? position_ : position_ + size_ - 1) {}
 
-  bool round(std::uint32_t number, hpl::Transfers& transfers) const override {
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override {
     if (number >= steps_) return false;
     const std::uint32_t sent = (first_ + 2 * size_ - number % size_) % size_;
     const std::uint32_t got = (sent + size_ - 1) % size_;

@@ -6,7 +6,7 @@
 namespace dryfly::motif {
 namespace {
 
-class Topo final : public hpl::Rounds {
+class Topo final : public flight::Rounds {
  public:
   explicit Topo(const GpuShare& share)
       : ranks_(share.ranks),
@@ -18,7 +18,7 @@ class Topo final : public hpl::Rounds {
         shares_(Blocks::split(share.size, per_node_, share.element)),
         parts_(Blocks::split(shares_.of(local_), nodes_, share.element)) {}
 
-  bool round(std::uint32_t number, hpl::Transfers& transfers) const override {
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override {
     const std::uint32_t around = 2 * (nodes_ - 1);
     if (number > around + 1) return false;
     if (number == 0 || number == around + 1) {
@@ -38,7 +38,7 @@ class Topo final : public hpl::Rounds {
   }
 
  private:
-  void on_node(bool scatters, hpl::Transfers& transfers) const {
+  void on_node(bool scatters, flight::Transfers& transfers) const {
     for (std::uint32_t step = 1; step < per_node_; ++step) {
       const std::uint32_t other = (local_ + step) % per_node_;
       const std::uint32_t peer = ranks_.rank(node_ * per_node_ + other), tag = tag_ + (scatters ? 0 : 2);

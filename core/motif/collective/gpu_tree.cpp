@@ -53,7 +53,7 @@ Relatives in_tree(bool second, std::uint32_t node, std::uint32_t nodes) {
 }
 
 // Pieces come from some and go on to others; `more` of the ranks that send are not known to this rank otherwise.
-class Stream final : public hpl::Rounds {
+class Stream final : public flight::Rounds {
  public:
   Stream(std::vector<std::uint32_t> from, std::uint32_t from_tag, std::vector<std::uint32_t> to, std::uint32_t to_tag,
          Blocks pieces, std::uint32_t count)
@@ -64,7 +64,7 @@ class Stream final : public hpl::Rounds {
         pieces_(pieces),
         count_(count) {}
 
-  bool round(std::uint32_t number, hpl::Transfers& transfers) const override {
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override {
     // Without anybody to wait for all pieces are there from the beginning.
     if (number > (from_.empty() ? 0 : count_)) return false;
     for (std::uint32_t piece = number; piece < std::min(number + 1, count_); ++piece) {
@@ -81,7 +81,7 @@ class Stream final : public hpl::Rounds {
   }
 
  private:
-  void send(std::uint32_t piece, hpl::Transfers& transfers) const {
+  void send(std::uint32_t piece, flight::Transfers& transfers) const {
     for (const std::uint32_t rank : to_) {
       transfers.push_back(
           {.peer = rank, .tag = to_tag_, .bytes = pieces_.of(piece).count, .is_send = true, .is_awaited = false});

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/motif/collective/selection.hpp"
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/workload/hpl/problem.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
 #include "core/motif/workload/hplmxp/left_broadcast.hpp"
 #include "core/motif/workload/work_rates.hpp"
 #include "core/motif/workload/workload.hpp"
@@ -208,9 +208,9 @@ class Process {
   const std::uint32_t column_;
   const Communicator along_row_;
   const Communicator along_column_;
-  hpl::Traffic traffic_;
+  flight::Traffic traffic_;
   LeftBroadcast left_rounds_;
-  hpl::Schedule left_;
+  flight::Schedule left_;
 };
 
 Task run_process(Rank& me, const Setting& setting) {

@@ -9,8 +9,7 @@
 //   interleave                                    chunks of layers of a stage
 //   sequence_parallel, recompute, attention       =1; none, full; flash, unfused
 //   zero, gradient, buckets, overlap              =1: the optimizer is divided among replicas; bytes of a gradient;
-//   parts
-//                                                 of a stage's gradients; =1: reduced while the last pass goes on
+//                                                 parts of a stage's gradients; =1: reduced while the last pass goes on
 //   tensor                                        alone: collectives of a tensor group on one node take what they take
 //                                                 alone, once the group has met; each: they are run
 //   matmul_share                                  of the rate of products, in ppm

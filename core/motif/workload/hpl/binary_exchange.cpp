@@ -5,7 +5,7 @@
 namespace dryfly::motif::hpl {
 
 // Halves of the displaced rows go down a tree.
-void spread(const RowColumn& rows, std::uint32_t number, Transfers& transfers) {
+void spread(const RowColumn& rows, std::uint32_t number, flight::Transfers& transfers) {
   std::uint32_t low = 0;
   std::uint32_t high = rows.size();
   for (std::uint32_t before = 0; high - low > 1; ++before) {
@@ -21,7 +21,7 @@ void spread(const RowColumn& rows, std::uint32_t number, Transfers& transfers) {
 }
 
 // What has been gathered doubles with each round.
-void gather(const RowColumn& rows, std::uint32_t number, Transfers& transfers) {
+void gather(const RowColumn& rows, std::uint32_t number, flight::Transfers& transfers) {
   const std::uint32_t distance = 1U << number;
   const std::uint32_t blocks = std::min(distance, rows.size() - distance);  // that I have, and pass on
   const auto pass_from = [&](std::uint32_t begin, std::uint32_t peer, bool is_send) {

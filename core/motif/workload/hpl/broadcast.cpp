@@ -5,7 +5,7 @@ namespace dryfly::motif::hpl {
 namespace {
 
 // The position that gets it first has one round, in which it receives; the root's sends are all in its first.
-bool alone(const PanelRow& panel, std::uint32_t position, std::uint32_t number, Transfers& transfers) {
+bool alone(const PanelRow& panel, std::uint32_t position, std::uint32_t number, flight::Transfers& transfers) {
   if (number != 0) return false;
   if (panel.position == position) {
     panel.receive(transfers, 0, panel.elements);
@@ -15,7 +15,7 @@ bool alone(const PanelRow& panel, std::uint32_t position, std::uint32_t number, 
   return false;
 }
 
-bool long_modified(const PanelRow& panel, std::uint32_t number, Transfers& transfers) {
+bool long_modified(const PanelRow& panel, std::uint32_t number, flight::Transfers& transfers) {
   if (panel.position == 1) return alone(panel, 1, number, transfers);
   if (panel.position != 0) return spread_and_roll(panel, 2, number, transfers);
   if (number > 0) return spread_and_roll(panel, 2, number - 1, transfers);
@@ -25,7 +25,7 @@ bool long_modified(const PanelRow& panel, std::uint32_t number, Transfers& trans
 
 }  // namespace
 
-bool PanelBroadcast::round(std::uint32_t number, Transfers& transfers) const {
+bool PanelBroadcast::round(std::uint32_t number, flight::Transfers& transfers) const {
   if (panel_.size == 1) return false;
   switch (panel_.problem->broadcast) {
     case Broadcast::ring:

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/workload/hpl/problem.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
 
 namespace dryfly::motif::hpl {
 
@@ -20,33 +20,36 @@ struct PanelRow {
   std::uint32_t size = 1;
   std::uint64_t elements = 0;
   std::uint32_t tag = 0;
-  Lumping lumping;  // of the rounds of a ring of pieces
+  flight::Lumping lumping;  // of the rounds of a ring of pieces
 
-  void send(Transfers& transfers, std::uint32_t to, std::uint64_t count) const { pass(transfers, to, count, true); }
-  void receive(Transfers& transfers, std::uint32_t from, std::uint64_t count) const {
+  void send(flight::Transfers& transfers, std::uint32_t to, std::uint64_t count) const {
+    pass(transfers, to, count, true);
+  }
+  void receive(flight::Transfers& transfers, std::uint32_t from, std::uint64_t count) const {
     pass(transfers, from, count, false);
   }
 
  private:
-  void pass(Transfers& transfers, std::uint32_t peer, std::uint64_t count, bool is_send) const {
+  void pass(flight::Transfers& transfers, std::uint32_t peer, std::uint64_t count, bool is_send) const {
     transfers.push_back({problem->rank_at(row, (root + peer) % size), tag, count * element_bytes, is_send});
   }
 };
 
 // The ways: what this process does in round `number`; false: there is no such round. The positions from `begin` on, and
 // the root, take part.
-bool ring(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, Transfers& transfers);
-bool two_rings(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, Transfers& transfers);
-bool spread_and_roll(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, Transfers& transfers);
+bool ring(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, flight::Transfers& transfers);
+bool two_rings(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, flight::Transfers& transfers);
+bool spread_and_roll(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, flight::Transfers& transfers);
 // The positions [begin, end) hand all of it on, one to the next; the root gives it to the first of them.
-bool chain(const PanelRow& panel, std::uint32_t begin, std::uint32_t end, std::uint32_t number, Transfers& transfers);
+bool chain(const PanelRow& panel, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
+           flight::Transfers& transfers);
 
-class PanelBroadcast final : public Rounds {
+class PanelBroadcast final : public flight::Rounds {
  public:
   PanelBroadcast() = default;
   explicit PanelBroadcast(const PanelRow& panel) : panel_(panel) {}
 
-  bool round(std::uint32_t number, Transfers& transfers) const override;
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override;
   Duration rest() const override;
 
  private:

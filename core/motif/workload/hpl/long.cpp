@@ -15,7 +15,7 @@ std::uint32_t tree_rounds(std::uint32_t members, std::uint32_t member) {
 
 }  // namespace
 
-bool spread_and_roll(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, Transfers& transfers) {
+bool spread_and_roll(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, flight::Transfers& transfers) {
   const std::uint32_t members = panel.size - begin + 1;  // with the root
   if (panel.size <= begin || (panel.position != 0 && panel.position < begin)) return false;
   const std::uint32_t mine = panel.position == 0 ? 0 : panel.position - begin + 1;

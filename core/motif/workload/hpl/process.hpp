@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/job/rank.hpp"
 #include "core/motif/workload/hpl/broadcast.hpp"
 #include "core/motif/workload/hpl/row_exchange.hpp"
 #include "core/motif/workload/hpl/setting.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
 
 namespace dryfly::motif::hpl {
 
@@ -35,11 +35,11 @@ class Process {
     std::uint32_t owner_row = 0;
     std::uint32_t owner_column = 0;
     PanelBroadcast rounds;
-    Schedule broadcast;
+    flight::Schedule broadcast;
   };
   struct Exchange {
     RowExchange rounds;
-    Schedule schedule;
+    flight::Schedule schedule;
   };
 
   Panel& panel(std::uint64_t index) { return panels_[index % panels_.size()]; }
@@ -79,7 +79,7 @@ class Process {
   const std::uint32_t column_;
   const Cyclic row_blocks_;
   const Cyclic column_blocks_;
-  Traffic traffic_;
+  flight::Traffic traffic_;
   std::array<Panel, 2> panels_;
   std::array<Exchange, 2> exchanges_;
   std::uint32_t exchange_tag_ = 0;

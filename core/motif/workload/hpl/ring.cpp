@@ -2,7 +2,8 @@
 
 namespace dryfly::motif::hpl {
 
-bool chain(const PanelRow& panel, std::uint32_t begin, std::uint32_t end, std::uint32_t number, Transfers& transfers) {
+bool chain(const PanelRow& panel, std::uint32_t begin, std::uint32_t end, std::uint32_t number,
+           flight::Transfers& transfers) {
   if (begin >= end) return false;
   if (panel.position == 0 && number == 0) {
     panel.send(transfers, begin, panel.elements);
@@ -18,7 +19,7 @@ bool chain(const PanelRow& panel, std::uint32_t begin, std::uint32_t end, std::u
   return true;
 }
 
-bool ring(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, Transfers& transfers) {
+bool ring(const PanelRow& panel, std::uint32_t begin, std::uint32_t number, flight::Transfers& transfers) {
   return chain(panel, begin, panel.size, number, transfers) || !transfers.empty();
 }
 

@@ -10,7 +10,7 @@ RowExchange::RowExchange(const RowColumn& rows)
       binary_(rows.problem->swap == Swap::binary ||
               (rows.problem->swap == Swap::mix && rows.columns <= rows.problem->swap_threshold)) {}
 
-bool RowExchange::round(std::uint32_t number, Transfers& transfers) const {
+bool RowExchange::round(std::uint32_t number, flight::Transfers& transfers) const {
   if (rows_.columns == 0) return false;
   if (number < tree_rounds_) {
     spread(rows_, number, transfers);

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/workload/hpl/problem.hpp"
 #include "core/motif/workload/hpl/row_moves.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
 
 namespace dryfly::motif::hpl {
 
@@ -21,27 +21,28 @@ struct RowColumn {
   std::uint32_t position = 0;  // of this process
   std::uint64_t columns = 0;   // of the matrix, that are exchanged
   std::uint32_t tag = 0;       // and the next one
-  Lumping lumping;             // of the rounds of the ring
+  flight::Lumping lumping;     // of the rounds of the ring
 
   std::uint32_t size() const { return problem->rows; }
-  void pass(Transfers& transfers, std::uint32_t peer, std::uint64_t rows, std::uint32_t which, bool is_send) const {
+  void pass(flight::Transfers& transfers, std::uint32_t peer, std::uint64_t rows, std::uint32_t which,
+            bool is_send) const {
     const std::uint32_t rank = problem->rank_at((owner + peer) % size(), column);
     transfers.push_back({rank, tag + which, rows * columns * element_bytes, is_send});
   }
 };
 
 // What this process does in a round of the tree, and of the two ways of gathering.
-void spread(const RowColumn& rows, std::uint32_t number, Transfers& transfers);
-void gather(const RowColumn& rows, std::uint32_t number, Transfers& transfers);
-void equalise(const RowColumn& rows, Transfers& transfers);
-void roll(const RowColumn& rows, std::uint32_t lump, Transfers& transfers);
+void spread(const RowColumn& rows, std::uint32_t number, flight::Transfers& transfers);
+void gather(const RowColumn& rows, std::uint32_t number, flight::Transfers& transfers);
+void equalise(const RowColumn& rows, flight::Transfers& transfers);
+void roll(const RowColumn& rows, std::uint32_t lump, flight::Transfers& transfers);
 
-class RowExchange final : public Rounds {
+class RowExchange final : public flight::Rounds {
  public:
   RowExchange() = default;
   explicit RowExchange(const RowColumn& rows);
 
-  bool round(std::uint32_t number, Transfers& transfers) const override;
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override;
   Duration rest() const override;
 
  private:

@@ -56,7 +56,7 @@ void Runner::prepare(Job& job, Setting& setting) const {
 }
 
 // Of a round that is left out: as one of an empty network between groups.
-Lumping Runner::lumping(std::uint32_t rounds) const {
+flight::Lumping Runner::lumping(std::uint32_t rounds) const {
   const JobCosts& costs = stage_.costs();
   const Bytes fetched{costs.pushed_max.count + 1};
   const Duration calls = costs.cpu.send_fetched + costs.cpu.receive + costs.cpu.received + costs.cpu.sent;
@@ -65,7 +65,7 @@ Lumping Runner::lumping(std::uint32_t rounds) const {
           .latency = calls + costs.to_link(fetched) + way + costs.ingress + costs.latencies.completion};
 }
 
-Runner::Sample Runner::run(const Stretch& stretch, const Lumping& lumping, Answer& answer) {
+Runner::Sample Runner::run(const Stretch& stretch, const flight::Lumping& lumping, Answer& answer) {
   Setting setting(problem_, equipment_.rates, equipment_.panel_rates, equipment_.machinery);
   setting.stretch = stretch;
   setting.lumping = lumping;

@@ -66,8 +66,8 @@ class Runner {
   };
 
   void prepare(Job& job, Setting& setting) const;
-  Lumping lumping(std::uint32_t rounds) const;
-  Sample run(const Stretch& stretch, const Lumping& lumping, Answer& answer);
+  flight::Lumping lumping(std::uint32_t rounds) const;
+  Sample run(const Stretch& stretch, const flight::Lumping& lumping, Answer& answer);
   std::vector<Stratum> sample(const Sampling& sampling, Answer& answer);
   // The triangular solve, from a few blocks of it.
   double solve_ps(Answer& answer);

@@ -6,11 +6,11 @@
 #include <map>
 #include <vector>
 
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/job/job.hpp"
 #include "core/motif/workload/hpl/panel_plan.hpp"
 #include "core/motif/workload/hpl/problem.hpp"
 #include "core/motif/workload/hpl/row_moves.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
 #include "core/motif/workload/work_rates.hpp"
 
 namespace dryfly::motif::hpl {
@@ -58,7 +58,7 @@ struct Setting {
   RowMovesOfPanels moves;
   std::map<std::uint64_t, std::vector<PanelStep>> plans;  // by width
   Stretch stretch;
-  Lumping lumping;
+  flight::Lumping lumping;
   Marks marks;
   Phases phases;
   Lane swap_lane = 0;

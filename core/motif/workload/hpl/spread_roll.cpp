@@ -14,7 +14,7 @@ std::uint64_t piece(const RowColumn& rows, std::uint32_t position) {
 }  // namespace
 
 // The processes' own pieces become pieces of equal size.
-void equalise(const RowColumn& rows, Transfers& transfers) {
+void equalise(const RowColumn& rows, flight::Transfers& transfers) {
   const std::uint64_t width = rows.moves->gathered.back();
   const auto overlap = [&](std::uint32_t owner, std::uint32_t receiver) {
     const std::uint64_t begin = std::max<std::uint64_t>(rows.moves->gathered[owner], width * receiver / rows.size());
@@ -32,7 +32,7 @@ void equalise(const RowColumn& rows, Transfers& transfers) {
 }
 
 // Round the ring.
-void roll(const RowColumn& rows, std::uint32_t lump, Transfers& transfers) {
+void roll(const RowColumn& rows, std::uint32_t lump, flight::Transfers& transfers) {
   const std::uint32_t previous = (rows.position + rows.size() - 1) % rows.size();
   const auto pieces = [&](std::uint32_t position) {
     std::uint64_t sum = 0;

@@ -35,18 +35,19 @@ std::uint64_t LeftBroadcast::between(std::uint32_t first, std::uint32_t last) co
   return std::min(bytes_, last * part_) - std::min(bytes_, first * part_);
 }
 
-void LeftBroadcast::send(hpl::Transfers& transfers, std::uint32_t to, std::uint32_t round, std::uint64_t bytes) const {
+void LeftBroadcast::send(flight::Transfers& transfers, std::uint32_t to, std::uint32_t round,
+                         std::uint64_t bytes) const {
   transfers.push_back({row_.relative_rank(to, root_), tag_ + round % rounds_apart, bytes, true});
 }
 
-void LeftBroadcast::receive(hpl::Transfers& transfers, std::uint32_t from, std::uint32_t round,
+void LeftBroadcast::receive(flight::Transfers& transfers, std::uint32_t from, std::uint32_t round,
                             std::uint64_t bytes) const {
   transfers.push_back({row_.relative_rank(from, root_), tag_ + round % rounds_apart, bytes, false});
 }
 
 // To the children, all of it, or the parts of the places below them. MPICH's first child of any place gets all that
 // lies behind it, whoever needs it.
-void LeftBroadcast::give(hpl::Transfers& transfers) const {
+void LeftBroadcast::give(flight::Transfers& transfers) const {
   const std::uint32_t count = row_.size();
   std::uint32_t end = count;
   for (const std::uint32_t child : Tree(Shape::binomial, count, 2).children(place_)) {
@@ -55,7 +56,7 @@ void LeftBroadcast::give(hpl::Transfers& transfers) const {
   }
 }
 
-bool LeftBroadcast::round(std::uint32_t number, hpl::Transfers& transfers) const {
+bool LeftBroadcast::round(std::uint32_t number, flight::Transfers& transfers) const {
   const std::uint32_t count = row_.size();
   if (count == 1 || bytes_ == 0) return false;
   if (number == 0) {

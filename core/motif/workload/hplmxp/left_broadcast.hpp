@@ -8,26 +8,26 @@
 #include <cstdint>
 
 #include "core/motif/collective/communicator.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
+#include "core/motif/flight/traffic.hpp"
 
 namespace dryfly::motif::hplmxp {
 
-class LeftBroadcast final : public hpl::Rounds {
+class LeftBroadcast final : public flight::Rounds {
  public:
   LeftBroadcast() = default;
   // `place` of this rank in the communicator.
   LeftBroadcast(const Communicator& row, std::uint32_t place, std::uint32_t root, std::uint64_t bytes,
                 std::uint64_t step);
 
-  bool round(std::uint32_t number, hpl::Transfers& transfers) const override;
+  bool round(std::uint32_t number, flight::Transfers& transfers) const override;
 
  private:
   enum class Way : std::uint8_t { tree, doubling, ring };
 
   std::uint64_t between(std::uint32_t first, std::uint32_t last) const;  // parts
-  void send(hpl::Transfers& transfers, std::uint32_t to, std::uint32_t round, std::uint64_t bytes) const;
-  void receive(hpl::Transfers& transfers, std::uint32_t from, std::uint32_t round, std::uint64_t bytes) const;
-  void give(hpl::Transfers& transfers) const;
+  void send(flight::Transfers& transfers, std::uint32_t to, std::uint32_t round, std::uint64_t bytes) const;
+  void receive(flight::Transfers& transfers, std::uint32_t from, std::uint32_t round, std::uint64_t bytes) const;
+  void give(flight::Transfers& transfers) const;
 
   Communicator row_{0, 1, 1, 1};
   std::uint32_t root_ = 0;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/motif/collective/gpu_collective.hpp"
-#include "core/motif/workload/hpl/traffic.hpp"
+#include "core/motif/flight/traffic.hpp"
 #include "core/motif/workload/transformer/setting.hpp"
 
 namespace dryfly::motif::transformer {
@@ -51,7 +51,7 @@ class Process {
   const std::uint32_t stage_;
   const std::uint32_t stride_;  // from a stage to the next
   const Communicator group_;    // for tensors
-  hpl::Traffic traffic_;
+  flight::Traffic traffic_;
   Collectives tensor_;
   Collectives gradients_;
   std::unique_ptr<GpuCollective> parameters_;

@@ -1,8 +1,8 @@
-#include "core/motif/workload/hpl/traffic.hpp"
+#include "core/motif/flight/traffic.hpp"
 
 #include <algorithm>
 
-namespace dryfly::motif::hpl {
+namespace dryfly::motif::flight {
 
 void Traffic::begin(Schedule& schedule, const Transfers& transfers) {
   for (const Transfer& each : transfers) {
@@ -98,4 +98,4 @@ void Traffic::forget_done() {
   std::erase_if(active_, [](const Schedule* schedule) { return schedule->done(); });
 }
 
-}  // namespace dryfly::motif::hpl
+}  // namespace dryfly::motif::flight

@@ -1,6 +1,6 @@
 // Messages that go on while a rank computes: rounds of sends and receives, each begun when the one before it is
 // complete, and moved on when the rank looks or waits. The broadcasts and row exchanges of HPL are such schedules, as
-// in programs/hpl/traffic.hpp.
+// in programs/hpl/traffic.hpp, and collectives of GPUs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "core/motif/job/task.hpp"
 #include "core/unit/unit.hpp"
 
-namespace dryfly::motif::hpl {
+namespace dryfly::motif::flight {
 
 struct Transfer {
   std::uint32_t peer = 0;
@@ -90,4 +90,4 @@ class Traffic final : public Watcher {
   std::vector<Schedule*> active_;
 };
 
-}  // namespace dryfly::motif::hpl
+}  // namespace dryfly::motif::flight
