@@ -97,11 +97,11 @@ Stage::Stage(const Spec& spec, Parameters& parameters)
   refuse_drained(spec, topology_, placement_);
 }
 
-bool Stage::affords(std::uint64_t messages, Bytes each) const {
-  const std::uint64_t most = level_ == Level::network ? 500'000 : 20'000'000;
-  const std::uint64_t loads = std::max(std::uint64_t{1}, (each.count + part_.count - 1) / part_.count);
-  return messages <= most / loads;
+std::uint64_t Stage::loads(std::uint64_t messages, Bytes each) const {
+  return messages * std::max(std::uint64_t{1}, (each.count + part_.count - 1) / part_.count);
 }
+
+std::uint64_t Stage::affordable_loads() const { return level_ == Level::network ? 500'000 : 20'000'000; }
 
 void Stage::refuse_passing_faults() const {
   if (!fabric::FaultPlan::any_in(spec_)) return;

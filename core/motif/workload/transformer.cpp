@@ -45,13 +45,17 @@ Duration time_alone(Stage& stage, const Setting& setting, const std::function<Ta
   return longest;
 }
 
+// Its messages are few for what they carry: so many times what others can in a minute.
+constexpr std::uint64_t loads_of_minute = 4;
+
 void check_affordable(const Stage& stage, const Setting& setting) {
   const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;
   const auto refuse = [&](const std::string& what, std::uint64_t each, Bytes size) {
-    if (stage.affords(each * ranks, size)) return;
-    throw SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) +
-                    " ranks, all of which are run: accepted is what a minute allows, fewer ranks or passes, or larger "
-                    "parts (part)");
+    const std::uint64_t loads = stage.loads(each * ranks, size), most = loads_of_minute * stage.affordable_loads();
+    if (loads <= most) return;
+    throw SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) + " ranks, " +
+                    std::to_string(loads) + " with their parts (part), all of which are run: accepted are " +
+                    std::to_string(most));
   };
   const std::uint64_t tensor_ranks = setting.tensor_ranks;
   const bool each = setting.runs_each_tensor(stage);

@@ -71,9 +71,11 @@ class Stage {
   const Placement& placement() const { return placement_; }
   std::uint32_t ranks() const { return placement_.ranks(); }
   const JobCosts& costs() const { return costs_; }
-  // Whether so many messages, each of that size, are run in about a minute of a core: 20 million loads, or at the
+  // As how many loads messages of that size are run, and how many take about a minute of a core: 20 million, or at the
   // levels that simulate packets or flows half a million.
-  bool affords(std::uint64_t messages, Bytes each) const;
+  std::uint64_t loads(std::uint64_t messages, Bytes each) const;
+  std::uint64_t affordable_loads() const;
+  bool affords(std::uint64_t messages, Bytes each) const { return loads(messages, each) <= affordable_loads(); }
   // Throws SpecError where faults come or go: of a workload that is sampled nobody knows what its parts would meet.
   void refuse_passing_faults() const;
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.

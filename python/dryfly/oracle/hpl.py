@@ -271,7 +271,8 @@ def _back_substitution(problem: Problem, process: Process) -> float:
     """Each process reads its part of the matrix once; from panel to panel the solution goes on in two messages."""
     local = WORD * problem.order**2 / 2 / (problem.rows * problem.columns)
     memory = process.panel_memory if problem.on_host else process.gemm_memory
-    return local / memory + problem.panels * (2 * process.message + process.mapping.of(2, 0))
+    messages = 2 if problem.rows * problem.columns > 1 else 0
+    return local / memory + problem.panels * (messages * process.message + process.mapping.of(messages, 0))
 
 
 def block_counts(order: int, block: int, processes: int) -> int:

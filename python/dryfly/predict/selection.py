@@ -10,6 +10,7 @@ from dryfly.predict.question import Question
 
 _CHOICES = ("library", "selection")
 _WITHOUT_FILES = ("rccl", "oneccl")
+_OF_GPUS = ("allreduce", "allgather", "reduce_scatter_block")
 _OF_SAMPLES = ("full", "stretches", "stretch")
 
 
@@ -24,7 +25,21 @@ def check(question: Question) -> None:
             f"selection={values['selection']}: library={values['library']} has no tuning files; "
             "accepted is mpich or openmpi"
         )
+    _check_gpus(question, values)
     rules_of(question)
+
+
+def _check_gpus(question: Question, values: dict[str, str]) -> None:
+    """Libraries for GPUs, and their algorithms, send from the memory of these."""
+    library, algorithm = values.get("library"), values.get("algorithm", "")
+    chosen = f"library={library}" if library in _WITHOUT_FILES else f"algorithm={algorithm}"
+    is_of_gpus = library in _WITHOUT_FILES or algorithm.startswith("gpu_")
+    if not is_of_gpus or question.workload == "transformer":
+        return
+    if question.workload not in _OF_GPUS:
+        raise UserError(f"{chosen}: accepted is {', '.join(_OF_GPUS[:-1])} or {_OF_GPUS[-1]}, not {question.workload}")
+    if values.get("on_node") != "gpu":
+        raise UserError(f"{chosen}: its buffers are in GPUs' memory; accepted is with on_node=gpu")
 
 
 def _refuse(values: dict[str, str], names: tuple[str, ...], *, beside: tuple[str, ...], why: str) -> None:

@@ -26,8 +26,25 @@ def check(question: Question) -> None:
     if not machine.optional("compute.gpu.count") or machine.optional("node.gpu_runtime") is None:
         what = question.workload if question.workload == "transformer" else "on_node=gpu"
         raise UserError(f"{what}: machine {machine.name} has no GPUs with links between them; accepted is one that has")
+    count = machine.optional("compute.gpu.count")
+    if question.ppn != count:
+        raise UserError(
+            f"ppn={question.ppn}: each rank has a GPU of its own; accepted is {count}, as many as a node of "
+            f"{machine.name} has"
+        )
     if question.workload == "transformer":
+        _check_divisors(question)
         _check_memory(question)
+
+
+def _check_divisors(question: Question) -> None:
+    step, ranks = sizes(question), question.ranks
+    of_model = step["tp"] * step["pp"]
+    if ranks % of_model:
+        raise UserError(
+            f"tp={step['tp']}, pp={step['pp']}: {ranks} ranks are not divided by {of_model}; accepted is tp * pp that "
+            "divides them"
+        )
 
 
 def _check_memory(question: Question) -> None:

@@ -69,8 +69,10 @@ void Setting::check(std::uint64_t ranks) const {
   check_divides("heads", model.heads, "tp", tensor_ranks);
   check_divides("global_batch", global_batch, "dp * micro_batch", replicas * micro_batch);
   if (chunks > 1 && (stages == 1 || micro_batches() % stages != 0)) {
-    throw SpecError("interleave = " + std::to_string(chunks) + " with pp = " + std::to_string(stages) + " and " +
-                    std::to_string(micro_batches()) + " passes: accepted are several stages, and a multiple of them");
+    throw SpecError(
+        "interleave = " + std::to_string(chunks) + " with pp = " + std::to_string(stages) + " and " +
+        std::to_string(micro_batches()) +
+        " passes: accepted are several stages, and a multiple of pp passes");
   }
   if (sequence_parallel) check_divides("sequence", model.sequence, "tp", tensor_ranks);
   if (gradients.bytes == 3) throw SpecError("gradient = 3: accepted is 2 or 4");
@@ -174,7 +176,9 @@ void Setting::add_figures(Answer& answer, const Sent& sent) const {
              l = static_cast<double>(model.layers), v = static_cast<double>(model.vocabulary),
              b = static_cast<double>(global_batch);
   const double ranks = static_cast<double>(tensor_ranks) * stages * replicas;
-  const double of_layers = 24 * b * s * l * h * h * (1 + s / (6 * h)), of_words = 6 * b * s * h * v;
+  // Of scores that a mask hides what computes them counts, and what leaves them out does not.
+  const double scores = computing.flash ? 0.5 : 1;
+  const double of_layers = 24 * b * s * l * h * h * (1 + scores * s / (6 * h)), of_words = 6 * b * s * h * v;
   const double rate = (3 * of_layers + of_words) / seconds / ranks;
   const auto add = [&](const char* name, double value) { answer.figures.emplace_back(name, value); };
   add("tokens_per_s", b * s / seconds);
