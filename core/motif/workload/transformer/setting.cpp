@@ -69,10 +69,9 @@ void Setting::check(std::uint64_t ranks) const {
   check_divides("heads", model.heads, "tp", tensor_ranks);
   check_divides("global_batch", global_batch, "dp * micro_batch", replicas * micro_batch);
   if (chunks > 1 && (stages == 1 || micro_batches() % stages != 0)) {
-    throw SpecError(
-        "interleave = " + std::to_string(chunks) + " with pp = " + std::to_string(stages) + " and " +
-        std::to_string(micro_batches()) +
-        " passes: accepted are several stages, and a multiple of pp passes");
+    throw SpecError("interleave = " + std::to_string(chunks) + " with pp = " + std::to_string(stages) + " and " +
+                    std::to_string(micro_batches()) +
+                    " passes: accepted are several stages, and a multiple of pp passes");
   }
   if (sequence_parallel) check_divides("sequence", model.sequence, "tp", tensor_ranks);
   if (gradients.bytes == 3) throw SpecError("gradient = 3: accepted is 2 or 4");
