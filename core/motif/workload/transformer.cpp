@@ -46,7 +46,7 @@ Duration time_alone(Stage& stage, const Setting& setting, const std::function<Ta
 }
 
 // Its messages are few for what they carry: so many times what others can in a minute.
-constexpr std::uint64_t loads_of_minute = 4;
+constexpr std::uint64_t loads_of_minute = 5;
 
 void check_affordable(const Stage& stage, const Setting& setting) {
   const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;

@@ -61,7 +61,7 @@ def description(machine: Machine) -> str | None:
     if runtime is None:
         return None
     tiles = _tiles(machine)
-    devices = _devices(machine) * tiles
+    devices = devices_of_node(machine)
     words = [f"runtime={runtime}", f"devices={devices}"]
     if tiles > 1:
         words += [f"tiles={tiles}", f"tile_rate={_number(machine, 'node.gpu_tile_rate')}"]
@@ -138,6 +138,11 @@ def _links(machine: Machine, tiles: int) -> list[list[int]] | None:
 def _of_tile(machine: Machine, field: str, tiles: int) -> int:
     number = _number(machine, field)
     return number // tiles if field in _OF_TILES else number
+
+
+def devices_of_node(machine: Machine) -> int:
+    """Tiles count each. Raises UserError."""
+    return _devices(machine) * _tiles(machine)
 
 
 def joined(machine: Machine) -> list[list[bool]] | None:

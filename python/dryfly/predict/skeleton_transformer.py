@@ -26,11 +26,11 @@ def check(question: Question) -> None:
     if not machine.optional("compute.gpu.count") or machine.optional("node.gpu_runtime") is None:
         what = question.workload if question.workload == "transformer" else "on_node=gpu"
         raise UserError(f"{what}: machine {machine.name} has no GPUs with links between them; accepted is one that has")
-    count = machine.optional("compute.gpu.count")
+    count = gpus.devices_of_node(machine)
     if question.ppn != count:
         raise UserError(
-            f"ppn={question.ppn}: each rank has a GPU of its own; accepted is {count}, as many as a node of "
-            f"{machine.name} has"
+            f"ppn={question.ppn}: each rank has a GPU, or a tile, of its own; accepted is {count}, as many as a node "
+            f"of {machine.name} has"
         )
     if question.workload == "transformer":
         _check_divisors(question)
