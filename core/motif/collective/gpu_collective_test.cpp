@@ -5,9 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/motif/collective/gpu_places.hpp"
@@ -152,18 +155,111 @@ TEST_CASE("whatever the algorithm, an all-reduction sends the vector twice for e
   }
 }
 
-TEST_CASE("rings leave a node by each of its NICs, and by no other rank than one at it") {
+TEST_CASE("rings come into a node and leave it by each of its NICs, and each NIC has its share") {
   const Ran ran = run(3, 4, sum_of(1'200'000), GpuAlgorithm::ring, square, 2);
-  std::set<std::uint32_t> leaving;
-  std::uint64_t between = 0;
-  for (const SentMessage& message : ran.sent) {
-    if (message.source / 4 == message.target / 4) continue;
-    leaving.insert(message.source % 4);
-    between += message.size.count;
-  }
-  CHECK(leaving == std::set<std::uint32_t>{0, 2});
   // Two shares, each of which goes around twice but for a step: 22 of 12 parts at each of three crossings.
-  CHECK(between == 2 * 3 * 22 * (1'200'000 / 2 / 12));
+  const std::uint64_t share = 22 * (1'200'000 / 2 / 12);
+  std::map<std::uint32_t, std::uint64_t> out, in;  // of each NIC, which two places are at
+  for (const SentMessage& message : ran.sent) {
+    if (message.source / 4 == message.target / 4) {
+      CHECK(square[message.source % 4][message.target % 4] > 0);
+      continue;
+    }
+    CHECK(message.source % 4 / 2 == message.target % 4 / 2);
+    out[message.source / 2] += message.size.count;
+    in[message.target / 2] += message.size.count;
+  }
+  CHECK(out.size() == 6);
+  CHECK(in.size() == 6);
+  for (const auto& [nic, bytes] : out) CHECK(bytes == share);
+  for (const auto& [nic, bytes] : in) CHECK(bytes == share);
+}
+
+// Of four places three NICs have two, one and one: those two exchange what comes in. With three places on two NICs both
+// do. No place is both ends of a way.
+TEST_CASE("NICs with one GPU each have an even share of what comes into a node") {
+  for (const auto& [per_node, nics] : {std::pair{4U, 3U}, std::pair{4U, 4U}, std::pair{3U, 2U}, std::pair{12U, 8U}}) {
+    CAPTURE(per_node);
+    fabric::SampleMachine machine = one_switch(nics);
+    machine.nodes = 2;
+    MotifStage stage(Way::endpoints, 2, per_node, machine);
+    const GpuPlaces places(stage.job(), Communicator(0, 1, 2 * per_node, 0));
+    REQUIRE(places.channels() == nics);
+    const Placement& where = stage.job().placement();
+    std::set<std::uint32_t> out, in;
+    for (std::uint32_t channel = 0; channel < nics; ++channel) {
+      const std::uint32_t first = places.local(channel, 0), last = places.local(channel, per_node - 1);
+      CHECK(first != last);
+      CHECK(out.insert(where.nic_of(last).value).second);
+      CHECK(in.insert(where.nic_of(first).value).second);
+      for (std::uint32_t position = 0; position < 2 * per_node; ++position)
+        CHECK(places.position(channel, places.at(channel, position)) == position);
+    }
+  }
+}
+
+// As on four MI250X.
+const Links dies = [] {
+  Links links(8, std::vector<std::uint64_t>(8));
+  const std::uint64_t joined[][3] = {{0, 1, 4}, {2, 3, 4}, {4, 5, 4}, {6, 7, 4}, {0, 6, 2}, {2, 4, 2},
+                                     {0, 2, 1}, {1, 3, 1}, {1, 5, 1}, {3, 7, 1}, {4, 6, 1}, {5, 7, 1}};
+  for (const auto& [one, other, count] : joined) links[one][other] = links[other][one] = count;
+  return links;
+}();
+
+// Each die gives each other a part, twice: whatever way they go, links between two sets of dies carry no more than they
+// can.
+TEST_CASE("no cut of a node carries more than its links do, whatever pairs send over it") {
+  const std::uint64_t part = 1'000'000;
+  const std::uint64_t taken = run(1, 8, sum_of(8 * part), GpuAlgorithm::topo, dies).end.ps;
+  for (std::uint32_t set = 1; set < 255; ++set) {
+    std::uint64_t links = 0;
+    for (std::uint32_t one = 0; one < 8; ++one) {
+      for (std::uint32_t other = 0; other < 8; ++other) {
+        if ((set >> one & 1U) != 0 && (set >> other & 1U) == 0) links += dies[one][other];
+      }
+    }
+    const auto in = static_cast<std::uint64_t>(std::popcount(set));
+    CHECK(taken >= 2 * in * (8 - in) * part * 100 / links);
+  }
+}
+
+TEST_CASE("two GPUs without a link of their own take both links of one between them, and the pair's time at least") {
+  // From 0 to 1 at the rate of a link, over 2 or 3; over 3 each link takes half as long.
+  Links links{{0, 0, 1, 2}, {0, 0, 1, 2}, {1, 1, 0, 0}, {2, 2, 0, 0}};
+  MotifStage stage(Way::endpoints, 1, 4, one_switch(1), [&](JobCosts& costs) { change(costs, links); });
+  const GpuCosts& gpus = stage.job().costs().gpus;
+  PeerLinks carrying(gpus, stage.job().placement());
+  const Bytes size{1'000};
+  CHECK(carrying.carry(gpus, 0, 1, size, {}).ps == 100'000);  // over 3, as the pair
+  CHECK(carrying.carry(gpus, 0, 1, size, {}).ps == 100'000);  // behind it, 50,000 each
+  CHECK(carrying.carry(gpus, 0, 3, size, {}).ps == 150'000);  // behind both
+  CHECK(carrying.carry(gpus, 0, 1, size, {}).ps == 100'000);  // over 2, where it is there first
+  CHECK(carrying.carry(gpus, 2, 1, size, {}).ps == 200'000);
+  CHECK(carrying.carry(gpus, 1, 0, size, {}).ps == 100'000);  // the other way nothing is
+  // Nobody is between 0 and 1 of a chain of four that ends with them: the pair's time, and no link's.
+  links = {{0, 0, 1, 0}, {0, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 1, 0}};
+  MotifStage chain(Way::endpoints, 1, 4, one_switch(1), [&](JobCosts& costs) { change(costs, links); });
+  PeerLinks far(chain.job().costs().gpus, chain.job().placement());
+  CHECK(far.carry(chain.job().costs().gpus, 0, 1, size, {}).ps == 100'000);
+  CHECK(far.carry(chain.job().costs().gpus, 0, 2, size, {}).ps == 100'000);
+}
+
+TEST_CASE("messages between GPUs of a node cost no processor, those between nodes do") {
+  const Links all(4, std::vector<std::uint64_t>(4, 1));
+  for (const std::uint32_t nodes : {1U, 2U}) {
+    std::vector<std::uint64_t> ends;
+    for (const std::uint64_t cost : {0U, 1'000'000U}) {
+      MotifStage stage(Way::endpoints, nodes, 4, one_switch(1), [&](JobCosts& costs) {
+        change(costs, all);
+        costs.cpu.send = costs.cpu.send_fetched = costs.cpu.receive = costs.cpu.received = Duration{cost};
+        costs.cpu.sent = costs.cpu.completion = Duration{cost};
+      });
+      stage.job().run([&](Rank& me) { return run_on_gpus(me, world(me), sum_of(64'000), GpuAlgorithm::ring); });
+      ends.push_back(stage.job().end().ps);
+    }
+    CHECK((ends[0] == ends[1]) == (nodes == 1));
+  }
 }
 
 TEST_CASE("each node is inside of one of the two trees at most") {

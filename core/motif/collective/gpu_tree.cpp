@@ -1,6 +1,6 @@
-// Two binary trees over the nodes, in which each node is inside of one at most, and on a node a chain from the rank at
-// the channel's NIC on. Half of a NIC's share goes by each tree, in pieces: up, where they are added, and down again at
-// the same time.
+// Two binary trees over the nodes, in which each node is inside of one at most, and on a node a chain from the rank
+// where the channel comes in. Half of a NIC's share goes by each tree, in pieces: up, where they are added, and down
+// again at the same time.
 //
 // The trees are those of RCCL and NCCL (src/graph/trees.cc): of the first the parent of a node is the number with its
 // lowest bit moved up by one, the second is its mirror image or, of an odd number of nodes, the first one node on.

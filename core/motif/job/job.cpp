@@ -206,7 +206,9 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
   ++totals_.messages;
   totals_.bytes += size.count;
   if (sent_ != nullptr) sent_->push_back({rank.id_, to, size});
-  rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
+  if (!costs_.are_gpus_own(placement_, rank.id_, to)) {
+    rank.work(size > costs_.pushed_max ? costs_.cpu.send_fetched : costs_.cpu.send);
+  }
   const bool near = costs_.copies(placement_, rank.id_, to);
   const bool over = !near && costs_.over_at_once(size);
   const Leg leg = near || size <= costs_.eager_max ? Leg::eager : Leg::request;
@@ -233,7 +235,7 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
 // The source's core copies; the target sees the last byte a latency later.
 void Job::copy_on_node(std::uint32_t message, Instant from) {
   const Record& record = records_[message];
-  if (peer_links_.any()) {
+  if (costs_.gpus.count > 0) {
     const Instant carried = peer_links_.carry(costs_.gpus, record.rank, record.peer, Bytes{record.bytes}, from);
     schedule(carried + costs_.gpus.step, Kind::arrival, message);
     return finish_own(message, carried);
@@ -268,7 +270,8 @@ Pending Job::access(Rank& rank, Leg leg, std::uint32_t peer, Bytes size, Told to
 
 Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
   DRYFLY_CHECK(from < count() || from == any_rank);
-  rank.work(costs_.cpu.receive);
+  const bool is_gpus_own = costs_.are_gpus_own(placement_, rank.id_, from);
+  if (!is_gpus_own) rank.work(costs_.cpu.receive);
   ++rank.open_;
   const std::uint32_t receive = records_.begin({.rank = rank.id_, .peer = from, .tag = tag, .leg = Leg::receive});
   const Pending pending{receive, records_[receive].serial};
@@ -280,7 +283,8 @@ Pending Job::receive(Rank& rank, std::uint32_t from, std::uint32_t tag) {
     const Record& waiting = records_[message];
     const bool lies_here = waiting.leg == Leg::eager && !costs_.copies(placement_, waiting.rank, rank.id_);
     const Duration placing = lies_here ? costs_.ingress : Duration{};
-    match(message, receive, std::max(rank.clock_ + costs_.latencies.command + placing, engine_.now()));
+    const Duration command = is_gpus_own ? Duration{} : costs_.latencies.command;  // of a GPU no NIC hears
+    match(message, receive, std::max(rank.clock_ + command + placing, engine_.now()));
   }
   return pending;
 }
@@ -356,7 +360,9 @@ void Job::finish_receive(std::uint32_t receive, Instant at) {
     return driver_->completed(rank, receive, at + costs_.latencies.completion);
   }
   const bool watched = record.watched;
-  const Duration cost = record.leg == Leg::receive         ? costs_.cpu.received
+  const bool is_gpus_own = record.leg == Leg::receive && costs_.are_gpus_own(placement_, record.peer, record.rank);
+  const Duration cost = is_gpus_own                        ? Duration{}
+                        : record.leg == Leg::receive       ? costs_.cpu.received
                         : record.leg == Leg::awaited_parts ? costs_.cpu.match
                                                            : costs_.cpu.completion;
   records_.end(receive);
@@ -374,7 +380,8 @@ void Job::finish_own(std::uint32_t message, Instant visible) {
   if (driver_ != nullptr) return driver_->completed(rank, message, visible);
   // Often known before it can be seen: its cost comes when it can, or when the next one can.
   const Duration cost = rank.own_cost_;
-  rank.own_cost_ = cost_of_seeing(record, costs_.cpu);
+  const bool is_gpus_own = record.leg == Leg::eager && costs_.are_gpus_own(placement_, record.rank, record.peer);
+  rank.own_cost_ = is_gpus_own ? Duration{} : cost_of_seeing(record, costs_.cpu);
   if (rank.waits()) rank.clock_ = std::max(rank.clock_, std::min(rank.own_seen_, visible));
   rank.own_seen_ = std::max(rank.own_seen_, visible);
   if (record.awaited) rank.until_ = std::max(rank.until_, visible);

@@ -70,6 +70,10 @@ struct JobCosts {
   bool copies(const Placement& placement, std::uint32_t source, std::uint32_t target) const {
     return near_by_memory && placement.node_of(source) == placement.node_of(target);
   }
+  // Messages that GPUs of a node give each other, without a processor.
+  bool are_gpus_own(const Placement& placement, std::uint32_t source, std::uint32_t target) const {
+    return gpus.count > 0 && source != any_rank && target != any_rank && copies(placement, source, target);
+  }
 };
 
 // Of an engine for jobs: what the next events need is fetched while those before them in the slot are handled, so a

@@ -1,10 +1,9 @@
 // What ranks of a node with a GPU each send one another over the links between their GPUs. Models
 // docs/model/skeletons.md#gpus-of-a-node: one copy after another on the way from one GPU to another, each way by
-// itself. Left out: that pairs without a link of their own share those of the way over others, and what NICs take of a
-// link.
+// itself; two GPUs without a link of their own use those of a GPU between them. Left out: ways over two GPUs and more,
+// which take nothing of the links, and what NICs take of a link.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +27,8 @@ struct GpuCosts {
 
   static GpuCosts read(const Spec& spec, Duration step, Duration post, const std::string& joined);
   std::uint32_t of(std::uint32_t local, std::uint32_t per_node) const { return local * count / per_node; }
+  // One with itself too.
+  bool are_joined(std::uint32_t one, std::uint32_t other) const { return one == other || joined[one * count + other]; }
   Rate rate(std::uint32_t one, std::uint32_t other) const {
     return copies.rate({.from = static_cast<std::uint8_t>(one + 1), .to = static_cast<std::uint8_t>(other + 1)});
   }
@@ -36,20 +37,14 @@ struct GpuCosts {
 class PeerLinks {
  public:
   PeerLinks(const GpuCosts& gpus, const Placement& placement)
-      : per_node_(placement.per_node()), free_(gpus.count > 0 ? std::size_t{placement.ranks()} * per_node_ : 0) {}
+      : per_node_(placement.per_node()), free_(std::size_t{placement.nodes()} * gpus.count * gpus.count) {}
 
-  bool any() const { return !free_.empty(); }
-  // When the link has carried that too, which begins no sooner than at that instant.
-  Instant carry(const GpuCosts& gpus, std::uint32_t source, std::uint32_t target, Bytes size, Instant from) {
-    const std::uint32_t local = target % per_node_;
-    const Rate rate = gpus.rate(gpus.of(source % per_node_, per_node_), gpus.of(local, per_node_));
-    Instant& free = free_[std::size_t{source} * per_node_ + local];
-    return free = std::max(free, from) + transmission_time(size, rate);
-  }
+  // When the links have carried that too, between ranks of a node, which begins no sooner than at that instant.
+  Instant carry(const GpuCosts& gpus, std::uint32_t source, std::uint32_t target, Bytes size, Instant from);
 
  private:
   std::uint32_t per_node_;
-  std::vector<Instant> free_;  // of each rank to each of its node: when it has carried all that it was given
+  std::vector<Instant> free_;  // of each node, from each of its GPUs to each: when it has carried all that it was given
 };
 
 }  // namespace dryfly::motif

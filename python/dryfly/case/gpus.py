@@ -146,13 +146,22 @@ def devices_of_node(machine: Machine) -> int:
 
 
 def joined(machine: Machine) -> list[list[bool]] | None:
-    """Which devices of a node have links of their own, tiles of a GPU all of them. None: the machine does not say."""
-    direct, tiles = direct_links(machine, gpus=_devices(machine)), _tiles(machine)
-    if direct is None:
+    """Which devices of a node have links of their own: the tiles of a GPU, and each with the tile of its number of each
+    GPU that its GPU has links to. None: the machine does not say.
+    """
+    count, tiles = _devices(machine), _tiles(machine)
+    direct = direct_links(machine, gpus=count)
+    if direct is None and tiles == 1:
         return None
-    devices = range(len(direct) * tiles)
-    same = [[one // tiles == other // tiles for other in devices] for one in devices]
-    return [[same[one][other] or direct[one // tiles][other // tiles] > 0 for other in devices] for one in devices]
+    devices = range(count * tiles)
+
+    def linked(one: int, other: int) -> bool:
+        if one // tiles == other // tiles:
+            return True
+        of_gpus = direct is None or direct[one // tiles][other // tiles] > 0
+        return of_gpus and one % tiles == other % tiles
+
+    return [[linked(one, other) for other in devices] for one in devices]
 
 
 def _devices(machine: Machine) -> int:
