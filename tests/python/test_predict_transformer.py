@@ -90,9 +90,12 @@ def test_messages_are_those_of_rings_and_stages() -> None:
     assert found.messages == tensor + loss + pipeline + gradients + embedding
 
 
-def test_collectives_that_take_what_they_take_alone_take_as_long() -> None:
-    each, alone = (_step(4, tp="8", pp="2", dp="2", tensor=how) for how in ("each", "alone"))
-    assert each.virtual_time_s == pytest.approx(alone.virtual_time_s, rel=0.01)
+@pytest.mark.parametrize(("pp", "apart"), [("1", 0.001), ("2", 0.015)])
+def test_collectives_that_take_what_they_take_alone_take_as_long(pp: str, apart: float) -> None:
+    """Behind another stage two ranks share a NIC: the first of them then begins before the second has its activations,
+    and what it sends ahead stands in the way of what comes later."""
+    each, alone = (_step(4, tp="8", pp=pp, tensor=how) for how in ("each", "alone"))
+    assert each.virtual_time_s == pytest.approx(alone.virtual_time_s, rel=apart)
     assert each.figures["tensor_bytes"] == alone.figures["tensor_bytes"]
     assert alone.messages is not None
     assert each.messages is not None
