@@ -8,7 +8,7 @@ namespace {
 constexpr double nearly_full = 0.98;
 constexpr double nearly_all = 0.99;
 // Short transfers are remembered for about so long when flows look at what they leave.
-constexpr double memory_ps = 10'000'000;
+constexpr double memory_ps = Pipes::look_again_ps;
 
 // What part of them still is: nearly exp(-t), and less to compute.
 double remembered(double since_ps) {
@@ -72,9 +72,7 @@ double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
   return whole - std::min(shorts_rate(pipe), whole / (1.0 + streams));
 }
 
-double Pipes::look_again_ps(const Pipe& pipe) const {
-  return for_flows(pipe) < nearly_all * pipe.capacity ? memory_ps : never_ps;
-}
+bool Pipes::is_for_flows(const Pipe& pipe) const { return for_flows(pipe) >= nearly_all * pipe.capacity; }
 
 double Pipes::for_shorts(const Pipe& pipe) {
   return std::max({pipe.capacity - pipe.share, pipe.capacity / (1.0 + pipe.streams), 1e-3});

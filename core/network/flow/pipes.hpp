@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "core/engine/engine.hpp"
@@ -49,9 +48,10 @@ class Pipes final : public fabric::LoadView {
   double for_flows(const Pipe& pipe) const { return for_flows(pipe, pipe.streams); }
   // The same if no flow crossed it: the more do, the less of it short transfers can have.
   double least_for_flows(const Pipe& pipe) const { return for_flows(pipe, 0); }
-  // After which they may leave more to flows; never_ps: they leave nearly all.
-  static constexpr double never_ps = std::numeric_limits<double>::infinity();
-  double look_again_ps(const Pipe& pipe) const;
+  // They leave nearly all of it.
+  bool is_for_flows(const Pipe& pipe) const;
+  // After which they may leave more.
+  static constexpr double look_again_ps = 10'000'000;
   // A short transfer takes this pipe for that time; returns for how long it waits.
   std::uint64_t pass(std::uint32_t pipe, std::uint64_t transmission_ps);
   // For how long what comes now waits; of the flows that cross the pipe so many are its own.

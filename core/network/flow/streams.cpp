@@ -269,8 +269,8 @@ double Streams::share_of_loop(NicId nic) const {
   return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
 }
 
-double Streams::look_again_at_loops_ps(NicId nic) const {
-  return std::min(pipes_.look_again_ps(pipes_[pipes_.egress(nic)]), pipes_.look_again_ps(pipes_[pipes_.ingress(nic)]));
+bool Streams::have_less(NicId nic) const {
+  return !pipes_.is_for_flows(pipes_[pipes_.egress(nic)]) || !pipes_.is_for_flows(pipes_[pipes_.ingress(nic)]);
 }
 
 void Streams::share_among_loops(NicId nic) {
@@ -281,7 +281,7 @@ void Streams::share_among_loops(NicId nic) {
   if (loops.empty()) return;
   const double share = share_of_loop(nic);
   for (const std::uint32_t loop : loops) give(loop, share, {});
-  look_again_after(look_again_at_loops_ps(nic));
+  if (have_less(nic)) expect_solving(Pipes::look_again_ps);
 }
 
 // --- shares -------------------------------------------------------------------------------------------------------
@@ -295,10 +295,6 @@ void Streams::expect_solving(double least_ps) {
   if (at_ps >= solve_at_ps_) return;
   solve_at_ps_ = at_ps;
   engine_.schedule(Instant{at_ps}, key_of_solving_);
-}
-
-void Streams::look_again_after(double after_ps) {
-  if (after_ps < Pipes::never_ps) expect_solving(after_ps);
 }
 
 double Streams::room_of(std::uint32_t number) {
@@ -324,7 +320,7 @@ void Streams::pose(std::uint32_t number) {
   const Stream& stream = streams_[number];
   if (stream.course.source == stream.course.target && only_loops(stream.course.source)) {
     division_.add_stream(stream.course.traffic_class, share_of_loop(stream.course.source));
-    problem_.look_again_ps = std::min(problem_.look_again_ps, look_again_at_loops_ps(stream.course.source));
+    problem_.look_again |= have_less(stream.course.source);
     return;
   }
   division_.add_stream(stream.course.traffic_class, stream.limit);
@@ -408,7 +404,7 @@ void Streams::solve() {
   for (const std::uint32_t pipe : problem_.posed) pipes_[pipe].full = false;
   if (active_.empty()) return;
   ++problem_.number;
-  problem_.look_again_ps = Pipes::never_ps;
+  problem_.look_again = false;
   bool again = true;
   for (int round = 0; again && round < most_rounds; ++round) {
     for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
@@ -421,15 +417,13 @@ void Streams::solve() {
   // Those that are tight no more are forgotten.
   for (const std::uint32_t pipe : problem_.posed) {
     pipes_[pipe].full = division_.full(problem_.of_pipe[pipe].place);
-    if (pipes_[pipe].full) {
-      problem_.look_again_ps = std::min(problem_.look_again_ps, pipes_.look_again_ps(pipes_[pipe]));
-    }
+    problem_.look_again |= pipes_[pipe].full && !pipes_.is_for_flows(pipes_[pipe]);
     if (problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.marks[pipe] &= may_be_over;
   }
   hand_out();
   // Links beyond those that were known are found in the next epoch, even if nothing begins or ends in this one.
   if (again) expect_solving();
-  look_again_after(problem_.look_again_ps);
+  if (problem_.look_again) expect_solving(Pipes::look_again_ps);
 }
 
 }  // namespace dryfly::flow

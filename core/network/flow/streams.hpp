@@ -93,7 +93,7 @@ class Streams {
     std::vector<std::uint32_t> posed;   // pipes that have a place
     std::vector<std::uint32_t> loaded;  // and those that have a load
     std::uint32_t number = 0;
-    double look_again_ps = Pipes::never_ps;  // after which short transfers may leave more to streams
+    bool look_again = false;  // short transfers may leave more to streams
   };
   // What its ways cross, one behind the other, as far as anybody has asked; it never changes.
   struct Laid {
@@ -118,9 +118,8 @@ class Streams {
   bool only_loops(NicId nic) const;
   double share_of_loop(NicId nic) const;
   void share_among_loops(NicId nic);
-  // After which short transfers may leave more to a NIC's loops.
-  double look_again_at_loops_ps(NicId nic) const;
-  void look_again_after(double after_ps);
+  // Short transfers leave a NIC's loops less than its link, and may leave them more.
+  bool have_less(NicId nic) const;
   void settle(Stream& stream) const;
   // When it gets to its stop, if its share stays; never if it has none.
   Instant due_at(const Stream& stream) const;
