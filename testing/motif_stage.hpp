@@ -77,4 +77,29 @@ class MotifStage {
   std::unique_ptr<Job> job_;
 };
 
+// Of one group, with a switch for all nodes.
+inline fabric::SampleMachine one_switch(std::uint32_t nodes, std::uint32_t nics = 1) {
+  fabric::SampleMachine machine;
+  machine.groups = 1;
+  machine.switches = 1;
+  machine.nodes = nodes;
+  machine.nics_per_node = nics;
+  machine.global_links = 1;
+  return machine;
+}
+
+struct Ran {
+  Instant end;
+  std::uint64_t fingerprint;
+  std::vector<SentMessage> sent;
+};
+
+inline Ran run_on(MotifStage& stage, const Job::Program& program) {
+  Ran ran;
+  stage.job().run(program, &ran.sent);
+  ran.end = stage.job().end();
+  ran.fingerprint = stage.job().fingerprint();
+  return ran;
+}
+
 }  // namespace dryfly::motif

@@ -19,9 +19,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def _step(nodes: int, machine: str = "frontier", ppn: int = 8, **parameters: str) -> Answer:
+def _step(nodes: int, **parameters: str) -> Answer:
     words = tuple({**SMALL, **parameters}.items())
-    question = Question(workload="transformer", machine=machine, nodes=nodes, ppn=ppn, parameters=words)
+    question = Question(workload="transformer", machine="frontier", nodes=nodes, ppn=8, parameters=words)
     ask.check(question)
     return ask.ask(question)
 

@@ -39,30 +39,9 @@ constexpr std::uint64_t round_ps(std::uint64_t bytes) {
 // Combining goes at 10 GB/s.
 constexpr std::uint64_t combine_ps(std::uint64_t bytes) { return bytes * 100; }
 
-// One switch with enough nodes for all.
-fabric::SampleMachine one_switch() {
-  fabric::SampleMachine machine;
-  machine.groups = 1;
-  machine.switches = 1;
-  machine.nodes = 40;
-  machine.global_links = 1;
-  return machine;
-}
-
-struct Ran {
-  Instant end;
-  std::uint64_t fingerprint;
-  std::vector<SentMessage> sent;
-};
-
 Ran run(std::uint32_t ranks, const Job::Program& program, std::uint32_t per_node = 1) {
-  MotifStage stage(Way::endpoints, ranks / per_node, per_node, one_switch());
-  Ran ran;
-  Job& job = stage.job();
-  job.run(program, &ran.sent);
-  ran.end = job.end();
-  ran.fingerprint = job.fingerprint();
-  return ran;
+  MotifStage stage(Way::endpoints, ranks / per_node, per_node, one_switch(40));
+  return run_on(stage, program);
 }
 
 Ran run(std::uint32_t ranks, CollectiveCall call, const Algorithm& algorithm) {

@@ -44,30 +44,11 @@ void change(JobCosts& costs, const Links& links) {
   costs.gpus.copies = GpuCopies({}, {}, rates);
 }
 
-fabric::SampleMachine one_switch(std::uint32_t nics) {
-  fabric::SampleMachine machine;
-  machine.groups = 1;
-  machine.switches = 1;
-  machine.nodes = 12;
-  machine.nics_per_node = nics;
-  machine.global_links = 1;
-  return machine;
-}
-
-struct Ran {
-  Instant end;
-  std::uint64_t fingerprint;
-  std::vector<SentMessage> sent;
-};
-
 Ran run(std::uint32_t nodes, std::uint32_t per_node, const CollectiveCall& call, GpuAlgorithm algorithm,
         const Links& links = {}, std::uint32_t nics = 1) {
-  MotifStage stage(Way::endpoints, nodes, per_node, one_switch(nics), [&](JobCosts& costs) { change(costs, links); });
-  Ran ran;
-  stage.job().run([&](Rank& me) { return run_on_gpus(me, world(me), call, algorithm); }, &ran.sent);
-  ran.end = stage.job().end();
-  ran.fingerprint = stage.job().fingerprint();
-  return ran;
+  MotifStage stage(Way::endpoints, nodes, per_node, one_switch(12, nics),
+                   [&](JobCosts& costs) { change(costs, links); });
+  return run_on(stage, [&](Rank& me) { return run_on_gpus(me, world(me), call, algorithm); });
 }
 
 std::uint64_t bytes_of(const Ran& ran) {
@@ -180,7 +161,7 @@ TEST_CASE("rings come into a node and leave it by each of its NICs, and each NIC
 TEST_CASE("NICs with one GPU each have an even share of what comes into a node") {
   for (const auto& [per_node, nics] : {std::pair{4U, 3U}, std::pair{4U, 4U}, std::pair{3U, 2U}, std::pair{12U, 8U}}) {
     CAPTURE(per_node);
-    fabric::SampleMachine machine = one_switch(nics);
+    fabric::SampleMachine machine = one_switch(12, nics);
     machine.nodes = 2;
     MotifStage stage(Way::endpoints, 2, per_node, machine);
     const GpuPlaces places(stage.job(), Communicator(0, 1, 2 * per_node, 0));
@@ -227,7 +208,7 @@ TEST_CASE("no cut of a node carries more than its links do, whatever pairs send 
 TEST_CASE("two GPUs without a link of their own take both links of one between them, and the pair's time at least") {
   // From 0 to 1 at the rate of a link, over 2 or 3; over 3 each link takes half as long.
   Links links{{0, 0, 1, 2}, {0, 0, 1, 2}, {1, 1, 0, 0}, {2, 2, 0, 0}};
-  MotifStage stage(Way::endpoints, 1, 4, one_switch(1), [&](JobCosts& costs) { change(costs, links); });
+  MotifStage stage(Way::endpoints, 1, 4, one_switch(12), [&](JobCosts& costs) { change(costs, links); });
   const GpuCosts& gpus = stage.job().costs().gpus;
   PeerLinks carrying(gpus, stage.job().placement());
   const Bytes size{1'000};
@@ -239,7 +220,7 @@ TEST_CASE("two GPUs without a link of their own take both links of one between t
   CHECK(carrying.carry(gpus, 1, 0, size, {}).ps == 100'000);  // the other way nothing is
   // Nobody is between 0 and 1 of a chain of four that ends with them: the pair's time, and no link's.
   links = {{0, 0, 1, 0}, {0, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 1, 0}};
-  MotifStage chain(Way::endpoints, 1, 4, one_switch(1), [&](JobCosts& costs) { change(costs, links); });
+  MotifStage chain(Way::endpoints, 1, 4, one_switch(12), [&](JobCosts& costs) { change(costs, links); });
   PeerLinks far(chain.job().costs().gpus, chain.job().placement());
   CHECK(far.carry(chain.job().costs().gpus, 0, 1, size, {}).ps == 100'000);
   CHECK(far.carry(chain.job().costs().gpus, 0, 2, size, {}).ps == 100'000);
@@ -250,7 +231,7 @@ TEST_CASE("messages between GPUs of a node cost no processor, those between node
   for (const std::uint32_t nodes : {1U, 2U}) {
     std::vector<std::uint64_t> ends;
     for (const std::uint64_t cost : {0U, 1'000'000U}) {
-      MotifStage stage(Way::endpoints, nodes, 4, one_switch(1), [&](JobCosts& costs) {
+      MotifStage stage(Way::endpoints, nodes, 4, one_switch(12), [&](JobCosts& costs) {
         change(costs, all);
         costs.cpu.send = costs.cpu.send_fetched = costs.cpu.receive = costs.cpu.received = Duration{cost};
         costs.cpu.sent = costs.cpu.completion = Duration{cost};
@@ -275,7 +256,7 @@ TEST_CASE("each node is inside of one of the two trees at most") {
 }
 
 TEST_CASE("RCCL's model of itself takes the tree for short vectors on many nodes, and the ring for long ones") {
-  MotifStage stage(Way::endpoints, 12, 1, one_switch(1));
+  MotifStage stage(Way::endpoints, 12, 1, one_switch(12));
   const GpuPlaces places(stage.job(), Communicator(0, 1, 12, 0));
   CHECK(tree_is_tuned(places, Rate{25'000'000'000}, Bytes{1 << 20}));
   CHECK_FALSE(tree_is_tuned(places, Rate{25'000'000'000}, Bytes{std::uint64_t{1} << 32}));
