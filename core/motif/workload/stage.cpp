@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <charconv>
+#include <future>
+#include <thread>
 #include <utility>
 
 #include "core/machine/machine.hpp"
@@ -144,6 +146,29 @@ void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
   Job job(engine, placement_, *carriage, costs_, noises_);
   run(job, play, answer);
+}
+
+void Stage::run_side_by_side(std::span<const Job::Program> programs, Answer& answer) {
+  std::vector<Answer> answers(programs.size());
+  const auto run_one = [&](std::size_t number) { run(programs[number], answers[number], {}); };
+  // A list of messages has one order only.
+  const auto when =
+      sent_ != nullptr || std::thread::hardware_concurrency() < 2 ? std::launch::deferred : std::launch::async;
+  std::vector<std::future<void>> others;
+  for (std::size_t number = 1; number < programs.size(); ++number) others.push_back(std::async(when, run_one, number));
+  run_one(0);
+  for (std::future<void>& other : others) other.get();
+  JobTotals at_once;
+  for (const Answer& each : answers) {
+    answer.totals.messages += each.totals.messages;
+    answer.totals.bytes += each.totals.bytes;
+    answer.totals.events += each.totals.events;
+    at_once.records_max += each.totals.records_max;
+    at_once.frame_bytes += each.totals.frame_bytes;
+    answer.fingerprint = mix(answer.fingerprint ^ each.fingerprint);
+  }
+  answer.totals.records_max = std::max(answer.totals.records_max, at_once.records_max);
+  answer.totals.frame_bytes = std::max(answer.totals.frame_bytes, at_once.frame_bytes);
 }
 
 void Stage::run(Job& job, const std::function<void(Job&)>& play, Answer& answer) {

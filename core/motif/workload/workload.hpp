@@ -89,6 +89,8 @@ class Stage {
   void list_messages(std::vector<SentMessage>& sent) { sent_ = &sent; }
   // The same with whatever runs a job, once.
   void run(const std::function<void(Job&)>& play, Answer& answer);
+  // Each program on a job of its own, all at once, on as many cores as there are. The answer does not depend on these.
+  void run_side_by_side(std::span<const Job::Program> programs, Answer& answer);
 
  private:
   void run(Job& job, const std::function<void(Job&)>& play, Answer& answer);
