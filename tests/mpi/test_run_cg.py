@@ -1,0 +1,139 @@
+"""HPCG's and Nekbone's iterations: the programs are right on any grid of ranks, the skeletons send what they send."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import Dryfly, Native, Programs
+from harness import ROOT
+from recorded import sizes_within
+
+from dryfly.base import paths
+
+HPCG, NEKBONE = (ROOT / "programs" / "proxy" / f"{name}.c" for name in ("hpcg", "nekbone"))
+ITERATIONS = 3
+# Of what the machine computes nothing takes time.
+AT_ONCE = ("--set", "compute.gpu.memory_rate=1 PB/s", "--set", "compute.gpu.latency=0 ns")
+AXES = {"hpcg": ("nx", "ny", "nz"), "nekbone": ("ex", "ey", "ez")}
+
+
+def _residual(output: str) -> float:
+    found = re.search(r"^residual after \d+ iterations: (\S+)$", output, re.MULTILINE)
+    assert found is not None, output
+    return float(found[1])
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [
+        (HPCG, ("local=8x16x16", "levels=4", "iterations=3")),
+        (HPCG, ("local=3x2x4", "grid=1x2x1", "levels=1", "iterations=1")),
+        (NEKBONE, ("local=2x2x3", "nx1=7", "iterations=10")),
+        (NEKBONE, ("local=2x2x1", "grid=1x1x2", "nx1=2", "iterations=9")),
+    ],
+)
+def test_solutions_are_right_natively(
+    native: Native, programs: Programs, program: Path, given: tuple[str, ...]
+) -> None:
+    ended = native(2, programs(program), *given)
+    assert re.search(r"^solved in \d+ iterations, at most \S+ off, valid$", ended.stdout, re.MULTILINE), ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "given", "ways"),
+    [
+        (HPCG, ("levels=0", "iterations=6"), {2: ("grid=2x1x1", "local=4x8x4"), 4: ("grid=1x4x1", "local=8x2x4")}),
+        (NEKBONE, ("nx1=5", "iterations=12"), {2: ("grid=2x1x1", "local=2x4x2"), 4: ("grid=1x2x2", "local=4x2x1")}),
+    ],
+)
+def test_the_ranks_make_no_difference_without_a_preconditioner(
+    native: Native, programs: Programs, program: Path, given: tuple[str, ...], ways: dict[int, tuple[str, ...]]
+) -> None:
+    """One problem, cut in two ways: sums in another order alone part their residuals after a dozen iterations."""
+    first, second = (_residual(native(ranks, programs(program), *given, *way).stdout) for ranks, way in ways.items())
+    assert 1e-9 < first < 0.1
+    assert first == pytest.approx(second, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "ranks", "word", "sentence"),
+    [
+        (HPCG, 2, "local=12x8x8", "local=12x8x8: accepted are multiples of 8, which levels=4 asks for\n"),
+        (HPCG, 2, "local=8x8", "local=8x8: accepted is PxQxR, each from 1 to 4096\n"),
+        (HPCG, 2, "local=0x8x8", "local=0x8x8: accepted is PxQxR, each from 1 to 4096\n"),
+        (HPCG, 2, "local=4096x4096x8", "local=4096x4096x8: accepted are up to 2^26 points of a rank\n"),
+        (HPCG, 2, "levels=13", "levels=13: accepted is 0 to 12\n"),
+        (HPCG, 2, "check=2", "check=2: accepted is 0 or 1\n"),
+        (HPCG, 2, "rows=8", "rows=8: accepted are local=, grid=, levels=, iterations= and check=, each with a value\n"),
+        (NEKBONE, 3, "grid=2x1x1", "grid=2x1x1: accepted are sides whose product is 3, the number of ranks\n"),
+        (NEKBONE, 2, "nx1=65", "nx1=65: accepted is 2 to 64\n"),
+        (NEKBONE, 2, "nx1=one", "nx1=one: a whole number from 2 to 2^30 is needed\n"),
+        (NEKBONE, 2, "iterations=10001", "iterations=10001: accepted is 1 to 10000\n"),
+        (NEKBONE, 2, "local=99x99x99", "local=99x99x99 with nx1=10: accepted are up to 2^26 points of a rank\n"),
+    ],
+)
+def test_what_they_cannot_do_is_said(
+    native: Native, programs: Programs, program: Path, ranks: int, word: str, sentence: str
+) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        native(ranks, programs(program), word)
+    assert refused.value.returncode == 2
+    assert refused.value.stderr.endswith(sentence)
+
+
+def _of_skeleton(
+    dryfly: Dryfly, folder: Path, name: str, nodes: int, ppn: int, words: dict[str, str], mpi: str
+) -> tuple[Counter[int], float]:
+    """Messages by size, and what an iteration takes."""
+    spec, listing = folder / "spec", folder / "messages"
+    job = ("--machine", "aurora", "-N", str(nodes), "--ppn", str(ppn), "--compute", "model", "--software", "none")
+    spec.write_text(dryfly("spec", *job, *AT_ONCE).succeeded().stdout, encoding="utf-8")
+    engine = Path(os.environ.get("DRYFLY_MOTIF") or paths.native("dryfly-motif"))
+    sides = zip(AXES[name], words["local"].split("x"), strict=True)
+    given = [f"{axis}={side}" for axis, side in sides]
+    given += [f"{key}={value}" for key, value in words.items() if key != "local"]
+    command = [engine, spec, name, f"nodes={nodes}", f"ppn={ppn}", "level=links", "on_node=nic", f"library={mpi}"]
+    ran = subprocess.run(
+        [*command, *given, f"messages={listing}"], check=True, capture_output=True, text=True, timeout=120
+    )
+    sent = Counter(int(line.split()[2]) for line in listing.read_text(encoding="utf-8").splitlines())
+    return sent, json.loads(ran.stdout)["virtual_ps"] * 1e-12
+
+
+@pytest.mark.parametrize(
+    ("program", "nodes", "ppn", "local", "mpi"),
+    [
+        (HPCG, 8, 1, "8x16x16", "mpich"),
+        (HPCG, 27, 1, "8x16x8", "mpich"),
+        pytest.param(HPCG, 16, 4, "16x32x16", "mpich", marks=pytest.mark.slow),
+        (HPCG, 8, 1, "8x8x16", "openmpi"),
+        (NEKBONE, 8, 1, "1x3x2", "mpich"),
+        (NEKBONE, 27, 1, "2x1x3", "mpich"),
+        pytest.param(NEKBONE, 16, 4, "4x4x4", "mpich", marks=pytest.mark.slow),
+        (NEKBONE, 8, 1, "4x4x4", "openmpi"),
+    ],
+)
+def test_the_skeleton_sends_what_the_program_sends(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path, program: Path, nodes: int, ppn: int, local: str, mpi: str
+) -> None:
+    """The same number of messages of each size; on 8 ranks of MPICH the solution is compared too."""
+    words = {"local": local, "iterations": str(ITERATIONS)}
+    job = ("--machine", "aurora", "-N", str(nodes), "--ppn", str(ppn), "--compute", "none", "--software", "none")
+    record, is_checked = tmp_path / "record", nodes == 8 and mpi == "mpich"
+    started = programs(program) if mpi == "mpich" else program
+    given = [*(f"{key}={value}" for key, value in words.items()), f"check={int(is_checked)}"]
+    with_record = ("--mpi", mpi, "--on-node", "provider", "--record", str(record))
+    run = dryfly("run", *job, *with_record, "--", started, *given, limit_s=240.0).succeeded()
+    assert ("valid" in run.stdout) == is_checked
+    took = re.search(r"^an iteration takes ([\d.]+) us", run.stdout, re.MULTILINE)
+    assert took is not None
+    sent, time_s = _of_skeleton(dryfly, tmp_path, program.stem, nodes, ppn, words, mpi)
+    assert sent == Counter(sizes_within(record, "MPI_Barrier"))
+    print(program.stem, nodes, ppn, local, mpi, f"{time_s * 1e6 / float(took[1]) - 1:+.2%}")
+    assert time_s * 1e6 == pytest.approx(float(took[1]), rel=0.05)
