@@ -20,7 +20,6 @@ HPCG, NEKBONE = (ROOT / "programs" / "proxy" / f"{name}.c" for name in ("hpcg", 
 ITERATIONS = 3
 # Of what the machine computes nothing takes time.
 AT_ONCE = ("--set", "compute.gpu.memory_rate=1 PB/s", "--set", "compute.gpu.latency=0 ns")
-AXES = {"hpcg": ("nx", "ny", "nz"), "nekbone": ("ex", "ey", "ez")}
 
 
 def _residual(output: str) -> float:
@@ -95,9 +94,7 @@ def _of_skeleton(
     job = ("--machine", "aurora", "-N", str(nodes), "--ppn", str(ppn), "--compute", "model", "--software", "none")
     spec.write_text(dryfly("spec", *job, *AT_ONCE).succeeded().stdout, encoding="utf-8")
     engine = Path(os.environ.get("DRYFLY_MOTIF") or paths.native("dryfly-motif"))
-    sides = zip(AXES[name], words["local"].split("x"), strict=True)
-    given = [f"{axis}={side}" for axis, side in sides]
-    given += [f"{key}={value}" for key, value in words.items() if key != "local"]
+    given = [f"{key}={value}" for key, value in words.items()]
     command = [engine, spec, name, f"nodes={nodes}", f"ppn={ppn}", "level=links", "on_node=nic", f"library={mpi}"]
     ran = subprocess.run(
         [*command, *given, f"messages={listing}"], check=True, capture_output=True, text=True, timeout=120

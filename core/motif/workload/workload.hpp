@@ -32,6 +32,8 @@ class Parameters {
   std::string text_or(const std::string& name, const std::string& usual) { return has(name) ? text(name) : usual; }
   std::uint64_t number(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::uint64_t number_or(const std::string& name, std::uint64_t usual, std::uint64_t least, std::uint64_t most);
+  // Of AxBxC, as it is written.
+  std::array<std::uint64_t, 3> three(const std::string& name, std::uint64_t least, std::uint64_t most);
   bool flag(const std::string& name) { return number_or(name, 0, 0, 1) != 0; }
   // Throws SpecError naming what has not been asked for.
   void check_all_used() const;

@@ -388,7 +388,7 @@ ROWS = (
              ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("points of a rank"), grid=3, argument="nx ny nz",
+                 Parameter(name="local", field=_choice("points of a rank"), grid=3,
                            default="104x104x104"),
                  Parameter(name="levels", field=count("", "of the multigrid", least=1, most=12), default="4"),
                  _fact("hpcg", "colours", count("", "of points that a sweep does at once, each a call of its own",
@@ -401,7 +401,7 @@ ROWS = (
              "iteration's", ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("elements of a rank"), grid=3, argument="ex ey ez",
+                 Parameter(name="local", field=_choice("elements of a rank"), grid=3,
                            default="8x8x8"),
                  Parameter(name="nx1", field=count("", "points of an element along an edge", least=2, most=64),
                            default="10"),
@@ -433,7 +433,7 @@ ROWS = (
              parameters=(
                  _RANK_GRID,
                  Parameter(name="local", field=_choice("points of a rank, and particles"), grid=3,
-                           argument="nx ny nz", default=facts.text("hacc", "local")),
+                           default=facts.text("hacc", "local")),
                  _fact("hacc", "overload", count("", "points that ranks overlap", most=1024)),
                  _fact("hacc", "particle_work", time("", "of a particle and step", most=10**9), "particle_work_ps"),
                  Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="1"),
@@ -447,7 +447,7 @@ ROWS = (
              "AMReX's multigrid", ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("cells of a rank"), grid=3, argument="nx ny nz",
+                 Parameter(name="local", field=_choice("cells of a rank"), grid=3,
                            default=facts.text("amrwind", "local")),
                  *(_fact("amrwind", name, count("", f"V-cycles of {what}", least=1, most=1000))
                    for name, what in (("mac", "the projection on faces"), ("temperature", "its diffusion"),
@@ -476,16 +476,14 @@ ROWS = (
              parameters=(
                  _RANK_GRID,
                  Parameter(name="bins", field=_choice("ranks of a node in that grid; without it as they are numbered"),
-                           grid=3, argument="bin_x bin_y bin_z"),
+                           grid=3),
                  _fact("lammps", "atoms", count("", "of a rank", least=1, most=10**9)),
-                 Parameter(name="box", field=_choice("of all ranks, in pm; without it each has a cube"), grid=3,
-                           argument="box_x box_y box_z"),
+                 Parameter(name="box", field=_choice("of all ranks, in pm; without it each has a cube"), grid=3),
                  _fact("lammps", "density", count("", "atoms in a cube of 10 nm", least=1, most=10**8)),
                  _fact("lammps", "cutoff", count("", "of pairs, in pm", least=1, most=10**9)),
                  _fact("lammps", "skin", count("", "of neighbour lists, in pm", most=10**9)),
                  _fact("lammps", "spacing", count("", "of the mesh, in pm", least=1, most=10**9)),
-                 Parameter(name="mesh", field=_choice("points; without it by their spacing"), grid=3,
-                           argument="mesh_x mesh_y mesh_z"),
+                 Parameter(name="mesh", field=_choice("points; without it by their spacing"), grid=3),
                  _fact("lammps", "order", count("", "of the mesh's stencil", least=1, most=7)),
                  _fact("lammps", "differentiate", _choice("three transforms back from the mesh, or one", "ik", "ad")),
                  Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="10"),
