@@ -134,3 +134,38 @@ def test_the_skeleton_sends_what_the_program_sends(
     assert sent == Counter(sizes_within(record, "MPI_Barrier"))
     print(program.stem, nodes, ppn, local, mpi, f"{time_s * 1e6 / float(took[1]) - 1:+.2%}")
     assert time_s * 1e6 == pytest.approx(float(took[1]), rel=0.05)
+
+
+def _held(dryfly: Dryfly, folder: Path, local: str, program: str) -> tuple[int, str, dict[str, object]]:
+    answer = folder / "answer.json"
+    asked = ("predict", "hpcg", "-N", "2", "--ppn", "2", f"local={local}", "--program", program)
+    ended = dryfly(*asked, "--json", str(answer), limit_s=120.0)
+    content = json.loads(answer.read_text(encoding="utf-8"))["program"] if answer.exists() else {}
+    return ended.exit_status, ended.stdout + ended.stderr, content
+
+
+def test_predict_holds_a_skeleton_against_a_program(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    """With the checks of the program before and after what is timed, which are no iterations."""
+    program = f"{programs(HPCG)} local=8x8x16 iterations=6"
+    status, _, found = _held(dryfly, tmp_path, "8x8x16", program)
+    assert (status, found["within"]) == (0, True)
+    assert found["iterations"] >= 6
+    for each in found["classes"]:
+        assert each["program_messages"] == each["skeleton_messages"] > 0
+        assert each["program_bytes"] == each["skeleton_bytes"]
+    status, said, found = _held(dryfly, tmp_path, "16x8x16", program)
+    assert (status, found["within"]) == (1, False)
+    assert "the skeleton lies more than 10% from the program in" in said
+
+
+def test_a_program_that_fails_or_iterates_not_is_said(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    status, said, _ = _held(dryfly, tmp_path, "8x8x8", f"{programs(HPCG)} local=9x9x9")
+    assert status == 2
+    assert f"--program {programs(HPCG)}: local=9x9x9: accepted are multiples of 8, which levels=4 asks for;" in said
+    status, said, _ = _held(dryfly, tmp_path, "8x8x8", str(tmp_path / "nothing"))
+    assert status == 2
+    assert "nothing" in said
+    for program in (f"{programs.micro('pingpong.c')} count=3", "true"):
+        status, said, _ = _held(dryfly, tmp_path, "8x8x8", program)
+        assert status == 1
+        assert "do not come twice on each rank" in said

@@ -70,7 +70,7 @@ OPTIONS = {
 
 # The other long options of the command, by which a parameter of a file in Python could not be named either.
 OTHER_OPTIONS = frozenset(
-    ("set", "seeds", "jobs", "timeout", "json", "out", "dask", "sweep", "fit", "parameters", "quiet", "help")
+    ("set", "seeds", "jobs", "timeout", "program", "json", "out", "dask", "sweep", "fit", "parameters", "quiet", "help")
 )
 
 
