@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,24 @@ def test_another_value_of_the_calibrated_parameter_is_not_called_calibrated() ->
     answer = closed_hpl.answer(hpl(parameters=(*_PUBLISHED, ("gemm_exposed", "0 %"))))
     assert answer.calibrated == ""
     assert answer.figures["rate_flop_per_s"] > 1100e15
+
+
+@pytest.mark.parametrize("workload", ["hpl", "hplmxp"])
+def test_registration_of_each_buffer_is_called_assumed(workload: str) -> None:
+    """Its costs are, on any Slingshot machine; a user's own are not."""
+    own = tuple(f"host.registration.{way}{of}=1 us" for way in ("map", "unmap") for of in ("", "_page"))
+    each = Question(workload=workload, nodes=9234, ppn=6, model="closed", parameters=(("registration", "each"),))
+    found = ask.ask(each)
+    assert found.assumed.startswith("what registration=each adds to each message (host.registration.map, ")
+    assert found.calibrated
+    assert ask.ask(replace(each, sets=own)).assumed == ""
+    assert ask.ask(replace(each, parameters=())).assumed == ""
+
+
+@pytest.mark.parametrize("undone", [("registration", "each"), ("gpu_mpi", "on"), ("staging", "ddr")])
+def test_with_a_choice_undone_no_row_is_called_calibrated(undone: tuple[str, str]) -> None:
+    rows = standing.standings(hpl(parameters=(undone,)))
+    assert {row.kind for row in rows} == {"predicted"}
 
 
 def test_the_published_rows_are_held_against_one_calibrated_one() -> None:

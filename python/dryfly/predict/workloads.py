@@ -103,7 +103,7 @@ _ON_NODE_OR_GPU = _of_skeleton("on_node", _choice("what messages of a node go th
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
 
 # What the campaigns on Aurora chose, to be undone.
-_OF_CAMPAIGNS = (
+OF_CAMPAIGNS = (
     _of_closed("gpu_mpi", _choice("whether messages leave and reach GPUs' memory", "off", "on"), "off"),
     _of_closed("queues", _choice("of a GPU: with one, copies and products wait for one another", "several", "one"),
                "several"),
@@ -131,7 +131,7 @@ _HPL = (
                                            "gpu", "host"), models=(CLOSED,)),
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
                                             "all; without it 1 where a socket has two or more", most=64)),
-    *_OF_CAMPAIGNS,
+    *OF_CAMPAIGNS,
     _of_closed("staging", _choice("memory of the processors for panels; hbm: the faster one, where there are two",
                                   "hbm", "ddr"), "hbm"),
     _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
@@ -173,7 +173,7 @@ _HPLMXP = (
     Parameter(name="storage", field=_choice("what an element is kept and sent in", "half", "single"), default="half"),
     _of_closed("triangle", _choice("what does the triangular solves", "gpu", "cpu"), "gpu"),
     _of_closed("amx", _choice("whether processors multiply in 16 bits", "off", "on"), "off"),
-    *_OF_CAMPAIGNS,
+    *OF_CAMPAIGNS,
     _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
     _of_closed("gemm_exposed", _part("of the matrix' traffic, that products do not hide"),
                facts.text("hplmxp", "gemm_exposed")),
