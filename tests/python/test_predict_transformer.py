@@ -215,6 +215,18 @@ def test_machines_without_gpus_are_refused(machine: str) -> None:
             ask.check(Question(workload=workload, machine=machine, nodes=2, ppn=2, parameters=words))
 
 
+def test_gpus_that_no_program_finds_are_skeletons_gpus() -> None:
+    """Alps' file names no runtime, but 150 GB/s between each two of a node's four GPUs: in a ring each sends 3/4 of a
+    vector twice, and all of its three links carry no more than three times that."""
+    words = (("bytes", "1 GiB"), ("on_node", "gpu"), ("library", "rccl"))
+    took = ask.ask(Question(workload="allreduce", machine="alps", nodes=1, ppn=4, parameters=words)).virtual_time_s
+    one_link = 2 * 0.75 * 2**30 / 150e9
+    assert one_link / 3 < took < one_link
+    step = ask.ask(Question(workload="transformer", machine="alps", nodes=4))
+    assert 0 < step.figures["model_flops_utilisation_share"] < 1
+    assert step.figures["tp"] == 4
+
+
 def _allreduce(size: str, **parameters: Any) -> Answer:
     words = (("bytes", size), ("on_node", "gpu"), *parameters.items())
     return ask.ask(Question(workload="allreduce", machine="frontier", nodes=16, ppn=8, parameters=words))

@@ -82,7 +82,7 @@ def spec_of(question: Question) -> str:
         noise=noise.load(question.noise, machine),
         network=motif.network_of(question.level or ""),
     )
-    spec = resolved + (gpus.spec_lines(machine) if between_gpus(question) else "")
+    spec = resolved + (gpus.spec_lines(machine, of_skeletons=True) if between_gpus(question) else "")
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
