@@ -101,6 +101,31 @@ def test_another_value_of_the_calibrated_parameter_is_not_called_calibrated() ->
     assert answer.figures["rate_flop_per_s"] > 1100e15
 
 
+def test_a_whole_machine_packet_by_packet_is_refused_before_it_begins() -> None:
+    with pytest.raises(
+        UserError, match=r"level = packet: of \d+ messages and more, over 500000000 packets, .* --timeout"
+    ):
+        ask.ask(Question(workload="halo", ppn=8, level="packet", parameters=(("bytes", "1 MiB"),)))
+
+
+def test_who_gives_a_time_may_have_more_packets() -> None:
+    question = Question(workload="halo", ppn=8, level="packet", parameters=(("bytes", "1 MiB"),))
+    with pytest.raises(RunError, match=r"halo has not ended after 2 s"):
+        ask.ask(question, timeout_s=2)
+
+
+def test_packets_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 ranks, two steps, each with 26 messages of three packets of 2,048 bytes and a shorter one."""
+    parameters = (("bytes", "6400"), ("steps", "2"), ("neighbours", "26"))
+    question = Question(workload="halo", nodes=8, ppn=1, level="packet", parameters=parameters)
+    monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4)
+    assert ask.ask(question).messages == 2 * 8 * 26
+    monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4 - 1)
+    with pytest.raises(UserError, match=r"of 416 messages and more, over 1663 packets"):
+        ask.ask(question)
+    assert ask.ask(replace(question, level="links")).messages == 2 * 8 * 26
+
+
 @pytest.mark.parametrize("workload", ["hpl", "hplmxp"])
 def test_registration_of_each_buffer_is_called_assumed(workload: str) -> None:
     """Its costs are, on any Slingshot machine; a user's own are not."""

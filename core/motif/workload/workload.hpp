@@ -59,6 +59,8 @@ struct Answer {
   void add_sides(const std::string& name, const std::array<std::uint32_t, 3>& sides);
 };
 
+struct Tally;
+
 enum class Level : std::uint8_t { latency, links, network };
 
 // The machine and where the ranks are on it. Each job has engine and carriage for itself, so that a workload may run
@@ -66,8 +68,8 @@ enum class Level : std::uint8_t { latency, links, network };
 class Stage {
  public:
   // `part`: how long messages are divided, in bytes; where all are very long, larger parts change little and are fewer.
-  // Throws SpecError.
-  Stage(const Spec& spec, Parameters& parameters);
+  // `tally`: on the levels that simulate networks runs only count what they would give one. Throws SpecError.
+  Stage(const Spec& spec, Parameters& parameters, Tally* tally = nullptr);
 
   const Spec& spec() const { return spec_; }
   const Placement& placement() const { return placement_; }
@@ -102,6 +104,7 @@ class Stage {
   const Noises noises_;
   const Level level_;
   const Bytes part_;
+  Tally* const tally_;
   std::vector<SentMessage>* sent_ = nullptr;
 };
 

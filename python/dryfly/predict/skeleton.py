@@ -22,6 +22,8 @@ from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
+# On the level `packet`: some ten minutes of a core. Who gives a time for it (--timeout) may have more.
+MOST_PACKETS = 500_000_000
 _OF_FILES = ("selection", "calc")  # what these say is passed with the files
 
 
@@ -105,6 +107,7 @@ def answer(question: Question, *, timeout_s: float | None = None, listing: Path 
     with RunFolder() as folder:
         words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
         words += [] if listing is None else [f"messages={listing}"]
+        words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
     found = _answer_of(question, said)
