@@ -15,6 +15,7 @@ from harness import ROOT
 from recorded import sizes_within
 
 from dryfly.base import paths
+from dryfly.mpi.libraries import MpiLibrary
 
 HPCG, NEKBONE = (ROOT / "programs" / "proxy" / f"{name}.c" for name in ("hpcg", "nekbone"))
 ITERATIONS = 3
@@ -58,6 +59,29 @@ def test_the_ranks_make_no_difference_without_a_preconditioner(
     first, second = (_residual(native(ranks, programs(program), *given, *way).stdout) for ranks, way in ways.items())
     assert 1e-9 < first < 0.1
     assert first == pytest.approx(second, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "call", "sentence"),
+    [
+        (HPCG, "MPI_Send", "hpcg: the matrix is not symmetric: "),
+        (NEKBONE, "MPI_Isend", "nekbone: shared points are not summed right, by: "),
+    ],
+)
+def test_numbers_that_do_not_arrive_are_noticed(
+    native: Native, library: MpiLibrary, tmp_path: Path, program: Path, call: str, sentence: str
+) -> None:
+    """The same programs, which leave the last number of each message out."""
+    source, target = tmp_path / "less.c", tmp_path / "less"
+    less = f"#define {call}(buffer, count, ...) ({call})(buffer, (count)-1, __VA_ARGS__)"
+    source.write_text(f'#include <mpi.h>\n{less}\n#include "{program}"\n')
+    wrapper = library.wrapper("mpicc")
+    assert wrapper is not None
+    subprocess.run([str(wrapper), str(source), "-o", str(target), "-lm"], check=True)
+    with pytest.raises(subprocess.CalledProcessError) as wrong:
+        native(2, target, "iterations=3")
+    assert wrong.value.returncode == 1
+    assert sentence in wrong.value.stderr
 
 
 @pytest.mark.parametrize(
