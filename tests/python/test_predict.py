@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,49 @@ def test_another_value_of_the_calibrated_parameter_is_not_called_calibrated() ->
     answer = closed_hpl.answer(hpl(parameters=(*_PUBLISHED, ("gemm_exposed", "0 %"))))
     assert answer.calibrated == ""
     assert answer.figures["rate_flop_per_s"] > 1100e15
+
+
+def test_a_whole_machine_packet_by_packet_is_refused_before_it_begins() -> None:
+    with pytest.raises(
+        UserError, match=r"level = packet: of \d+ messages and more, over 500000000 packets, .* --timeout"
+    ):
+        ask.ask(Question(workload="halo", ppn=8, level="packet", parameters=(("bytes", "1 MiB"),)))
+
+
+def test_who_gives_a_time_may_have_more_packets() -> None:
+    question = Question(workload="halo", ppn=8, level="packet", parameters=(("bytes", "1 MiB"),))
+    with pytest.raises(RunError, match=r"halo has not ended after 2 s"):
+        ask.ask(question, timeout_s=2)
+
+
+def test_packets_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 ranks, two steps, each with 26 messages of three packets of 2,048 bytes and a shorter one."""
+    parameters = (("bytes", "6400"), ("steps", "2"), ("neighbours", "26"))
+    question = Question(workload="halo", nodes=8, ppn=1, level="packet", parameters=parameters)
+    monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4)
+    assert ask.ask(question).messages == 2 * 8 * 26
+    monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4 - 1)
+    with pytest.raises(UserError, match=r"of 416 messages and more, over 1663 packets"):
+        ask.ask(question)
+    assert ask.ask(replace(question, level="links")).messages == 2 * 8 * 26
+
+
+@pytest.mark.parametrize("workload", ["hpl", "hplmxp"])
+def test_registration_of_each_buffer_is_called_assumed(workload: str) -> None:
+    """Its costs are, on any Slingshot machine; a user's own are not."""
+    own = tuple(f"host.registration.{way}{of}=1 us" for way in ("map", "unmap") for of in ("", "_page"))
+    each = Question(workload=workload, nodes=9234, ppn=6, model="closed", parameters=(("registration", "each"),))
+    found = ask.ask(each)
+    assert found.assumed.startswith("what registration=each adds to each message (host.registration.map, ")
+    assert found.calibrated
+    assert ask.ask(replace(each, sets=own)).assumed == ""
+    assert ask.ask(replace(each, parameters=())).assumed == ""
+
+
+@pytest.mark.parametrize("undone", [("registration", "each"), ("gpu_mpi", "on"), ("staging", "ddr")])
+def test_with_a_choice_undone_no_row_is_called_calibrated(undone: tuple[str, str]) -> None:
+    rows = standing.standings(hpl(parameters=(undone,)))
+    assert {row.kind for row in rows} == {"predicted"}
 
 
 def test_the_published_rows_are_held_against_one_calibrated_one() -> None:

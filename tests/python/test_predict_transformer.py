@@ -201,6 +201,23 @@ def test_what_cannot_be_is_refused_in_one_sentence(changed: dict[str, str], sent
     assert "\n" not in str(refused.value)
 
 
+def test_a_refusal_says_how_many_replicas_are_affordable() -> None:
+    """Of one node each, on all of Frontier and on one node more than are."""
+    for nodes in (9408, 2501):
+        with pytest.raises(
+            UserError, match=rf"dp = {nodes}: .* accepted are 100000000, as with dp = 2500, or more stag"
+        ):
+            ask.ask(Question(workload="transformer", machine="frontier", nodes=nodes))
+    with pytest.raises(
+        UserError, match=r"accepted are 100000000, as with global_batch = \d+, or fewer ranks"
+    ) as refused:
+        _step(2, global_batch="1000000", tensor="each", tp="8")
+    batch = int(str(refused.value).rpartition("global_batch = ")[2].partition(",")[0])
+    # Of two replicas, so that this is the next one that they divide.
+    with pytest.raises(UserError, match=rf"global_batch = {batch + 2}: .* as with global_batch = {batch}, or"):
+        _step(2, global_batch=str(batch + 2), tensor="each", tp="8")
+
+
 def test_activations_are_part_of_the_memory() -> None:
     words = {"layers": "40", "hidden": "6144", "heads": "48", "tp": "8", "sequence": "2048", "global_batch": "64"}
     assert _step(1, **words, recompute="full", micro_batch="16", tensor="alone").virtual_time_s > 0
@@ -213,6 +230,18 @@ def test_machines_without_gpus_are_refused(machine: str) -> None:
     for workload, words in (("transformer", ()), ("allreduce", (("on_node", "gpu"),))):
         with pytest.raises(UserError, match=rf"{machine} has no GPUs with links between them"):
             ask.check(Question(workload=workload, machine=machine, nodes=2, ppn=2, parameters=words))
+
+
+def test_gpus_that_no_program_finds_are_skeletons_gpus() -> None:
+    """Alps' file names no runtime, but 150 GB/s between each two of a node's four GPUs: in a ring each sends 3/4 of a
+    vector twice, and all of its three links carry no more than three times that."""
+    words = (("bytes", "1 GiB"), ("on_node", "gpu"), ("library", "rccl"))
+    took = ask.ask(Question(workload="allreduce", machine="alps", nodes=1, ppn=4, parameters=words)).virtual_time_s
+    one_link = 2 * 0.75 * 2**30 / 150e9
+    assert one_link / 3 < took < one_link
+    step = ask.ask(Question(workload="transformer", machine="alps", nodes=4))
+    assert 0 < step.figures["model_flops_utilisation_share"] < 1
+    assert step.figures["tp"] == 4
 
 
 def _allreduce(size: str, **parameters: Any) -> Answer:

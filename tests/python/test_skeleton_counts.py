@@ -4,6 +4,8 @@ docs/model/skeleton-hacc.md, docs/model/skeleton-amrwind.md)."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dryfly.base.errors import UserError
@@ -99,12 +101,14 @@ def test_amrwind_repeats_to_the_picosecond() -> None:
 
 
 def test_cells_that_cannot_be_halved_are_refused() -> None:
-    with pytest.raises(UserError, match=r"ny = 9: accepted is an even number"):
+    with pytest.raises(UserError, match=r"local = 8x9x8: accepted are even numbers"):
         _sent("amrwind", 2, 1, turns="steps", local="8x9x8")
 
 
 def test_boxes_that_pencils_do_not_divide_are_refused() -> None:
-    with pytest.raises(UserError, match=r"local has 25 points across axis 0: accepted is a multiple of 2, the ranks"):
+    with pytest.raises(
+        UserError, match=r"local = 5x5x5 has 25 points across axis 0: accepted is a multiple of 2, the ranks"
+    ):
         _sent("hacc", 4, 1, turns="steps", grid="2x2x1", local="5x5x5")
 
 
@@ -117,10 +121,28 @@ def test_a_sample_of_hacc_is_near_the_whole() -> None:
 
 
 def test_points_that_the_levels_do_not_divide_are_refused() -> None:
-    with pytest.raises(UserError, match=r"nx = 36: accepted is a multiple of 8, which levels = 4 asks for"):
+    with pytest.raises(UserError, match=r"local = 36x32x32: accepted are multiples of 8, which levels = 4 asks for"):
         _sent("hpcg", 2, 1, local="36x32x32")
 
 
 def test_a_sample_without_a_bound_says_so() -> None:
     answer = ask.ask(Question(workload="lammps", nodes=2, ppn=4, parameters=(("steps", "2"), ("sample", "2"))))
     assert (answer.sampled, answer.error_bound, answer.content()["error_bound"]) == (True, None, None)
+
+
+@pytest.mark.parametrize(
+    ("workload", "turns", "given", "sentence"),
+    [
+        ("hpcg", "iterations", {"local": "8x8x65544"}, "local = 8x8x65544: accepted is AxBxC, each from 1 to 65536"),
+        ("nekbone", "iterations", {"local": "8x99999x8"}, "local = 8x99999x8: accepted is AxBxC, each from 1 to 65536"),
+        ("hacc", "steps", {"local": "2049x8x8"}, "local = 2049x8x8: accepted is AxBxC, each from 1 to 2048"),
+        ("amrwind", "steps", {"local": "2x8x8"}, "local = 2x8x8: accepted is AxBxC, each from 4 to 2048"),
+        ("lammps", "steps", {"mesh": "9x9x9999999"}, "mesh = 9x9x9999999: accepted is AxBxC, each from 1 to 1048576"),
+        ("lammps", "steps", {"mesh": "1x8x8"}, "mesh = 1x8x8 gives 1 points along axis 0: accepted is at least one"),
+        ("lammps", "steps", {"box": "1x9x9"}, "spacing = 243 gives 1 points along axis 0: accepted is at least one"),
+        ("lammps", "steps", {"bins": "3x1x1"}, "bins = 3x1x1: accepted are divisors of the grid's sides"),
+    ],
+)
+def test_a_refusal_names_what_was_written(workload: str, turns: str, given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        _sent(workload, 2, 1, turns=turns, **given)

@@ -2,11 +2,11 @@
 // of the velocities on faces, implicit diffusion of temperature and velocity, a projection on nodes; all four solves
 // are AMReX's multigrid (docs/model/skeleton-amrwind.md).
 //
-// Parameters, in base units: x, y, z, the grid of ranks; nx, ny, nz, cells of a rank; gather, cells along a side of the
-// boxes of coarse levels; sweeps, of a smoothing on nodes; advection_words, moved for a cell by Godunov's method; mac,
-// temperature, velocity, nodal, V-cycles of each solve; mac_bottom, nodal_bottom, half iterations on the coarsest level
-// in each of these; steps; library, which chooses how to add up; sample: 0, or each exchange and sum is run so many
-// times in a row, and a step is made of what these have taken.
+// Parameters, in base units: x, y, z, the grid of ranks; local=AxBxC, cells of a rank; gather, cells along a side of
+// the boxes of coarse levels; sweeps, of a smoothing on nodes; advection_words, moved for a cell by Godunov's method;
+// mac, temperature, velocity, nodal, V-cycles of each solve; mac_bottom, nodal_bottom, half iterations on the coarsest
+// level in each of these; steps; library, which chooses how to add up; sample: 0, or each exchange and sum is run so
+// many times in a row, and a step is made of what these have taken.
 //
 // Source of the model: the program itself with AMReX and AMReX-Hydro: what is exchanged and added up, and what the
 // loops read and write.
@@ -197,13 +197,12 @@ amrwind::Solve solve_of(Parameters& parameters, const std::string& name) {
 amrwind::Problem problem_of(const Stage& stage, Parameters& parameters) {
   amrwind::Problem problem;
   problem.sides = Grid::read(parameters, stage.ranks()).sides;
-  const std::array names{"nx", "ny", "nz"};
-  for (std::size_t axis = 0; axis < names.size(); ++axis) {
-    const std::uint64_t side = parameters.number(names[axis], 4, 2048);
-    if (side % 2 != 0) {
-      throw SpecError(std::string(names[axis]) + " = " + std::to_string(side) + ": accepted is an even number");
+  const std::array<std::uint64_t, 3> cells = parameters.three("local", 4, 2048);
+  for (std::size_t axis = 0; axis < cells.size(); ++axis) {
+    if (cells[axis] % 2 != 0) {
+      throw SpecError("local = " + parameters.text("local") + ": accepted are even numbers");
     }
-    problem.cells[axis] = static_cast<std::uint32_t>(side);
+    problem.cells[axis] = static_cast<std::uint32_t>(cells[axis]);
   }
   problem.gather = static_cast<std::uint32_t>(parameters.number("gather", 2, 1024));
   problem.sweeps = static_cast<std::uint32_t>(parameters.number("sweeps", 1, 100));

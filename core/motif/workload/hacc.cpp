@@ -2,7 +2,7 @@
 // to pencils and back, and layers of the force for overloaded particles, exchanged with 26 neighbours; short-range
 // forces need no messages (docs/model/skeleton-hacc.md).
 //
-// Parameters, in base units: x, y, z, the grid of ranks, z running fastest; nx, ny, nz, points of a rank, and
+// Parameters, in base units: x, y, z, the grid of ranks, z running fastest; local=AxBxC, points of a rank, and
 // particles; overload, points deep; particle_work_ps, of a particle and step; steps; library, which chooses
 // collectives; sample: 0, or each part of a step is run once, with all ranks beginning it together, and of a transform
 // so many turns in each of five places; what that has taken adds up to a step.
@@ -213,19 +213,14 @@ void Hacc::sampled_step(Stage& stage, Answer& answer) const {
 Hacc hacc_of(Stage& stage, Parameters& parameters) {
   Hacc hacc;
   hacc.boxes.pieces = Grid::read(parameters, stage.ranks()).sides;
-  const std::array names{"nx", "ny", "nz"};
-  std::array<std::uint64_t, axes> sides{};
-  std::uint64_t all = 1;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    sides[axis] = parameters.number(names[axis], 1, 2048);
-    all *= sides[axis];
-  }
+  const std::array<std::uint64_t, axes> sides = parameters.three("local", 1, 2048);
+  const std::uint64_t all = sides[0] * sides[1] * sides[2];
   for (std::size_t axis = 0; axis < axes; ++axis) {
     const std::uint64_t across = all / sides[axis];
     if (across % hacc.boxes.pieces[axis] != 0) {
-      throw SpecError("local has " + std::to_string(across) + " points across axis " + std::to_string(axis) +
-                      ": accepted is a multiple of " + std::to_string(hacc.boxes.pieces[axis]) +
-                      ", the ranks along it, which have a pencil each");
+      throw SpecError("local = " + parameters.text("local") + " has " + std::to_string(across) +
+                      " points across axis " + std::to_string(axis) + ": accepted is a multiple of " +
+                      std::to_string(hacc.boxes.pieces[axis]) + ", the ranks along it, which have a pencil each");
     }
     hacc.pieces[axis] = Bytes{all / hacc.boxes.pieces[axis] * bytes_of_complex};
   }

@@ -1,7 +1,7 @@
 // HPCG: conjugate gradients on a 27-point stencil with a multigrid V-cycle of symmetric Gauss-Seidel sweeps as its
 // preconditioner; the messages of the reference code and the time of its kernels (docs/model/skeleton-hpcg.md).
 //
-// Parameters, in base units: x, y, z, the grid of ranks; nx, ny, nz, points of a rank; levels, of the multigrid;
+// Parameters, in base units: x, y, z, the grid of ranks; local=AxBxC, points of a rank; levels, of the multigrid;
 // iterations; colours, of points that a sweep on a GPU does at once, one after the other; library, which chooses how to
 // add up.
 //
@@ -117,13 +117,12 @@ Task Hpcg::run(Rank& me) const {
 }
 
 std::array<std::uint64_t, 3> points_of(Parameters& parameters, std::uint64_t levels) {
-  const std::array names{"nx", "ny", "nz"};
-  std::array<std::uint64_t, 3> points{};
+  if (!parameters.has("local")) return {104, 104, 104};
+  const std::array<std::uint64_t, 3> points = parameters.three("local", 1, 1U << 16);
   const std::uint64_t multiple = std::uint64_t{1} << (levels - 1);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    points[axis] = parameters.number_or(names[axis], 104, 1, 1U << 16);
-    if (points[axis] % multiple != 0) {
-      throw SpecError(std::string(names[axis]) + " = " + std::to_string(points[axis]) + ": accepted is a multiple of " +
+  for (const std::uint64_t side : points) {
+    if (side % multiple != 0) {
+      throw SpecError("local = " + parameters.text("local") + ": accepted are multiples of " +
                       std::to_string(multiple) + ", which levels = " + std::to_string(levels) + " asks for");
     }
   }

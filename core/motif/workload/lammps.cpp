@@ -1,6 +1,6 @@
-// Parameters, in base units: x, y, z, the grid of ranks; bin_x, bin_y, bin_z, of the ranks of a node in it; atoms, of a
-// rank; box_x, box_y, box_z, of the whole, in pm; density, atoms in a cube of 10 nm; cutoff, skin and spacing, in pm;
-// mesh_x, mesh_y, mesh_z; order of the stencil; differentiate=ik|ad; steps; rebuild, steps from one neighbour list to
+// Parameters, in base units: x, y, z, the grid of ranks; bins=AxBxC, of the ranks of a node in it; atoms, of a
+// rank; box=AxBxC, of the whole, in pm; density, atoms in a cube of 10 nm; cutoff, skin and spacing, in pm;
+// mesh=AxBxC; order of the stencil; differentiate=ik|ad; steps; rebuild, steps from one neighbour list to
 // the next; atom_work_ps, of an atom and step; sample: 0, or each part of a step is run once, with all ranks beginning
 // it together and so many partners in an exchange of the transforms, and steps are made of what that has taken.
 //
@@ -297,13 +297,9 @@ std::uint32_t largest_divisor_to_root(std::uint32_t ranks) {
 }
 
 std::optional<Triple> three(Parameters& parameters, const std::string& name, std::uint32_t most) {
-  Triple found{};
-  const std::array names{name + "_x", name + "_y", name + "_z"};
-  if (!parameters.has(names[0]) && !parameters.has(names[1]) && !parameters.has(names[2])) return std::nullopt;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    found[axis] = static_cast<std::uint32_t>(parameters.number(names[axis], 1, most));
-  }
-  return found;
+  if (!parameters.has(name)) return std::nullopt;
+  const auto [x, y, z] = parameters.three(name, 1, most);
+  return Triple{static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(z)};
 }
 
 // Layers of one's own, `reach` deep on each side, that others need: along x, then along y with what has come along x.
@@ -373,11 +369,11 @@ Problem problem_of(Stage& stage, Parameters& parameters) {
   Problem problem;
   const Grid grid = Grid::read(parameters, stage.ranks());
   problem.bricks.pieces = grid.sides;
-  if (const auto bins = three(parameters, "bin", UINT32_MAX)) {
+  if (const auto bins = three(parameters, "bins", UINT32_MAX)) {
     const auto [x, y, z] = *bins;
     if (grid.sides[0] % x != 0 || grid.sides[1] % y != 0 || grid.sides[2] % z != 0 ||
         std::uint64_t{x} * y * z != stage.placement().per_node()) {
-      throw SpecError("bins = " + std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z) +
+      throw SpecError("bins = " + parameters.text("bins") +
                       ": accepted are divisors of the grid's sides that are the ranks of a node together");
     }
     problem.bricks.box = *bins;
@@ -397,8 +393,9 @@ Problem problem_of(Stage& stage, Parameters& parameters) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     problem.bricks.points[axis] = mesh ? (*mesh)[axis] : smooth(box[axis] / spacing);
     if (problem.bricks.points[axis] < grid.sides[axis]) {
-      throw SpecError("mesh = " + std::to_string(problem.bricks.points[axis]) + " points along axis " +
-                      std::to_string(axis) + ": accepted is at least one for each of " +
+      throw SpecError((mesh ? "mesh = " + parameters.text("mesh") : "spacing = " + parameters.text("spacing")) +
+                      " gives " + std::to_string(problem.bricks.points[axis]) + " points along axis " +
+                      std::to_string(axis) + ": accepted is at least one for each of its " +
                       std::to_string(grid.sides[axis]) + " ranks");
     }
   }

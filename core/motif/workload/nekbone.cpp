@@ -2,7 +2,7 @@
 // matrix element by element, a sum over the points that ranks share, three inner products
 // (docs/model/skeleton-nekbone.md).
 //
-// Parameters, in base units: x, y, z, the grid of ranks; ex, ey, ez, elements of a rank; nx1, points of an element
+// Parameters, in base units: x, y, z, the grid of ranks; local=AxBxC, elements of a rank; nx1, points of an element
 // along an edge; iterations; library, which chooses how to add up.
 //
 // Source of the model: the program itself (Nek5000/Nekbone, cg.f and the pairwise exchange of gslib): what is
@@ -73,13 +73,13 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
   Grid grid = Grid::read(parameters, stage.ranks());
   grid.closed = false;
   const std::uint64_t nx1 = parameters.number_or("nx1", 10, 2, 64);
-  const std::array names{"ex", "ey", "ez"};
+  std::array<std::uint64_t, 3> sides{8, 8, 8};
+  if (parameters.has("local")) sides = parameters.three("local", 1, 1U << 16);
   std::array<std::uint64_t, 3> shared{};  // points along each side of a rank's box
   std::uint64_t elements = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::uint64_t side = parameters.number_or(names[axis], 8, 1, 1U << 16);
-    elements *= side;
-    shared[axis] = side * (nx1 - 1) + 1;
+    elements *= sides[axis];
+    shared[axis] = sides[axis] * (nx1 - 1) + 1;
   }
   const std::uint64_t points = elements * nx1 * nx1 * nx1;
   const WorkRates rates(stage.spec(), stage.placement().per_node(), {}, Where::faster);

@@ -36,6 +36,26 @@ std::uint64_t Parameters::number_or(const std::string& name, std::uint64_t usual
   return has(name) ? number(name, least, most) : usual;
 }
 
+std::array<std::uint64_t, 3> Parameters::three(const std::string& name, std::uint64_t least, std::uint64_t most) {
+  const std::string& words = text(name);
+  std::array<std::uint64_t, 3> sides{};
+  const char* next = words.data();
+  const char* const end = next + words.size();
+  bool is_right = true;
+  for (std::size_t axis = 0; is_right && axis < 3; ++axis) {
+    const auto [stop, error] = std::from_chars(next, end, sides[axis]);
+    const bool goes_on = stop != end && *stop == 'x';
+    is_right =
+        error == std::errc{} && sides[axis] >= least && sides[axis] <= most && (axis < 2 ? goes_on : stop == end);
+    next = goes_on ? stop + 1 : stop;
+  }
+  if (!is_right) {
+    throw SpecError(name + " = " + words + ": accepted is AxBxC, each from " + std::to_string(least) + " to " +
+                    std::to_string(most));
+  }
+  return sides;
+}
+
 void Parameters::check_all_used() const {
   for (const auto& [name, value] : values_) {
     if (!used_.contains(name)) throw SpecError("argument " + name + ": this workload has no such parameter");

@@ -9,6 +9,7 @@
 #include "core/motif/job/endpoints_carriage.hpp"
 #include "core/motif/job/links_carriage.hpp"
 #include "core/motif/job/network_carriage.hpp"
+#include "core/motif/job/tally_carriage.hpp"
 #include "core/motif/job/trouble.hpp"
 #include "core/motif/workload/workload.hpp"
 #include "core/network/fabric/fabric_spec.hpp"
@@ -88,14 +89,15 @@ void Answer::add_sides(const std::string& name, const std::array<std::uint32_t, 
   for (std::size_t axis = 0; axis < 3; ++axis) figures.emplace_back(name + "_" + "xyz"[axis], sides[axis]);
 }
 
-Stage::Stage(const Spec& spec, Parameters& parameters)
+Stage::Stage(const Spec& spec, Parameters& parameters, Tally* tally)
     : spec_(spec),
       topology_(spec),
       placement_(place(topology_, parameters)),
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
       level_(level_named(parameters.text_or("level", "links"), spec)),
-      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)} {
+      part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)},
+      tally_(tally) {
   refuse_drained(spec, topology_, placement_);
 }
 
@@ -127,6 +129,12 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
 }
 
 void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
+  if (level_ == Level::network && tally_ != nullptr) {
+    Engine engine(job_slot_width_bits);
+    TallyCarriage carriage(spec_, *tally_);
+    Job job(engine, placement_, carriage, costs_, noises_);
+    return run(job, play, answer);
+  }
   if (level_ == Level::network) {
     Machine machine(spec_);
     // Before virtual time starts the network has none of what is planted.

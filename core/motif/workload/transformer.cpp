@@ -55,14 +55,43 @@ Task in_a_row(Process& process, Rank& me, Tensor what) {
 // Its messages are few for what they carry: so many times what others can in a minute.
 constexpr std::uint64_t loads_of_minute = 5;
 
+// Of a rank, for the gradients of a stage that so many replicas have.
+std::uint64_t gradient_messages(const Setting& setting, std::uint64_t replicas) {
+  return 2 * (replicas - 1) * setting.gradients.buckets;
+}
+
+std::uint64_t gradient_loads(const Stage& stage, const Setting& setting, std::uint64_t replicas) {
+  const std::uint64_t ranks = replicas * setting.tensor_ranks * setting.stages;
+  const std::uint64_t of_all = setting.parameters_of(0) * setting.gradients.bytes / setting.gradients.buckets;
+  return stage.loads(gradient_messages(setting, replicas) * ranks, {of_all / replicas});
+}
+
+std::string affordable_replicas(const Stage& stage, const Setting& setting, std::uint64_t most) {
+  std::uint64_t replicas = setting.replicas;
+  while (replicas > 1 && gradient_loads(stage, setting, replicas) > most) --replicas;
+  return "dp = " + std::to_string(replicas) + ", or more stages (pp), fewer buckets or longer parts";
+}
+
+// Messages are in proportion to passes.
+std::string affordable_batch(const Setting& setting, std::uint64_t loads, std::uint64_t most) {
+  const std::uint64_t least = setting.micro_batch * setting.replicas;
+  const auto batch = static_cast<std::uint64_t>(static_cast<double>(setting.global_batch) *
+                                                (static_cast<double>(most) / static_cast<double>(loads)));
+  if (batch < least) return "fewer ranks";
+  return "global_batch = " + std::to_string(batch / least * least) + ", or fewer ranks";
+}
+
 void check_affordable(const Stage& stage, const Setting& setting) {
   const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;
+  const std::uint64_t most = loads_of_minute * stage.affordable_loads();
+  const auto refusal = [&](const std::string& what, std::uint64_t each, std::uint64_t loads, const std::string& way) {
+    return SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) + " ranks, " +
+                     std::to_string(loads) + " with their parts (part), all of which are run: accepted are " +
+                     std::to_string(most) + ", as with " + way);
+  };
   const auto refuse = [&](const std::string& what, std::uint64_t each, Bytes size) {
-    const std::uint64_t loads = stage.loads(each * ranks, size), most = loads_of_minute * stage.affordable_loads();
-    if (loads <= most) return;
-    throw SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) + " ranks, " +
-                    std::to_string(loads) + " with their parts (part), all of which are run: accepted are " +
-                    std::to_string(most));
+    const std::uint64_t loads = stage.loads(each * ranks, size);
+    if (loads > most) throw refusal(what, each, loads, affordable_batch(setting, loads, most));
   };
   const std::uint64_t tensor_ranks = setting.tensor_ranks;
   const bool each = setting.runs_each_tensor(stage);
@@ -76,9 +105,11 @@ void check_affordable(const Stage& stage, const Setting& setting) {
   } else {
     refuse(batch, 2 * passes * static_cast<std::uint64_t>(std::bit_width(tensor_ranks - 1)), {});
   }
-  const std::uint64_t parts = 2 * (setting.replicas - 1) * setting.gradients.buckets;
-  refuse("dp = " + std::to_string(setting.replicas), parts,
-         {setting.parameters_of(0) * setting.gradients.bytes / setting.gradients.buckets / setting.replicas});
+  const std::uint64_t loads = gradient_loads(stage, setting, setting.replicas);
+  if (loads > most) {
+    throw refusal("dp = " + std::to_string(setting.replicas), gradient_messages(setting, setting.replicas), loads,
+                  affordable_replicas(stage, setting, most));
+  }
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ class Parameters {
   std::string text_or(const std::string& name, const std::string& usual) { return has(name) ? text(name) : usual; }
   std::uint64_t number(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::uint64_t number_or(const std::string& name, std::uint64_t usual, std::uint64_t least, std::uint64_t most);
+  // Of AxBxC, as it is written.
+  std::array<std::uint64_t, 3> three(const std::string& name, std::uint64_t least, std::uint64_t most);
   bool flag(const std::string& name) { return number_or(name, 0, 0, 1) != 0; }
   // Throws SpecError naming what has not been asked for.
   void check_all_used() const;
@@ -57,6 +59,8 @@ struct Answer {
   void add_sides(const std::string& name, const std::array<std::uint32_t, 3>& sides);
 };
 
+struct Tally;
+
 enum class Level : std::uint8_t { latency, links, network };
 
 // The machine and where the ranks are on it. Each job has engine and carriage for itself, so that a workload may run
@@ -64,8 +68,8 @@ enum class Level : std::uint8_t { latency, links, network };
 class Stage {
  public:
   // `part`: how long messages are divided, in bytes; where all are very long, larger parts change little and are fewer.
-  // Throws SpecError.
-  Stage(const Spec& spec, Parameters& parameters);
+  // `tally`: on the levels that simulate networks runs only count what they would give one. Throws SpecError.
+  Stage(const Spec& spec, Parameters& parameters, Tally* tally = nullptr);
 
   const Spec& spec() const { return spec_; }
   const Placement& placement() const { return placement_; }
@@ -102,6 +106,7 @@ class Stage {
   const Noises noises_;
   const Level level_;
   const Bytes part_;
+  Tally* const tally_;
   std::vector<SentMessage>* sent_ = nullptr;
 };
 

@@ -91,11 +91,11 @@ def _of_cuda(machine: Machine) -> list[str]:
     return words
 
 
-def spec_lines(machine: Machine) -> str:
+def spec_lines(machine: Machine, *, of_skeletons: bool = False) -> str:
     """What the resolved spec says of GPUs' memory: the links that NICs reach it by, and copies where messages of a node
-    go by its memory. Nothing without a runtime.
+    go by its memory. Nothing without a runtime, but for skeletons, which have no program that would need one.
     """
-    if machine.optional("node.gpu_runtime") is None:
+    if machine.optional("node.gpu_runtime") is None and not of_skeletons:
         return ""
     tiles = _tiles(machine)
     devices = _devices(machine) * tiles

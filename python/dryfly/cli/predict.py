@@ -39,6 +39,8 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @option("--seeds", type=int, metavar="K", help="K seeds, from --seed on.")
 @option("--out", metavar="FOLDER", shell_complete=complete.folders,
         help="Keep each answer there, and all in one table (Parquet); what is there is not asked again.")  # fmt: skip
+@option("--program", metavar="COMMAND", help="hpcg, nekbone: run this program too, in quotes with its arguments, "
+        "and hold messages and bytes of an iteration against it, by size.")  # fmt: skip
 @option("-j", "--jobs", type=int, metavar="N", help="Cases at a time; default: one a core.")
 @option("--dask", metavar="ADDRESS|local", help="Ask through Dask: a scheduler's address, or a cluster made here.",
         shell_complete=complete.words("local"))  # fmt: skip
@@ -52,6 +54,7 @@ def command(
     out: str | None,
     jobs: int | None,
     dask: str | None,
+    program: str | None,
     json_file: str | None,
     timeout_s: float | None,
     quiet: bool,
@@ -71,6 +74,14 @@ def command(
     if given["fit"] and workload != "hpl":
         raise UserError(f"--fit: {workload} has nothing to fit; accepted with hpl")
     ways = predict.How(
-        sweeps=sweeps, seeds=seeds, jobs=jobs, out=out, dask=dask, json_file=json_file, timeout_s=timeout_s, quiet=quiet
+        sweeps=sweeps,
+        seeds=seeds,
+        jobs=jobs,
+        out=out,
+        dask=dask,
+        json_file=json_file,
+        timeout_s=timeout_s,
+        quiet=quiet,
+        program=program,
     )
     sys.exit(predict.predict(workload, parameters, given, ways))

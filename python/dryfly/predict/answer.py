@@ -23,7 +23,7 @@ class Answer:
     chosen: Sequence[str] = ()  # sentences: what was chosen, and why
     warnings: Sequence[str] = ()
     calibrated: str = ""  # what was set to meet which figure; empty: nothing
-    assumed: str = ""  # what of it rests on nothing published; empty: the model says so itself, or nothing does
+    assumed: str = ""  # what of it rests on nothing published; empty: the model's page says so, or nothing does
     messages: int | None = None  # None: the model counts none
     bytes: int | None = None
     events: int | None = None

@@ -15,7 +15,7 @@ from dryfly.base.errors import UserError
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics
 from dryfly.oracle import hpl
-from dryfly.predict import facts, fit
+from dryfly.predict import facts, fit, workloads
 from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 
@@ -76,6 +76,7 @@ def answer(question: Question) -> Answer:
         chosen=tuple(chosen.reasons),
         warnings=tuple(warnings(machine, question, chosen)),
         calibrated=calibrated(question),
+        assumed=assumed(question),
         steps=_steps(found),
         details={"parts_s": found.sums, "candidates": [list(row) for row in chosen.candidates]},
         wall_s=time.monotonic() - began,
@@ -93,6 +94,23 @@ def calibrated(question: Question) -> str:
     if question.parameter("gemm_exposed") != _default(question, "gemm_exposed"):
         return ""
     return f"gemm_exposed on {published.calibrated:,} nodes of {published.machine}"
+
+
+def undone(question: Question) -> list[str]:
+    """Choices of the run that gemm_exposed was set on, which this one does not make."""
+    chosen = [each.name for each in workloads.OF_CAMPAIGNS] + ["staging"]
+    known = {each.name for each in question.row.parameters}
+    return [name for name in chosen if name in known and question.parameter(name) != _default(question, name)]
+
+
+def assumed(question: Question) -> str:
+    """What an undone choice rests on, where that is no published number."""
+    costs = [f"host.registration.{way}{of}" for way in ("map", "unmap") for of in ("", "_page")]
+    facts_of = question.loaded.facts
+    unknown = [path for path in costs if path in facts_of and facts_of[path].certainty == "assumed"]
+    if question.parameter("registration") != "each" or not unknown:
+        return ""
+    return f"what registration=each adds to each message ({', '.join(unknown)}), for none of it was found"
 
 
 def _default(question: Question, name: str) -> str | None:

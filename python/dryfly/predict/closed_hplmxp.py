@@ -12,7 +12,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.units import size_text
 from dryfly.oracle import hplmxp
 from dryfly.predict.answer import Answer
-from dryfly.predict.closed_hpl import check_choices, copies, mapping_of, message_s, nics_of
+from dryfly.predict.closed_hpl import assumed, check_choices, copies, mapping_of, message_s, nics_of
 from dryfly.predict.question import Question
 
 _PS = 1e-12
@@ -49,6 +49,7 @@ def answer(question: Question) -> Answer:
                 "grid": f"{problem.rows}x{problem.columns}"},
         warnings=tuple(_warnings(question, problem)),
         calibrated=_calibrated(question),
+        assumed=assumed(question),
         details={"parts_s": found.sums},
         wall_s=time.monotonic() - began,
     )  # fmt: skip

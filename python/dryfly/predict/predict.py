@@ -12,12 +12,13 @@ from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
-from dryfly.predict import ask, figure, pool, standing, summary, sweep, workloads
+from dryfly.predict import ask, figure, held, pool, standing, summary, sweep, workloads
 from dryfly.predict.find import find
 from dryfly.predict.question import Question
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
 from dryfly.result.capture import check_target
+from dryfly.result.tables import need_tables
 
 _FIGURES_SHOWN = 2
 _SEED = 1  # where none is given
@@ -27,7 +28,7 @@ _ROWS_SHOWN = 200
 
 @dataclass(frozen=True, kw_only=True)
 class How:
-    """Nothing of it changes an answer."""
+    """Nothing of it changes an answer. `program`: a command that the answer is held against."""
 
     sweeps: tuple[str, ...] = ()
     seeds: int | None = None
@@ -37,6 +38,7 @@ class How:
     json_file: str | None = None
     timeout_s: float | None = None
     quiet: bool = False
+    program: str | None = None
 
 
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
@@ -47,11 +49,15 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     if how.seeds is not None:
         axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
+    if how.program is not None:
+        base["parameters"] = _through_nics(base["parameters"])
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
     question = Question(**base)
     _check_without_ranks([question], how)
     ask.check(question)
+    if how.program is not None:
+        held.check(question, how.program)
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
     summary.after(printer, answer)
@@ -65,9 +71,20 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
              "kind": each.kind}
             for each in rows
         ]  # fmt: skip
+    status = 0
+    if how.program is not None:
+        beside = held.hold(question, how.program, timeout_s=how.timeout_s)
+        held.show(printer, beside)
+        content["program"] = beside.content()
+        status = int(bool(beside.outside))
     if how.json_file is not None:
         result.write(content, how.json_file)
-    return 0
+    return status
+
+
+def _through_nics(parameters: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What ranks of a node say to one another is recorded only there, so that it goes there if nothing else is said."""
+    return (*parameters, *(() if "on_node" in dict(parameters) else (("on_node", "nic"),)))
 
 
 def show_parameters(workload: str) -> int:
@@ -108,6 +125,10 @@ def _check(how: How) -> None:
         check_target("--json", str(how.json_file), folder=False)
     if how.dask is not None:
         pool.check_dask()
+    if how.program is not None:
+        if how.sweeps or how.seeds is not None or how.out is not None:
+            raise UserError("--program: one case is held against it; leave --sweep, --seeds and --out out")
+        need_tables("--program")
 
 
 def _check_without_ranks(questions: Sequence[Question], how: How) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dryfly.base.errors import UserError
@@ -21,6 +22,8 @@ from dryfly.skeleton import motif
 
 _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
+# On the level `packet`: some ten minutes of a core. Who gives a time for it (--timeout) may have more.
+MOST_PACKETS = 500_000_000
 _OF_FILES = ("selection", "calc")  # what these say is passed with the files
 
 
@@ -81,7 +84,7 @@ def spec_of(question: Question) -> str:
         noise=noise.load(question.noise, machine),
         network=motif.network_of(question.level or ""),
     )
-    spec = resolved + (gpus.spec_lines(machine) if between_gpus(question) else "")
+    spec = resolved + (gpus.spec_lines(machine, of_skeletons=True) if between_gpus(question) else "")
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
@@ -97,11 +100,14 @@ def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str,
     return software.of_messages(table, size)
 
 
-def answer(question: Question, *, timeout_s: float | None = None) -> Answer:
+def answer(question: Question, *, timeout_s: float | None = None, listing: Path | None = None) -> Answer:
+    """`listing`: a file that gets a line for each message."""
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
     words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
         words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
+        words += [] if listing is None else [f"messages={listing}"]
+        words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
     found = _answer_of(question, said)

@@ -23,7 +23,7 @@ def between_gpus(question: Question) -> bool:
 def check(question: Question) -> None:
     """Raises UserError where the machine has no GPUs, or does not say what is between them."""
     machine = question.loaded
-    if not machine.optional("compute.gpu.count") or machine.optional("node.gpu_runtime") is None:
+    if not machine.optional("compute.gpu.count") or machine.optional("node.gpu_peer_rate") is None:
         what = question.workload if question.workload == "transformer" else "on_node=gpu"
         raise UserError(f"{what}: machine {machine.name} has no GPUs with links between them; accepted is one that has")
     count = gpus.devices_of_node(machine)

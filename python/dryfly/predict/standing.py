@@ -39,6 +39,8 @@ def standings(question: Question) -> Sequence[Standing]:
     published = facts.hpl_published()
     own = tuple(pair for pair in question.parameters if pair[0] not in ("n", "nb", "grid"))
     calibrated = next(row for row in published.rows if row.nodes == published.calibrated)
+    # With a choice undone even the row that the parameter was set on is none that was met by setting it.
+    undone = closed_hpl.undone(question)
     rows = []
     for row in published.rows:
         is_calibrated = row.nodes == published.calibrated
@@ -60,7 +62,7 @@ def standings(question: Question) -> Sequence[Standing]:
                 published=row.rate,
                 predicted=answer.figures["rate_flop_per_s"],
                 constant=calibrated.rate / calibrated.nodes * row.nodes,
-                kind="calibrated" if is_calibrated and answer.calibrated else "predicted",
+                kind="calibrated" if is_calibrated and answer.calibrated and not undone else "predicted",
             )
         )
     return rows

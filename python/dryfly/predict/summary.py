@@ -93,9 +93,8 @@ def _bound(answer: Answer) -> str:
 
 
 def _kind(answer: Answer) -> str:
-    if answer.assumed:
-        return f"assumed: {answer.assumed}"
-    return f"predicted; one parameter is calibrated: {answer.calibrated}" if answer.calibrated else "predicted"
+    kind = f"assumed: {answer.assumed}" if answer.assumed else "predicted"
+    return f"{kind}; one parameter is calibrated: {answer.calibrated}" if answer.calibrated else kind
 
 
 def _phases(printer: Printer, answer: Answer) -> None:

@@ -176,7 +176,7 @@ def _row(axes: Sequence[Axis], case: Case, answer: Mapping[str, Any]) -> dict[st
     row |= {f"set.{each.name}": value for each, value in zip(axes, case.values, strict=True) if each.kind == "field"}
     plain = ("workload", "model", "machine", "level", "nodes", "ppn", "ranks", "placement", "seed", "faults", "noise",
              "software", "mpi", "virtual_time_s", "messages", "bytes", "events", "sampled", "error_bound", "calibrated",
-             "fingerprint", "wall_time_s")  # fmt: skip
+             "assumed", "fingerprint", "wall_time_s")  # fmt: skip
     row |= {name: answer[name] for name in plain}
     for prefix, group in (("parameter", "parameters"), ("phase", "phases_s"), ("figure", "figures")):
         row |= {f"{prefix}.{name}": _number(value) for name, value in answer[group].items()}

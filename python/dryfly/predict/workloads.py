@@ -70,7 +70,7 @@ OPTIONS = {
 
 # The other long options of the command, by which a parameter of a file in Python could not be named either.
 OTHER_OPTIONS = frozenset(
-    ("set", "seeds", "jobs", "timeout", "json", "out", "dask", "sweep", "fit", "parameters", "quiet", "help")
+    ("set", "seeds", "jobs", "timeout", "program", "json", "out", "dask", "sweep", "fit", "parameters", "quiet", "help")
 )
 
 
@@ -103,7 +103,7 @@ _ON_NODE_OR_GPU = _of_skeleton("on_node", _choice("what messages of a node go th
 _FULL = count("", "1: everything is run, none of it sampled", most=1)
 
 # What the campaigns on Aurora chose, to be undone.
-_OF_CAMPAIGNS = (
+OF_CAMPAIGNS = (
     _of_closed("gpu_mpi", _choice("whether messages leave and reach GPUs' memory", "off", "on"), "off"),
     _of_closed("queues", _choice("of a GPU: with one, copies and products wait for one another", "several", "one"),
                "several"),
@@ -131,7 +131,7 @@ _HPL = (
                                            "gpu", "host"), models=(CLOSED,)),
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
                                             "all; without it 1 where a socket has two or more", most=64)),
-    *_OF_CAMPAIGNS,
+    *OF_CAMPAIGNS,
     _of_closed("staging", _choice("memory of the processors for panels; hbm: the faster one, where there are two",
                                   "hbm", "ddr"), "hbm"),
     _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
@@ -173,7 +173,7 @@ _HPLMXP = (
     Parameter(name="storage", field=_choice("what an element is kept and sent in", "half", "single"), default="half"),
     _of_closed("triangle", _choice("what does the triangular solves", "gpu", "cpu"), "gpu"),
     _of_closed("amx", _choice("whether processors multiply in 16 bits", "off", "on"), "off"),
-    *_OF_CAMPAIGNS,
+    *OF_CAMPAIGNS,
     _fact("hplmxp", "corrections", count("", "steps of refinement", most=1000)),
     _of_closed("gemm_exposed", _part("of the matrix' traffic, that products do not hide"),
                facts.text("hplmxp", "gemm_exposed")),
@@ -388,7 +388,7 @@ ROWS = (
              ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("points of a rank"), grid=3, argument="nx ny nz",
+                 Parameter(name="local", field=_choice("points of a rank"), grid=3,
                            default="104x104x104"),
                  Parameter(name="levels", field=count("", "of the multigrid", least=1, most=12), default="4"),
                  _fact("hpcg", "colours", count("", "of points that a sweep does at once, each a call of its own",
@@ -401,7 +401,7 @@ ROWS = (
              "iteration's", ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("elements of a rank"), grid=3, argument="ex ey ez",
+                 Parameter(name="local", field=_choice("elements of a rank"), grid=3,
                            default="8x8x8"),
                  Parameter(name="nx1", field=count("", "points of an element along an edge", least=2, most=64),
                            default="10"),
@@ -433,7 +433,7 @@ ROWS = (
              parameters=(
                  _RANK_GRID,
                  Parameter(name="local", field=_choice("points of a rank, and particles"), grid=3,
-                           argument="nx ny nz", default=facts.text("hacc", "local")),
+                           default=facts.text("hacc", "local")),
                  _fact("hacc", "overload", count("", "points that ranks overlap", most=1024)),
                  _fact("hacc", "particle_work", time("", "of a particle and step", most=10**9), "particle_work_ps"),
                  Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="1"),
@@ -447,7 +447,7 @@ ROWS = (
              "AMReX's multigrid", ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
                  _RANK_GRID,
-                 Parameter(name="local", field=_choice("cells of a rank"), grid=3, argument="nx ny nz",
+                 Parameter(name="local", field=_choice("cells of a rank"), grid=3,
                            default=facts.text("amrwind", "local")),
                  *(_fact("amrwind", name, count("", f"V-cycles of {what}", least=1, most=1000))
                    for name, what in (("mac", "the projection on faces"), ("temperature", "its diffusion"),
@@ -476,16 +476,14 @@ ROWS = (
              parameters=(
                  _RANK_GRID,
                  Parameter(name="bins", field=_choice("ranks of a node in that grid; without it as they are numbered"),
-                           grid=3, argument="bin_x bin_y bin_z"),
+                           grid=3),
                  _fact("lammps", "atoms", count("", "of a rank", least=1, most=10**9)),
-                 Parameter(name="box", field=_choice("of all ranks, in pm; without it each has a cube"), grid=3,
-                           argument="box_x box_y box_z"),
+                 Parameter(name="box", field=_choice("of all ranks, in pm; without it each has a cube"), grid=3),
                  _fact("lammps", "density", count("", "atoms in a cube of 10 nm", least=1, most=10**8)),
                  _fact("lammps", "cutoff", count("", "of pairs, in pm", least=1, most=10**9)),
                  _fact("lammps", "skin", count("", "of neighbour lists, in pm", most=10**9)),
                  _fact("lammps", "spacing", count("", "of the mesh, in pm", least=1, most=10**9)),
-                 Parameter(name="mesh", field=_choice("points; without it by their spacing"), grid=3,
-                           argument="mesh_x mesh_y mesh_z"),
+                 Parameter(name="mesh", field=_choice("points; without it by their spacing"), grid=3),
                  _fact("lammps", "order", count("", "of the mesh's stencil", least=1, most=7)),
                  _fact("lammps", "differentiate", _choice("three transforms back from the mesh, or one", "ik", "ad")),
                  Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="10"),

@@ -24,12 +24,17 @@ Columns = dict[str, Any]
 Json = dict[str, Any]
 
 
-def check_target(target: str) -> None:
-    """Before the start: is pyarrow there, and would nothing of the user's be lost?"""
+def need_tables(flag: str) -> None:
+    """Raises UserError without pyarrow."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
-        raise UserError('--record needs pyarrow: pip install "dryfly[record]"') from None
+        raise UserError(f'{flag} needs pyarrow: pip install "dryfly[record]"') from None
+
+
+def check_target(target: str) -> None:
+    """Before the start: is pyarrow there, and would nothing of the user's be lost?"""
+    need_tables("--record")
     check_place("--record", target, folder=True)
     path = Path(target)
     if path.is_dir() and any(path.iterdir()) and not (path / RESULT).is_file():

@@ -1,0 +1,101 @@
+"""`dryfly predict --program`: of what a program sends, its iteration is found, and compared with the skeleton's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dryfly.base.errors import UserError
+from dryfly.predict import held, predict
+from dryfly.predict.question import Question
+
+
+def _recording(*, iterations: int) -> tuple[dict[str, list[object]], dict[str, list[object]]]:
+    """Of two ranks: twelve sums with one small message each, then iterations of three sums, with 100 bytes after the
+    first and twice 5,000 after the second, in which rank 1 sends one of these less."""
+    calls: dict[str, list[object]] = {"rank": [], "call": [], "entered_s": []}
+    messages: dict[str, list[object]] = {"source": [], "called_s": [], "bytes": []}
+    for rank in (0, 1):
+        sums = [(8,)] * 12 + [(8, 100), (8, 5000, 5000)[: 3 - rank], (8,)] * iterations
+        for number, sizes in enumerate(sums):
+            for name, value in (("rank", rank), ("call", "MPI_Allreduce"), ("entered_s", float(number))):
+                calls[name].append(value)
+            for after, size in enumerate(sizes):
+                for name, value in (("source", rank), ("called_s", number + 0.1 * after), ("bytes", size)):
+                    messages[name].append(value)
+    return calls, messages
+
+
+def test_the_iteration_is_what_most_messages_are_sent_in() -> None:
+    found, times = held.iteration_of(*_recording(iterations=9), 3)
+    # It may begin with any of its three sums, so that the last one of the twelve begins the first.
+    assert (found, times) == (Counter({8: 6, 100: 2, 5000: 3}), 9)
+
+
+def test_what_does_not_come_again_is_no_iteration() -> None:
+    calls, messages = _recording(iterations=1)
+    for at, call in enumerate(calls["call"]):
+        if at % 2:
+            calls["call"][at] = f"not {call}"
+    assert held.iteration_of(calls, messages, 7)[1] <= 1
+    assert held.iteration_of({"rank": [], "call": [], "entered_s": []}, messages, 3) == (Counter(), 0)
+
+
+def _held(program: dict[int, int], skeleton: dict[int, int], iterations: int = 2) -> held.Held:
+    classes = held.classes_of(Counter(program), Counter(skeleton), iterations)
+    return held.Held(command="solve", times=7, classes=classes)
+
+
+def test_classes_are_powers_of_two_and_the_skeletons_iterations_are_divided_out() -> None:
+    found = _held({8: 10, 15: 1, 4096: 4}, {8: 22, 4096: 8})
+    assert [(each.least, each.most) for each in found.classes] == [(8, 15), (4096, 8191)]
+    assert found.classes[0].program == (11, 95)
+    assert found.classes[0].skeleton == (11, 88)
+    assert found.all.program == (15, 95 + 16384)
+    assert not found.outside
+    assert found.content()["within"] is True
+
+
+@pytest.mark.parametrize(
+    ("program", "skeleton", "outside"),
+    [
+        ({8: 100, 4096: 100}, {8: 222, 4096: 200}, [8]),  # 11 % more of one
+        ({8: 100, 4096: 100}, {8: 218, 4096: 200}, []),  # 9 %
+        ({8: 100, 64: 1, 4096: 100}, {8: 200, 4096: 200}, []),  # one message of 201 does not count
+        ({8: 100, 64: 5, 4096: 100}, {8: 200, 4096: 200}, [64]),
+        ({8: 100}, {8: 200, 64: 10}, [64, 0]),  # where the program has none; and a quarter more bytes in all
+    ],
+)
+def test_a_class_that_counts_and_is_further_apart_than_a_tenth_is_outside(
+    program: dict[int, int], skeleton: dict[int, int], outside: list[int]
+) -> None:
+    found = _held(program, skeleton)
+    assert [each.least for each in found.outside] == outside
+    assert found.content()["within"] is not bool(outside)
+
+
+@pytest.mark.parametrize(
+    ("workload", "command", "more", "sentence"),
+    [
+        ("halo", "a.out", {}, r"--program: accepted with hpcg and nekbone"),
+        ("hpcg", " ", {}, r"--program: accepted is a program with its arguments, in quotes"),
+        ("hpcg", "a.out 'x", {}, r"No closing quotation; accepted is a program with its arguments"),
+        ("hpcg", "a.out", {"nodes": 1}, r"one rank sends no messages; accepted are 2 ranks or more"),
+        ("hpcg", "a.out", {"noise": "machine"}, r"--noise with --program: messages are counted where all is well"),
+        ("nekbone", "a.out", {"parameters": (("on_node", "memory"),)}, r"on_node=memory with --program: .* is nic"),
+    ],
+)
+def test_what_cannot_be_held_is_refused(workload: str, command: str, more: dict[str, object], sentence: str) -> None:
+    given: dict[str, object] = {"nodes": 2, "ppn": 1, "parameters": (("on_node", "nic"),), **more}
+    if workload == "halo":
+        given["parameters"] = ()
+    with pytest.raises(UserError, match=sentence):
+        held.check(Question(workload=workload, **given), command)  # type: ignore[arg-type]
+
+
+def test_a_sweep_is_not_held(tmp_path: Path) -> None:
+    how = predict.How(program="a.out", out=str(tmp_path / "out"))
+    with pytest.raises(UserError, match="--program: one case is held against it"):
+        predict.predict("hpcg", [], {"machine": "aurora"}, how)
