@@ -159,9 +159,9 @@ void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
 void Stage::run_side_by_side(std::span<const Job::Program> programs, Answer& answer) {
   std::vector<Answer> answers(programs.size());
   const auto run_one = [&](std::size_t number) { run(programs[number], answers[number], {}); };
-  // A list of messages has one order only.
-  const auto when =
-      sent_ != nullptr || std::thread::hardware_concurrency() < 2 ? std::launch::deferred : std::launch::async;
+  // A list of messages has one order only, and a tally is one.
+  const bool is_one_at_a_time = sent_ != nullptr || tally_ != nullptr || std::thread::hardware_concurrency() < 2;
+  const std::launch when = is_one_at_a_time ? std::launch::deferred : std::launch::async;
   std::vector<std::future<void>> others;
   for (std::size_t number = 1; number < programs.size(); ++number) others.push_back(std::async(when, run_one, number));
   run_one(0);
