@@ -38,13 +38,13 @@ def test_a_sample_of_an_alltoall_is_within_its_bound(dryfly: Dryfly, tmp_path: P
     assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
-@pytest.mark.parametrize(("nodes", "ppn"), [("60", "16"), ("100", "8")])
-def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_says_so(
-    dryfly: Dryfly, tmp_path: Path, nodes: str, ppn: str
+@pytest.mark.parametrize(("nodes", "ppn", "seed"), [("60", "16", "1"), ("60", "16", "2"), ("100", "8", "3")])
+def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_is_within_its_bound(
+    dryfly: Dryfly, tmp_path: Path, nodes: str, ppn: str, seed: str
 ) -> None:
-    """Its stretches begin in step; what is lost later is seen by those that go on, and is in the bound."""
+    """They have drifted before what counts of its stretches, so that these neither miss that nor have it twice."""
     file = tmp_path / "answer.json"
-    asked = ("predict", "alltoall", "--nodes", nodes, "--ppn", ppn, "--place", "random", "bytes=256KiB")
+    asked = ("predict", "alltoall", "--nodes", nodes, "--ppn", ppn, "--place", "random", "bytes=256KiB", "--seed", seed)
     dryfly(*asked, "--json", str(file)).succeeded()
     whole = json.loads(file.read_text(encoding="utf-8"))
     assert not whole["sampled"], "so few ranks are run whole"
@@ -52,8 +52,7 @@ def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_says_so(
     sample = json.loads(file.read_text(encoding="utf-8"))
     error = sample["virtual_time_s"] / whole["virtual_time_s"] - 1
     assert sample["sampled"]
-    assert abs(error) <= sample["error_bound"], f"{error:+.4f} beyond {sample['error_bound']:.4f}"
-    assert sample["error_bound"] > 0.05
+    assert abs(error) <= sample["error_bound"] < 0.1, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
 FLAP = '[[flap]]\nlink = "n3"\nat = "5 s"\nfor = "1 ms"\n'
