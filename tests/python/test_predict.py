@@ -198,9 +198,21 @@ def test_without_gpus_the_memory_of_the_processors_counts() -> None:
     assert "DDR4" in answer.chosen[0]
 
 
-def test_a_matrix_that_does_not_fit_is_said() -> None:
-    answer = closed_hpl.answer(hpl(parameters=(("n", "40000000"), ("grid", "162x342"))))
-    assert answer.warnings[0].startswith("n=40000000: a process needs ")
+def test_a_matrix_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(
+        UserError, match=r"n=40000000: a process needs 2\d\d\.\d GB for .* what fits 128\.0 "
+    ):
+        closed_hpl.check(hpl(parameters=(("n", "40000000"), ("grid", "162x342"))))
+
+
+@pytest.mark.parametrize(
+    ("workload", "parameter", "value"),
+    [("alltoall", "bytes", "1GiB"), ("hacc", "local", "2048x2048x2048"), ("lammps", "atoms", "1000000000")],
+)
+def test_what_does_not_fit_the_memory_of_processors_is_refused(workload: str, parameter: str, value: str) -> None:
+    question = Question(workload=workload, nodes=16, ppn=8, parameters=((parameter, value),))
+    with pytest.raises(UserError, match=f"{parameter}=.*: 8 ranks of a node need .* TiB; accepted is what fits 1 TiB"):
+        ask.check(question)
 
 
 def test_nics_that_phases_share_swap_faster_and_carry_both() -> None:

@@ -378,8 +378,8 @@ def test_what_a_prediction_warns_of_stands_below_the_table_and_in_the_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Kept answers have their warnings too."""
-    warned = (Measurement(name="tight", machine="aurora", predict="hplmxp", nodes=64, ppn=2,
-                          parameters=(("n", "9000000"),)),)  # fmt: skip
+    warned = (Measurement(name="tight", machine="aurora", predict="hpl", nodes=64, ppn=6,
+                          parameters=(("matrix", "host"), ("pmap", "row")),),)  # fmt: skip
     registry = Registry(
         measurements={each.name: each for each in warned},
         rows=(row(figure="tight/s", quantity="too much"), row(figure="tight/us", quantity="the same")),
@@ -392,9 +392,9 @@ def test_what_a_prediction_warns_of_stands_below_the_table_and_in_the_rows(
             assert reproduce.reproduce("made up", options) == 0
         shown = capsys.readouterr().out
         assert shown.count("predicted [1]") == 2
-        assert "warnings of predictions\n  [1] n=9000000: " in shown
+        assert "warnings of predictions\n  [1] matrix=host: " in shown
         rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-        assert all(len(each["warnings"]) == 1 and each["warnings"][0].startswith("n=9000000: ") for each in rows)
+        assert all(len(each["warnings"]) == 1 and each["warnings"][0].startswith("matrix=host: ") for each in rows)
 
 
 def test_seeds_are_refused_where_nothing_is_drawn() -> None:

@@ -41,6 +41,7 @@ def check(question: Question) -> None:
     """Raises UserError for what the machine or the memory does not allow."""
     check_choices(question)
     process_of(question.loaded, question, fit.any_problem(question))
+    fit.check_memory(question)
 
 
 def answer(question: Question) -> Answer:
@@ -282,8 +283,6 @@ def warnings(machine: Machine, question: Question, chosen: fit.Choice) -> list[s
     found = []
     if chosen.problem.on_host and machine.optional("compute.gpu.count"):
         found.append("matrix=host: every product reads and writes its part of the matrix over PCIe")
-    elif chosen.over_memory:
-        found.append(chosen.over_memory)
     if question.parameter("pmap") == "column" and chosen.problem.rows % (question.ppn or 1):
         found.append(
             f"grid {chosen.problem.rows}x{chosen.problem.columns}: P is no multiple of the {question.ppn} ranks of a "

@@ -24,7 +24,7 @@ def check(question: Question) -> None:
     """Raises UserError for what the machine does not allow."""
     check_choices(question)
     process_of(question)
-    problem_of(question)
+    check_memory(question)
 
 
 def answer(question: Question) -> Answer:
@@ -47,7 +47,6 @@ def answer(question: Question) -> Answer:
         },
         values={**dict(question.values), "n": str(problem.order), "nb": str(problem.block),
                 "grid": f"{problem.rows}x{problem.columns}"},
-        warnings=tuple(_warnings(question, problem)),
         calibrated=_calibrated(question),
         assumed=assumed(question),
         details={"parts_s": found.sums},
@@ -158,9 +157,13 @@ def _order(question: Question, block: int) -> int:
     return max(1, math.isqrt(int(elements)) // block) * block
 
 
-def _warnings(question: Question, problem: hplmxp.Problem) -> list[str]:
+def check_memory(question: Question) -> None:
+    """Raises UserError where a matrix whose size is given does not fit."""
     assert question.ppn is not None
+    problem = problem_of(question)
     needed, there = question.ppn * hplmxp.local_bytes(problem), _memory(question)
-    if needed <= there:
-        return []
-    return [f"n={problem.order}: {size_text(needed)} a node, of which its GPUs have {size_text(there)}"]
+    if needed > there:
+        raise UserError(
+            f"n={problem.order}: a node needs {size_text(needed)}; accepted is what fits {size_text(there)}, "
+            "the memory of its GPUs"
+        )

@@ -28,7 +28,6 @@ class Choice:
     problem: hpl.Problem
     reasons: Sequence[str]
     candidates: Sequence[Candidate]
-    over_memory: str = ""  # a sentence, where what was given does not fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,6 @@ def choose(question: Question, process_of: Callable[[hpl.Problem], hpl.Process])
         problem=best,
         reasons=_reasons(best, memory, candidates, open_block=question.open_block, open_grid=grid is None),
         candidates=candidates,
-        over_memory=_over(machine, question, best),
     )
 
 
@@ -140,18 +138,20 @@ def _problem(
     return of(max(1, panels) * block)
 
 
-def _over(machine: Machine, question: Question, problem: hpl.Problem) -> str:
+def check_memory(question: Question) -> None:
+    """Raises UserError where a matrix whose size is given does not fit. Of machines that do not say what they have
+    nothing is known."""
+    problem = any_problem(question)
     try:
-        memory = memory_of(machine, question)
+        memory = memory_of(question.loaded, question)
     except UserError:
-        return ""
+        return
     needed, whole = hpl.local_bytes(problem), memory.of_process / memory.share
-    if needed <= whole:
-        return ""
-    return (
-        f"n={problem.order}: a process needs {needed / 1e9:.4g} GB for its part of the matrix, panels and rows, and "
-        f"has {whole / 1e9:.4g} ({memory.what})"
-    )
+    if needed > whole:
+        raise UserError(
+            f"n={problem.order}: a process needs {needed / 1e9:,.1f} GB for its part of the matrix, panels and rows; "
+            f"accepted is what fits {whole / 1e9:,.1f} ({memory.what})"
+        )
 
 
 def _reasons(

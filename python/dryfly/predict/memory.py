@@ -10,6 +10,7 @@ from dryfly.machine.machine import Machine
 from dryfly.predict.question import Question
 
 _WORD = 8
+_ON_PROCESSORS = ("alltoall", "hacc", "lammps")
 
 
 def check(question: Question) -> None:
@@ -17,7 +18,8 @@ def check(question: Question) -> None:
     needed = _of_rank(question)
     if needed is None:
         return
-    on_gpus = bool(question.loaded.optional("compute.gpu.count")) and question.parameter("compute") in (None, "gpu")
+    may_be_on_gpus = question.workload not in _ON_PROCESSORS and question.parameter("compute") in (None, "gpu")
+    on_gpus = may_be_on_gpus and bool(question.loaded.optional("compute.gpu.count"))
     there = _of_node(question.loaded, on_gpus=on_gpus)
     assert question.ppn is not None
     if there is None or needed[1] * question.ppn <= there:
@@ -42,6 +44,17 @@ def _of_rank(question: Question) -> tuple[str, int] | None:
         # Some 50 fields of the step; of the velocity's solve six vectors of three components and ten coefficients, of
         # which the coarser levels have a seventh.
         return "local", _product(value("local")) * (50 + 28 * 8 // 7) * _WORD
+    if question.workload == "hacc":
+        # Of a particle place, velocity, mass, potential, identity and mask; two meshes of complex numbers.
+        return "local", _product(value("local")) * (38 + 2 * 2 * _WORD)
+    if question.workload == "lammps" and value("atoms") is not None:
+        # Place, velocity, force, image, type, tag and charge; of neighbours, half of them, what a sphere of the cut-off
+        # and the skin holds.
+        reach_nm = (int(value("cutoff") or 0) + int(value("skin") or 0)) / 1000
+        neighbours = 2 / 3 * math.pi * reach_nm**3 * int(value("density") or 0) / 1000
+        return "atoms", int(int(value("atoms") or 0) * (120 + 4 * neighbours))
+    if question.workload == "alltoall":
+        return "bytes", 2 * int(value("bytes") or 0) * question.ranks
     if question.workload == "graph500" and value("scale") is not None:
         # Each edge from both of its ends.
         return "scale", (2 << int(value("scale") or 0)) * int(value("edgefactor") or 0) * _WORD // question.ranks

@@ -11,6 +11,7 @@ def check(question: Question) -> None:
     """Raises UserError. A matrix that fills the memory has too many panels to run."""
     if question.parameter("n") is None:
         raise UserError("hplmxp: --model skeleton runs every panel: n is missing; accepted is one such as n=40000")
+    closed_hplmxp.check_memory(question)
 
 
 def arguments(question: Question) -> list[str]:
