@@ -199,9 +199,7 @@ def test_without_gpus_the_memory_of_the_processors_counts() -> None:
 
 
 def test_a_matrix_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(
-        UserError, match=r"n=40000000: a process needs 2\d\d\.\d GB for .* what fits 128\.0 "
-    ):
+    with pytest.raises(UserError, match=r"n=40000000: a process needs 2\d\d\.\d GB for .* what fits 128\.0 "):
         closed_hpl.check(hpl(parameters=(("n", "40000000"), ("grid", "162x342"))))
 
 

@@ -174,7 +174,9 @@ def test_rows_of_aurora_neither_go_nor_change_their_kind_unseen() -> None:
         },
         **{f"fmm/{what}-1x{nodes}": "device" for what in ("get", "put") for nodes in (8, 16, 32)},
         **dict.fromkeys(("fmm/get-1x16-hmem", "fmm/get-9x16-hmem", "fmm/nine-over-one"), "device"),
-        "hplmxp/9500": "predicted",
+        **{f"hplmxp/{name}": "predicted" for name in ("9500", "9500-fp16", "9234")},
+        "hplmxp/growth": "consistent",
+        "hpl/crossover": "judged",
         "hplmxp/ratio": "predicted",
         **dict.fromkeys(without, "untested"),
     }
@@ -186,9 +188,20 @@ def test_rates_of_hpl_are_those_that_predict_has_beside_its_own() -> None:
     assert of_rows == of_predict
     first = of_predict[9234]
     for each in AURORA.rows:
-        if each.constant is not None:
+        if each.constant is not None and each.id.startswith("aurora/hpl/"):
             nodes = AURORA.measurements[each.figure.split("/")[0]].nodes
             assert each.constant == pytest.approx(first * nodes / 9234, abs=0.005)
+
+
+def test_a_row_may_be_named_in_place_of_its_subject(capsys: pytest.CaptureFixture[str]) -> None:
+    assert published.divided("aurora/hpl/9234") == ("aurora", "aurora/hpl/9234")
+    assert published.divided("aurora/hpl-ablation/hpl/amx") == ("aurora/hpl-ablation", "aurora/hpl-ablation/hpl/amx")
+    assert published.divided("aurora/hpl-ablation") == ("aurora/hpl-ablation", "")
+    assert published.divided("nonsense/hpl") == ("nonsense/hpl", "")
+    options = reproduce.Options(only=("aurora/hplmxp/growth",), json_file="-", quiet=True)
+    assert reproduce.reproduce("aurora", options) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["id"] == "aurora/hplmxp/growth"
 
 
 def test_what_a_prediction_cannot_take_is_refused() -> None:
@@ -211,7 +224,7 @@ def test_hpl_is_reproduced_beside_what_was_published(tmp_path: Path) -> None:
     assert reproduce.reproduce("aurora", options) == 0
     content = json.loads(file.read_text(encoding="utf-8"))
     rows = {each["id"]: each for each in content["rows"]}
-    assert len(rows) == 14
+    assert len(rows) == 15
     assert all(abs(each["error"]) < 0.025 for each in rows.values())
     assert rows["aurora/hpl/7200"]["constant_error"] == pytest.approx(-0.0201, abs=1e-4)
     assert content["wall_time_s"]["hpl-7200"] > 0

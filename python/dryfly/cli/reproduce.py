@@ -51,10 +51,15 @@ from dryfly.cli.options import CONTEXT, given_case_options, how, kept, option
      timeout_s={"help": "Wall time after which a measurement is ended."},
      quiet={"help": "Do not tell what is being measured."})  # fmt: skip
 def command(given: Mapping[str, Any], subject: str, **ways: Any) -> None:
-    """Measure what was published and print both side by side. SUBJECT: fabric, aurora or aurora/hpl-ablation.
+    """Measure what was published and print both side by side. SUBJECT: fabric, aurora or aurora/hpl-ablation, or the id
+    of a row such as aurora/hpl/9234.
 
     With other conditions than those of the publication, such as --set, the errors say what these change.
     """
+    from dryfly.evidence.published import divided
     from dryfly.evidence.reproduce import Options, reproduce
 
+    subject, row = divided(subject)
+    if row:
+        ways["only"] = (*ways["only"], row)
     sys.exit(reproduce(subject, Options(given=given, **ways)))

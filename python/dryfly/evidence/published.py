@@ -88,6 +88,14 @@ def subjects() -> list[str]:
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
 
 
+def divided(words: str) -> tuple[str, str]:
+    """A subject, and what may stand behind it: the id of a row, such as aurora/hpl/9234; else it is empty."""
+    if words in subjects():
+        return words, ""
+    found = max((subject for subject in subjects() if words.startswith(f"{subject}/")), key=len, default=None)
+    return (words, "") if found is None else (found, words)
+
+
 def load(subject: str) -> Registry:
     path = data_folder() / "published" / f"{subject}.toml"
     if subject not in subjects():
