@@ -128,6 +128,7 @@ Answer predict_gpcnet(Stage& stage, Parameters& parameters);
 Answer predict_graph500(Stage& stage, Parameters& parameters);
 Answer predict_hacc(Stage& stage, Parameters& parameters);
 Answer predict_halo(Stage& stage, Parameters& parameters);
+Answer predict_mbw_mr(Stage& stage, Parameters& parameters);
 Answer predict_nekbone(Stage& stage, Parameters& parameters);
 Answer predict_probe(Stage& stage, Parameters& parameters);
 Answer predict_wiring(Stage& stage, Parameters& parameters);

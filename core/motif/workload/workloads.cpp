@@ -35,6 +35,7 @@ constexpr std::array workloads{
     Workload{"hpl", predict_hpl},
     Workload{"hplmxp", predict_hplmxp},
     Workload{"lammps", predict_lammps},
+    Workload{"mbw_mr", predict_mbw_mr},
     Workload{"nekbone", predict_nekbone},
     Workload{"probe", predict_probe},
     Workload{"reduce", predict<Collective::reduce>},

@@ -63,9 +63,9 @@ def command(
     """Predict what a workload takes on a whole machine.
 
     WORKLOAD is hpl, hplmxp, campaign, startup, hpcg, nekbone, amrwind, hacc, lammps, graph500, gpcnet, fmm,
-    transformer, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter, allgather,
-    allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), or GOAL's text
-    (FILE.goal). Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
+    transformer, mbw_mr, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter,
+    allgather, allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), or GOAL's
+    text (FILE.goal). Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict
 

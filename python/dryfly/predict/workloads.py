@@ -384,6 +384,15 @@ ROWS = (
                            argument="work_ps"),
                  _ON_NODE,
              )),
+    Workload(name="mbw_mr", about="osu_mbw_mr: windows of messages from ranks of the first half to those of the second",
+             ppn="nics", models=(SKELETON,),
+             parameters=(
+                 Parameter(name="bytes", field=size("", "of a message", most=2**40), default="1 MiB"),
+                 Parameter(name="window", field=count("", "messages of one", least=1, most=10**6), default="64"),
+                 Parameter(name="iterations", field=count("", "windows", least=1, most=10**6), default="2"),
+                 _PART,
+                 _ON_NODE,
+             )),
     Workload(name="hpcg", about="HPCG: conjugate gradients with multigrid; its virtual time is an iteration's",
              ppn="gpus", models=(SKELETON,), one_size=False,
              parameters=(
