@@ -30,5 +30,5 @@ def test_the_skeleton_has_the_rates_of_the_program(dryfly: Dryfly, programs: Pro
 
 def test_ranks_that_are_no_pairs_are_refused(dryfly: Dryfly) -> None:
     refused = dryfly("predict", "mbw_mr", "-N", "3", "--ppn", "1")
-    assert refused.returncode == 2
+    assert refused.exit_status == 2
     assert "ranks = 3: accepted is an even number, in pairs" in refused.stderr
