@@ -31,7 +31,7 @@ struct Timed {
   Marks* marks = nullptr;
 };
 
-constexpr std::uint32_t usual_stretches = 14;
+constexpr std::uint32_t usual_stretches = 10;
 constexpr std::uint32_t usual_counted = 2;
 constexpr std::uint32_t jobs = 2;
 constexpr std::uint32_t run_out = 2;  // steps

@@ -18,18 +18,22 @@ constexpr double many_stretches = 24;
 // Draws of a sample, beside one for each stretch.
 enum Draw : std::uint32_t { side = 1'000'000, remainder = 1'000'001 };
 
-// Of the fit: one, the wave over a group's ranks, the rise to both ends, and their product.
-constexpr std::size_t terms = 4;
+// Of the fit: one, the wave over a group's ranks, the rise to both ends.
+constexpr std::size_t terms = 3;
 using Terms = std::array<double, terms>;
 
 constexpr std::uint32_t least_for_fit = 2 * terms;  // stretches
 constexpr std::uint32_t least_wave = 8;             // ranks of a group, or it is none
 
+// `share` of the messages go round behind the last rank, to the first ones again. Either kind loads cables of its own,
+// by as much as it has of all messages and the more, the fewer groups its groups send to.
 Terms terms_at(double step, std::uint32_t steps, std::uint32_t group_ranks) {
-  const double wave = std::cos(2 * std::numbers::pi * step / group_ranks);
-  const double from_middle = 2 * step / (steps + 1) - 1;
-  const double rise = from_middle * from_middle;
-  return {1, wave, rise, wave * rise};
+  const double ranks = steps + 1.0;
+  const auto wave = [&](double distance) { return std::cos(2 * std::numbers::pi * distance / group_ranks); };
+  const double share = step / ranks;
+  const double waves = (1 - share) * (1 - share) * wave(step) + share * share * wave(ranks - step);
+  const double from_middle = 2 * share - 1;
+  return {1, waves, from_middle * from_middle};
 }
 
 // Solves the symmetric positive definite system by elimination.
