@@ -99,3 +99,11 @@ def test_a_sweep_is_not_held(tmp_path: Path) -> None:
     how = predict.How(program="a.out", out=str(tmp_path / "out"))
     with pytest.raises(UserError, match="--program: one case is held against it"):
         predict.predict("hpcg", [], {"machine": "aurora"}, how)
+
+
+@pytest.mark.parametrize(("workload", "model"), [("hpl", None), ("hplmxp", None), ("campaign", None),
+                                                 ("startup", None), ("hpl", "skeleton"), ("halo", None)])  # fmt: skip
+def test_other_workloads_are_refused_by_what_was_written(workload: str, model: str | None) -> None:
+    given = {"machine": "aurora", "nodes": 8, "model": model}
+    with pytest.raises(UserError, match=r"^--program: accepted with hpcg and nekbone"):
+        predict.predict(workload, [], given, predict.How(program="a.out"))

@@ -84,10 +84,15 @@ class Held:
         }
 
 
+def check_workload(workload: str) -> None:
+    """Raises UserError."""
+    if workload not in SUMS:
+        raise UserError(f"--program: accepted with {' and '.join(SUMS)}, whose iterations can be told from one another")
+
+
 def check(question: Question, command: str) -> None:
     """Raises UserError."""
-    if question.workload not in SUMS:
-        raise UserError(f"--program: accepted with {' and '.join(SUMS)}, whose iterations can be told from one another")
+    check_workload(question.workload)
     words(command)
     for flag, given in (("--faults", question.faults is not None), ("--noise", question.noise != "none")):
         if given:

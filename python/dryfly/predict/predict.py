@@ -50,6 +50,7 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     if how.seeds is not None:
         axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
     if how.program is not None:
+        held.check_workload(workload)  # before a parameter is added that others may not have
         base["parameters"] = _through_nics(base["parameters"])
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
