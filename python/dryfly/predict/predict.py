@@ -62,6 +62,8 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     ask.check(question)
     if how.program is not None:
         held.check(question, how.program)
+        if warning := held.warning(question):
+            printer.say(f"warning: {warning}")
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
     summary.after(printer, answer)
