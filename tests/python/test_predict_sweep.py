@@ -98,6 +98,14 @@ def test_a_mistake_in_any_case_is_told_before_the_first(text: str, sentence: str
         cases(_BASE, [axis(text, "hpl")])
 
 
+def test_points_that_levels_do_not_divide_are_refused_before_the_first_case() -> None:
+    base: dict[str, Any] = {"workload": "hpcg", "nodes": 2, "ppn": 1}
+    sentence = r"^--sweep local=12x16x16: local=12x16x16: accepted are multiples of 8, which levels=4 asks for$"
+    with pytest.raises(UserError, match=sentence):
+        cases(base, [axis("local=16x16x16,12x16x16", "hpcg")])
+    assert len(cases({**base, "parameters": (("levels", "3"),)}, [axis("local=16x16x16,12x16x16", "hpcg")])) == 2
+
+
 def test_what_is_given_and_swept_is_refused() -> None:
     with pytest.raises(UserError, match="nb=384 and --sweep nb: accepted is one of the two"):
         cases({"workload": "hpl", "parameters": (("nb", "384"),)}, [axis("nb=192,768", "hpl")])
