@@ -76,9 +76,10 @@ void refuse_too_much(const Spec& spec, const Workload& workload, Parameters para
     workload.predict(stage, parameters);
   } catch (const std::exception&) {
     if (!tally.is_over()) return;
-    throw SpecError("level = packet: of " + std::to_string(tally.loads) + " messages and more, over " +
-                    std::to_string(tally.packets_most) + " packets, each is simulated on each link of its way: " +
-                    "accepted are as many; level = links takes them, or fewer nodes or turns, or a --timeout");
+    throw SpecError("--level packet: the first " + std::to_string(tally.loads) + " messages have more than " +
+                    std::to_string(tally.packets_most) + " packets, each of which is simulated on each link of its " +
+                    "way: accepted are up to " + std::to_string(tally.packets_most) +
+                    " in all, so fewer nodes, turns or bytes; --level links takes more, and so does a --timeout");
   }
 }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import statistics
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,23 @@ def test_the_same_question_has_the_same_answer() -> None:
     other = ask.ask(asked(("histories", "200"), seed=2))
     assert other.virtual_time_s != first.virtual_time_s
     assert abs(other.virtual_time_s / first.virtual_time_s - 1) < 2 * (first.error_bound or 0)
+
+
+def test_flaps_without_end_are_refused_as_what_they_are(tmp_path: Path) -> None:
+    """585 an hour of each of 9,234 * 8 links are not 585 of all."""
+    file = tmp_path / "flaps.toml"
+    flap = '[[flap]]\nlink = "edge"\nper_hour = {}\n'
+    file.write_text(flap.format("585"), encoding="utf-8")
+    sentence = r"per_hour is of each link, of which the job has 73,872: 43,215,120 flaps an hour .* up to (\S+) tog"
+    with pytest.raises(UserError, match=sentence) as refused:
+        ask.check(Question(workload="campaign", nodes=9234, faults=str(file)))
+    accepted = re.search(sentence, str(refused.value))
+    assert accepted is not None
+    for share, is_refused in ((0.99, False), (1.01, True)):
+        file.write_text(flap.format(f"{float(accepted[1]) * share:.6f}"), encoding="utf-8")
+        question = Question(workload="campaign", nodes=9234, faults=str(file))
+        with pytest.raises(UserError) if is_refused else nullcontext():
+            ask.check(question)
 
 
 def test_flaps_of_a_file_slow_the_job_and_expose_it_to_failures(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def test_another_value_of_the_calibrated_parameter_is_not_called_calibrated() ->
 
 def test_a_whole_machine_packet_by_packet_is_refused_before_it_begins() -> None:
     with pytest.raises(
-        UserError, match=r"level = packet: of \d+ messages and more, over 500000000 packets, .* --timeout"
+        UserError,
+        match=r"^--level packet: the first \d+ messages have more than 500000000 packets, .*: accepted are up to "
+        r"500000000 in all, .* --timeout$",
     ):
         ask.ask(Question(workload="halo", ppn=8, level="packet", parameters=(("bytes", "1 MiB"),)))
 
@@ -121,7 +123,7 @@ def test_packets_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4)
     assert ask.ask(question).messages == 2 * 8 * 26
     monkeypatch.setattr(skeleton, "MOST_PACKETS", 2 * 8 * 26 * 4 - 1)
-    with pytest.raises(UserError, match=r"of 416 messages and more, over 1663 packets"):
+    with pytest.raises(UserError, match=r"the first 416 messages have more than 1663 packets"):
         ask.ask(question)
     assert ask.ask(replace(question, level="links")).messages == 2 * 8 * 26
 

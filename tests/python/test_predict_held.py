@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from dryfly.base.errors import UserError
-from dryfly.predict import held, predict
+from dryfly.base.errors import RunError, UserError
+from dryfly.predict import ask, held, predict
 from dryfly.predict.question import Question
 
 
@@ -99,3 +101,57 @@ def test_a_sweep_is_not_held(tmp_path: Path) -> None:
     how = predict.How(program="a.out", out=str(tmp_path / "out"))
     with pytest.raises(UserError, match="--program: one case is held against it"):
         predict.predict("hpcg", [], {"machine": "aurora"}, how)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("/nonexistent x", r"^--program: program /nonexistent does not exist$"),
+        ("/etc/passwd", r"^--program: /etc/passwd is not executable"),
+        ("no-such-program", r'^--program: program "no-such-program" is not found on PATH'),
+    ],
+)
+def test_a_program_that_cannot_be_started_is_refused_before_the_skeleton_is_run(
+    command: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ask, "ask", lambda *_, **__: pytest.fail("the skeleton is run"))
+    given = {"machine": "aurora", "nodes": 2, "ppn": 1}
+    with pytest.raises(UserError, match=sentence):
+        predict.predict("hpcg", [], given, predict.How(program=command))
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limit", "sentence"),
+    [
+        # (1000 - 64) / 4
+        (300, 1000, r"^--program: 300 ranks .*: accepted are up to 234, for each takes 4 file descriptors of 1,000 "),
+        (300, 1_000_000, ""),
+        (9000, 1_000_000, r"^--program: 18,000 ranks .*: accepted are up to 16,384, which are real processes$"),
+    ],
+)
+def test_ranks_that_cannot_be_started_are_refused_with_how_many_can(
+    nodes: int, limit: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    question = Question(workload="hpcg", nodes=nodes, ppn=1 + (nodes > 300), parameters=(("on_node", "nic"),))
+    # What is refused next is the program.
+    with pytest.raises(UserError, match=sentence or "^--program: program /nonexistent does not exist"):
+        held.check(question, "/nonexistent")
+
+
+def test_a_run_that_ends_badly_is_told_without_its_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "dryfly: warning: there is less memory than that\ndryfly: rank 3 ended by signal 9\n"
+    ended = subprocess.CompletedProcess(args=[], returncode=1, stdout="", stderr=said)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
+    question = Question(workload="hpcg", nodes=2, ppn=1, parameters=(("on_node", "nic"),))
+    with pytest.raises(RunError, match=r"^--program a.out: rank 3 ended by signal 9$"):
+        held.hold(question, "a.out")
+
+
+@pytest.mark.parametrize(("workload", "model"), [("hpl", None), ("hplmxp", None), ("campaign", None),
+                                                 ("startup", None), ("hpl", "skeleton"), ("halo", None)])  # fmt: skip
+def test_other_workloads_are_refused_by_what_was_written(workload: str, model: str | None) -> None:
+    given = {"machine": "aurora", "nodes": 8, "model": model}
+    with pytest.raises(UserError, match=r"^--program: accepted with hpcg and nekbone"):
+        predict.predict(workload, [], given, predict.How(program="a.out"))

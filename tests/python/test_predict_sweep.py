@@ -98,9 +98,38 @@ def test_a_mistake_in_any_case_is_told_before_the_first(text: str, sentence: str
         cases(_BASE, [axis(text, "hpl")])
 
 
+def test_points_that_levels_do_not_divide_are_refused_before_the_first_case() -> None:
+    base: dict[str, Any] = {"workload": "hpcg", "nodes": 2, "ppn": 1}
+    sentence = r"^--sweep local=12x16x16: local=12x16x16: accepted are multiples of 8, which levels=4 asks for$"
+    with pytest.raises(UserError, match=sentence):
+        cases(base, [axis("local=16x16x16,12x16x16", "hpcg")])
+    assert len(cases({**base, "parameters": (("levels", "3"),)}, [axis("local=16x16x16,12x16x16", "hpcg")])) == 2
+
+
 def test_what_is_given_and_swept_is_refused() -> None:
     with pytest.raises(UserError, match="nb=384 and --sweep nb: accepted is one of the two"):
         cases({"workload": "hpl", "parameters": (("nb", "384"),)}, [axis("nb=192,768", "hpl")])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-N", "4", "--sweep", "nodes=8,16"), "--nodes 4 and --sweep nodes: accepted is one of the two"),
+        (("--machine", "aurora", "--sweep", "machine=aurora,frontier"), "--machine aurora and --sweep machine"),
+        (("--sweep", "seed=1,2", "--seed", "1"), "--seed 1 and --sweep seed: accepted is one of the two"),
+        (("--set", "fabric.link.rate=100 Gb/s", "--sweep", "fabric.link.rate=200 Gb/s"),
+         "--set fabric.link.rate=100 Gb/s and --sweep fabric.link.rate: accepted is one of the two"),
+    ],
+)  # fmt: skip
+def test_an_option_that_is_given_and_swept_is_refused(dryfly: Run, words: tuple[str, ...], sentence: str) -> None:
+    ended = dryfly(*_HPL, *words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"dryfly: {sentence}")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_an_option_of_which_only_the_default_is_there_is_swept(dryfly: Run) -> None:
+    assert dryfly(*_HPL, "-N", "16", "--sweep", "machine=aurora,frontier").returncode == 0
 
 
 def test_an_unknown_field_starts_nothing(dryfly: Run, tmp_path: Path) -> None:
@@ -148,12 +177,12 @@ def test_what_is_answered_is_not_asked_again(dryfly: Run, tmp_path: Path, asked:
     native = {"DRYFLY_NATIVE": str(tmp_path / "native")}
     assert dryfly(*words, "-N", "16", **native).returncode == 0
     assert len(list(asked.iterdir())) == 2
-    again = dryfly(*words, "-N", "16", "--sweep", "nodes=16,32", **native)
+    again = dryfly(*words, "--sweep", "nodes=16,32", **native)
     assert "2 of 4 are answered already" in again.stdout
     assert len(list(asked.iterdir())) == 4
     half = next((tmp_path / "out" / sweep.CASES).iterdir())
     half.write_text(half.read_text(encoding="utf-8")[:100], encoding="utf-8")  # as a full disk leaves it
-    assert dryfly(*words, "-N", "16", "--sweep", "nodes=16,32", **native).returncode == 0
+    assert dryfly(*words, "--sweep", "nodes=16,32", **native).returncode == 0
     assert len(list(asked.iterdir())) == 5
     assert len(_rows(tmp_path / "out")) == 4
 

@@ -4,6 +4,7 @@ form, what is refused, and collectives of GPU libraries (docs/model/skeleton-tra
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -202,12 +203,22 @@ def test_what_cannot_be_is_refused_in_one_sentence(changed: dict[str, str], sent
 
 
 def test_a_refusal_says_how_many_replicas_are_affordable() -> None:
-    """Of one node each, on all of Frontier and on one node more than are."""
-    for nodes in (9408, 2501):
+    """Of one node each, on all of Frontier and on one node more than are: 2 * 1,580 messages of 8 * 1,581 ranks are
+    39,967,680. By what the user can write: how many replicas there are follows from nodes."""
+    for nodes in (9408, 1582):
+        messages = 2 * (nodes - 1) * 8 * nodes
         with pytest.raises(
-            UserError, match=rf"dp = {nodes}: .* accepted are 100000000, as with dp = 2500, or more stag"
+            UserError,
+            match=rf"^gradients of {nodes} replicas \(dp\): .*, {messages} together, .* accepted are 40000000, "
+            r"as with --nodes 1581 \(dp = 1581\), or more stages \(pp\)$",
         ):
             ask.ask(Question(workload="transformer", machine="frontier", nodes=nodes))
+    # Two replicas share each three nodes; parts are counted where a message has several.
+    words = {"pp": "3", "layers": "48", "heads": "48", "tp": "4", "part": "65536", "zero": "1"}
+    with pytest.raises(UserError, match=r"with their parts \(part\), .* as with --nodes \d+ \(dp = \d+\), or") as told:
+        ask.ask(Question(workload="transformer", machine="frontier", nodes=900, parameters=tuple(words.items())))
+    nodes, replicas = re.findall(r"--nodes (\d+) \(dp = (\d+)\)", str(told.value))[0]
+    assert int(nodes) * 8 == int(replicas) * 12
     with pytest.raises(
         UserError, match=r"accepted are 100000000, as with global_batch = \d+, or fewer ranks"
     ) as refused:

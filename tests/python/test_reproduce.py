@@ -415,6 +415,38 @@ def test_what_a_prediction_warns_of_stands_below_the_table_and_in_the_rows(
         assert all(len(each["warnings"]) == 1 and each["warnings"][0].startswith("matrix=host: ") for each in rows)
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_measurement_that_fails_is_marked_and_the_others_are_shown(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        Measurement(
+            name="slow", machine="testbed", predict="hpcg", nodes=8, ppn=1, parameters=(("iterations", "1000000"),)
+        ),
+        Measurement(name="quick", machine="aurora", predict="hpl", model="closed", nodes=16, ppn=6),
+    ]
+    rows = (
+        row(figure="slow/s", quantity="an iteration"),
+        row(figure="quick/s", over="slow/s", quantity="how many"),
+        row(figure="quick/s", quantity="a run"),
+    )
+    registry = Registry(measurements={each.name: each for each in made}, rows=rows)
+    monkeypatch.setattr(reproduce, "load", lambda _: registry)
+    file = tmp_path / "rows.json"
+    options = reproduce.Options(json_file=str(file), jobs=jobs, quiet=True, timeout_s=0.2)
+    assert reproduce.reproduce("made up", options) == 1
+    shown = capsys.readouterr()
+    assert "dryfly: slow: hpcg has not ended after 0.2 s" in shown.err
+    assert shown.out.count("predicted, failed") == 2
+    assert "failed\n  an iteration and 1 more: slow: hpcg has not ended after 0.2 s" in shown.out
+    assert "1 predicted rows: " in shown.out
+    assert "2 rows without a figure, for its measurement failed" in shown.out
+    written = json.loads(file.read_text(encoding="utf-8"))
+    assert [each["failure"] is None for each in written["rows"]] == [False, False, True]
+    assert [each["dryfly"] is None for each in written["rows"]] == [True, True, False]
+    assert (written["summary"]["rows_failed"], written["summary"]["rows"]["predicted"]) == (2, 1)
+
+
 def test_seeds_are_refused_where_nothing_is_drawn() -> None:
     with pytest.raises(UserError, match="--seeds 3 has no effect: closed forms and what a machine's file adds up to"):
         reproduce.reproduce("aurora", reproduce.Options(only=("aurora/hpl/9234",), seeds=3))

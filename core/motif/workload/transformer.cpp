@@ -54,6 +54,8 @@ Task in_a_row(Process& process, Rank& me, Tensor what) {
 
 // Its messages are few for what they carry: so many times what others can in a minute.
 constexpr std::uint64_t loads_of_minute = 5;
+// Those of gradients are many and short, where replicas are: few more than others.
+constexpr std::uint64_t gradient_loads_of_minute = 2;
 
 // Of a rank, for the gradients of a stage that so many replicas have.
 std::uint64_t gradient_messages(const Setting& setting, std::uint64_t replicas) {
@@ -66,10 +68,16 @@ std::uint64_t gradient_loads(const Stage& stage, const Setting& setting, std::ui
   return stage.loads(gradient_messages(setting, replicas) * ranks, {of_all / replicas});
 }
 
+// As the user says it: replicas follow from nodes, which have to be whole.
 std::string affordable_replicas(const Stage& stage, const Setting& setting, std::uint64_t most) {
+  const std::uint64_t of_model = std::uint64_t{setting.tensor_ranks} * setting.stages;
+  const std::uint64_t ppn = stage.placement().per_node();
   std::uint64_t replicas = setting.replicas;
-  while (replicas > 1 && gradient_loads(stage, setting, replicas) > most) --replicas;
-  return "dp = " + std::to_string(replicas) + ", or more stages (pp), fewer buckets or longer parts";
+  const auto fits = [&] { return gradient_loads(stage, setting, replicas) <= most && replicas * of_model % ppn == 0; };
+  while (replicas > 0 && !fits()) --replicas;
+  if (replicas == 0) return "more stages (pp)";
+  return "--nodes " + std::to_string(replicas * of_model / ppn) + " (dp = " + std::to_string(replicas) +
+         "), or more stages (pp)";
 }
 
 // Messages are in proportion to passes.
@@ -84,14 +92,16 @@ std::string affordable_batch(const Setting& setting, std::uint64_t loads, std::u
 void check_affordable(const Stage& stage, const Setting& setting) {
   const std::uint64_t ranks = stage.ranks(), passes = setting.micro_batches() * setting.chunks;
   const std::uint64_t most = loads_of_minute * stage.affordable_loads();
-  const auto refusal = [&](const std::string& what, std::uint64_t each, std::uint64_t loads, const std::string& way) {
+  const auto refusal = [&](const std::string& what, std::uint64_t each, std::uint64_t loads, std::uint64_t accepted,
+                           const std::string& way) {
+    const std::string with_parts = loads > each * ranks ? " with their parts (part)" : " together";
     return SpecError(what + ": " + std::to_string(each) + " messages of each of " + std::to_string(ranks) + " ranks, " +
-                     std::to_string(loads) + " with their parts (part), all of which are run: accepted are " +
-                     std::to_string(most) + ", as with " + way);
+                     std::to_string(loads) + with_parts + ", all of which are run: accepted are " +
+                     std::to_string(accepted) + ", as with " + way);
   };
   const auto refuse = [&](const std::string& what, std::uint64_t each, Bytes size) {
     const std::uint64_t loads = stage.loads(each * ranks, size);
-    if (loads > most) throw refusal(what, each, loads, affordable_batch(setting, loads, most));
+    if (loads > most) throw refusal(what, each, loads, most, affordable_batch(setting, loads, most));
   };
   const std::uint64_t tensor_ranks = setting.tensor_ranks;
   const bool each = setting.runs_each_tensor(stage);
@@ -106,9 +116,11 @@ void check_affordable(const Stage& stage, const Setting& setting) {
     refuse(batch, 2 * passes * static_cast<std::uint64_t>(std::bit_width(tensor_ranks - 1)), {});
   }
   const std::uint64_t loads = gradient_loads(stage, setting, setting.replicas);
-  if (loads > most) {
-    throw refusal("dp = " + std::to_string(setting.replicas), gradient_messages(setting, setting.replicas), loads,
-                  affordable_replicas(stage, setting, most));
+  const std::uint64_t most_of_gradients = gradient_loads_of_minute * stage.affordable_loads();
+  if (loads > most_of_gradients) {
+    throw refusal("gradients of " + std::to_string(setting.replicas) + " replicas (dp)",
+                  gradient_messages(setting, setting.replicas), loads, most_of_gradients,
+                  affordable_replicas(stage, setting, most_of_gradients));
   }
 }
 

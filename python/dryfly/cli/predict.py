@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
@@ -83,5 +85,11 @@ def command(
         timeout_s=timeout_s,
         quiet=quiet,
         program=program,
+        written=_written(given),
     )
     sys.exit(predict.predict(workload, parameters, given, ways))
+
+
+def _written(given: Mapping[str, Any]) -> frozenset[str]:
+    source = click.get_current_context().get_parameter_source
+    return frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)

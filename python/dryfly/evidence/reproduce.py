@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dryfly.base.errors import UserError
+from dryfly.base.errors import DryflyError, UserError
 from dryfly.base.fitted import fitted
 from dryfly.base.store import Store
 from dryfly.case.case import SEED_MAX
@@ -70,19 +70,20 @@ def reproduce(subject: str, options: Options) -> int:
         check(registry.measurements[name], given=options.given, entry=entry)
     options.kept.check()
     answered = store(options.out)
-    found, walls = _measure_all({name: registry.measurements[name] for name in needed}, entries, options, answered,
-                                console)  # fmt: skip
+    measured = _measure_all({name: registry.measurements[name] for name in needed}, entries, options, answered, console)
+    found, walls = measured.found, measured.walls
     figures = {name: [each.figures for each in of_seeds] for name, of_seeds in found.items()}
     warnings = {name: [text for each in of_seeds for text in each.warnings] for name, of_seeds in found.items()}
     noises = {name: noise_of(registry.measurements[name], options.given) for name in needed}
-    rows = [_result(registry, row, figures, noises, warnings) for row in chosen]
+    failures = {name: f"{name}: {error}" for name, error in measured.failed.items()}
+    rows = [_result(registry, row, figures, noises, warnings, failures) for row in chosen]
     summary = summarise(rows)
     if json_file is not None:
         content = {"subject": subject, "given": _shown(options.given), "summary": summary, "rows": rows}
         result.write({**content, "wall_time_s": walls}, json_file)
     if json_file != "-":
         _show(rows, [_wall(row, walls) for row in chosen], summary)
-    return 0
+    return next((error.exit_status for error in measured.failed.values()), 0)
 
 
 def of_this_computer(registry: Registry) -> Registry:
@@ -147,20 +148,30 @@ def store(folder: str | None) -> Store | None:
     return Store(path)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Measured:
+    """By measurement. `found`: in the order of its seeds. `walls`: the seconds that these took together. `failed`: why
+    there is nothing, of the first seed that says so."""
+
+    found: Mapping[str, list[Found]]
+    walls: Mapping[str, float]
+    failed: Mapping[str, DryflyError]
+
+
 def _measure_all(
     measurements: Mapping[str, Measurement],
     entries: Mapping[str, Entry],
     options: Options,
     answered: Store | None,
     console: Console,
-) -> tuple[dict[str, list[Found]], dict[str, float]]:
-    """What is found of each, in the order of its seeds, and the seconds that these took together. Nothing of it depends
-    on how many are measured at a time."""
+) -> _Measured:
+    """Nothing of it depends on how many are measured at a time. One that fails, as for want of time, is told, and the
+    others go on."""
     tasks = [(name, seed) for name, each in measurements.items() for seed in seeds_of(each, options)]
     counts = {name: len(seeds_of(each, options)) for name, each in measurements.items()}
     begun: dict[str, int] = {}
 
-    def one(task: tuple[str, int]) -> tuple[Found, float]:
+    def one(task: tuple[str, int]) -> tuple[Found | DryflyError, float]:
         name, seed = task
         if name not in begun:
             begun[name] = len(begun) + 1
@@ -169,9 +180,15 @@ def _measure_all(
                 console.print(f"dryfly: measuring {name} ({begun[name]} of {len(counts)}){times}", markup=False)
         given = {**options.given, "seed": seed} if counts[name] > 1 else options.given
         began = time.monotonic()
-        found = measure(
-            measurements[name], given=given, entry=entries[name], timeout_s=options.timeout_s, answered=answered
-        )
+        found: Found | DryflyError
+        try:
+            found = measure(
+                measurements[name], given=given, entry=entries[name], timeout_s=options.timeout_s, answered=answered
+            )
+        except DryflyError as error:
+            found = error
+            which = f"{name}, seed {seed}" if counts[name] > 1 else name
+            console.print(f"dryfly: {which}: {error}", markup=False)
         return found, time.monotonic() - began
 
     with ThreadPoolExecutor(max_workers=min(_jobs(measurements.values(), options), len(tasks) or 1)) as pool:
@@ -182,10 +199,14 @@ def _measure_all(
             raise
     all_found: dict[str, list[Found]] = {name: [] for name in measurements}
     walls = dict.fromkeys(measurements, 0.0)
+    failed: dict[str, DryflyError] = {}
     for (name, _), (found, wall) in zip(tasks, done, strict=True):
-        all_found[name].append(found)
+        if isinstance(found, DryflyError):
+            failed.setdefault(name, found)
+        else:
+            all_found[name].append(found)
         walls[name] = round(walls[name] + wall, 3)
-    return all_found, walls
+    return _Measured(found=all_found, walls=walls, failed=failed)
 
 
 def _jobs(measurements: Iterable[Measurement], options: Options) -> int:
@@ -253,10 +274,13 @@ def _result(
     figures: Mapping[str, Sequence[Figures]],
     noises: Mapping[str, str] = MappingProxyType({}),
     warnings: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    failures: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """`figures`: by measurement, of each of its seeds; `warnings`: by measurement, of all of them."""
+    """`figures`: by measurement, of each of its seeds; `warnings`: by measurement, of all of them; `failures`: of those
+    measurements that have no figures."""
     noise = [found for figure in row.figures if (found := noises.get(figure.split("/")[0], "none")) != "none"]
-    measured = row.figures != ()
+    failure = next((failures[name] for figure in row.figures if (name := figure.split("/")[0]) in failures), None)
+    measured = row.figures != () and failure is None
     values = _values(row, figures) if measured else []
     value = statistics.median(values) if measured else None
     return {
@@ -271,7 +295,8 @@ def _result(
         "constant_error": _error(row, row.constant) if row.constant is not None else None,
         "kind": row.kind,
         "accepts": None if row.accepts is None else list(row.accepts),
-        "verdict": verdict_of(registry, row, value),
+        "verdict": verdict_of(registry, row, value) if failure is None else None,
+        "failure": failure,
         "noise": noise[0] if noise else "none",
         "seeds": {"count": len(values), "least": min(values), "most": max(values)} if len(values) > 1 else None,
         "source": row.source,
@@ -312,20 +337,22 @@ def _how(registry: Registry, figure: str) -> str:
 
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Predicted rows are those that count; the others are stated beside them."""
+    """Predicted rows are those that count; the others are stated beside them, and so is how many failed."""
+    there = [row for row in rows if row.get("failure") is None]
 
     def median(*kinds: str) -> float | None:
-        errors = [abs(row["error"]) for row in rows if row["kind"] in kinds]
+        errors = [abs(row["error"]) for row in there if row["kind"] in kinds]
         return statistics.median(errors) if errors else None
 
-    predicted = [abs(row["error"]) for row in rows if row["kind"] == "predicted"]
+    predicted = [abs(row["error"]) for row in there if row["kind"] == "predicted"]
     return {
-        "rows": {kind: sum(row["kind"] == kind for row in rows) for kind in _SHOWN},
-        "rows_with_noise": sum(row["noise"] != "none" for row in rows),
-        "rows_of_several_seeds": sum(row["seeds"] is not None for row in rows),
-        "noise": sorted({row["noise"] for row in rows} - {"none"}),
+        "rows": {kind: sum(row["kind"] == kind for row in there) for kind in _SHOWN},
+        "rows_failed": len(rows) - len(there),
+        "rows_with_noise": sum(row["noise"] != "none" for row in there),
+        "rows_of_several_seeds": sum(row["seeds"] is not None for row in there),
+        "noise": sorted({row["noise"] for row in there} - {"none"}),
         "verdicts": {
-            verdict: sum(row["verdict"] == verdict for row in rows) for verdict in (COMES_OUT, DOES_NOT, NO_VERDICT)
+            verdict: sum(row["verdict"] == verdict for row in there) for verdict in (COMES_OUT, DOES_NOT, NO_VERDICT)
         },
         "predicted_median_absolute_error": median("predicted"),
         "predicted_within_10_percent": sum(error <= 0.1 for error in predicted),
@@ -373,6 +400,7 @@ def _show(rows: list[dict[str, Any]], walls: Sequence[str], summary: Mapping[str
         ]
         console.print(fitted("  ".join(cells).rstrip()), markup=False)
     _show_warnings(console, warned)
+    _show_noted(console, "failed", [(row, row["failure"]) for row in rows])
     _show_notes(console, rows)
     _show_summary(console, summary)
 
@@ -387,6 +415,7 @@ def _percent(error: float | None) -> str:
 def _shown_kind(row: Mapping[str, Any], warned: Mapping[str, int] = MappingProxyType({})) -> str:
     """With the numbers of what the row's prediction warned of."""
     kind = _SHOWN[row["kind"]] + ("" if row["noise"] == "none" else ", noise")
+    kind += "" if row.get("failure") is None else ", failed"
     return kind + "".join(f" [{warned[text]}]" for text in row.get("warnings", ()) if text in warned)
 
 
@@ -405,15 +434,19 @@ def _show_notes(console: Console, rows: list[dict[str, Any]]) -> None:
         ("ordering", "orderings"),
         ("judged", "how"),
     ):
-        noted: dict[str, list[str]] = {}  # points of a curve have one note
-        for row in rows:
-            if row["kind"] == kind and row["note"]:
-                noted.setdefault(row["note"], []).append(row["quantity"])
-        if noted:
-            console.print(f"\n{title}", markup=False)
-        for note, quantities in noted.items():
-            more = f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
-            console.print(fitted(f"  {quantities[0]}{more}: {note}"), markup=False)
+        _show_noted(console, title, [(row, row["note"]) for row in rows if row["kind"] == kind])
+
+
+def _show_noted(console: Console, title: str, rows: Sequence[tuple[Mapping[str, Any], str | None]]) -> None:
+    noted: dict[str, list[str]] = {}  # points of a curve have one note
+    for row, note in rows:
+        if note:
+            noted.setdefault(note, []).append(row["quantity"])
+    if noted:
+        console.print(f"\n{title}", markup=False)
+    for note, quantities in noted.items():
+        more = f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
+        console.print(fitted(f"  {quantities[0]}{more}: {note}"), markup=False)
 
 
 def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
@@ -457,4 +490,6 @@ def _show_summary(console: Console, summary: Mapping[str, Any]) -> None:
         console.print(
             f"{counts['judged']} rows beside a judgement in words, that no number holds against", markup=False
         )
+    if summary["rows_failed"]:
+        console.print(f"{summary['rows_failed']} rows without a figure, for its measurement failed", markup=False)
     console.print(f"{counts['calibrated']} calibrated rows, {counts['untested']} not tested", markup=False)

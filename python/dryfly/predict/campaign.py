@@ -47,6 +47,27 @@ def check(question: Question) -> None:
             f"intermittent={rates.intermittent:.0%} and permanent={rates.permanent:.0%} are shares of all failures; "
             "accepted is 100 % or less together"
         )
+    _check_flaps(question, rates)
+
+
+def _check_flaps(question: Question, rates: Rates) -> None:
+    """Raises UserError where they alone make the job longer than a history may be."""
+    slower = 1 + rates.flaps * rates.stall
+    if slower <= campaign.LONGEST:
+        return
+    links = _links(question)
+    most = (campaign.LONGEST - 1) / rates.stall * 3600 / links
+    raise UserError(
+        f"--faults {question.faults}: per_hour is of each link, of which the job has {links:,}: "
+        f"{rates.flaps * 3600:,.0f} flaps an hour in all, each of which stops it for {rates.stall:.3g} s, make it "
+        f"{slower:,.0f} times as long; accepted is per_hour up to {most:.3g} together"
+    )
+
+
+def _links(question: Question) -> int:
+    """Of the job's NICs."""
+    machine = question.loaded
+    return (question.nodes or 0) * machine.kinds[machine.job_kinds[0]].nics_per_node
 
 
 def answer(question: Question) -> Answer:
@@ -98,6 +119,8 @@ def _figures(job: Job, rates: Rates, between: float, drawn: list[History]) -> di
         "checkpoint_interval_s": job.interval,
         "stall_of_a_flap_s": rates.stall,
     }
+    if rates.flaps:
+        figures["flaps_per_hour_of_all_links"] = rates.flaps * 3600
     if job.work / between < _THEORY_MOST:
         figures["by_theory_s"] = campaign.expected(job, between)
     return figures
@@ -160,7 +183,7 @@ def _flaps(question: Question, machine: Machine) -> float:
     if question.faults is None:
         return 0.0
     accepted = 'campaign takes [[flap]] with link = "edge" and per_hour, all the time'
-    links = (question.nodes or 0) * machine.kinds[machine.job_kinds[0]].nics_per_node
+    links = _links(question)
     rate = 0.0
     scenario = faults.load(question.faults, machine, seed=question.seed)
     if scenario.slow:

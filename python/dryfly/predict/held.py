@@ -8,6 +8,7 @@ of the program but that it iterates: setting up, tests and other solves are left
 
 from __future__ import annotations
 
+import resource
 import shlex
 import subprocess
 from bisect import bisect_right
@@ -22,7 +23,11 @@ from dryfly.base.folder import RunFolder
 from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.signals import dying_with_parent
+from dryfly.base.units import size_text
+from dryfly.case import memory, program
+from dryfly.case.bind import bind, library_of
 from dryfly.case.case import Case
+from dryfly.case.placement import RANKS_MAX
 from dryfly.predict import skeleton
 from dryfly.predict.question import Question
 from dryfly.result import tables
@@ -31,6 +36,7 @@ from dryfly.run.runner import Runner, command_line, environment_of
 SUMS = {"hpcg": 3, "nekbone": 3}  # calls of MPI_Allreduce in an iteration
 BOUND = 0.1
 _COUNTS = 0.02  # share of all messages, or of all bytes, from which on a class of sizes is held to the bound
+_DESCRIPTORS_OF_RANK, _DESCRIPTORS = 4, 64  # that launch/starter.cpp takes
 
 Sizes = Counter[int]  # how many messages there are of each
 
@@ -84,10 +90,15 @@ class Held:
         }
 
 
+def check_workload(workload: str) -> None:
+    """Raises UserError."""
+    if workload not in SUMS:
+        raise UserError(f"--program: accepted with {' and '.join(SUMS)}, whose iterations can be told from one another")
+
+
 def check(question: Question, command: str) -> None:
     """Raises UserError."""
-    if question.workload not in SUMS:
-        raise UserError(f"--program: accepted with {' and '.join(SUMS)}, whose iterations can be told from one another")
+    check_workload(question.workload)
     words(command)
     for flag, given in (("--faults", question.faults is not None), ("--noise", question.noise != "none")):
         if given:
@@ -99,6 +110,38 @@ def check(question: Question, command: str) -> None:
             f"on_node={question.parameter('on_node')} with --program: only what goes through NICs is recorded; "
             "accepted is nic"
         )
+    _check_ranks(question.ranks)
+    case = _case(question, command)
+    try:
+        bind(case)
+        library = library_of(case, needed=program.family(case.program))
+        with RunFolder() as folder:
+            program.prepare(case.program[0], case.program[1:], mpi=library, build_folder=folder.path)
+    except UserError as error:
+        raise UserError(f"--program: {error}") from None
+
+
+def _check_ranks(ranks: int) -> None:
+    """Raises UserError for more than can be started."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most, why = RANKS_MAX, "which are real processes"
+    if limit != resource.RLIM_INFINITY and ranks * _DESCRIPTORS_OF_RANK + _DESCRIPTORS > limit:
+        fewer = max(0, limit - _DESCRIPTORS) // _DESCRIPTORS_OF_RANK
+        if fewer < most:
+            most, why = fewer, f"for each takes {_DESCRIPTORS_OF_RANK} file descriptors of {limit:,} (ulimit -Hn)"
+    if ranks > most:
+        raise UserError(f"--program: {ranks:,} ranks (--nodes times --ppn): accepted are up to {most:,}, {why}")
+
+
+def warning(question: Question) -> str:
+    """Where the ranks may take more memory than there is; else empty."""
+    need = memory.estimate(question.loaded, ranks=question.ranks)
+    if need.available is None or need.is_there:
+        return ""
+    return (
+        f"--program: {question.ranks:,} ranks take about {size_text(need.needed)} and {size_text(need.available)} are "
+        "there: the system may end some"
+    )
 
 
 def words(command: str) -> Sequence[str]:
@@ -135,8 +178,8 @@ def hold(question: Question, command: str, *, timeout_s: float | None = None) ->
     return Held(command=command, times=times, classes=classes_of(of_program, of_skeleton, iterations))
 
 
-def _run(question: Question, command: str, record: Path, timeout_s: float | None) -> None:
-    case = Case(
+def _case(question: Question, command: str) -> Case:
+    return Case(
         program=tuple(words(command)),
         machine=question.machine,
         sets=question.sets,
@@ -148,6 +191,10 @@ def _run(question: Question, command: str, record: Path, timeout_s: float | None
         software="none",
         on_node="provider",
     )
+
+
+def _run(question: Question, command: str, record: Path, timeout_s: float | None) -> None:
+    case = _case(question, command)
     done = subprocess.run(
         command_line(case, Runner(record=str(record), quiet=True, timeout_s=timeout_s)),
         env=environment_of(case), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -155,8 +202,9 @@ def _run(question: Question, command: str, record: Path, timeout_s: float | None
     )  # fmt: skip
     if done.returncode == 0:
         return
-    lines = done.stderr.strip().splitlines() or [f"it ended with exit status {done.returncode}"]
-    told = "; ".join(line.removeprefix("dryfly: ") for line in lines[-3:])
+    lines = [line.removeprefix("dryfly: ") for line in done.stderr.strip().splitlines()]
+    of_end = [line for line in lines if not line.startswith("warning: ")]
+    told = "; ".join(of_end[-3:]) or f"it ended with exit status {done.returncode}"
     sentence = f"--program {words(command)[0]}: {told}"
     raise UserError(sentence) if done.returncode == 2 else RunError(sentence, exit_status=1)
 

@@ -28,7 +28,8 @@ _ROWS_SHOWN = 200
 
 @dataclass(frozen=True, kw_only=True)
 class How:
-    """Nothing of it changes an answer. `program`: a command that the answer is held against."""
+    """Nothing of it changes an answer. `program`: a command that the answer is held against. `written`: options of the
+    question that the user gave, where others have their defaults."""
 
     sweeps: tuple[str, ...] = ()
     seeds: int | None = None
@@ -39,6 +40,7 @@ class How:
     timeout_s: float | None = None
     quiet: bool = False
     program: str | None = None
+    written: frozenset[str] = frozenset()
 
 
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
@@ -47,9 +49,11 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     _check(how)
     printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
     axes = [sweep.axis(text, workload) for text in how.sweeps]
+    sweep.check_given(axes, base, how.written)
     if how.seeds is not None:
         axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
     if how.program is not None:
+        held.check_workload(workload)  # before a parameter is added that others may not have
         base["parameters"] = _through_nics(base["parameters"])
     if axes or how.out is not None:
         return _many(base, axes, how, printer)
@@ -58,6 +62,8 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     ask.check(question)
     if how.program is not None:
         held.check(question, how.program)
+        if warning := held.warning(question):
+            printer.say(f"warning: {warning}")
     summary.before(printer, question)
     answer = ask.ask(question, timeout_s=how.timeout_s)
     summary.after(printer, answer)

@@ -37,11 +37,21 @@ def check(question: Question) -> None:
         skeleton_hpl.check(question)
     if question.workload == "hplmxp":
         skeleton_hplmxp.check(question)
+    if question.workload == "hpcg":
+        _check_levels(question)
     if between_gpus(question):
         skeleton_transformer.check(question)
     spec_of(question)
     _job(question)
     file.check(question)
+
+
+def _check_levels(question: Question) -> None:
+    """The engine refuses it too; a sweep is to be refused before its first case."""
+    local, levels = str(question.parameter("local")), int(question.parameter("levels") or 1)
+    multiple = 1 << (levels - 1)
+    if any(int(side) % multiple for side in local.split("x")):
+        raise UserError(f"local={local}: accepted are multiples of {multiple}, which levels={levels} asks for")
 
 
 def _check_software(question: Question) -> None:

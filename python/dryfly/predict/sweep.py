@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -70,6 +70,17 @@ def _kind(name: str, workload: str) -> str:
         f"--sweep {name}: that is neither a parameter of {workload} ({parameters}) nor an option "
         f"({', '.join(OPTIONS)}) nor a field of a machine{mean}"
     )
+
+
+def check_given(axes: Sequence[Axis], base: Mapping[str, Any], written: Collection[str]) -> None:
+    """`written`: options that the user gave, by name; of the others `base` has defaults. Raises UserError for what is
+    swept as well, so that one of the two would be dropped."""
+    sets = dict(text.partition("=")[::2] for text in base.get("sets", ()))
+    for each in axes:
+        if each.kind == "option" and each.name in written:
+            raise UserError(f"--{each.name} {base[each.name]} and --sweep {each.name}: accepted is one of the two")
+        if each.kind == "field" and each.name in sets:
+            raise UserError(f"--set {each.name}={sets[each.name]} and --sweep {each.name}: accepted is one of the two")
 
 
 def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
