@@ -16,6 +16,7 @@ SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB", SAMPLED)
 # Messages are a fifth of a step of this one, so that its sample errs by what the test would see.
 HACC = ("hacc", "--ppn", "8", "particle_work=0.2 us", "part=4 MiB")
 HACC_SAMPLED = "sample=20"
+AMRWIND = ("amrwind", "--ppn", "4", "grid=64x32x1", "local=32x32x32", "part=1 MiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB", SAMPLED)
 
 
@@ -76,6 +77,31 @@ def test_a_sample_of_hacc_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, lo
     assert abs(error) <= sample["error_bound"] < 0.5, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--machine", "aurora", "--nodes", "16", "--ppn", "12", "grid=16x12x1", "local=64x64x64"),
+        ("--machine", "perlmutter-cpu", "--nodes", "16", "--ppn", "16", "grid=8x8x4", "local=32x32x32"),
+    ],
+    ids=["gpus", "processors"],
+)
+def test_a_sample_of_amrwind_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """In a step ranks are late, which they are not in parts that all begin together, and are too often where each part
+    is run many times in a row."""
+    file = tmp_path / "answer.json"
+    answers = {}
+    for sample in ("0", "1", "30"):
+        dryfly("predict", "amrwind", *words, f"sample={sample}", "--json", str(file)).succeeded()
+        answers[sample] = json.loads(file.read_text(encoding="utf-8"))
+    whole = answers["0"]["virtual_time_s"]
+    assert answers["1"]["virtual_time_s"] < whole
+    assert answers["1"]["virtual_time_s"] < answers["30"]["virtual_time_s"]
+    for sample in ("1", "30"):
+        error = 1 - whole / answers[sample]["virtual_time_s"]
+        bound = answers[sample]["error_bound"]
+        assert abs(error) <= bound < 0.15, f"sample={sample}: {error:+.4f} beyond {bound:.4f}"
+
+
 FLAP = '[[flap]]\nlink = "n3"\nat = "5 s"\nfor = "1 ms"\n'
 
 
@@ -112,8 +138,9 @@ def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly:
         (SHORT_ALLTOALL, ("full=1",), ()),
         (LONG_ALLTOALL, ("full=1",), ()),
         (HACC, ("sample=0",), (HACC_SAMPLED,)),
+        (AMRWIND, ("sample=0",), ("sample=1",)),
     ],
-    ids=["hpl", "alltoall-4", "alltoall-64", "hacc"],
+    ids=["hpl", "alltoall-4", "alltoall-64", "hacc", "amrwind"],
 )
 def test_the_true_time_lies_within_the_bound_of_a_sample(
     dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...], all_of_it: tuple[str, ...], some_of_it: tuple[str, ...]
