@@ -13,6 +13,10 @@ HPL = ("hpl", "--model", "skeleton", "--ppn", "6", "--level", "latency", "n=2000
 # So many ranks are run whole, unless a sample is asked for.
 SAMPLED = "stretches=24"
 SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB", SAMPLED)
+# Messages are a fifth of a step of this one, so that its sample errs by what the test would see.
+HACC = ("hacc", "--ppn", "8", "particle_work=0.2 us", "part=4 MiB")
+HACC_SAMPLED = "sample=20"
+AMRWIND = ("amrwind", "--ppn", "4", "grid=64x32x1", "local=32x32x32", "part=1 MiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB", SAMPLED)
 
 
@@ -55,6 +59,48 @@ def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_is_within_its_bound(
     assert abs(error) <= sample["error_bound"] < 0.1, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+@pytest.mark.parametrize("local", ["144x192x288", "48x48x48"])
+def test_a_sample_of_hacc_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, local: str, seed: str) -> None:
+    """All of it messages, long and short ones; places of a line wait, and samples of few turns take too long."""
+    file = tmp_path / "answer.json"
+    answers = []
+    for sample in ("0", "8"):
+        dryfly("predict", "hacc", "--nodes", "32", "--ppn", "16", f"local={local}", "particle_work=0 s", "part=4 MiB",
+               f"sample={sample}", "--seed", seed, "--json", str(file)).succeeded()  # fmt: skip
+        answers.append(json.loads(file.read_text(encoding="utf-8")))
+    whole, sample = answers
+    assert (whole["sampled"], sample["sampled"]) == (False, True)
+    assert sample["messages"] < whole["messages"] / 3
+    error = 1 - whole["virtual_time_s"] / sample["virtual_time_s"]
+    assert abs(error) <= sample["error_bound"] < 0.5, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--machine", "aurora", "--nodes", "16", "--ppn", "12", "grid=16x12x1", "local=64x64x64"),
+        ("--machine", "perlmutter-cpu", "--nodes", "16", "--ppn", "16", "grid=8x8x4", "local=32x32x32"),
+    ],
+    ids=["gpus", "processors"],
+)
+def test_a_sample_of_amrwind_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """In a step ranks are late, which they are not in parts that all begin together, and are too often where each part
+    is run many times in a row."""
+    file = tmp_path / "answer.json"
+    answers = {}
+    for sample in ("0", "1", "30"):
+        dryfly("predict", "amrwind", *words, f"sample={sample}", "--json", str(file)).succeeded()
+        answers[sample] = json.loads(file.read_text(encoding="utf-8"))
+    whole = answers["0"]["virtual_time_s"]
+    assert answers["1"]["virtual_time_s"] < whole
+    assert answers["1"]["virtual_time_s"] < answers["30"]["virtual_time_s"]
+    for sample in ("1", "30"):
+        error = 1 - whole / answers[sample]["virtual_time_s"]
+        bound = answers[sample]["error_bound"]
+        assert abs(error) <= bound < 0.15, f"sample={sample}: {error:+.4f} beyond {bound:.4f}"
+
+
 FLAP = '[[flap]]\nlink = "n3"\nat = "5 s"\nfor = "1 ms"\n'
 
 
@@ -78,17 +124,30 @@ def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly:
     assert refused.exit_status == 2
     assert "accepted are full=1, or faults that last" in refused.stderr
     dryfly(*asked, "full=1").succeeded()
+    refused = dryfly("predict", "hacc", "--nodes", "4", "--ppn", "8", "--faults", str(faults), HACC_SAMPLED)
+    assert refused.exit_status == 2
+    assert "accepted are sample=0, or faults that last" in refused.stderr
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("workload", [HPL, SHORT_ALLTOALL, LONG_ALLTOALL], ids=["hpl", "alltoall-4", "alltoall-64"])
+@pytest.mark.parametrize(
+    ("workload", "all_of_it", "some_of_it"),
+    [
+        (HPL, ("full=1",), ()),
+        (SHORT_ALLTOALL, ("full=1",), ()),
+        (LONG_ALLTOALL, ("full=1",), ()),
+        (HACC, ("sample=0",), (HACC_SAMPLED,)),
+        (AMRWIND, ("sample=0",), ("sample=1",)),
+    ],
+    ids=["hpl", "alltoall-4", "alltoall-64", "hacc", "amrwind"],
+)
 def test_the_true_time_lies_within_the_bound_of_a_sample(
-    dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...]
+    dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...], all_of_it: tuple[str, ...], some_of_it: tuple[str, ...]
 ) -> None:
-    whole = predict(dryfly, tmp_path, *workload, "full=1")
+    whole = predict(dryfly, tmp_path, *workload, *all_of_it)
     assert not whole["sampled"]
     for seed in (1, 2, 3):
-        sample = predict(dryfly, tmp_path, *workload, "--seed", str(seed))
+        sample = predict(dryfly, tmp_path, *workload, *some_of_it, "--seed", str(seed))
         assert sample["sampled"]
         assert sample["error_bound"] <= 0.05
         error = sample["virtual_time_s"] / whole["virtual_time_s"] - 1

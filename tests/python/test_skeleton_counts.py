@@ -117,7 +117,12 @@ def test_a_sample_of_hacc_is_near_the_whole() -> None:
         parameters = (("grid", "16x12x8"), ("particle_work", "0 s"), ("part", "4 MiB"), ("sample", sample))
         return ask.ask(Question(workload="hacc", nodes=16, ppn=96, parameters=parameters)).virtual_time_s
 
-    assert took("2") == pytest.approx(took("0"), rel=0.1)
+    assert took("6") == pytest.approx(took("0"), rel=0.1)
+
+
+def test_a_sample_of_hacc_that_is_too_small_for_its_bound_is_refused() -> None:
+    with pytest.raises(UserError, match=r"sample = 5: accepted is 0, for all of it, or 6 to 1000 turns"):
+        _sent("hacc", 2, 4, turns="steps", sample="5")
 
 
 def test_points_that_the_levels_do_not_divide_are_refused() -> None:

@@ -107,14 +107,15 @@ std::uint64_t Stage::loads(std::uint64_t messages, Bytes each) const {
 
 std::uint64_t Stage::affordable_loads() const { return level_ == Level::network ? 500'000 : 20'000'000; }
 
-void Stage::refuse_passing_faults() const {
+void Stage::refuse_passing_faults(const std::string& whole) const {
   if (!fabric::FaultPlan::any_in(spec_)) return;
   const fabric::Wiring wiring(topology_, fabric::FabricSpec::read(spec_), spec_);
   const auto plan = fabric::FaultPlan::read(spec_, topology_, wiring);
   if (std::ranges::all_of(plan.faults, &fabric::Fault::is_lasting)) return;
   throw SpecError(
       "faults that come and go (down, flaps, drain, from, until): a sample of the workload says nothing of them; "
-      "accepted are full=1, or faults that last");
+      "accepted are " +
+      whole + ", or faults that last");
 }
 
 void Stage::run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& prepared,

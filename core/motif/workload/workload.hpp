@@ -81,7 +81,8 @@ class Stage {
   std::uint64_t affordable_loads() const;
   bool affords(std::uint64_t messages, Bytes each) const { return loads(messages, each) <= affordable_loads(); }
   // Throws SpecError where faults come or go: of a workload that is sampled nobody knows what its parts would meet.
-  void refuse_passing_faults() const;
+  // `whole`: the parameter that runs all of it.
+  void refuse_passing_faults(const std::string& whole = "full=1") const;
   // Runs the program on a new job and adds to the answer what that has sent; `seen` may ask the job, before it goes.
   void run(const Job::Program& program, Answer& answer, const std::function<void(Job&)>& seen) {
     run(program, answer, {}, seen);

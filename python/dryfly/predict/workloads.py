@@ -446,8 +446,8 @@ ROWS = (
                  _fact("hacc", "overload", count("", "points that ranks overlap", most=1024)),
                  _fact("hacc", "particle_work", time("", "of a particle and step", most=10**9), "particle_work_ps"),
                  Parameter(name="steps", field=count("", "how many", least=1, most=10**6), default="1"),
-                 _of_skeleton("sample", count("", "turns of a transform's exchange in each of five places, and each "
-                                              "part of a step is run once; 0: all of it is run", most=1000), "0"),
+                 _of_skeleton("sample", count("", "turns of each transform that are run, 6 or more, and five of 26 "
+                                              "layers; 0: all of it is run", most=1000), "0"),
                  _LIBRARY,
                  _PART,
                  _ON_NODE,

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/motif/workload/estimate.hpp"
 #include "core/unit/random.hpp"
 
 namespace dryfly::motif {
@@ -51,9 +52,6 @@ Terms solved(std::array<Terms, terms> rows, Terms right) {
   }
   return right;
 }
-
-// Of Student's distribution: 19 of 20 values are nearer to the mean than so many standard errors.
-double students_t(double freedom) { return 2 + 2.5 / freedom + 8 / (freedom * freedom * freedom); }
 
 double product(const Terms& first, const Terms& second) {
   return std::inner_product(first.begin(), first.end(), second.begin(), 0.0);
