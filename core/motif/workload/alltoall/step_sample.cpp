@@ -24,6 +24,7 @@ constexpr std::size_t terms = 3;
 using Terms = std::array<double, terms>;
 
 constexpr std::uint32_t least_for_fit = 2 * terms;  // stretches
+constexpr std::uint32_t points_of_wave = 64;        // of which a mean is made
 constexpr std::uint32_t least_wave = 8;             // ranks of a group, or it is none
 
 // `share` of the messages go round behind the last rank, to the first ones again. Either kind loads cables of its own,
@@ -139,10 +140,13 @@ StepSample::Estimate StepSample::by_fit(const Zone& zone, const std::vector<doub
         terms_at((stretches_[number].counted + stretches_[number].counted_last) / 2.0, steps_, group_ranks_));
   }
   Terms means{};
-  for (std::uint32_t step = zone.first_step; step <= zone.last_step; ++step) {
+  const std::uint32_t stride = std::max(1U, group_ranks_ / points_of_wave);
+  double looked_at = 0;
+  for (std::uint32_t step = zone.first_step; step <= zone.last_step; step += stride, ++looked_at) {
     const Terms here = terms_at(step, steps_, group_ranks_);
-    for (std::size_t term = 0; term < terms; ++term) means[term] += here[term] / (zone.last_step - zone.first_step + 1);
+    for (std::size_t term = 0; term < terms; ++term) means[term] += here[term];
   }
+  for (double& mean : means) mean /= looked_at;
   std::array<Terms, terms> sums{};
   Terms right{};
   for (std::uint32_t place = 0; place < zone.count; ++place) {
