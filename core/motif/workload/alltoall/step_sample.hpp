@@ -14,9 +14,9 @@
 // part of its own, and all of them evenly over what remains of a step by a group's ranks: multiples of the golden ratio
 // do, however many.
 //
-// The mean of the far zone is that of a fit of both by least squares, if stretches suffice. The
-// bound holds 19 times of 20: it is Student's t of the standard error, which comes from what does not fit, or without a
-// fit from what neighbours differ by. It is never below a floor, for what no stretch has seen.
+// The mean of the far zone is that of a fit of both by least squares, if stretches suffice. The bound holds 19 times of
+// 20: it is Student's t of the standard error, which comes from what does not fit, or without a fit from what
+// neighbours differ by. It is never below a floor, for what no stretch has seen.
 #pragma once
 
 #include <cstdint>
