@@ -49,6 +49,16 @@ static int read_sizes(int argc, char** argv, const char* name, int sizes[3], int
   return is_given;
 }
 
+// The value of the argument `name=VALUE`, or `otherwise` when it is not given.
+static int argument_within(int argc, char** argv, const char* name, int otherwise, int least, int most) {
+  const int value = argument(argc, argv, name, otherwise, least);
+  char refused[160];
+  const char* between = most == least + 1 ? "or" : "to";
+  snprintf(refused, sizeof refused, "%s=%d: accepted is %d %s %d", name, value, least, between, most);
+  if (value > most) micro_fail(refused);
+  return value;
+}
+
 // `known`: names with their `=`, the last one NULL.
 static void refuse_unknown(int argc, char** argv, const char* const* known, const char* accepted) {
   for (int i = 1; i < argc; ++i) {

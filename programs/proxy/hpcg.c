@@ -295,19 +295,13 @@ static double operations(void) {
 static void read_arguments(int argc, char** argv) {
   static const char* const known[] = {"local=", "grid=", "levels=", "iterations=", "check=", NULL};
   refuse_unknown(argc, argv, known, "local=, grid=, levels=, iterations= and check=, each with a value");
-  level_count = argument(argc, argv, "levels", 4, 0);
-  iterations = argument(argc, argv, "iterations", 50, 1);
-  is_checked = argument(argc, argv, "check", 1, 0);
-  char refused[160];
-  snprintf(refused, sizeof refused, "levels=%d: accepted is 0 to %d", level_count, most_levels);
-  if (level_count > most_levels) micro_fail(refused);
-  snprintf(refused, sizeof refused, "iterations=%d: accepted is 1 to %d", iterations, most_iterations);
-  if (iterations > most_iterations) micro_fail(refused);
-  snprintf(refused, sizeof refused, "check=%d: accepted is 0 or 1", is_checked);
-  if (is_checked > 1) micro_fail(refused);
+  level_count = argument_within(argc, argv, "levels", 4, 0, most_levels);
+  iterations = argument_within(argc, argv, "iterations", 50, 1, most_iterations);
+  is_checked = argument_within(argc, argv, "check", 1, 0, 1);
   read_sizes(argc, argv, "local", local, 4096);
   begin_grid(argc, argv);
   const int multiple = 1 << (level_count > 0 ? level_count - 1 : 0);
+  char refused[160];
   snprintf(refused, sizeof refused, "local=%dx%dx%d: accepted are multiples of %d, which levels=%d asks for", local[0],
            local[1], local[2], multiple, level_count);
   if (local[0] % multiple != 0 || local[1] % multiple != 0 || local[2] % multiple != 0) micro_fail(refused);

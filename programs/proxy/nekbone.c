@@ -279,19 +279,13 @@ static void check_solution(double first, double now) {
 static void read_arguments(int argc, char** argv) {
   static const char* const known[] = {"local=", "grid=", "nx1=", "iterations=", "check=", NULL};
   refuse_unknown(argc, argv, known, "local=, grid=, nx1=, iterations= and check=, each with a value");
-  nx1 = argument(argc, argv, "nx1", 10, 2);
-  iterations = argument(argc, argv, "iterations", 100, 1);
-  is_checked = argument(argc, argv, "check", 1, 0);
-  char refused[160];
-  snprintf(refused, sizeof refused, "nx1=%d: accepted is 2 to %d", nx1, most_points);
-  if (nx1 > most_points) micro_fail(refused);
-  snprintf(refused, sizeof refused, "iterations=%d: accepted is 1 to %d", iterations, most_iterations);
-  if (iterations > most_iterations) micro_fail(refused);
-  snprintf(refused, sizeof refused, "check=%d: accepted is 0 or 1", is_checked);
-  if (is_checked > 1) micro_fail(refused);
+  nx1 = argument_within(argc, argv, "nx1", 10, 2, most_points);
+  iterations = argument_within(argc, argv, "iterations", 100, 1, most_iterations);
+  is_checked = argument_within(argc, argv, "check", 1, 0, 1);
   read_sizes(argc, argv, "local", local, 4096);
   begin_grid(argc, argv);
   const double count = (double)local[0] * local[1] * local[2] * nx1 * nx1 * nx1;
+  char refused[160];
   snprintf(refused, sizeof refused, "local=%dx%dx%d with nx1=%d: accepted are up to 2^26 points of a rank", local[0],
            local[1], local[2], nx1);
   if (count > 1 << 26) micro_fail(refused);
