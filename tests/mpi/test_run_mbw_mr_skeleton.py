@@ -28,7 +28,14 @@ def test_the_skeleton_has_the_rates_of_the_program(dryfly: Dryfly, programs: Pro
         assert figures["bytes_per_s"] == pytest.approx(figures["messages_per_s"] * size), size
 
 
-def test_ranks_that_are_no_pairs_are_refused(dryfly: Dryfly) -> None:
-    refused = dryfly("predict", "mbw_mr", "-N", "3", "--ppn", "1")
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-N", "3", "--ppn", "1"), "ranks = 3: accepted is an even number, in pairs"),
+        (("-N", "1024", "--ppn", "8", "window=1000000"), "window = 1000000: accepted are up to 32768 messages of each"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(dryfly: Dryfly, words: tuple[str, ...], sentence: str) -> None:
+    refused = dryfly("predict", "mbw_mr", *words)
     assert refused.exit_status == 2
-    assert "ranks = 3: accepted is an even number, in pairs" in refused.stderr
+    assert sentence in refused.stderr

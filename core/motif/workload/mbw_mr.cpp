@@ -24,6 +24,8 @@ struct Windows {
 };
 
 constexpr Bytes answer_size{4};
+// Of a window of all pairs: some 10 GB of records.
+constexpr std::uint64_t most_under_way = std::uint64_t{1} << 27U;
 
 Task send(Rank& me, const Windows& windows, Instant& begun, Instant& ended) {
   const std::uint32_t partner = me.id() + me.count() / 2;
@@ -56,6 +58,11 @@ Answer predict_mbw_mr(Stage& stage, Parameters& parameters) {
   parameters.check_all_used();
   if (stage.ranks() % 2 != 0) {
     throw SpecError("ranks = " + std::to_string(stage.ranks()) + ": accepted is an even number, in pairs");
+  }
+  if (windows.window * (stage.ranks() / 2) > most_under_way) {
+    throw SpecError("window = " + std::to_string(windows.window) + ": accepted are up to " +
+                    std::to_string(most_under_way / (stage.ranks() / 2)) + " messages of each of " +
+                    std::to_string(stage.ranks() / 2) + " pairs, all of which are under way at once");
   }
   Answer answer;
   Instant begun;
