@@ -8,6 +8,7 @@
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/cuda_pools.hpp"
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
@@ -49,16 +50,18 @@ enum PointerAttribute {  // CUpointer_attribute
   attribute_buffer_id = 7,
   attribute_is_managed = 8,
   attribute_device_ordinal = 9,
+  attribute_has_ipc = 10,
   attribute_range_start = 11,
   attribute_range_bytes = 12,
   attribute_mapped = 13,
+  attribute_handle_types = 14,
 };
 
 int answer(int attribute, const Place& place, DevicePointer address, void* to) {
   const bool of_host = place.kind == Kind::pinned || place.kind == Kind::registered;
   switch (attribute) {
     case attribute_context:
-      *static_cast<void**>(to) = context_of(place.device);
+      *static_cast<void**>(to) = place.allocation.pool != 0 ? nullptr : context_of(place.device);
       return cuda::success;
     case attribute_memory_type:
       *static_cast<unsigned*>(to) = of_host ? 1 : 2;
@@ -76,6 +79,12 @@ int answer(int attribute, const Place& place, DevicePointer address, void* to) {
       return cuda::success;
     case attribute_range_bytes:
       *static_cast<std::uint64_t*>(to) = place.allocation.bytes;
+      return cuda::success;
+    case attribute_has_ipc:
+      *static_cast<unsigned char*>(to) = place.kind == Kind::device && place.allocation.pool == 0 ? 1 : 0;
+      return cuda::success;
+    case attribute_handle_types:
+      *static_cast<std::uint64_t*>(to) = 0;
       return cuda::success;
     case attribute_mapped:
       *static_cast<unsigned*>(to) = 1;
@@ -251,6 +260,37 @@ CUDA_EXPORT int cuMemAllocManaged(DevicePointer* address, size_t bytes, unsigned
 }
 CUDA_EXPORT int cuMemFree_v2(DevicePointer address) { return code_of(runtime().release(pointer_of(address), false)); }
 CUDA_EXPORT int cuMemFree(DevicePointer address) { return cuMemFree_v2(address); }
+CUDA_EXPORT int cuMemAllocFromPoolAsync(DevicePointer* address, size_t bytes, MemoryPool* pool, Stream* stream) {
+  void* pointer = nullptr;
+  if (address == nullptr) return cuda::invalid_value;
+  const int code = in_context([&] { return runtime().take_in_stream(pool, bytes, stream, pointer); });
+  *address = reinterpret_cast<DevicePointer>(pointer);
+  return code;
+}
+CUDA_EXPORT int cuMemAllocAsync(DevicePointer* address, size_t bytes, Stream* stream) {
+  return cuMemAllocFromPoolAsync(address, bytes, nullptr, stream);
+}
+CUDA_EXPORT int cuMemFreeAsync(DevicePointer address, Stream* stream) {
+  return in_context([&] { return runtime().give_back_in_stream(pointer_of(address), stream); });
+}
+CUDA_EXPORT int cuDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
+  return cuda::pool_of(pool, device, &Runtime::standard_pool);
+}
+CUDA_EXPORT int cuDeviceGetMemPool(MemoryPool** pool, int device) {
+  return cuda::pool_of(pool, device, &Runtime::pool);
+}
+CUDA_EXPORT int cuDeviceSetMemPool(int device, MemoryPool* pool) { return code_of(runtime().set_pool(device, pool)); }
+CUDA_EXPORT int cuMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
+  return cuda::create_pool(pool, properties);
+}
+CUDA_EXPORT int cuMemPoolDestroy(MemoryPool* pool) { return code_of(runtime().destroy(pool)); }
+CUDA_EXPORT int cuMemPoolTrimTo(MemoryPool* pool, size_t keep) { return code_of(runtime().trim(pool, keep)); }
+CUDA_EXPORT int cuMemPoolGetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return code_of(runtime().read(pool, attribute, value));
+}
+CUDA_EXPORT int cuMemPoolSetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return code_of(runtime().write(pool, attribute, value));
+}
 CUDA_EXPORT int cuMemAllocHost_v2(void** pointer, size_t bytes) {
   if (pointer == nullptr) return cuda::invalid_value;
   return code_of(runtime().allocate(Kind::pinned, bytes, *pointer));

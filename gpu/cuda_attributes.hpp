@@ -44,6 +44,7 @@ inline bool attribute(const Settings& settings, int device, int number, int& val
     case 83:   // managed memory
     case 89:   // managed memory by device and host at once
     case 91:   // registered memory has the host's address
+    case 115:  // pools of memory
     case 116:  // NICs reach the device's memory
     case 122:  // streams write and wait for words of 64 bits
     case 123:  // and until a bit is missing

@@ -1,13 +1,13 @@
 // libcudart.so.12: the runtime's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
 // simulated answers cudaErrorNotSupported. What is answered to right and wrong calls is a real runtime's answer
-// (programs/check/gpu_answers.txt). Left out: graphs, textures, CUDA arrays, memory pools, events between
-// processes.
+// (programs/check/gpu_answers.txt). Left out: graphs, textures, CUDA arrays, events between processes.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
+#include "gpu/cuda_pools.hpp"
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
@@ -229,6 +229,36 @@ CUDA_EXPORT int cudaPointerGetAttributes(PointerAttributes* attributes, const vo
       break;
   }
   return cuda::success;
+}
+
+CUDA_EXPORT int cudaMallocAsync(void** pointer, size_t bytes, Stream* stream) {
+  if (pointer == nullptr) return kept(cuda::invalid_value);
+  return kept(runtime().take_in_stream(nullptr, bytes, stream, *pointer));
+}
+CUDA_EXPORT int cudaMallocFromPoolAsync(void** pointer, size_t bytes, MemoryPool* pool, Stream* stream) {
+  if (pointer == nullptr || pool == nullptr) return kept(cuda::invalid_value);
+  return kept(runtime().take_in_stream(pool, bytes, stream, *pointer));
+}
+CUDA_EXPORT int cudaFreeAsync(void* pointer, Stream* stream) {
+  return kept(runtime().give_back_in_stream(pointer, stream));
+}
+CUDA_EXPORT int cudaDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
+  return kept(cuda::pool_of(pool, device, &Runtime::standard_pool));
+}
+CUDA_EXPORT int cudaDeviceGetMemPool(MemoryPool** pool, int device) {
+  return kept(cuda::pool_of(pool, device, &Runtime::pool));
+}
+CUDA_EXPORT int cudaDeviceSetMemPool(int device, MemoryPool* pool) { return kept(runtime().set_pool(device, pool)); }
+CUDA_EXPORT int cudaMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
+  return kept(cuda::create_pool(pool, properties));
+}
+CUDA_EXPORT int cudaMemPoolDestroy(MemoryPool* pool) { return kept(runtime().destroy(pool)); }
+CUDA_EXPORT int cudaMemPoolTrimTo(MemoryPool* pool, size_t keep) { return kept(runtime().trim(pool, keep)); }
+CUDA_EXPORT int cudaMemPoolGetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return kept(runtime().read(pool, attribute, value));
+}
+CUDA_EXPORT int cudaMemPoolSetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return kept(runtime().write(pool, attribute, value));
 }
 
 CUDA_EXPORT int cudaMemcpy(void* to, const void* from, size_t bytes, int direction) {

@@ -9,6 +9,7 @@
 #include "gpu/held.hpp"
 #include "gpu/level_zero_types.hpp"
 #include "gpu/memory.hpp"
+#include "gpu/pools.hpp"
 #include "gpu/settings.hpp"
 
 namespace dryfly::gpu {
@@ -183,6 +184,76 @@ TEST_CASE("an allocation is aligned as it is asked to be, beside others, and has
   REQUIRE(range.allocate(100, again));
   CHECK(again == first);
   CHECK(range.at(again)->id != id);
+}
+
+TEST_CASE("short allocations share a chunk, and a long one has its own") {
+  constexpr std::uint64_t chunk = 2 << 20;
+  auto all = std::make_unique<Memory>();
+  all->open(read_settings("devices=1 memory=16777216", {}));
+  Range& range = all->device(0);
+  std::uint64_t first = 0, second = 0, third = 0, longer = 0, last = 0;
+  REQUIRE(range.allocate(1 << 20, first));
+  CHECK(range.is_alone(*range.at(first)));
+  REQUIRE(range.allocate(1000, second));
+  CHECK(second == first + (1 << 20));
+  CHECK_FALSE(range.is_alone(*range.at(first)));
+  // What does not fit behind the others has the next chunk, and what is short the room that is left.
+  REQUIRE(range.allocate(1 << 20, third));
+  CHECK(third == first + chunk);
+  CHECK(range.is_alone(*range.at(third)));
+  CHECK(range.used() == 2 * chunk);
+  REQUIRE(range.allocate(chunk + 1, longer));
+  CHECK(longer == first + 2 * chunk);
+  CHECK(range.used() == 4 * chunk);
+  REQUIRE(range.allocate(1 << 20, last));
+  CHECK(last == third + (1 << 20));
+  CHECK(range.free(first));
+  CHECK(range.is_alone(*range.at(second)));
+  CHECK(range.free(longer));
+  CHECK(range.used() == 2 * chunk);
+  // Not into the chunks of a long one.
+  REQUIRE(range.allocate(chunk + 1, longer));
+  REQUIRE(range.allocate(1 << 20, first));
+  REQUIRE(range.allocate(1 << 20, last));
+  CHECK(last == longer + 2 * chunk);
+}
+
+TEST_CASE("memory of a pool goes to its own stream at once, and to others when that is over") {
+  Memory all{};
+  Timeline timeline{};
+  Pending pending{};
+  Waits waits{};
+  auto pools = std::make_unique<Pools>();
+  all.open(read_settings("devices=2 memory=67108864", {}));
+  timeline.open(2);
+  waits.open(timeline, pending);
+  pools->open(2, all, timeline, waits);
+  Stream* const one = timeline.create_stream(1, false);
+  Stream* const other = timeline.create_stream(1, false);
+  MemoryPool& pool = pools->standard(1);
+  std::uint64_t first = 0, again = 0, elsewhere = 0;
+  bool reserves = false;
+  REQUIRE(pools->take(pool, 4096, *one, 0, first, reserves));
+  CHECK(reserves);
+  timeline.put(*one, Way::local, 1, 0, 1000);
+  REQUIRE(pools->give_back(*all.device(1).at(first), 1, one, 10));
+  CHECK(all.place_of(pointer_to(first)).kind == Kind::host);
+  REQUIRE(pools->take(pool, 4096, *one, 20, again, reserves));
+  CHECK(again == first);
+  CHECK_FALSE(reserves);
+  REQUIRE(pools->give_back(*all.device(1).at(again), 1, one, 30));
+  REQUIRE(pools->take(pool, 4096, *other, 40, elsewhere, reserves));
+  CHECK(elsewhere != first);
+  REQUIRE(pools->take(pool, 512, *other, 1000, again, reserves));
+  CHECK(again == first);
+  pools->synchronised(1000);
+  CHECK(pool.reserved == 32 << 20);
+  REQUIRE(pools->give_back(*all.device(1).at(again), 1, nullptr, 1000));
+  REQUIRE(pools->give_back(*all.device(1).at(elsewhere), 1, nullptr, 1000));
+  CHECK(pool.used == 0);
+  pools->synchronised(1000);
+  CHECK(pool.reserved == 0);
+  CHECK(pool.most_used == 4608);
 }
 
 TEST_CASE("host memory is registered once at a time") {

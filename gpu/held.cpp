@@ -118,7 +118,9 @@ std::uint64_t Waits::do_now(Stream& stream, const Held& held) {
     case Step::wait: {
       const Word* const word = find(held.condition.address);
       const std::uint64_t since_ps = word != nullptr && word->known ? word->since_ps : 0;
-      return timeline_->put(stream, Way::host, held.device, later(held.begin_ps, since_ps), held.ps);
+      // It looks when it is at it, and as long as the word has another value.
+      timeline_->put(stream, Way::host, held.device, held.begin_ps, held.ps);
+      return timeline_->put(stream, Way::host, held.device, since_ps, 0);
     }
   }
   return no_instant;

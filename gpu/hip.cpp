@@ -1,6 +1,5 @@
 // libamdhip64.so.5, .6 and .7: HIP's calls that MPI libraries and their users make, over gpu/runtime.hpp. What is not
-// simulated answers hipErrorNotSupported. Left out: kernels, graphs, textures, arrays, memory pools, events
-// between processes.
+// simulated answers hipErrorNotSupported. Left out: graphs, textures, arrays, events between processes.
 //
 // Compiled once for each release (DRYFLY_HIP_RELEASE), which differ in what these calls say: the types of memory that
 // hipPointerGetAttributes names have other numbers in HIP 5; hipGetDeviceProperties fills HIP 5's structure in every
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/cuda_pools.hpp"
 #include "gpu/hip_codes.hpp"
 #include "gpu/kernels.hpp"
 #include "gpu/pci.hpp"
@@ -261,12 +261,12 @@ HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
     case 3:      // hipDeviceAttributeCanMapHostMemory
     case 24:     // ManagedMemory
     case 85:     // UnifiedAddressing
+    case 88:     // MemoryPoolsSupported
     case 90:     // HostRegisterSupported
     case 10013:  // CanUseStreamWaitValue
       *to = 1;
       break;
     case 16:  // Integrated
-    case 88:  // MemoryPoolsSupported
     case 89:  // VirtualMemoryManagementSupported
       *to = 0;
       break;
@@ -316,6 +316,37 @@ HIP_EXPORT int hipHostMalloc(void** pointer, std::size_t bytes, unsigned) {
 HIP_EXPORT int hipHostAlloc(void** pointer, std::size_t bytes, unsigned) { return hipHostMalloc(pointer, bytes, 0); }
 HIP_EXPORT int hipExtHostAlloc(void** pointer, std::size_t bytes, unsigned) { return hipHostMalloc(pointer, bytes, 0); }
 HIP_EXPORT int hipMallocHost(void** pointer, std::size_t bytes) { return hipHostMalloc(pointer, bytes, 0); }
+// hipMemPoolProps and the numbers of its fields are as CUDA's, and so are the codes that pools answer.
+HIP_EXPORT int hipMallocFromPoolAsync(void** pointer, size_t bytes, MemoryPool* pool, Stream* stream) {
+  if (pointer == nullptr || pool == nullptr) return kept(hip::invalid_value);
+  return kept(runtime().take_in_stream(pool, bytes, stream, *pointer));
+}
+HIP_EXPORT int hipMallocAsync(void** pointer, size_t bytes, Stream* stream) {
+  if (pointer == nullptr) return kept(hip::invalid_value);
+  return kept(runtime().take_in_stream(nullptr, bytes, stream, *pointer));
+}
+HIP_EXPORT int hipFreeAsync(void* pointer, Stream* stream) {
+  return kept(runtime().give_back_in_stream(pointer, stream));
+}
+HIP_EXPORT int hipDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
+  return kept(cuda::pool_of(pool, device, &Runtime::standard_pool));
+}
+HIP_EXPORT int hipDeviceGetMemPool(MemoryPool** pool, int device) {
+  return kept(cuda::pool_of(pool, device, &Runtime::pool));
+}
+HIP_EXPORT int hipDeviceSetMemPool(int device, MemoryPool* pool) { return kept(runtime().set_pool(device, pool)); }
+HIP_EXPORT int hipMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
+  return kept(cuda::create_pool(pool, properties));
+}
+HIP_EXPORT int hipMemPoolDestroy(MemoryPool* pool) { return kept(runtime().destroy(pool)); }
+HIP_EXPORT int hipMemPoolTrimTo(MemoryPool* pool, size_t keep) { return kept(runtime().trim(pool, keep)); }
+HIP_EXPORT int hipMemPoolGetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return kept(runtime().read(pool, attribute, value));
+}
+HIP_EXPORT int hipMemPoolSetAttribute(MemoryPool* pool, int attribute, void* value) {
+  return kept(runtime().write(pool, attribute, value));
+}
+
 HIP_EXPORT int hipFree(void* pointer) {
   const Result result = runtime().release(pointer, false);
   return kept(result == Result::bad_value ? hip::invalid_device_pointer : code_of(result));

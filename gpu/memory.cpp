@@ -69,7 +69,7 @@ Place Memory::place_of(const void* pointer) const {
   const std::uint64_t index = (address - base_) >> range_bits;
   if (address >= base_ && index < ranges) {
     const Allocation* found = ranges_[index].at(address);
-    if (found != nullptr) {
+    if (found != nullptr && !found->leaving) {
       if (index < devices_max) return {Kind::device, static_cast<int>(index), units_[index], *found};
       return {index == devices_max ? Kind::pinned : Kind::managed, 0, -1, *found};
     }
@@ -92,12 +92,13 @@ Place Memory::place_of(const void* pointer) const {
 Allocation* Memory::allocation_of(const void* pointer) {
   const std::uint64_t index = (address_of(pointer) - base_) >> range_bits;
   if (address_of(pointer) < base_ || index >= devices_max) return nullptr;
-  return ranges_[index].at(address_of(pointer));
+  Allocation* const found = ranges_[index].at(address_of(pointer));
+  return found != nullptr && !found->leaving ? found : nullptr;
 }
 
 bool Memory::show(const void* pointer, Handle& handle) {
   Allocation* const found = allocation_of(pointer);
-  if (found == nullptr) return false;
+  if (found == nullptr || found->pool != 0) return false;
   const std::uint64_t index = (address_of(pointer) - base_) >> range_bits;
   return gpu::show(ranges_[index], *found, units_[index], handle);
 }
@@ -124,8 +125,10 @@ Memory::Registering Memory::add_host(void* start, std::uint64_t bytes, int devic
   }
   if (host_count_ == hosts_max) return Registering::no_room;
   memmove(hosts_ + index + 1, hosts_ + index, static_cast<std::size_t>(host_count_ - index) * sizeof *hosts_);
-  hosts_[index] = {
-      {.start = first, .bytes = bytes, .shown = 0, .opened = 0, .id = 0, .whole = false, .synchronous = false}, device};
+  hosts_[index] = {};
+  hosts_[index].allocation.start = first;
+  hosts_[index].allocation.bytes = bytes;
+  hosts_[index].device = device;
   ++host_count_;
   return Registering::done;
 }

@@ -16,6 +16,10 @@ constexpr std::uint64_t page_bytes = 4096;
 
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
+bool in_one(std::uint64_t chunk_bytes, std::uint64_t one, std::uint64_t other) {
+  return one / chunk_bytes == other / chunk_bytes;
+}
+
 }  // namespace
 
 bool Range::map_file() {
@@ -65,31 +69,51 @@ bool Range::grow() {
 Allocation* Range::insert(std::size_t index, std::uint64_t start, std::uint64_t bytes) {
   memmove(all_ + index + 1, all_ + index, (count_ - index) * sizeof *all_);
   static std::uint64_t ids = 0;
-  all_[index] = {
-      .start = start, .bytes = bytes, .shown = 0, .opened = 0, .id = ++ids, .whole = false, .synchronous = false};
+  all_[index] = {};
+  all_[index].start = start;
+  all_[index].bytes = bytes;
+  all_[index].id = ++ids;
   ++count_;
-  used_ += rounded(bytes, alignment);
+  if (is_alone(all_[index])) used_ += rounded(bytes, chunk_bytes);
   return &all_[index];
 }
 
 void Range::erase(std::size_t index) {
-  used_ -= rounded(all_[index].bytes, alignment);
+  if (is_alone(all_[index])) used_ -= rounded(all_[index].bytes, chunk_bytes);
   --count_;
   memmove(all_ + index, all_ + index + 1, (count_ - index) * sizeof *all_);
 }
 
 bool Range::allocate(std::uint64_t bytes, std::uint64_t& start, std::uint64_t wanted_alignment) {
   if (bytes == 0 || bytes > capacity_ || !map() || !grow()) return false;
-  const std::uint64_t size = rounded(bytes, alignment);
-  const std::uint64_t to = wanted_alignment > alignment ? wanted_alignment : alignment;
-  std::uint64_t at = rounded(base_, to);
+  const bool is_whole = !is_short(bytes);
+  const std::uint64_t least = is_whole ? chunk_bytes : alignment;
+  const std::uint64_t size = rounded(bytes, least);
+  const std::uint64_t to = wanted_alignment > least ? wanted_alignment : least;
+  // A short one lies in one chunk, and in none of a long one's.
+  const auto from = [&](std::uint64_t address) {
+    const std::uint64_t at = rounded(address, to);
+    return is_whole || in_one(chunk_bytes, at, at + size - 1) ? at : rounded(rounded(at, chunk_bytes), to);
+  };
+  std::uint64_t at = from(base_);
   std::size_t index = 0;
-  for (; index < count_ && (all_[index].start < at || all_[index].start - at < size); ++index)
-    at = rounded(all_[index].start + all_[index].bytes, to);
+  for (; index < count_ && (all_[index].start < at || all_[index].start - at < size); ++index) {
+    const std::uint64_t end = all_[index].start + all_[index].bytes;
+    at = from(is_short(all_[index].bytes) ? end : rounded(end, chunk_bytes));
+  }
   if (at + size > base_ + capacity_) return false;
   insert(index, at, bytes);
   start = at;
   return true;
+}
+
+bool Range::is_alone(const Allocation& allocation) const {
+  if (!is_short(allocation.bytes)) return true;
+  const std::size_t index = static_cast<std::size_t>(&allocation - all_);
+  const auto is_beside = [&](std::size_t other) {
+    return in_one(chunk_bytes, all_[other].start, allocation.start) && is_short(all_[other].bytes);
+  };
+  return (index == 0 || !is_beside(index - 1)) && (index + 1 == count_ || !is_beside(index + 1));
 }
 
 bool Range::free(std::uint64_t start) {

@@ -1,5 +1,6 @@
 // A range of addresses over a file in memory, and what of it is allocated. Pages that nobody has written take no memory
-// of this computer.
+// of this computer. As a driver does, it takes memory in chunks: one has many short allocations, or a part of a longer
+// one (docs/model/gpu.md#taking-memory).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,8 @@ struct Allocation {
   std::uint64_t id;      // no two in this process have had the same; 0: of memory that the runtime has not given out
   bool whole;            // taken for all tiles of a GPU, as far as its program knows
   bool synchronous;      // copies and fills of it are over when their calls come back, unless a stream has them
+  std::uint8_t pool;     // one more than the number of the pool it is of; 0: of none
+  bool leaving;          // given back in a stream: the program has it no more, and nobody else has it yet
 };
 
 // What the owner of a range has shown to others, behind its memory in the same file. An entry is 0 or the number of the
@@ -29,6 +32,9 @@ class Range {
  public:
   // False where this computer lacks the memory or the address space, or the range is full.
   bool allocate(std::uint64_t bytes, std::uint64_t& start, std::uint64_t wanted_alignment = 0);
+  // Of an allocation: whether no other one is in its chunk, so that a driver takes and gives back the chunk with it.
+  bool is_alone(const Allocation& allocation) const;
+  static bool is_short(std::uint64_t bytes) { return bytes < chunk_bytes; }
   // Pages of it are given back. Neighbours may share the first and the last.
   bool free(std::uint64_t start);
   const Allocation* at(std::uint64_t address) const;
@@ -58,6 +64,8 @@ class Range {
   bool is_mapped() const { return mapped_; }
 
  private:
+  static constexpr std::uint64_t chunk_bytes = 2 << 20;
+
   bool map();
   bool map_file();
   bool grow();

@@ -2,6 +2,22 @@
 
 namespace dryfly::gpu {
 
+namespace {
+
+// What the calls take beside those that find room in a chunk that is there. Of pinned memory each page is taken,
+// cleared and made known to the devices; to give them back takes a third of it, and of registered ones half.
+constexpr std::uint64_t pinned_chunk = 2 << 20;
+
+std::uint64_t taking_ps(const Settings& settings, Kind kind, std::uint64_t bytes) {
+  if (kind != Kind::pinned) return settings.allocation_ps - settings.call_ps;
+  return time_ps(bytes > pinned_chunk ? bytes : pinned_chunk, settings.pinning_bytes_per_s);
+}
+std::uint64_t giving_back_ps(const Settings& settings, Kind kind, std::uint64_t bytes) {
+  return kind == Kind::pinned ? taking_ps(settings, kind, bytes) / 3 : taking_ps(settings, kind, bytes);
+}
+
+}  // namespace
+
 Runtime& Runtime::get() {
   static Runtime runtime(State::get());
   return runtime;
@@ -20,13 +36,14 @@ Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer, std::ui
   if (const Result result = state_.usable(); result != Result::done) return result;
   pointer = nullptr;
   if (bytes == 0) return Result::done;
-  const Call call(state_, state_.settings.allocation_ps);
+  Call call(state_);
   Range& range = kind == Kind::device    ? state_.memory.device(current_device())
                  : kind == Kind::managed ? state_.memory.managed()
                                          : state_.memory.pinned();
   std::uint64_t start = 0;
   if (!range.allocate(bytes, start, alignment)) return Result::out_of_memory;
   pointer = reinterpret_cast<void*>(start);
+  if (range.is_alone(*range.at(start))) call.wait_until(call.now() + taking_ps(state_.settings, kind, bytes));
   return Result::done;
 }
 
@@ -39,18 +56,115 @@ void Runtime::mark_whole(const void* pointer) {
 Result Runtime::release(void* pointer, bool of_host) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   if (pointer == nullptr) return Result::done;
-  Call call(state_, state_.settings.allocation_ps);
+  Call call(state_);
   Range* const range = state_.memory.range_of(pointer);
   if (range == nullptr || (range == &state_.memory.pinned()) != of_host) return Result::bad_value;
+  const auto start = reinterpret_cast<std::uint64_t>(pointer);
+  Allocation* const found = range->at(start);
+  if (found == nullptr || found->start != start || found->leaving) return Result::bad_value;
+  const Place place = state_.memory.place_of(pointer);
+  // Of a pool's memory the program says itself that nobody uses it any more.
+  if (found->pool != 0) {
+    const bool is_given = state_.pools.give_back(*found, place.device, nullptr, call.now());
+    return is_given ? Result::done : Result::out_of_memory;
+  }
+  if (range->is_alone(*found)) {
+    call.wait_until(call.now() + giving_back_ps(state_.settings, place.kind, found->bytes));
+  }
   if (const Result result = call.wait_for_all(); result != Result::done) return result;
-  return range->free(reinterpret_cast<std::uint64_t>(pointer)) ? Result::done : Result::bad_value;
+  return range->free(start) ? Result::done : Result::bad_value;
+}
+
+MemoryPool* Runtime::standard_pool(int device) { return &state_.pools.standard(device); }
+
+MemoryPool* Runtime::pool(int device) {
+  pthread_mutex_lock(&state_.lock);
+  MemoryPool* const found = state_.pools.current(device);
+  pthread_mutex_unlock(&state_.lock);
+  return found;
+}
+
+Result Runtime::set_pool(int device, MemoryPool* pool) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, state_.settings.query_ps);
+  if (state_.pools.known(pool) == nullptr || pool->device != device) return Result::bad_value;
+  state_.pools.current(device) = pool;
+  return Result::done;
+}
+
+Result Runtime::create_pool(int device, MemoryPool*& pool) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_);
+  MemoryPool* const made = state_.pools.create(device);
+  if (made == nullptr) return Result::out_of_memory;
+  pool = made;
+  return Result::done;
+}
+
+Result Runtime::destroy(MemoryPool* pool) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_);
+  if (state_.pools.known(pool) == nullptr) return Result::bad_value;
+  return state_.pools.destroy(*pool) ? Result::done : Result::bad_value;
+}
+
+Result Runtime::trim(MemoryPool* pool, std::uint64_t keep) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_);
+  if (state_.pools.known(pool) == nullptr) return Result::bad_value;
+  state_.pools.trim(*pool, keep, call.now());
+  return Result::done;
+}
+
+Result Runtime::read(MemoryPool* pool, int attribute, void* value) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, state_.settings.query_ps);
+  if (state_.pools.known(pool) == nullptr || value == nullptr) return Result::bad_value;
+  return state_.pools.read(*pool, static_cast<PoolAttribute>(attribute), value) ? Result::done : Result::bad_value;
+}
+
+Result Runtime::write(MemoryPool* pool, int attribute, const void* value) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, state_.settings.query_ps);
+  if (state_.pools.known(pool) == nullptr || value == nullptr) return Result::bad_value;
+  return state_.pools.write(*pool, static_cast<PoolAttribute>(attribute), value) ? Result::done : Result::bad_value;
+}
+
+Result Runtime::take_in_stream(MemoryPool* pool, std::uint64_t bytes, Stream* stream, void*& pointer) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  Call call(state_, state_.settings.short_call_ps);
+  const Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  if (pool == nullptr) pool = state_.pools.current(in->device);
+  if (state_.pools.known(pool) == nullptr) return Result::bad_value;
+  pointer = nullptr;
+  if (bytes == 0) return Result::done;
+  std::uint64_t start = 0;
+  bool reserves = false;
+  if (!state_.pools.take(*pool, bytes, *in, call.now(), start, reserves)) return Result::out_of_memory;
+  pointer = reinterpret_cast<void*>(start);
+  if (reserves) call.wait_until(call.now() + state_.settings.allocation_ps);
+  return Result::done;
+}
+
+Result Runtime::give_back_in_stream(void* pointer, Stream* stream) {
+  if (const Result result = state_.usable(); result != Result::done) return result;
+  const Call call(state_, state_.settings.short_call_ps);
+  const Stream* const in = state_.timeline.known(stream, current_device());
+  if (in == nullptr) return Result::bad_handle;
+  if (pointer == nullptr) return Result::done;
+  Allocation* const found = state_.memory.allocation_of(pointer);
+  if (found == nullptr || found->start != reinterpret_cast<std::uint64_t>(pointer)) return Result::bad_value;
+  const int device = state_.memory.place_of(pointer).device;
+  return state_.pools.give_back(*found, device, in, call.now()) ? Result::done : Result::out_of_memory;
 }
 
 Result Runtime::register_host(void* start, std::uint64_t bytes) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   if (start == nullptr || bytes == 0) return Result::bad_value;
-  const Call call(state_, state_.settings.allocation_ps);
+  Call call(state_, state_.settings.allocation_ps);
   if (state_.memory.range_of(start) != nullptr) return Result::bad_value;
+  call.wait_until(call.now() + time_ps(bytes, state_.settings.registration_bytes_per_s));
   switch (state_.memory.add_host(start, bytes, current_device())) {
     case Memory::Registering::done:
       return Result::done;
@@ -68,6 +182,7 @@ Result Runtime::unregister_host(void* start) {
   if (start == nullptr || state_.memory.range_of(start) != nullptr) return Result::bad_value;
   const Place place = state_.memory.place_of(start);
   if (place.kind == Kind::host) return Result::not_registered;
+  call.wait_until(call.now() + time_ps(place.allocation.bytes, state_.settings.registration_bytes_per_s) / 2);
   if (const Result result = call.wait_for_all(); result != Result::done) return result;
   return state_.memory.remove_host(start) ? Result::done : Result::bad_value;
 }
@@ -156,7 +271,7 @@ void Runtime::memory_info(std::size_t& unused, std::size_t& all) {
   pthread_mutex_lock(&state_.lock);
   const Range& range = state_.memory.device(current_device());
   all = range.capacity();
-  unused = all - range.used();
+  unused = all - (range.used() < all ? range.used() : all);  // the last chunk may reach over the end
   pthread_mutex_unlock(&state_.lock);
 }
 

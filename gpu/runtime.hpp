@@ -23,6 +23,20 @@ class Runtime {
   void mark_whole(const void* pointer);
   Result release(void* pointer, bool of_host);
   Result register_host(void* start, std::uint64_t bytes);
+
+  // Pools of memory; `device`: the number of one that there is. Memory that is given back in a stream may be of no
+  // pool.
+  MemoryPool* standard_pool(int device);
+  MemoryPool* pool(int device);
+  Result set_pool(int device, MemoryPool* pool);
+  Result create_pool(int device, MemoryPool*& pool);
+  Result destroy(MemoryPool* pool);
+  Result trim(MemoryPool* pool, std::uint64_t keep);
+  Result read(MemoryPool* pool, int attribute, void* value);
+  Result write(MemoryPool* pool, int attribute, const void* value);
+  // `pool` null: the one of the stream's device.
+  Result take_in_stream(MemoryPool* pool, std::uint64_t bytes, Stream* stream, void*& pointer);
+  Result give_back_in_stream(void* pointer, Stream* stream);
   Result unregister_host(void* start);
   Place place_of(const void* pointer);
   // Bytes of the calling thread's device.

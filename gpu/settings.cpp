@@ -153,9 +153,14 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.call_ps = number_of(text, "call_ps");
   settings.lookup_ps = number_of(text, "lookup_ps");
   settings.query_ps = number_of(text, "query_ps");
+  settings.short_call_ps = number_of(text, "short_call_ps");
   settings.allocation_ps = number_of(text, "allocation_ps");
+  settings.pinning_bytes_per_s = number_of(text, "pinning_rate");
+  settings.registration_bytes_per_s = number_of(text, "registration_rate");
   settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};
   settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
+  settings.word_ps = number_of(text, "word_ps");
+  settings.word_in_batch_ps = number_of(text, "word_in_batch_ps");
   settings.kernel_ps = number_of(text, "kernel_ps");
   settings.operations_per_s[0] = number_of(text, "fp64_rate");
   settings.operations_per_s[1] = number_of(text, "fp32_rate");

@@ -33,9 +33,14 @@ struct Settings {
   std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
   std::uint64_t lookup_ps;                       // of the processor, to tell whose memory a pointer points to
   std::uint64_t query_ps;                        // of the processor, for a look at an event
+  std::uint64_t short_call_ps;                   // of the processor, for words of memory and memory of a pool
   std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
+  std::uint64_t pinning_bytes_per_s;             // at which the host's memory is taken and made known
+  std::uint64_t registration_bytes_per_s;        // at which it is made known, on top of allocation_ps
   Start copy;                                    // between a device and another, or the host
   Start local;                                   // within a device
+  std::uint64_t word_ps;                         // of a device, for a word that it writes or waits for
+  std::uint64_t word_in_batch_ps;                // the same behind others of one call
   std::uint64_t kernel_ps;                       // of a kernel, from its start to where its end is seen
   std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way

@@ -45,6 +45,7 @@ State::State() : settings(read_settings(getenv("DRYFLY_GPU"), masks_of_environme
   memory.open(settings);
   timeline.open(settings.devices);
   waits.open(timeline, pending);
+  pools.open(settings.devices, memory, timeline, waits);
 }
 
 Result State::usable() const {

@@ -9,6 +9,7 @@
 #include "gpu/held.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/pending.hpp"
+#include "gpu/pools.hpp"
 #include "gpu/settings.hpp"
 #include "gpu/timeline.hpp"
 #include "gpu/times.hpp"
@@ -55,6 +56,7 @@ struct State {
   Timeline timeline;
   Pending pending;
   Waits waits;
+  Pools pools;
   std::uint64_t unstreamed_ps;  // when what was put into the default stream by calls without a stream is over
   pthread_mutex_t lock;
 

@@ -54,6 +54,11 @@ Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, 
   return Result::done;
 }
 
+// A word that a stream writes or waits for.
+std::uint64_t word_ps(const Settings& settings, bool of_batch) {
+  return of_batch ? settings.word_in_batch_ps : settings.word_ps;
+}
+
 }  // namespace
 
 bool Streams::put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps) {
@@ -182,7 +187,7 @@ Result Streams::call(Stream* stream, void (*function)(void*), void* argument, co
 
 Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32_t bytes, bool of_batch) {
   if (const Result result = state_.usable(); result != Result::done) return result;
-  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
+  Call call(state_, of_batch ? 0 : state_.settings.short_call_ps);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
   const Place place = state_.memory.place_of(to);
@@ -194,7 +199,8 @@ Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32
   work.word_bytes = bytes;
   work.rows = {bytes, 1, bytes, bytes};
   std::uint64_t end_ps = 0;
-  const bool is_put = put(call, *in, work, {Way::host, 0, state_.settings.copy.latency_ps, 0}, end_ps);
+  const bool is_put =
+      put(call, *in, work, {Way::host, 0, state_.settings.copy.latency_ps, word_ps(state_.settings, of_batch)}, end_ps);
   if (!is_put) return Result::out_of_memory;
   call.finish_untimed();
   return Result::done;
@@ -202,7 +208,7 @@ Result Streams::write(Stream* stream, void* to, std::uint64_t value, std::uint32
 
 Result Streams::wait(Stream* stream, const Condition& condition, bool of_batch) {
   if (const Result result = state_.usable(); result != Result::done) return result;
-  Call call(state_, of_batch ? 0 : state_.settings.call_ps);
+  Call call(state_, of_batch ? 0 : state_.settings.short_call_ps);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
   const void* const at = reinterpret_cast<const void*>(condition.address);
@@ -214,6 +220,7 @@ Result Streams::wait(Stream* stream, const Condition& condition, bool of_batch) 
   Held held{};
   held.step = Step::wait;
   held.begin_ps = call.now() + state_.settings.copy.latency_ps;
+  held.ps = word_ps(state_.settings, of_batch);
   held.condition = condition;
   std::uint64_t end_ps = 0;
   return state_.waits.put(*in, held, end_ps) ? Result::done : Result::out_of_memory;
@@ -231,7 +238,9 @@ Result Streams::is_blocking(Stream* stream, bool& blocking) {
 Result Streams::synchronize_device() {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
-  return call.wait_for_device(current_device());
+  const Result result = call.wait_for_device(current_device());
+  if (result == Result::done) state_.pools.synchronised(call.now());
+  return result;
 }
 
 Result Streams::wait(Stream* stream, Event* event) {
@@ -340,7 +349,9 @@ Result Streams::synchronize(Stream* stream, std::uint64_t within_ps) {
   const Stream* const found = state_.timeline.known(stream, current_device());
   if (found == nullptr) return Result::bad_handle;
   if (within_ps != forever) return wait_within(call, state_.timeline.end_of(*found), within_ps);
-  return call.wait_for(*found);
+  const Result result = call.wait_for(*found);
+  if (result == Result::done) state_.pools.synchronised(call.now());
+  return result;
 }
 
 Result Streams::synchronize(Event* event, std::uint64_t within_ps) {
@@ -348,7 +359,9 @@ Result Streams::synchronize(Event* event, std::uint64_t within_ps) {
   Call call(state_, state_.settings.query_ps);
   if (!state_.timeline.is_known(event)) return Result::bad_handle;
   if (within_ps != forever && event->recorded) return wait_within(call, event->at_ps, within_ps);
-  return call.wait_for(*event);
+  const Result result = call.wait_for(*event);
+  if (result == Result::done) state_.pools.synchronised(call.now());
+  return result;
 }
 
 Result Streams::signal(Event* event, Stream* stream) {

@@ -113,7 +113,7 @@ static inline void load_cuda(void) {
   CUDA_FIND(record, "cudaEventRecord", "hipEventRecord");
   CUDA_FIND(event_query, "cudaEventQuery", "hipEventQuery");
   CUDA_FIND(elapsed, "cudaEventElapsedTime", "hipEventElapsedTime");
-  CUDA_FIND(missing, "cudaMallocAsync", "hipMallocAsync");
+  CUDA_FIND(missing, "cudaGraphCreate", "hipGraphCreate");
   CUDA_FIND(show, "cudaIpcGetMemHandle", "hipIpcGetMemHandle");
   CUDA_FIND(open, "cudaIpcOpenMemHandle", "hipIpcOpenMemHandle");
   CUDA_FIND(close, "cudaIpcCloseMemHandle", "hipIpcCloseMemHandle");

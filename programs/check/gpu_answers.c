@@ -36,7 +36,11 @@ extern int cudaGetDeviceCount(int*), cudaGetDevice(int*), cudaSetDevice(int), cu
     cudaDeviceDisablePeerAccess(int), cudaLaunchHostFunc(void*, void (*)(void*), void*),
     cudaIpcGetMemHandle(void*, void*), cudaIpcCloseMemHandle(void*), cudaDeviceGetAttribute(int*, int, int),
     cudaDeviceGetPCIBusId(char*, int, int), cudaSetDeviceFlags(unsigned), cudaGetDeviceFlags(unsigned*),
-    cudaRuntimeGetVersion(int*);
+    cudaRuntimeGetVersion(int*), cudaMallocAsync(void**, size_t, void*), cudaFreeAsync(void*, void*),
+    cudaMallocFromPoolAsync(void**, size_t, void*, void*), cudaDeviceGetDefaultMemPool(void**, int),
+    cudaDeviceGetMemPool(void**, int), cudaDeviceSetMemPool(int, void*), cudaMemPoolCreate(void**, const void*),
+    cudaMemPoolDestroy(void*), cudaMemPoolTrimTo(void*, size_t), cudaMemPoolGetAttribute(void*, int, void*),
+    cudaMemPoolSetAttribute(void*, int, void*);
 extern const char* cudaGetErrorName(int);
 extern const char* cudaGetErrorString(int);
 typedef struct {
@@ -52,7 +56,9 @@ extern int cuInit(unsigned), cuDeviceGet(int*, int), cuDeviceGetCount(int*), cuD
     cuStreamCreate(void**, unsigned), cuEventCreate(void**, unsigned), cuEventDestroy_v2(void*),
     cuStreamDestroy_v2(void*), cuMemHostUnregister(void*), cuMemHostGetDevicePointer_v2(uint64_t*, void*, unsigned),
     cuGetErrorName(int, const char**), cuGetErrorString(int, const char**), cuDevicePrimaryCtxRetain(void**, int),
-    cuDevicePrimaryCtxRelease_v2(int), cuDevicePrimaryCtxGetState(int, unsigned*, int*);
+    cuDevicePrimaryCtxRelease_v2(int), cuDevicePrimaryCtxGetState(int, unsigned*, int*),
+    cuMemAllocAsync(uint64_t*, size_t, void*), cuMemFreeAsync(uint64_t, void*), cuDeviceGetDefaultMemPool(void**, int),
+    cuMemPoolTrimTo(void*, size_t);
 
 static void *runtime, *driver;
 
@@ -568,6 +574,149 @@ static void driver_calls(void) {
   SAY(cuEventDestroy_v2, NULL);
 }
 
+// cudaMemPoolProps: memory of device 0 that no other process can open.
+typedef struct {
+  int allocation_type, handle_types, location_type, location;
+  void* security;
+  size_t most;
+  unsigned short usage;
+  unsigned char reserved[54];
+} PoolProperties;
+
+static void say_pool(const char* when, void* pool) {
+  static const char* const names[] = {"", "", "", "", "threshold", "reserved", "most reserved", "used", "most used"};
+  printf("%s:", when);
+  for (int attribute = 1; attribute <= 8; ++attribute) {
+    uint64_t value = 0;
+    const int code = CALL(cudaMemPoolGetAttribute, pool, attribute, &value);
+    // What a pool has reserved comes in pieces of the driver's own size.
+    if (attribute == 5 || attribute == 6) value = value != 0;
+    printf(" %s %d %llu,", attribute < 4 ? "reuse" : names[attribute], code, (unsigned long long)value);
+  }
+  printf("\n");
+}
+
+static void pools(void) {
+  void *pool = NULL, *current = NULL, *own = NULL, *p = NULL, *q = NULL, *stream, *free_, *idle;
+  uint64_t address = 0, value = 0;
+  int n = -7;
+  Handle handle;
+  (void)CALL(cudaGetLastError);
+  SAY(cudaDeviceGetAttribute, &n, 115, 0);
+  printf("pools %d\n", n);
+  (void)CALL(cudaStreamCreateWithFlags, &stream, 1);
+  (void)CALL(cudaStreamCreateWithFlags, &free_, 1);
+  (void)CALL(cudaStreamCreateWithFlags, &idle, 1);
+  SAY(cudaDeviceGetDefaultMemPool, NULL, 0);
+  SAY(cudaDeviceGetDefaultMemPool, &pool, 100);
+  SAY(cudaDeviceGetDefaultMemPool, &pool, 0);
+  SAY(cudaDeviceGetMemPool, &current, 0);
+  printf("the same %d\n", pool == current);
+  say_pool("default pool", pool);
+  SAY(cudaMallocAsync, NULL, 8, stream);
+  SAY(cudaMallocAsync, &p, 0, stream);
+  printf("is null %d\n", p == NULL);
+  SAY(cudaMallocAsync, &p, (size_t)1 << 50, stream);
+  SAY(cudaMallocAsync, &p, 4096, stream);
+  say_attributes("a pool's memory", p);
+  SAY(cudaMallocAsync, &q, 4096, NULL);
+  printf("another %d\n", p != q);
+  say_pool("two taken", pool);
+  SAY(cudaIpcGetMemHandle, &handle, p);
+  for (int attribute = 1; attribute <= 14; ++attribute)
+    if (attribute != 3 && attribute != 5 && attribute != 12) say_attribute("a pool's memory", attribute, p);
+  int flag = 1;
+  SAY(cuPointerSetAttribute, &flag, 6, (uint64_t)(uintptr_t)p);
+  SAY(cudaMemcpy, p, pageable, 64, h2d);
+  SAY(cudaMemcpyAsync, q, p, 64, d2d, stream);
+  SAY(cudaMemset, p, 0, 4097);
+  SAY(cudaFreeAsync, NULL, stream);
+  SAY(cudaFreeAsync, pageable, stream);
+  SAY(cudaFreeAsync, pinned, stream);
+  SAY(cudaFreeAsync, (char*)p + 512, stream);
+  SAY(cudaFreeAsync, p, stream);
+  SAY(cudaFreeAsync, p, stream);
+  say_attributes("what was given back", p);
+  SAY(cudaFreeAsync, q, NULL);
+  SAY(cudaDeviceSynchronize);
+  say_pool("all given back", pool);
+  SAY(cudaMalloc, &p, 4096);
+  SAY(cudaFreeAsync, p, stream);
+  SAY(cudaDeviceSynchronize);
+  SAY(cudaMemPoolTrimTo, pool, 0);
+  SAY(cudaMemPoolTrimTo, NULL, 0);
+  SAY(cudaMemPoolDestroy, pool);
+  SAY(cudaMemPoolDestroy, NULL);
+  value = 1 << 20;
+  SAY(cudaMemPoolSetAttribute, pool, 4, &value);
+  SAY(cudaMemPoolSetAttribute, pool, 5, &value);
+  SAY(cudaMemPoolSetAttribute, pool, 99, &value);
+  SAY(cudaMemPoolGetAttribute, pool, 99, &value);
+  value = 0;
+  SAY(cudaMemPoolSetAttribute, pool, 8, &value);
+  say_pool("with a threshold", pool);
+  value = 0;
+  (void)CALL(cudaMemPoolSetAttribute, pool, 4, &value);
+
+  PoolProperties properties = {1, 0, 1, 0, NULL, 0, 0, {0}}, wrong = {1, 0, 1, 100, NULL, 0, 0, {0}},
+                 none = {0, 0, 1, 0, NULL, 0, 0, {0}};
+  SAY(cudaMemPoolCreate, &own, NULL);
+  SAY(cudaMemPoolCreate, NULL, &properties);
+  SAY(cudaMemPoolCreate, &own, &wrong);
+  SAY(cudaMemPoolCreate, &own, &none);
+  SAY(cudaMemPoolCreate, &own, &properties);
+  say_pool("own pool", own);
+  SAY(cudaMallocFromPoolAsync, &p, 4096, own, stream);
+  SAY(cudaMallocFromPoolAsync, &q, 4096, NULL, stream);
+  SAY(cudaDeviceSetMemPool, 100, own);
+  SAY(cudaDeviceSetMemPool, 0, NULL);
+  SAY(cudaDeviceSetMemPool, 0, own);
+  SAY(cudaDeviceGetMemPool, &current, 0);
+  printf("the same %d\n", own == current);
+  SAY(cudaMallocAsync, &q, 4096, stream);
+  say_pool("own pool", own);
+  SAY(cudaFreeAsync, q, stream);
+  SAY(cudaFreeAsync, p, stream);
+  SAY(cudaDeviceSynchronize);
+  SAY(cudaMemPoolDestroy, own);
+  SAY(cudaDeviceGetMemPool, &current, 0);
+  printf("the default one %d\n", pool == current);
+
+  SAY(cuDeviceGetDefaultMemPool, &current, 0);
+  printf("the same %d\n", pool == current);
+  SAY(cuMemAllocAsync, &address, 4096, stream);
+  SAY(cuMemAllocAsync, NULL, 4096, stream);
+  SAY(cuMemAllocAsync, &value, 0, stream);
+  SAY(cuMemFreeAsync, address, stream);
+  SAY(cuMemFreeAsync, 0, stream);
+  SAY(cuMemFreeAsync, 1, stream);
+  SAY(cuMemPoolTrimTo, current, 0);
+  SAY(cudaDeviceSynchronize);
+  (void)CALL(cudaGetLastError);
+
+  // Memory is there when the call comes back, and goes behind the work of its stream.
+  WAITS(free_, cudaMallocAsync, &p, 4096, free_);
+  WAITS(free_, cudaFreeAsync, p, free_);
+  WAITS(free_, cudaMallocAsync, &p, 4096, idle);
+  WAITS(free_, cudaFreeAsync, p, idle);
+  (void)CALL(cudaMallocAsync, &p, 4096, free_);
+  (void)CALL(cudaDeviceSynchronize);
+  keep_busy(free_);
+  (void)CALL(cudaFreeAsync, p, free_);
+  (void)CALL(cudaMallocAsync, &q, 4096, free_);
+  printf("taken again in the same stream: %s\n", p == q ? "the same place" : "another place");
+  (void)CALL(cudaFreeAsync, q, free_);
+  (void)CALL(cudaMallocAsync, &p, 4096, idle);
+  printf("taken by another stream: %s\n", p == q ? "the same place" : "another place");
+  (void)CALL(cudaFreeAsync, p, idle);
+  (void)CALL(cudaDeviceSynchronize);
+  (void)CALL(cudaMallocAsync, &p, 4096, idle);
+  WAITS(free_, cudaFree, p);
+  SAY(cudaFree, p);
+  SAY(cudaFreeAsync, p, idle);
+  (void)CALL(cudaGetLastError);
+}
+
 static void errors(void) {
   static const int codes[] = {0,   1,   2,   3,   4,   17,  21,  34,  35,  36,  100, 101,
                               200, 201, 205, 208, 217, 219, 304, 400, 401, 500, 600, 700,
@@ -602,6 +751,7 @@ int main(int argc, char** argv) {
   waiting();
   driver_calls();
   errors();
+  pools();
 #ifndef WITHOUT_MPI
   MPI_Finalize();
 #endif

@@ -57,7 +57,7 @@ static void errors(int release) {
   CHECK(set(8) == cuda_invalid_device && set(0) == 0 && last() == (release < 7 ? 0 : cuda_invalid_device));
   CHECK(strcmp(name(600), "hipErrorNotReady") == 0 && strcmp(text(1), "invalid argument") == 0);
   for (const char* const* each = (const char* const[]){"hipModuleLaunchKernel", "hipIpcGetEventHandle",
-                                                       "hipMallocAsync", "hipGraphCreate", NULL};
+                                                       "hipMemPoolExportPointer", "hipGraphCreate", NULL};
        *each != NULL; ++each) {
     CHECK(call(release, *each)() == not_supported);
   }
@@ -83,6 +83,29 @@ static void devices(int release) {
   CHECK(enable(0, 0) == cuda_invalid_device);
 }
 
+// Of the second device, as a stream takes and gives back.
+static void pools(int release) {
+  int (*standard)(void**, int) = (int (*)(void**, int))call(release, "hipDeviceGetDefaultMemPool");
+  int (*take)(void**, size_t, void*) = (int (*)(void**, size_t, void*))call(release, "hipMallocAsync");
+  int (*take_from)(void**, size_t, void*, void*) =
+      (int (*)(void**, size_t, void*, void*))call(release, "hipMallocFromPoolAsync");
+  int (*give_back)(void*, void*) = (int (*)(void*, void*))call(release, "hipFreeAsync");
+  int (*read)(void*, int, void*) = (int (*)(void*, int, void*))call(release, "hipMemPoolGetAttribute");
+  int (*write)(void*, int, void*) = (int (*)(void*, int, void*))call(release, "hipMemPoolSetAttribute");
+  void *pool = NULL, *stream = NULL, *first = NULL, *second = NULL;
+  uint64_t reserved = 0, used = 0, threshold = UINT64_MAX;
+  CHECK(cuda.set(1) == 0 && standard(&pool, 1) == 0 && cuda.stream(&stream) == 0);
+  CHECK(take(&first, bytes, stream) == 0 && take_from(&second, bytes, pool, stream) == 0 && first != second);
+  CHECK(read(pool, 7, &used) == 0 && used == 2 * bytes && read(pool, 5, &reserved) == 0 && reserved >= used);
+  CHECK(cuda.fill(first, 7, bytes) == 0 && give_back(first, stream) == 0 && give_back(first, stream) == invalid_value);
+  CHECK(give_back(second, stream) == 0 && cuda.stream_synchronize(stream) == 0);
+  CHECK(read(pool, 5, &reserved) == 0 && reserved == 0);
+  CHECK(write(pool, 4, &threshold) == 0 && take(&first, bytes, stream) == 0 && give_back(first, stream) == 0);
+  CHECK(cuda.stream_synchronize(stream) == 0 && read(pool, 5, &reserved) == 0 && reserved > 0);
+  threshold = 0;
+  CHECK(write(pool, 4, &threshold) == 0 && cuda.stream_synchronize(stream) == 0);
+}
+
 int main(int argc, char** argv) {
   check_begin(&argc, &argv);
   load_cuda();
@@ -90,6 +113,7 @@ int main(int argc, char** argv) {
     pointers(release);
     errors(release);
     devices(release);
+    pools(release);
   }
   return check_end("gpu_hip");
 }

@@ -17,7 +17,7 @@ _MACHINES = pytest.mark.parametrize("machine", ["perlmutter-gpu", "frontier"])
 # Of data/hardware/: microseconds. What a stream begins waits for its call's latency, and a copy within a device takes a
 # step and its bytes.
 _TO_NIC_US = _FROM_NIC_US = 0.3
-_LOCAL_LATENCY_US, _LOCAL_STEP_US = 4, 4.2
+_LOCAL_LATENCY_US, _LOCAL_STEP_US, _WORD_US = 4, 4.2, 1.9
 
 
 class Streams:
@@ -61,7 +61,7 @@ def _each_us(run: Ended, how: str) -> tuple[float, float]:
 def test_a_write_to_a_doorbell_and_what_is_written_back_take_their_closed_form_whatever_the_host_does(
     machine: str, dryfly: Dryfly, streams: Streams
 ) -> None:
-    numbers = (_TO_NIC_US, _FROM_NIC_US, _LOCAL_STEP_US, _LOCAL_LATENCY_US)
+    numbers = (_TO_NIC_US, _FROM_NIC_US, _LOCAL_STEP_US, _LOCAL_LATENCY_US, _WORD_US)
     run = dryfly(*_on(machine, 2), streams("stream_waits"), *map(str, numbers), limit_s=120).succeeded()
     assert "ok stream_waits\n" in run.stdout
 
@@ -84,14 +84,16 @@ def test_a_ping_pong_of_streams_is_right_repeats_and_leaves_its_host_free(
 
 
 # A round trip has two copies, two writes to doorbells, and two flags that a NIC writes: each latency counts twice, and
-# neither the processor's calls nor its polls do.
+# neither the processor's calls nor its polls do, nor how long a device is at the waits, which are for longer.
 @pytest.mark.parametrize(
     ("setting", "added_us"),
     [
         ("nic.command_latency=400 ns", 2 * 0.1),
         ("nic.completion_latency=500 ns", 2 * 0.2),
         ("node.gpu_local_step=5.2 us", 2 * 1.0),
+        ("node.gpu_word=2.4 us", 2 * 0.5),
         ("node.gpu_call=2.5 us", 0),
+        ("node.gpu_short_call=1.5 us", 0),
         ("host.poll=1 us", 0),
     ],
 )

@@ -46,6 +46,12 @@ typedef enum CUmemorytype {
 
 #define CU_STREAM_DEFAULT 0u
 #define CU_STREAM_NON_BLOCKING 1u
+#define CU_STREAM_WAIT_VALUE_GEQ 0u
+#define CU_STREAM_WAIT_VALUE_EQ 1u
+#define CU_STREAM_WAIT_VALUE_AND 2u
+#define CU_STREAM_WAIT_VALUE_NOR 3u
+#define CU_STREAM_WRITE_VALUE_DEFAULT 0u
+#define CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER 1u
 #define CU_EVENT_DEFAULT 0u
 #define CU_EVENT_DISABLE_TIMING 2u
 #define CU_MEM_ATTACH_GLOBAL 1u
@@ -56,10 +62,34 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st* CUcontext;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+typedef struct CUmemPoolHandle_st* CUmemoryPool;
 typedef struct CUfunc_st* CUfunction;
 typedef struct {
   char reserved[64];
 } CUipcMemHandle;
+
+typedef enum CUstreamBatchMemOpType {
+  CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
+  CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
+  CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
+  CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
+} CUstreamBatchMemOpType;
+struct CUstreamMemOpValueParams {
+  CUstreamBatchMemOpType operation;
+  CUdeviceptr address;
+  union {
+    unsigned value;
+    unsigned long long value64;
+  };
+  unsigned flags;
+  CUdeviceptr alias;
+};
+typedef union CUstreamBatchMemOpParams {
+  CUstreamBatchMemOpType operation;
+  struct CUstreamMemOpValueParams waitValue;
+  struct CUstreamMemOpValueParams writeValue;
+  unsigned long long pad[6];
+} CUstreamBatchMemOpParams;
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,6 +121,13 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr a
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes);
 CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream);
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device);
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device);
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool);
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
 CUresult cuMemAllocHost_v2(void** pointer, size_t bytes);
 CUresult cuMemFreeHost(void* pointer);
 CUresult cuMemHostRegister_v2(void* start, size_t bytes, unsigned flags);
@@ -112,6 +149,11 @@ CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, unsigned value, unsigned flags);
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, unsigned long long value, unsigned flags);
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, unsigned value, unsigned flags);
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, unsigned long long value, unsigned flags);
+CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations, unsigned flags);
 CUresult cuEventCreate(CUevent* event, unsigned flags);
 CUresult cuEventElapsedTime(float* ms, CUevent begin, CUevent end);
 CUresult cuEventDestroy_v2(CUevent event);
@@ -151,6 +193,11 @@ CUresult cuGetErrorString(CUresult error, const char** text);
 #define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
 #define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
 #define cuMemsetD8 cuMemsetD8_v2
+#define cuStreamWriteValue32 cuStreamWriteValue32_v2
+#define cuStreamWriteValue64 cuStreamWriteValue64_v2
+#define cuStreamWaitValue32 cuStreamWaitValue32_v2
+#define cuStreamWaitValue64 cuStreamWaitValue64_v2
+#define cuStreamBatchMemOp cuStreamBatchMemOp_v2
 #define cuStreamDestroy cuStreamDestroy_v2
 #define cuEventDestroy cuEventDestroy_v2
 #define cuIpcOpenMemHandle cuIpcOpenMemHandle_v2

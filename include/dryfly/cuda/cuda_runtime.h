@@ -60,12 +60,38 @@ typedef enum cudaMemoryType {
 #define cudaHostAllocMapped 2u
 
 typedef struct CUstream_st* cudaStream_t;
+typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef void (*cudaHostFn_t)(void*);
 typedef struct CUfunc_st* cudaFunction_t;
 typedef struct {
   char reserved[64];
 } cudaIpcMemHandle_t;
+typedef enum cudaMemPoolAttr {
+  cudaMemPoolReuseFollowEventDependencies = 1,
+  cudaMemPoolReuseAllowOpportunistic = 2,
+  cudaMemPoolReuseAllowInternalDependencies = 3,
+  cudaMemPoolAttrReleaseThreshold = 4,
+  cudaMemPoolAttrReservedMemCurrent = 5,
+  cudaMemPoolAttrReservedMemHigh = 6,
+  cudaMemPoolAttrUsedMemCurrent = 7,
+  cudaMemPoolAttrUsedMemHigh = 8,
+} cudaMemPoolAttr;
+typedef enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 } cudaMemAllocationType;
+typedef enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0 } cudaMemAllocationHandleType;
+typedef enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 } cudaMemLocationType;
+typedef struct cudaMemLocation {
+  cudaMemLocationType type;
+  int id;
+} cudaMemLocation;
+typedef struct cudaMemPoolProps {
+  cudaMemAllocationType allocType;
+  cudaMemAllocationHandleType handleTypes;
+  cudaMemLocation location;
+  void* win32SecurityAttributes;
+  size_t maxSize;
+  unsigned char reserved[56];
+} cudaMemPoolProps;
 struct cudaPointerAttributes {
   enum cudaMemoryType type;
   int device;
@@ -123,6 +149,17 @@ cudaError_t cudaHostUnregister(void* start);
 cudaError_t cudaHostGetDevicePointer(void** to, void* pointer, unsigned flags);
 cudaError_t cudaMemGetInfo(size_t* unused, size_t* all);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const struct cudaMemPoolProps* properties);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -177,6 +214,10 @@ const char* cudaGetErrorString(cudaError_t error);
 template <class Value>
 inline cudaError_t cudaMalloc(Value** pointer, size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class Value>
+inline cudaError_t cudaMallocAsync(Value** pointer, size_t bytes, cudaStream_t stream) {
+  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <class Value>
 inline cudaError_t cudaMallocManaged(Value** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {

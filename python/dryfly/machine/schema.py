@@ -261,7 +261,14 @@ FIELDS: dict[str, Field] = {
     "node.gpu_call": optional(time("", "of the processor, for a call of the GPU runtime that starts work", least=1)),
     "node.gpu_lookup": optional(time("", "of the processor, to tell whose memory a pointer points to")),
     "node.gpu_query": optional(time("", "of the processor, for a look at an event", least=1)),
+    "node.gpu_short_call": optional(
+        time("", "of the processor, for a word that a stream writes or waits for, and for memory of a pool", least=1)
+    ),
     "node.gpu_allocation": optional(time("", "of the processor, for taking, giving back or registering memory")),
+    "node.gpu_pinning_rate": optional(rate("", "at which pinned memory is taken, by chunks of 2 MiB")),
+    "node.gpu_registration_rate": optional(rate("", "at which memory is registered, beside node.gpu_allocation")),
+    "node.gpu_word": optional(time("", "of the GPU, for a word that a stream writes or waits for")),
+    "node.gpu_word_in_batch": optional(time("", "of the GPU, for each word but the first of a batch")),
     "node.gpu_runtime": Field(
         choices=("cuda", "hip", "level-zero"),
         required=False,

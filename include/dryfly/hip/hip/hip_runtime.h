@@ -54,13 +54,43 @@ typedef enum hipMemoryType {
 #define hipHostMallocDefault 0u
 #define hipHostMallocPortable 1u
 #define hipHostMallocMapped 2u
+#define hipStreamWaitValueGte 0u
+#define hipStreamWaitValueEq 1u
+#define hipStreamWaitValueAnd 2u
+#define hipStreamWaitValueNor 3u
 
 typedef struct ihipStream_t* hipStream_t;
+typedef struct ihipMemPoolHandle_t* hipMemPool_t;
 typedef struct ihipEvent_t* hipEvent_t;
 typedef void (*hipHostFn_t)(void*);
 typedef struct {
   char reserved[64];
 } hipIpcMemHandle_t;
+typedef enum hipMemPoolAttr {
+  hipMemPoolReuseFollowEventDependencies = 1,
+  hipMemPoolReuseAllowOpportunistic = 2,
+  hipMemPoolReuseAllowInternalDependencies = 3,
+  hipMemPoolAttrReleaseThreshold = 4,
+  hipMemPoolAttrReservedMemCurrent = 5,
+  hipMemPoolAttrReservedMemHigh = 6,
+  hipMemPoolAttrUsedMemCurrent = 7,
+  hipMemPoolAttrUsedMemHigh = 8,
+} hipMemPoolAttr;
+typedef enum hipMemAllocationType { hipMemAllocationTypePinned = 1 } hipMemAllocationType;
+typedef enum hipMemAllocationHandleType { hipMemHandleTypeNone = 0 } hipMemAllocationHandleType;
+typedef enum hipMemLocationType { hipMemLocationTypeDevice = 1 } hipMemLocationType;
+typedef struct hipMemLocation {
+  hipMemLocationType type;
+  int id;
+} hipMemLocation;
+typedef struct hipMemPoolProps {
+  hipMemAllocationType allocType;
+  hipMemAllocationHandleType handleTypes;
+  hipMemLocation location;
+  void* win32SecurityAttributes;
+  size_t maxSize;
+  unsigned char reserved[56];
+} hipMemPoolProps;
 typedef struct hipPointerAttribute_t {
   hipMemoryType type;
   int device;
@@ -104,6 +134,17 @@ hipError_t hipHostUnregister(void* start);
 hipError_t hipHostGetDevicePointer(void** to, void* pointer, unsigned flags);
 hipError_t hipMemGetInfo(size_t* unused, size_t* all);
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer);
+hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream);
+hipError_t hipMallocFromPoolAsync(void** pointer, size_t bytes, hipMemPool_t pool, hipStream_t stream);
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream);
+hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t* pool, int device);
+hipError_t hipDeviceGetMemPool(hipMemPool_t* pool, int device);
+hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool);
+hipError_t hipMemPoolCreate(hipMemPool_t* pool, const hipMemPoolProps* properties);
+hipError_t hipMemPoolDestroy(hipMemPool_t pool);
+hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t keep);
+hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void* value);
+hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void* value);
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind, hipStream_t stream);
 hipError_t hipMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes);
@@ -121,6 +162,10 @@ hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
+hipError_t hipStreamWriteValue32(hipStream_t stream, void* at, unsigned value, unsigned flags);
+hipError_t hipStreamWriteValue64(hipStream_t stream, void* at, unsigned long value, unsigned flags);
+hipError_t hipStreamWaitValue32(hipStream_t stream, void* at, unsigned value, unsigned flags, unsigned mask);
+hipError_t hipStreamWaitValue64(hipStream_t stream, void* at, unsigned long value, unsigned flags, unsigned long mask);
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags);
 hipError_t hipEventCreate(hipEvent_t* event);
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags);
@@ -151,6 +196,10 @@ const char* hipGetErrorString(hipError_t error);
 template <class Value>
 inline hipError_t hipMalloc(Value** pointer, size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class Value>
+inline hipError_t hipMallocAsync(Value** pointer, size_t bytes, hipStream_t stream) {
+  return hipMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <class Value>
 inline hipError_t hipMallocManaged(Value** pointer, size_t bytes, unsigned flags = hipMemAttachGlobal) {
