@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "gpu/common_calls.hpp"
 #include "gpu/cuda_attributes.hpp"
 #include "gpu/cuda_codes.hpp"
 #include "gpu/cuda_pools.hpp"
@@ -92,11 +93,37 @@ struct DeviceProperties {
   int multiprocessors;
   char others[192];
   int pci_bus, pci_device, pci_domain, is_tesla, copy_engines, has_unified_addresses;
+  int memory_clock, memory_width, cache_bytes, kept_cache_bytes, resident_threads;
+  char features[24];
+  int has_managed_memory;
+  char more_features[20];
+  int has_shared_managed_memory;
 };
+static_assert(offsetof(DeviceProperties, has_managed_memory) == 652 &&
+              offsetof(DeviceProperties, has_shared_managed_memory) == 676);
 static_assert(offsetof(DeviceProperties, warp) == 308 && offsetof(DeviceProperties, block_most) == 320);
 static_assert(offsetof(DeviceProperties, major) == 360 && offsetof(DeviceProperties, multiprocessors) == 388);
 static_assert(offsetof(DeviceProperties, pci_bus) == 584 && offsetof(DeviceProperties, copy_engines) == 600);
 constexpr std::size_t properties_bytes = 1032;
+
+Limits limits;
+int cache_preference = 0;
+
+constexpr int on_the_host = -1;                     // cudaCpuDeviceId
+constexpr int advice_most = 6, without_device = 2;  // of hints: the last, and those up to which no device is named
+
+int managed_code(const void* pointer, int device) {
+  if (!is_managed(pointer)) return cuda::invalid_value;
+  return device == on_the_host ? cuda::success : device_code(device);
+}
+
+// The first fields of cudaFuncAttributes; those behind them are left alone.
+struct KernelAttributes {
+  size_t shared_bytes, constant_bytes, local_bytes;
+  int threads_most, registers, ptx_version, binary_version, cache_mode, dynamic_shared_bytes_most, carve_out;
+};
+constexpr int shared_bytes_most = 64 << 10;
+constexpr int resident_threads = 2048, resident_blocks_most = 32;
 
 }  // namespace
 
@@ -132,6 +159,9 @@ CUDA_EXPORT int cudaGetDeviceProperties_v2(void* to, int device) {
   properties.multiprocessors = runtime().settings().multiprocessors;
   properties.copy_engines = 2;
   properties.has_unified_addresses = 1;
+  properties.resident_threads = resident_threads;
+  properties.has_managed_memory = 1;
+  properties.has_shared_managed_memory = 1;
   properties.pci_domain = pci_domain;
   properties.pci_bus = pci_bus(runtime().settings(), device);
   return cuda::success;
@@ -182,6 +212,9 @@ CUDA_EXPORT int cudaMallocHost(void** pointer, size_t bytes) {
 }
 CUDA_EXPORT int cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   return (flags & ~host_flags) == 0 ? cudaMallocHost(pointer, bytes) : kept(cuda::invalid_value);
+}
+CUDA_EXPORT int cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  return kept(allocate_rows(pointer, pitch, width, height));
 }
 CUDA_EXPORT int cudaFree(void* pointer) { return kept(runtime().release(pointer, false)); }
 CUDA_EXPORT int cudaFreeHost(void* pointer) { return kept(runtime().release(pointer, true)); }
@@ -299,6 +332,22 @@ CUDA_EXPORT int cudaMemsetAsync(void* to, int value, size_t bytes, Stream* strea
   return kept(streams().fill(to, value, bytes, stream, Returning::at_once));
 }
 
+CUDA_EXPORT int cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+  return kept(fill_rows(to, pitch, value, width, height, nullptr, Returning::when_safe));
+}
+CUDA_EXPORT int cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, Stream* stream) {
+  return kept(fill_rows(to, pitch, value, width, height, stream, Returning::at_once));
+}
+CUDA_EXPORT int cudaMemPrefetchAsync(const void* pointer, size_t, int device, Stream* stream) {
+  bool blocking = true;
+  if (const int code = managed_code(pointer, device); code != cuda::success) return kept(code);
+  return kept(streams().is_blocking(stream, blocking));
+}
+CUDA_EXPORT int cudaMemAdvise(const void* pointer, size_t, int advice, int device) {
+  if (advice < 1 || advice > advice_most) return kept(cuda::invalid_value);
+  return kept(managed_code(pointer, advice <= without_device ? on_the_host : device));
+}
+
 CUDA_EXPORT int cudaStreamCreateWithFlags(Stream** stream, unsigned flags) {
   if (stream == nullptr || flags > 1) return kept(cuda::invalid_value);
   return kept(streams().create(*stream, flags == 0));
@@ -342,6 +391,10 @@ CUDA_EXPORT int cudaEventCreateWithFlags(Event** event, unsigned flags) {
 CUDA_EXPORT int cudaEventCreate(Event** event) { return cudaEventCreateWithFlags(event, 0); }
 CUDA_EXPORT int cudaEventDestroy(Event* event) { return kept(streams().destroy(event)); }
 CUDA_EXPORT int cudaEventRecord(Event* event, Stream* stream) { return kept(streams().record(event, stream)); }
+CUDA_EXPORT int cudaEventRecordWithFlags(Event* event, Stream* stream, unsigned flags) {
+  constexpr unsigned external = 1;  // of a graph's
+  return (flags & ~external) == 0 ? cudaEventRecord(event, stream) : kept(cuda::invalid_value);
+}
 CUDA_EXPORT int cudaEventQuery(Event* event) { return kept(streams().query(event)); }
 CUDA_EXPORT int cudaEventSynchronize(Event* event) { return kept(streams().synchronize(event)); }
 CUDA_EXPORT int cudaEventElapsedTime(float* ms, Event* begin, Event* end) {
@@ -384,6 +437,24 @@ CUDA_EXPORT int cudaGetDeviceFlags(unsigned* flags) {
   *flags = 8;  // cudaDeviceMapHost, as always since CUDA has unified addresses
   return cuda::success;
 }
+CUDA_EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
+  return kept(limits.write(limit, value) ? cuda::success : cuda::invalid_value);
+}
+CUDA_EXPORT int cudaDeviceGetLimit(size_t* value, int limit) {
+  return kept(value != nullptr && limits.read(limit, *value) ? cuda::success : cuda::invalid_value);
+}
+CUDA_EXPORT int cudaDeviceSetCacheConfig(int preference) {
+  if (preference < 0 || preference > 3) return kept(cuda::invalid_value);
+  cache_preference = preference;
+  return cuda::success;
+}
+CUDA_EXPORT int cudaDeviceGetCacheConfig(int* preference) {
+  if (preference == nullptr) return kept(cuda::invalid_value);
+  *preference = cache_preference;
+  return cuda::success;
+}
+CUDA_EXPORT int cudaProfilerStart() { return cuda::success; }
+CUDA_EXPORT int cudaProfilerStop() { return cuda::success; }
 CUDA_EXPORT int cudaDeviceReset() { return cudaDeviceSynchronize(); }
 
 CUDA_EXPORT int cudaIpcGetMemHandle(Handle* handle, void* pointer) {
@@ -401,9 +472,41 @@ CUDA_EXPORT int cudaLaunchHostFunc(Stream* stream, void (*function)(void*), void
   return kept(streams().call(stream, function, argument));
 }
 
+CUDA_EXPORT int cudaStreamAddCallback(Stream* stream, Callback callback, void* argument, unsigned flags) {
+  return kept(flags == 0 ? add_callback(stream, callback, argument) : Result::bad_value);
+}
+CUDA_EXPORT int cudaStreamIsCapturing(Stream* stream, int* status) {
+  bool blocking = true;
+  if (status == nullptr) return kept(cuda::invalid_value);
+  *status = 0;
+  return kept(streams().is_blocking(stream, blocking));
+}
+
 CUDA_EXPORT int cudaLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
                                  Stream* stream) {
   return kept(launch(function, grid, block, arguments, shared_bytes, stream));
+}
+// Of a host's code the shared memory and registers are not known.
+CUDA_EXPORT int cudaFuncGetAttributes(KernelAttributes* attributes, const void* function) {
+  if (attributes == nullptr) return kept(cuda::invalid_value);
+  if (!is_kernel(function)) return kept(cuda::invalid_function);
+  const int capability = runtime().settings().capability;
+  *attributes = {0, 0, 0, 1024, 0, capability, capability, 0, shared_bytes_most, -1};
+  return cuda::success;
+}
+CUDA_EXPORT int cudaFuncSetCacheConfig(const void* function, int) {
+  return kept(is_kernel(function) ? cuda::success : cuda::invalid_function);
+}
+CUDA_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
+                                                                       size_t, unsigned) {
+  if (blocks == nullptr || threads <= 0) return kept(cuda::invalid_value);
+  if (!is_kernel(function)) return kept(cuda::invalid_function);
+  *blocks = resident_blocks(threads, resident_threads, resident_blocks_most);
+  return cuda::success;
+}
+CUDA_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
+                                                              size_t shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared_bytes, 0);
 }
 // What the driver calls a kernel of this process.
 CUDA_EXPORT int cudaGetFuncBySymbol(void** function, const void* symbol) {
@@ -425,6 +528,17 @@ CUDA_EXPORT int cudaMemcpyToSymbol(const void* symbol, const void* from, size_t 
 CUDA_EXPORT int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
   const char* const from = static_cast<const char*>(symbol) + offset;
   return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
+
+CUDA_EXPORT int cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset, int,
+                                        Stream* stream) {
+  char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
+}
+CUDA_EXPORT int cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, int,
+                                          Stream* stream) {
+  const char* const from = static_cast<const char*>(symbol) + offset;
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
 }
 
 // Of a program that NVIDIA's compiler has made: it registers its code before main, which succeeds, so that a program

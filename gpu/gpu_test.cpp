@@ -256,6 +256,26 @@ TEST_CASE("memory of a pool goes to its own stream at once, and to others when t
   CHECK(pool.most_used == 4608);
 }
 
+TEST_CASE("tiles share their GPU's link, and all devices what their node carries") {
+  const auto ends_ps = [](const char* rates) {
+    Timeline timeline{};
+    const std::string text = std::string("runtime=level-zero devices=4 tiles=2 ") + rates;
+    timeline.open(4);
+    timeline.share_links(read_settings(text.c_str(), {}));
+    std::string ends;
+    // A thousand bytes at a byte each picosecond, by each device at once, and back by one of them.
+    for (const int device : {0, 1, 2}) {
+      Stream* const stream = timeline.create_stream(device, false);
+      ends += std::to_string(timeline.put(*stream, Way::in, device, 0, 1000, 1000)) + " ";
+    }
+    return ends + std::to_string(timeline.put(*timeline.create_stream(0, false), Way::out, 0, 0, 1000, 1000));
+  };
+  CHECK(ends_ps("") == "1000 1000 1000 1000");
+  CHECK(ends_ps("gpu_link_rate=1000000000000") == "1000 2000 1000 1000");
+  CHECK(ends_ps("gpu_link_rate=2000000000000") == "1000 1000 1000 1000");
+  CHECK(ends_ps("node_in_rate=1000000000000") == "1000 2000 3000 1000");
+}
+
 TEST_CASE("host memory is registered once at a time") {
   const auto all = memory();
   char bytes[100];

@@ -100,7 +100,7 @@ std::uint64_t Waits::do_now(Stream& stream, const Held& held) {
   switch (held.step) {
     case Step::work: {
       Work work = held.work;
-      work.at_ps = timeline_->put(stream, held.way, held.device, held.begin_ps, held.ps);
+      work.at_ps = timeline_->put(stream, held.way, held.device, held.begin_ps, held.ps, held.bytes);
       return pending_->add(work) ? work.at_ps : no_instant;
     }
     case Step::record: {

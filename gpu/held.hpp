@@ -38,6 +38,7 @@ struct Held {
   int device;
   std::uint64_t begin_ps;  // no sooner
   std::uint64_t ps;
+  std::uint64_t bytes;  // of a copy to or from the host
   Work work;
   Event* event;
   std::uint64_t awaited;  // follow: the ticket of the event's record; 0: it is at begin_ps

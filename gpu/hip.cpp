@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/common_calls.hpp"
 #include "gpu/cuda_pools.hpp"
 #include "gpu/hip_codes.hpp"
 #include "gpu/kernels.hpp"
@@ -160,6 +161,14 @@ int peer_code(int peer) {
   if (device_code(peer) != hip::success || peer == runtime().device()) return hip::invalid_device;
   return hip::success;
 }
+Limits limits;
+constexpr int on_the_host = -1;  // hipCpuDeviceId
+
+int managed_code(const void* pointer, int device) {
+  if (!is_managed(pointer)) return hip::invalid_value;
+  return device == on_the_host ? hip::success : device_code(device);
+}
+
 std::uint16_t peers_of[devices_max];  // a bit for each device whose memory may be accessed
 
 }  // namespace
@@ -300,6 +309,13 @@ HIP_EXPORT int hipDeviceGetAttribute(int* to, int attribute, int device) {
   return kept(hip::success);
 }
 HIP_EXPORT int hipDeviceSynchronize() { return kept(streams().synchronize_device()); }
+HIP_EXPORT int hipDeviceSetLimit(int limit, std::size_t value) {
+  return kept(limits.write(limit, value) ? hip::success : hip::invalid_value);
+}
+HIP_EXPORT int hipDeviceGetLimit(std::size_t* value, int limit) {
+  return kept(value != nullptr && limits.read(limit, *value) ? hip::success : hip::invalid_value);
+}
+HIP_EXPORT int hipDeviceSetCacheConfig(int) { return kept(hip::success); }
 HIP_EXPORT int hipDeviceReset() { return hipDeviceSynchronize(); }
 
 HIP_EXPORT int hipMalloc(void** pointer, std::size_t bytes) { return kept(allocate(Kind::device, pointer, bytes)); }
@@ -316,6 +332,24 @@ HIP_EXPORT int hipHostMalloc(void** pointer, std::size_t bytes, unsigned) {
 HIP_EXPORT int hipHostAlloc(void** pointer, std::size_t bytes, unsigned) { return hipHostMalloc(pointer, bytes, 0); }
 HIP_EXPORT int hipExtHostAlloc(void** pointer, std::size_t bytes, unsigned) { return hipHostMalloc(pointer, bytes, 0); }
 HIP_EXPORT int hipMallocHost(void** pointer, std::size_t bytes) { return hipHostMalloc(pointer, bytes, 0); }
+HIP_EXPORT int hipMallocPitch(void** pointer, std::size_t* pitch, std::size_t width, std::size_t height) {
+  return kept(allocate_rows(pointer, pitch, width, height));
+}
+HIP_EXPORT int hipMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height) {
+  return kept(fill_rows(to, pitch, value, width, height, nullptr, Returning::when_safe));
+}
+HIP_EXPORT int hipMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                                Stream* stream) {
+  return kept(fill_rows(to, pitch, value, width, height, stream, Returning::at_once));
+}
+HIP_EXPORT int hipMemPrefetchAsync(const void* pointer, std::size_t, int device, Stream* stream) {
+  bool blocking = true;
+  if (const int code = managed_code(pointer, device); code != hip::success) return kept(code);
+  return kept(streams().is_blocking(stream, blocking));
+}
+HIP_EXPORT int hipMemAdvise(const void* pointer, std::size_t, int, int device) {
+  return kept(managed_code(pointer, device));
+}
 // hipMemPoolProps and the numbers of its fields are as CUDA's, and so are the codes that pools answer.
 HIP_EXPORT int hipMallocFromPoolAsync(void** pointer, size_t bytes, MemoryPool* pool, Stream* stream) {
   if (pointer == nullptr || pool == nullptr) return kept(hip::invalid_value);
@@ -554,6 +588,16 @@ HIP_EXPORT int hipLaunchHostFunc(Stream* stream, void (*function)(void*), void* 
   return kept(streams().call(stream, function, argument));
 }
 
+HIP_EXPORT int hipStreamAddCallback(Stream* stream, Callback callback, void* argument, unsigned flags) {
+  return kept(flags == 0 ? add_callback(stream, callback, argument) : Result::bad_value);
+}
+HIP_EXPORT int hipStreamIsCapturing(Stream* stream, int* status) {
+  bool blocking = true;
+  if (status == nullptr) return kept(hip::invalid_value);
+  *status = 0;
+  return kept(streams().is_blocking(stream, blocking));
+}
+
 // Kernels. A program of AMD's compiler registers its code before main and gives it back after: that succeeds, so that a
 // program which launches nothing runs, and each launch says that its kernel is none.
 HIP_EXPORT int hipLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
@@ -589,6 +633,16 @@ HIP_EXPORT int hipGetSymbolAddress(void** pointer, const void* symbol) {
 HIP_EXPORT int hipMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, int) {
   char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
   return kept(streams().copy(to, from, bytes, nullptr, Returning::when_done));
+}
+HIP_EXPORT int hipMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset, int,
+                                      Stream* stream) {
+  char* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
+}
+HIP_EXPORT int hipMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, int,
+                                        Stream* stream) {
+  const char* const from = static_cast<const char*>(symbol) + offset;
+  return kept(streams().copy(to, from, bytes, stream, Returning::at_once));
 }
 HIP_EXPORT int hipMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, int) {
   const char* const from = static_cast<const char*>(symbol) + offset;

@@ -362,7 +362,8 @@ int perform(Stream* stream, const Device& device, const Command& command) {
     case Command::copy:
       return code_of(streams().copy(command.to, command.from, command.rows, stream, Returning::at_once));
     case Command::fill:
-      return code_of(streams().fill(command.to, command.pattern, command.rows.width, stream, Returning::at_once));
+      return code_of(
+          streams().fill(command.to, command.pattern, Rows{command.rows.width, 1, 0, 0}, stream, Returning::at_once));
     case Command::wait:
       if (!streams().is_recorded(command.event)) return invalid_synchronization_object;
       return code_of(streams().wait(stream, command.event));

@@ -28,7 +28,9 @@ void move_bytes(const Work& work) {
               static_cast<const char*>(work.from) + row * work.rows.from_pitch, work.rows.width);
     }
   } else {
-    fill(static_cast<unsigned char*>(work.to), work.pattern, work.rows.width);
+    for (std::uint64_t row = 0; row < work.rows.count; ++row) {
+      fill(static_cast<unsigned char*>(work.to) + row * work.rows.to_pitch, work.pattern, work.rows.width);
+    }
   }
   free(work.staged);
 }

@@ -21,7 +21,7 @@ struct Pattern {
   std::uint64_t count;
 };
 
-// A copy, a fill (`from` is null; the first row alone), a call of `function` with `to`, or a word that is written.
+// A copy, a fill (`from` is null), a call of `function` with `to`, or a word that is written.
 struct Work {
   void* to;
   const void* from;

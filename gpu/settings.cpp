@@ -165,6 +165,9 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.operations_per_s[0] = number_of(text, "fp64_rate");
   settings.operations_per_s[1] = number_of(text, "fp32_rate");
   settings.operations_per_s[2] = number_of(text, "half_rate");
+  settings.gpu_bytes_per_s = number_of(text, "gpu_link_rate");
+  settings.node_in_bytes_per_s = number_of(text, "node_in_rate");
+  settings.node_out_bytes_per_s = number_of(text, "node_out_rate");
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.tile_bytes_per_s = number_of(text, "tile_rate");

@@ -43,6 +43,9 @@ struct Settings {
   std::uint64_t word_in_batch_ps;                // the same behind others of one call
   std::uint64_t kernel_ps;                       // of a kernel, from its start to where its end is seen
   std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
+  std::uint64_t gpu_bytes_per_s;                 // of a GPU's link, which its tiles share; 0: no less than theirs
+  std::uint64_t node_in_bytes_per_s;             // of all copies to devices of the node; 0: no less than their links
+  std::uint64_t node_out_bytes_per_s;            // and from them
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
   std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
   std::uint64_t tile_bytes_per_s;                // between two tiles of a GPU, each way

@@ -44,6 +44,7 @@ State::State() : settings(read_settings(getenv("DRYFLY_GPU"), masks_of_environme
   pthread_mutex_init(&lock, nullptr);
   memory.open(settings);
   timeline.open(settings.devices);
+  timeline.share_links(settings);
   waits.open(timeline, pending);
   pools.open(settings.devices, memory, timeline, waits);
 }

@@ -69,6 +69,7 @@ bool Streams::put(const Call& call, Stream& stream, const Work& work, const Taki
   held.device = taking.device;
   held.begin_ps = call.now() + taking.latency_ps;
   held.ps = taking.ps;
+  held.bytes = taking.bytes;
   held.work = work;
   return state_.waits.put(stream, held, end_ps);
 }
@@ -126,7 +127,7 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   const std::uint64_t left = is_staged && bytes > staged_piece ? staged_piece : bytes;
   const std::uint64_t takes_ps = start.step_ps + moving_ps(settings, way, left, pageable && !is_staged, peer);
   std::uint64_t end_ps = 0;
-  if (!put(call, *in, work, {is_staged ? Way::host : way, device, start.latency_ps, takes_ps}, end_ps)) {
+  if (!put(call, *in, work, {is_staged ? Way::host : way, device, start.latency_ps, takes_ps, bytes}, end_ps)) {
     free(work.staged);
     return Result::out_of_memory;
   }
@@ -138,17 +139,19 @@ Result Streams::copy(void* to, const void* from, const Rows& rows, Stream* strea
   return finish(call, state_, *in, end_ps, comes_back_done, returning);
 }
 
-Result Streams::fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stream* stream, Returning returning) {
+Result Streams::fill(void* to, const Pattern& pattern, const Rows& rows, Stream* stream, Returning returning) {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);
   Stream* const in = state_.timeline.known(stream, current_device());
   if (in == nullptr) return Result::bad_handle;
+  const std::uint64_t bytes = rows.width * rows.count;
   if (bytes == 0) return Result::done;
   const Place target = state_.memory.place_of(to);
-  if (target.kind == Kind::host || !is_within(target, to, bytes)) return Result::bad_value;
+  const std::uint64_t span = (rows.count - 1) * rows.to_pitch + rows.width;
+  if (target.kind == Kind::host || !is_within(target, to, span)) return Result::bad_value;
   Work work{};
   work.to = to;
-  work.rows = {bytes, 1, bytes, bytes};
+  work.rows = rows;
   work.pattern = pattern;
   std::uint64_t end_ps = 0;
   const Start& start = state_.settings.copy;

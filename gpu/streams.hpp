@@ -34,9 +34,9 @@ class Streams {
   }
   Result copy(void* to, const void* from, const Rows& rows, Stream* stream, Returning returning);
   Result fill(void* to, int value, std::uint64_t bytes, Stream* stream, Returning returning) {
-    return fill(to, Pattern{{static_cast<unsigned char>(value)}, 1}, bytes, stream, returning);
+    return fill(to, Pattern{{static_cast<unsigned char>(value)}, 1}, Rows{bytes, 1, bytes, bytes}, stream, returning);
   }
-  Result fill(void* to, const Pattern& pattern, std::uint64_t bytes, Stream* stream, Returning returning);
+  Result fill(void* to, const Pattern& pattern, const Rows& rows, Stream* stream, Returning returning);
   // Called when the work before it in the stream is over, by the thread that then calls the runtime. `start`: what it
   // takes; null: what a function of the host takes.
   Result call(Stream* stream, void (*function)(void*), void* argument, const Start* start = nullptr);
@@ -80,6 +80,7 @@ class Streams {
     int device;
     std::uint64_t latency_ps;
     std::uint64_t ps;
+    std::uint64_t bytes = 0;  // that shared links carry
   };
   bool put(const Call& call, Stream& stream, const Work& work, const Taking& taking, std::uint64_t& end_ps);
 

@@ -39,6 +39,15 @@ void Timeline::open(int devices) {
   }
 }
 
+void Timeline::share_links(const Settings& settings) {
+  for (int i = 0; i < devices_; ++i) {
+    gpu_of_[i] = settings.physical[i] / settings.tiles;
+    for (std::uint64_t& each : links_[gpu_of_[i]].bytes_per_s) each = settings.gpu_bytes_per_s;
+  }
+  node_.bytes_per_s[0] = settings.node_out_bytes_per_s;
+  node_.bytes_per_s[1] = settings.node_in_bytes_per_s;
+}
+
 Stream* Timeline::create_stream(int device, bool blocking) {
   Stream* const found = take(streams_, streams_max, stream_slots_);
   if (found != nullptr) {
@@ -112,11 +121,24 @@ std::uint64_t Timeline::begin_of(const Stream& stream) const {
   return stream.blocking ? later(at_ps, default_[stream.device].end_ps) : at_ps;
 }
 
-std::uint64_t Timeline::put(Stream& stream, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps) {
+std::uint64_t Timeline::carry(Link& link, bool in, std::uint64_t begin_ps, std::uint64_t bytes) {
+  const std::uint64_t rate = link.bytes_per_s[in ? 1 : 0];
+  if (rate == 0) return 0;
+  std::uint64_t& busy_ps = link.busy_ps[in ? 1 : 0];
+  busy_ps = later(busy_ps, begin_ps) + time_ps(bytes, rate);
+  return busy_ps;
+}
+
+std::uint64_t Timeline::put(Stream& stream, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps,
+                            std::uint64_t bytes) {
   std::uint64_t* const by = engine(way, device);
   begin_ps = later(begin_ps, begin_of(stream));
   if (by != nullptr) begin_ps = later(begin_ps, *by);
   stream.end_ps = begin_ps + ps;
+  if (bytes != 0 && (way == Way::in || way == Way::out)) {
+    stream.end_ps = later(stream.end_ps, carry(links_[gpu_of_[device]], way == Way::in, begin_ps, bytes));
+    stream.end_ps = later(stream.end_ps, carry(node_, way == Way::in, begin_ps, bytes));
+  }
   if (by != nullptr) *by = stream.end_ps;
   ends_ps_[stream.device] = later(ends_ps_[stream.device], stream.end_ps);
   return stream.end_ps;

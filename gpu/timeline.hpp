@@ -41,6 +41,8 @@ class Timeline {
  public:
   // Ends the process where this computer lacks the address space.
   void open(int devices);
+  // Copies to and from the host take their bytes of links that devices share, too.
+  void share_links(const Settings& settings);
 
   // Null: all are taken.
   Stream* create_stream(int device, bool blocking);
@@ -69,8 +71,9 @@ class Timeline {
   std::uint64_t end_of_all() const;
 
   // Puts work of that length into the stream, which begins no sooner than at that instant; returns its end. Its way is
-  // that of a copy by an engine of the device; Way::host: it needs none.
-  std::uint64_t put(Stream& stream, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps);
+  // that of a copy by an engine of the device; Way::host: it needs none. `bytes`: of a copy to or from the host.
+  std::uint64_t put(Stream& stream, Way way, int device, std::uint64_t begin_ps, std::uint64_t ps,
+                    std::uint64_t bytes = 0);
 
  private:
   struct Engines {
@@ -79,12 +82,21 @@ class Timeline {
     std::uint64_t peer_ps;
     std::uint64_t local_ps;
   };
+  // A link as the work that it has been given, worked off without a pause, each way.
+  struct Link {
+    std::uint64_t bytes_per_s[2];  // 0: no less than all who use it
+    std::uint64_t busy_ps[2];
+  };
   static constexpr int streams_max = 1024;
   static constexpr int events_max = 65536;
 
   std::uint64_t* engine(Way way, int device);
+  static std::uint64_t carry(Link& link, bool in, std::uint64_t begin_ps, std::uint64_t bytes);
 
   int devices_;
+  int gpu_of_[devices_max];  // whose link it is
+  Link links_[devices_max];
+  Link node_;
   Engines engines_[devices_max];
   std::uint64_t ends_ps_[devices_max];
   Stream default_[devices_max];

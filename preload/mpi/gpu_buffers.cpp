@@ -1,7 +1,9 @@
 #include "preload/mpi/gpu_buffers.hpp"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "preload/clock/compute_file.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 
@@ -97,6 +99,25 @@ Extent extent_of(long datatype) {
 
 void settle_gpu_copies() {
   if (dryfly_gpu_before_mpi != nullptr) dryfly_gpu_before_mpi();
+}
+
+const char* why_no_gpu_buffers() {
+  static const char* const why = dryfly_gpu_of != nullptr ? getenv("DRYFLY_GPU_UNAWARE") : nullptr;
+  return why;
+}
+
+// Any word may be a buffer: nothing else that MPI is given lies in the addresses of a device.
+void tell_of_gpu_buffers(const char* call, const char* why, const long* words, std::size_t count) {
+  static bool told = false;
+  for (std::size_t i = 0; i < count && !told; ++i) {
+    const int gpu = dryfly_gpu_of(reinterpret_cast<const void*>(words[i]));
+    if (gpu < 0) continue;
+    told = true;
+    fprintf(stderr,
+            "dryfly: rank %s gave MPI_%s memory of GPU %d, and %s: what it does is right here, and on the machine the "
+            "job hangs or ends with a segmentation fault (which MPI knows of GPUs: docs/guide/gpu.md)\n",
+            rank_name(), call, gpu, why);
+  }
 }
 
 bool HostBuffers::move(Buffer& buffer, long& word, std::size_t bytes, std::ptrdiff_t gap) {

@@ -35,6 +35,12 @@ constexpr bool reduces_on_the_host(Call call) {
 
 void settle_gpu_copies();
 
+// Why the MPI library of this rank takes no memory of GPUs, as `dryfly run` has found it; null where it does, or where
+// there is none.
+const char* why_no_gpu_buffers();
+// Once a process, where such a library is given some: the call and what the machine would make of it.
+void tell_of_gpu_buffers(const char* call, const char* why, const long* words, std::size_t count);
+
 // The arguments of one such call while their buffers are on the host.
 class HostBuffers {
  public:

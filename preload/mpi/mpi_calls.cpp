@@ -113,6 +113,8 @@ int call(Row& row, const long* words) {
   if (row.call == Call::Comm_split_type) [[unlikely]]
     refuse_old_split_type(words[1]);
   settle_gpu_copies();
+  if (const char* const why = why_no_gpu_buffers(); why != nullptr) [[unlikely]]
+    tell_of_gpu_buffers(row.name, why, words, count);
   HostBuffers buffers;
   const long* const given = row.on_the_host ? buffers.take(row.call, words, count) : words;
   begin_counting();

@@ -40,7 +40,13 @@ extern int cudaGetDeviceCount(int*), cudaGetDevice(int*), cudaSetDevice(int), cu
     cudaMallocFromPoolAsync(void**, size_t, void*, void*), cudaDeviceGetDefaultMemPool(void**, int),
     cudaDeviceGetMemPool(void**, int), cudaDeviceSetMemPool(int, void*), cudaMemPoolCreate(void**, const void*),
     cudaMemPoolDestroy(void*), cudaMemPoolTrimTo(void*, size_t), cudaMemPoolGetAttribute(void*, int, void*),
-    cudaMemPoolSetAttribute(void*, int, void*);
+    cudaMemPoolSetAttribute(void*, int, void*), cudaMallocPitch(void**, size_t*, size_t, size_t),
+    cudaMemset2D(void*, size_t, int, size_t, size_t), cudaMemset2DAsync(void*, size_t, int, size_t, size_t, void*),
+    cudaMemPrefetchAsync(const void*, size_t, int, void*), cudaMemAdvise(const void*, size_t, int, int),
+    cudaDeviceSetLimit(int, size_t), cudaDeviceGetLimit(size_t*, int), cudaDeviceSetCacheConfig(int),
+    cudaDeviceGetCacheConfig(int*), cudaStreamAddCallback(void*, void (*)(void*, int, void*), void*, unsigned),
+    cudaStreamIsCapturing(void*, int*), cudaEventRecordWithFlags(void*, void*, unsigned), cudaProfilerStart(void),
+    cudaProfilerStop(void);
 extern const char* cudaGetErrorName(int);
 extern const char* cudaGetErrorString(int);
 typedef struct {
@@ -717,6 +723,90 @@ static void pools(void) {
   (void)CALL(cudaGetLastError);
 }
 
+static int called_back;
+static void callback(void* stream, int status, void* argument) {
+  (void)stream;
+  called_back = status == 0 ? *(int*)argument : -1;
+}
+
+// What programs call beside all that.
+static void others(void) {
+  void *rows = NULL, *stream, *event, *free_;
+  size_t pitch = 0, limit = 0;
+  int n = -7, nine = 9;
+  char first[600];
+  (void)CALL(cudaStreamCreateWithFlags, &stream, 1);
+  (void)CALL(cudaStreamCreateWithFlags, &free_, 1);
+  (void)CALL(cudaEventCreate, &event);
+  SAY(cudaMallocPitch, &rows, &pitch, 100, 10);
+  printf("pitch %zu\n", pitch);
+  (void)CALL(cudaFree, rows);
+  SAY(cudaMallocPitch, &rows, &pitch, 0, 10);
+  printf("is null %d, pitch %zu\n", rows == NULL, pitch);
+  SAY(cudaMallocPitch, &rows, &pitch, 100, 0);
+  printf("is null %d, pitch %zu\n", rows == NULL, pitch);
+  SAY(cudaMallocPitch, NULL, &pitch, 100, 10);
+  SAY(cudaMallocPitch, &rows, NULL, 100, 10);
+  SAY(cudaMallocPitch, &rows, &pitch, 513, 10);
+  printf("pitch %zu\n", pitch);
+  (void)CALL(cudaMemset, rows, 0, 10 * pitch);
+  SAY(cudaMemset2D, rows, pitch, 3, 100, 10);
+  SAY(cudaMemset2D, rows, pitch, 3, pitch + 1, 10);
+  SAY(cudaMemset2D, rows, 0, 3, 100, 10);
+  SAY(cudaMemset2D, rows, pitch, 3, 0, 10);
+  SAY(cudaMemset2D, rows, pitch, 3, 100, 0);
+  SAY(cudaMemset2D, pageable, pitch, 3, 100, 10);
+  SAY(cudaMemset2D, rows, pitch, 3, pitch, 11);
+  SAY(cudaMemset2DAsync, rows, pitch, 4, 50, 1, stream);
+  (void)CALL(cudaDeviceSynchronize);
+  (void)CALL(cudaMemcpy, first, rows, sizeof first, d2h);
+  printf("%d %d %d\n", first[49], first[99], first[100]);
+  (void)CALL(cudaMemcpy, first, (char*)rows + pitch, sizeof first, d2h);
+  printf("%d %d %d\n", first[0], first[99], first[100]);
+  (void)CALL(cudaFree, rows);
+
+  SAY(cudaMemPrefetchAsync, managed, room, 0, stream);
+  SAY(cudaMemPrefetchAsync, managed, room, -1, stream);
+  SAY(cudaMemPrefetchAsync, managed, room, 100, stream);
+  SAY(cudaMemPrefetchAsync, device, room, 0, stream);
+  SAY(cudaMemPrefetchAsync, NULL, room, 0, stream);
+  SAY(cudaMemAdvise, managed, room, 1, 0);
+  SAY(cudaMemAdvise, managed, room, 99, 0);
+  SAY(cudaMemAdvise, managed, room, 3, 100);
+  SAY(cudaMemAdvise, device, room, 1, 0);
+  (void)CALL(cudaDeviceSynchronize);
+
+  SAY(cudaDeviceSetLimit, 0, 4096);
+  SAY(cudaDeviceGetLimit, &limit, 0);
+  printf("stack %zu\n", limit);
+  SAY(cudaDeviceSetLimit, 99, 1);
+  SAY(cudaDeviceGetLimit, NULL, 0);
+  SAY(cudaDeviceSetCacheConfig, 2);
+  SAY(cudaDeviceSetCacheConfig, 99);
+  SAY(cudaDeviceGetCacheConfig, &n);
+  SAY(cudaStreamAddCallback, stream, callback, &nine, 0);
+  (void)CALL(cudaStreamSynchronize, stream);
+  printf("called %d\n", called_back);
+  SAY(cudaStreamAddCallback, stream, NULL, &nine, 0);
+  SAY(cudaStreamAddCallback, stream, callback, &nine, 1);
+  n = -7;
+  SAY(cudaStreamIsCapturing, stream, &n);
+  printf("capturing %d\n", n);
+  SAY(cudaStreamIsCapturing, stream, NULL);
+  SAY(cudaEventRecordWithFlags, event, stream, 0);
+  SAY(cudaEventRecordWithFlags, event, stream, 99);
+  SAY(cudaProfilerStart);
+  SAY(cudaProfilerStop);
+  (void)CALL(cudaGetLastError);
+  WAITS(free_, cudaStreamAddCallback, free_, callback, &nine, 0);
+  WAITS(free_, cudaMemPrefetchAsync, managed, room, 0, free_);
+  (void)CALL(cudaMallocPitch, &rows, &pitch, 100, 10);
+  WAITS(free_, cudaMemset2D, rows, pitch, 3, 100, 10);
+  WAITS(free_, cudaMemset2DAsync, rows, pitch, 3, 100, 10, free_);
+  (void)CALL(cudaFree, rows);
+  (void)CALL(cudaGetLastError);
+}
+
 static void errors(void) {
   static const int codes[] = {0,   1,   2,   3,   4,   17,  21,  34,  35,  36,  100, 101,
                               200, 201, 205, 208, 217, 219, 304, 400, 401, 500, 600, 700,
@@ -752,6 +842,7 @@ int main(int argc, char** argv) {
   driver_calls();
   errors();
   pools();
+  others();
 #ifndef WITHOUT_MPI
   MPI_Finalize();
 #endif

@@ -402,5 +402,26 @@ def test_benchmarks_of_windows_and_of_overlap_have_buffers_on_gpus(words: str, h
 def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path: Path) -> None:
     mpich = Programs(tmp_path, mpi.select("mpich"))
     run = dryfly(*_on("perlmutter-gpu"), mpich.check("gpu_pingpong.c"), "device", "64", "3", limit_s=120).succeeded()
-    said = "gave memory of GPU 0 to an MPI library that knows nothing of GPUs"
-    assert run.stderr.count(said) == 2
+    said = r"dryfly: rank \d gave MPI_\w+ memory of GPU 0, and mpich-\S+ knows nothing of GPUs: "
+    assert len(re.findall(said, run.stderr)) == 2
+
+
+# What a rank does with its node's others by the memory of the library's own tells the NIC of nothing.
+@pytest.mark.parametrize(
+    ("family", "options", "words", "said"),
+    [
+        ("mpich", ("perlmutter-gpu", "--on-node", "shared"), ("latency.c", "cuda"), "MPI_Recv memory of GPU 1, and"),
+        ("openmpi", ("aurora",), ("allreduce.c", "sycl"), "MPI_Allreduce memory of GPU 0, and"),
+        ("openmpi", ("perlmutter-gpu",), ("latency.c", "cuda"), None),
+    ],
+)  # fmt: skip
+def test_the_call_is_named_whose_buffer_the_library_does_not_take(
+    family: str, options: tuple[str, ...], words: tuple[str, str], said: str | None, dryfly: Dryfly
+) -> None:
+    machine, *others = options
+    program, kind = words
+    job = ("run", "--machine", machine, "--mpi", family, "-N", "1", "--ppn", "2", "--compute", "none", *others, "--")
+    run = dryfly(*job, _CHECKS.parent / "benchmark" / program, "-d", kind, "-m", "8:8", "-i", "2", limit_s=120)
+    lines = [line for line in run.succeeded().stderr.splitlines() if "knows nothing of GPUs" in line]
+    assert len(lines) == (2 if said is not None else 0)
+    assert said is None or any(said in line for line in lines)

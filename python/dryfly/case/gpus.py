@@ -18,6 +18,7 @@ from dryfly.mpi import intel, openmpi
 from dryfly.mpi.libraries import MpiLibrary
 
 VARIABLE = "DRYFLY_GPU"
+_UNAWARE = "DRYFLY_GPU_UNAWARE"  # preload/mpi/gpu_buffers.hpp
 _MOST_DEVICES = 16
 _LEAST_RATE = 10**6  # that the resolved spec takes
 # The runtime's word, and the machine's field.
@@ -47,6 +48,7 @@ _WHERE_GIVEN = {
     "fp32_rate": "compute.gpu.fp32",
     "half_rate": "compute.gpu.half",
 }
+_OF_NODE = {"node_in_rate": "node.gpus_in_rate", "node_out_rate": "node.gpus_out_rate"}  # where given, too
 _INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
 # By which a launcher that binds a rank to GPUs tells the runtime so.
 _MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES", "level-zero": "ZE_AFFINITY_MASK"}
@@ -70,8 +72,9 @@ def description(machine: Machine) -> str | None:
     words = [f"runtime={runtime}", f"devices={devices}"]
     if tiles > 1:
         words += [f"tiles={tiles}", f"tile_rate={_number(machine, 'node.gpu_tile_rate')}"]
+        words.append(f"gpu_link_rate={_plain(machine, 'node.gpu_rate')}")
     words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in _NUMBERS.items()]
-    given = {word: field for word, field in _WHERE_GIVEN.items() if machine.optional(field) is not None}
+    given = {word: field for word, field in (_WHERE_GIVEN | _OF_NODE).items() if machine.optional(field) is not None}
     words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in given.items()]
     words += _of_cuda(machine)
     links = _links(machine, tiles)
@@ -215,6 +218,15 @@ def reaches_devices(mpi: MpiLibrary, runtime: str) -> bool:
     return mpi.family == "openmpi" and not openmpi.is_release_4(mpi) and runtime in ("cuda", "hip")
 
 
+def _why_unaware(mpi: MpiLibrary, runtime: str) -> str | None:
+    """Why memory of that runtime's GPUs is not for its messages, in the words of a rank that gives it some."""
+    if not reaches_devices(mpi, runtime):
+        return f"{mpi.name} knows nothing of GPUs" if not mpi.of_gpus else f"{mpi.name} was built for {mpi.of_gpus}"
+    if mpi.family == "impi" and not intel.takes_gpu_buffers(os.environ):
+        return f"{mpi.name} takes it for the host's, for I_MPI_OFFLOAD=1 is not set"
+    return None
+
+
 def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) -> dict[str, str]:
     """What ranks get on top of `values`, their environment so far, where the machine has GPUs of this description."""
     runtime = description.split()[0].removeprefix("runtime=")
@@ -224,11 +236,17 @@ def settings(description: str, *, mpi: MpiLibrary, values: Mapping[str, str]) ->
     if mpi.family == "openmpi" and not mpi.of_gpus and reaches_devices(mpi, runtime):
         preloaded.append(native(GPU_FOR_OPENMPI))
     of_mpi = intel.settings_for_gpus(inherited=os.environ) if mpi.family == "impi" else {}
-    return of_mpi | {
-        VARIABLE: description,
-        "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
-        "LD_PRELOAD": ":".join([values["LD_PRELOAD"], *map(str, preloaded)]),
-    }
+    why = _why_unaware(mpi, runtime)
+    of_ranks = {_UNAWARE: why} if why is not None else {}
+    return (
+        of_mpi
+        | of_ranks
+        | {
+            VARIABLE: description,
+            "LD_LIBRARY_PATH": f"{folder}:{values['LD_LIBRARY_PATH']}",
+            "LD_PRELOAD": ":".join([values["LD_PRELOAD"], *map(str, preloaded)]),
+        }
+    )
 
 
 def mask(machine: Machine, binding: RankBinding) -> str | None:

@@ -38,6 +38,11 @@ def settings_for_gpus(*, inherited: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in defaults.items() if name not in inherited}
 
 
+def takes_gpu_buffers(environment: Mapping[str, str]) -> bool:
+    """As Intel MPI reads I_MPI_OFFLOAD: 1 or more, for what it finds, is on."""
+    return environment.get("I_MPI_OFFLOAD", "0").strip().lower() not in ("", "0", "disable", "no", "off", "false")
+
+
 def check(mpi: MpiLibrary, environment: Mapping[str, str]) -> None:
     """Raises UserError for what the user has set and virtual time cannot follow."""
     if mpi.family != "impi":
