@@ -484,6 +484,7 @@ CUDA_EXPORT int cudaStreamIsCapturing(Stream* stream, int* status) {
 
 CUDA_EXPORT int cudaLaunchKernel(const void* function, Shape grid, Shape block, void** arguments, size_t shared_bytes,
                                  Stream* stream) {
+  if (!streams().is_of_current_device(stream)) return kept(cuda::invalid_handle);
   return kept(launch(function, grid, block, arguments, shared_bytes, stream));
 }
 // Of a host's code the shared memory and registers are not known.

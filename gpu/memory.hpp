@@ -42,6 +42,12 @@ class Memory {
   Range& managed() { return ranges_[devices_max + 1]; }
   // The range of this process' own that holds the pointer, or null.
   Range* range_of(const void* pointer);
+  // Of all devices, pinned and managed.
+  std::uint64_t used() const {
+    std::uint64_t bytes = 0;
+    for (const Range& range : ranges_) bytes += range.used();
+    return bytes;
+  }
   // Within the ranges, of this process or of others.
   bool is_inside(const void* pointer) const;
 

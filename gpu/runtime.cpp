@@ -1,5 +1,8 @@
 #include "gpu/runtime.hpp"
 
+#include <stdio.h>
+#include <sys/sysinfo.h>
+
 namespace dryfly::gpu {
 
 namespace {
@@ -12,6 +15,23 @@ std::uint64_t taking_ps(const Settings& settings, Kind kind, std::uint64_t bytes
   if (kind != Kind::pinned) return settings.allocation_ps - settings.call_ps;
   return time_ps(bytes > pinned_chunk ? bytes : pinned_chunk, settings.pinning_bytes_per_s);
 }
+// Pages that are written to are this computer's: a process that has more of them than there are is ended by the system.
+void say_what_exceeds_this_computer(const Memory& memory) {
+  static bool said = false;
+  static const std::uint64_t there = [] {
+    struct sysinfo facts;
+    return sysinfo(&facts) == 0 ? std::uint64_t{facts.totalram} * facts.mem_unit : ~std::uint64_t{0};
+  }();
+  const std::uint64_t taken = memory.used();
+  if (said || taken <= there) return;
+  said = true;
+  constexpr double gib = 1 << 30;
+  fprintf(stderr,
+          "dryfly: a rank has taken %.1f GiB of GPUs' memory, and this computer has %.1f: what of it is written to has "
+          "to fit, or the system ends the rank\n",
+          static_cast<double>(taken) / gib, static_cast<double>(there) / gib);
+}
+
 std::uint64_t giving_back_ps(const Settings& settings, Kind kind, std::uint64_t bytes) {
   return kind == Kind::pinned ? taking_ps(settings, kind, bytes) / 3 : taking_ps(settings, kind, bytes);
 }
@@ -43,6 +63,7 @@ Result Runtime::allocate(Kind kind, std::uint64_t bytes, void*& pointer, std::ui
   std::uint64_t start = 0;
   if (!range.allocate(bytes, start, alignment)) return Result::out_of_memory;
   pointer = reinterpret_cast<void*>(start);
+  say_what_exceeds_this_computer(state_.memory);
   if (range.is_alone(*range.at(start))) call.wait_until(call.now() + taking_ps(state_.settings, kind, bytes));
   return Result::done;
 }

@@ -238,6 +238,14 @@ Result Streams::is_blocking(Stream* stream, bool& blocking) {
   return Result::done;
 }
 
+bool Streams::is_of_current_device(Stream* stream) {
+  pthread_mutex_lock(&state_.lock);
+  const Stream* const found = state_.timeline.known(stream, current_device());
+  const bool yes = found != nullptr && found->device == current_device();
+  pthread_mutex_unlock(&state_.lock);
+  return yes;
+}
+
 Result Streams::synchronize_device() {
   if (const Result result = state_.usable(); result != Result::done) return result;
   Call call(state_);

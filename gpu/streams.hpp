@@ -50,6 +50,8 @@ class Streams {
   Result destroy(Stream* stream);
   Result query(Stream* stream);
   Result is_blocking(Stream* stream, bool& blocking);
+  // False for what is no stream, too.
+  bool is_of_current_device(Stream* stream);
   // Result::not_ready: it is not over when so much time has passed.
   Result synchronize(Stream* stream, std::uint64_t within_ps = forever);
   Result synchronize_device();

@@ -248,6 +248,16 @@ static void messages(float* device, float* other, float* host) {
   for (int i = 0; i < count; ++i) CHECK(host[i] == static_cast<float>(10 * (partner + 1)));
 }
 
+#ifndef __HIPCC__
+// CUDA's programming guide: a kernel's stream is of the device that is current.
+static void of_another_device(float* device, cudaStream_t stream) {
+  CHECK(cudaSetDevice(1) == 0);
+  saxpy<<<1, 32, 0, stream>>>(1, 1, device, device);
+  CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+  CHECK(cudaSetDevice(0) == 0);
+}
+#endif
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
@@ -263,6 +273,9 @@ int main(int argc, char** argv) {
   announced(device, stream, atof(argv[1]), atof(argv[2]), atof(argv[3]));
   by_the_driver(device, host);
   refuses();
+#ifndef __HIPCC__
+  of_another_device(device, stream);
+#endif
   messages(device, other, host);
   CHECK(cudaFree(device) == 0 && cudaFree(other) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
