@@ -14,6 +14,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dryfly::hpl {
 
@@ -38,45 +40,49 @@ class Gpu {
 
   // The device of this rank, by its number on the node among those that a mask leaves. Null: `error` says why.
   static std::unique_ptr<Gpu> open(std::string* error);
-  ~Gpu();
+  virtual ~Gpu() = default;
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   const std::string& runtime() const { return name_; }
-  // Which device it is, whatever masks there are.
-  std::string address() const;
   // Whether MPI says itself that it takes this runtime's memory.
   bool known_to_mpi() const;
-  std::size_t free_bytes() const;
-
-  void* take(std::size_t bytes, Place place);  // null: there is not so much
-  void give_back(void* memory, Place place);
-
   // What `body` captures is the kernel's arguments; it is not called where results are not wanted.
   void launch(const KernelWork& work, std::function<void()> body);
-  void copy(void* to, const void* from, std::size_t bytes, Order order);
-  void copy_columns(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
-                    std::size_t columns, Order order);
-  // Copies from now on begin behind the kernels up to now.
-  void let_copies_follow();
 
-  Mark new_mark();
-  void set(Mark mark);
-  void wait(Mark mark);
-  void wait_for_kernels();
-  void wait_for_copies();
+  // Which device it is, whatever masks there are.
+  virtual std::string address() const = 0;
+  virtual std::size_t free_bytes() const = 0;
+
+  virtual void* take(std::size_t bytes, Place place) = 0;  // null: there is not so much
+  virtual void give_back(void* memory, Place place) = 0;
+
+  virtual void copy(void* to, const void* from, std::size_t bytes, Order order) = 0;
+  virtual void copy_columns(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                            std::size_t bytes, std::size_t columns, Order order) = 0;
+  // Copies from now on begin behind the kernels up to now.
+  virtual void let_copies_follow() = 0;
+
+  virtual Mark new_mark() = 0;
+  virtual void set(Mark mark) = 0;
+  virtual void wait(Mark mark) = 0;  // of one that was not set: not at all
+  virtual void wait_for_kernels() = 0;
+  virtual void wait_for_copies() = 0;
+
+ protected:
+  using Body = std::function<void()>;
+
+  // `asked_of_mpi`: functions of MPI libraries that tell whether they take the runtime's memory.
+  Gpu(const char* name, std::vector<const char*> asked_of_mpi) : name_(name), asked_of_mpi_(std::move(asked_of_mpi)) {}
+  void check(const char* what, int code) const;
+  static void call(Body* body);
 
  private:
-  struct Calls;
+  // A kernel that calls that; the work was announced.
+  virtual void launch_body(Body* body) = 0;
 
-  Gpu() = default;
-  void check(const char* what, int code) const;
-
-  std::unique_ptr<Calls> calls_;
-  std::string name_;
-  int device_ = 0;
-  void *kernels_ = nullptr, *copies_ = nullptr;  // streams
-  Mark followed_ = nullptr;
+  const std::string name_;
+  const std::vector<const char*> asked_of_mpi_;
 };
 
 // Throws BadInput where a process's part of a matrix of that order needs more than the GPUs of all have. Collective.
