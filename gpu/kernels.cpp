@@ -82,10 +82,12 @@ struct Announced {
   std::uint64_t operations[3];
   std::uint64_t bytes;
 
-  std::uint64_t ps(const Settings& settings) const {
+  // On so many devices together.
+  std::uint64_t ps(const Settings& settings, int devices) const {
+    const auto many = static_cast<std::uint64_t>(devices);
     std::uint64_t computing = 0;
-    for (int i = 0; i < 3; ++i) computing += time_ps(operations[i], settings.operations_per_s[i]);
-    const std::uint64_t moving = time_ps(bytes, settings.memory_bytes_per_s);
+    for (int i = 0; i < 3; ++i) computing += time_ps(operations[i], many * settings.operations_per_s[i]);
+    const std::uint64_t moving = time_ps(bytes, many * settings.memory_bytes_per_s);
     return computing > moving ? computing : moving;
   }
 };
@@ -108,12 +110,17 @@ void run(void* argument) {
 
 }  // namespace
 
+std::uint64_t take_announced_ps(int devices) {
+  const Announced work = announced;
+  announced = {};
+  return work.ps(Runtime::get().settings(), devices);
+}
+
 bool is_kernel(const void* function) { return find(function) != nullptr; }
 
 Result launch(const void* function, Shape grid, Shape block, void** arguments, std::size_t shared_bytes,
               Stream* stream) {
-  const Announced work = announced;
-  announced = {};
+  const std::uint64_t work_ps = take_announced_ps(1);
   const Settings& settings = Runtime::get().settings();
   if (settings.devices == 0) return Result::no_device;
   const Kernel* const kernel = find(function);
@@ -125,9 +132,55 @@ Result launch(const void* function, Shape grid, Shape block, void** arguments, s
   if (shared_bytes > shared_most || (arguments == nullptr && kernel->count != 0)) return Result::bad_value;
   Launch* const launch = made(*kernel, grid, block, arguments);
   if (launch == nullptr) return Result::out_of_memory;
-  const Start start{.latency_ps = 0, .step_ps = settings.kernel_ps + work.ps(settings)};
+  const Start start{.latency_ps = 0, .step_ps = settings.kernel_ps + work_ps};
   const Result result = Streams::get().call(stream, run, launch, &start);
   if (result != Result::done) free(launch);
+  return result;
+}
+
+struct HostKernel {
+  void (*function)(void*);
+  std::uint64_t takes_ps;
+  std::size_t argument_bytes;  // behind it
+};
+
+namespace {
+
+constexpr std::size_t host_kernel_head = argument_alignment;
+static_assert(sizeof(HostKernel) <= host_kernel_head);
+
+// With room for its argument. Null: there is no memory for it.
+void* room_for_host_kernel(std::size_t argument_bytes) {
+  const std::size_t bytes = host_kernel_head + padded(argument_bytes);
+  return bytes > argument_bytes ? aligned_alloc(argument_alignment, bytes) : nullptr;
+}
+
+void run_on_host(void* execution) {
+  const auto& kernel = *static_cast<const HostKernel*>(execution);
+  kernel.function(kernel.argument_bytes != 0 ? static_cast<char*>(execution) + host_kernel_head : nullptr);
+  free(execution);
+}
+
+}  // namespace
+
+HostKernel* make_host_kernel(void (*function)(void*), const void* argument, std::size_t bytes, std::uint64_t work_ps) {
+  void* const room = room_for_host_kernel(bytes);
+  if (room == nullptr) return nullptr;
+  auto* const kernel = static_cast<HostKernel*>(room);
+  *kernel = {function, Runtime::get().settings().kernel_ps + work_ps, bytes};
+  if (bytes != 0) memcpy(static_cast<char*>(room) + host_kernel_head, argument, bytes);
+  return kernel;
+}
+
+void unmake(HostKernel* kernel) { free(kernel); }
+
+Result launch(const HostKernel& kernel, Stream* stream) {
+  void* const execution = room_for_host_kernel(kernel.argument_bytes);
+  if (execution == nullptr) return Result::out_of_memory;
+  memcpy(execution, &kernel, host_kernel_head + kernel.argument_bytes);
+  const Start start{.latency_ps = 0, .step_ps = kernel.takes_ps};
+  const Result result = Streams::get().call(stream, run_on_host, execution, &start);
+  if (result != Result::done) free(execution);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // Kernels that a program compiled for the host (`dryfly nvcc`, `dryfly hipcc`): such a program tells of each, and a
-// launch puts it into its stream as the runtime's other work. Models docs/model/gpu.md#kernels.
+// launch puts it into its stream as the runtime's other work. Models docs/model/gpu.md#kernels. Level Zero's lists take
+// functions in their place (include/dryfly/level_zero.h), which have no grid: one is called once.
 //
 // Threads of a block run one after the other, and so do blocks. Each runs until its end, or until it waits for its
 // block's others: then the next one goes on, on a stack of its own. Left out: threads of a warp at the same instant,
@@ -27,6 +28,16 @@ struct Shape {
 Result launch(const void* function, Shape grid, Shape block, void** arguments, std::size_t shared_bytes,
               Stream* stream);
 bool is_kernel(const void* function);
+
+// What the work takes that was announced of the next kernel, by so many devices together; it is announced no more.
+std::uint64_t take_announced_ps(int devices);
+
+// A function as a kernel, with the argument of its append, for as often as its list is executed.
+struct HostKernel;
+// Null: there is no memory for it. `work_ps`: what it takes beside its launch.
+HostKernel* make_host_kernel(void (*function)(void*), const void* argument, std::size_t bytes, std::uint64_t work_ps);
+void unmake(HostKernel* kernel);
+Result launch(const HostKernel& kernel, Stream* stream);
 
 }  // namespace dryfly::gpu
 

@@ -3,8 +3,9 @@
 // name for its tiles, whose memory is taken from the first that has room.
 //
 // A command queue and an immediate command list are streams: their commands run in order, whatever flags say. A command
-// list keeps its commands until it is executed. What is not simulated answers ZE_RESULT_ERROR_UNSUPPORTED_FEATURE. Left
-// out: modules and kernels, images, timestamps of events, and waiting for an event that nothing signals before.
+// list keeps its commands until it is executed. Kernels are functions of the program, by an extension of dryfly's own
+// (include/dryfly/level_zero.h). What is not simulated answers ZE_RESULT_ERROR_UNSUPPORTED_FEATURE. Left out: modules,
+// images, timestamps of events, and waiting for an event that nothing signals before.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include <new>
 
 #include "gpu/device_clock.hpp"
+#include "gpu/kernels.hpp"
 #include "gpu/level_zero_types.hpp"
 #include "gpu/pci.hpp"
 #include "gpu/runtime.hpp"
@@ -133,12 +135,13 @@ struct Queue : Object {
   QueueDescription description;
 };
 struct Command {
-  enum Kind { copy, fill, wait, signal, reset } kind;
+  enum Kind { copy, fill, kernel, wait, signal, reset } kind;
   void* to;
   const void* from;
   Rows rows;
   Pattern pattern;
   Event* event;
+  HostKernel* host_kernel;
 };
 struct List : Object {
   static constexpr Type own = Type::list;
@@ -259,7 +262,11 @@ class On {
 int refuse_module() {
   static bool said = false;
   if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-    fputs("dryfly: the program makes a module of Level Zero, whose kernels are not run on a simulated GPU\n", stderr);
+    fputs(
+        "dryfly: the program makes a module of Level Zero, whose kernels are not run on a simulated GPU; functions "
+        "that "
+        "were compiled for this computer are (dryfly/level_zero.h)\n",
+        stderr);
   }
   return unsupported_feature;
 }
@@ -364,6 +371,8 @@ int perform(Stream* stream, const Device& device, const Command& command) {
     case Command::fill:
       return code_of(
           streams().fill(command.to, command.pattern, Rows{command.rows.width, 1, 0, 0}, stream, Returning::at_once));
+    case Command::kernel:
+      return code_of(launch(*command.host_kernel, stream));
     case Command::wait:
       if (!streams().is_recorded(command.event)) return invalid_synchronization_object;
       return code_of(streams().wait(stream, command.event));
@@ -388,6 +397,13 @@ int add(List& list, const Command& command) {
   }
   list.commands[list.count++] = command;
   return success;
+}
+
+void forget_commands(List& list) {
+  for (std::size_t i = 0; i < list.count; ++i) {
+    if (list.commands[i].kind == Command::kernel) unmake(list.commands[i].host_kernel);
+  }
+  list.count = 0;
 }
 
 int add(List& list, Command::Kind kind, const Signal* signal) {
@@ -431,6 +447,7 @@ int append_copy(List* list, void* to, const void* from, const Rows& rows, Signal
 }
 
 // Groups of queues, in the order in which a GPU Max shows them: kernels and copies, and copies alone, twice.
+constexpr std::uint32_t queue_computes = 1;  // ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
 constexpr struct {
   std::uint32_t flags;
   std::uint32_t queues;
@@ -753,7 +770,7 @@ ZE_EXPORT int zeMemGetFileDescriptorFromIpcHandleExp(Context* context, IpcHandle
   return success;
 }
 
-// Of Intel's driver, which zeDriverGetExtensionFunctionAddress names: a handle for each tile of an allocation.
+// Of Intel's driver, as zeDriverGetExtensionFunctionAddress names it: a handle for each tile of an allocation.
 static int zexMemGetIpcHandles(Context* context, const void* pointer, std::uint32_t* count, IpcHandle* to) {
   if (!is(context)) return invalid_null_handle;
   int code = success;
@@ -779,11 +796,30 @@ static int zexDriverGetHostPointerBaseAddress(Driver* driver, void* pointer, voi
   *base = reinterpret_cast<void*>(place.allocation.start);
   return success;
 }
+// Of dryfly alone: include/dryfly/level_zero.h.
+static int dryflyCommandListAppendHostKernel(List* list, void (*kernel)(void*), const void* argument, std::size_t bytes,
+                                             Signal* signal, std::uint32_t count, Signal** waits) {
+  const std::uint64_t work_ps = take_announced_ps(is(list) ? list->device->count : 1);
+  if (!is(list)) return invalid_null_handle;
+  if (kernel == nullptr || (argument == nullptr && bytes != 0)) return invalid_null_pointer;
+  if ((queue_groups[list->description.ordinal].flags & queue_computes) == 0) return invalid_list_type;
+  Command command{};
+  command.kind = Command::kernel;
+  command.host_kernel = make_host_kernel(kernel, argument, bytes, work_ps);
+  if (command.host_kernel == nullptr) return out_of_host_memory;
+  const std::size_t before = list->count;
+  const int code = append(list, &command, signal, count, waits);
+  if (list->stream == nullptr && code == success) return success;
+  list->count = before;
+  unmake(command.host_kernel);
+  return code;
+}
 ZE_EXPORT int zeDriverGetExtensionFunctionAddress(Driver* driver, const char* name, void** to) {
   static const struct {
     const char* name;
     void* function;
   } functions[] = {
+      {"dryflyCommandListAppendHostKernel", reinterpret_cast<void*>(dryflyCommandListAppendHostKernel)},
       {"zexMemGetIpcHandles", reinterpret_cast<void*>(zexMemGetIpcHandles)},
       {"zexMemOpenIpcHandles", reinterpret_cast<void*>(zexMemOpenIpcHandles)},
       {"zexDriverImportExternalPointer", reinterpret_cast<void*>(zexDriverImportExternalPointer)},
@@ -955,6 +991,7 @@ ZE_EXPORT int zeCommandListCreateImmediate(Context* context, Device* device, con
 ZE_EXPORT int zeCommandListDestroy(List* list) {
   if (!is(list)) return invalid_null_handle;
   if (list->stream != nullptr) streams().destroy(list->stream);
+  forget_commands(*list);
   free(list->commands);
   unmake(list);
   return success;
@@ -967,7 +1004,7 @@ ZE_EXPORT int zeCommandListClose(List* list) {
 ZE_EXPORT int zeCommandListReset(List* list) {
   if (!is(list)) return invalid_null_handle;
   list->closed = false;
-  list->count = 0;
+  forget_commands(*list);
   return success;
 }
 ZE_EXPORT int zeCommandListHostSynchronize(List* list, std::uint64_t ns) {

@@ -21,6 +21,7 @@ enum Code : int {
   unsupported_size = 0x78000009,
   unsupported_alignment = 0x7800000a,
   invalid_synchronization_object = 0x7800000b,
+  invalid_list_type = 0x78000019,
 };
 
 // In front of everything that a call describes or fills.

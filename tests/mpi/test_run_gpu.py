@@ -348,6 +348,18 @@ def test_runs_with_level_zero_are_the_same_to_the_picosecond(dryfly: Dryfly, pro
     assert runs[0].fingerprint == runs[1].fingerprint
 
 
+# Launch in us, and of a device TF/s in FP64 and TB/s of memory: a tile has half of its GPU's.
+@pytest.mark.parametrize(("hierarchy", "rates"), [("FLAT", ("10.415", "1")), ("COMPOSITE", ("20.83", "2"))])
+def test_lists_of_level_zero_have_functions_as_kernels_that_take_the_work_announced(
+    hierarchy: str, rates: tuple[str, str], dryfly: Dryfly, programs: Programs
+) -> None:
+    job = ("run", "--machine", "aurora", "-N", "1", "--ppn", "2", "--compute", "none", "--")
+    command = (*job, programs.check("gpu_host_kernels.c"), str(_CALL_US), str(_QUERY_US), "5", *rates)
+    runs = [dryfly(*command, environment={"ZE_FLAT_DEVICE_HIERARCHY": hierarchy}).succeeded() for _ in range(2)]
+    assert all("ok gpu_host_kernels\n" in run.stdout for run in runs)
+    assert runs[0].fingerprint == runs[1].fingerprint
+
+
 @pytest.mark.parametrize(
     ("options", "environment", "answer", "seen"),
     [
