@@ -39,7 +39,7 @@ int number_on_node() {
 }
 
 std::unique_ptr<Gpu> Gpu::open(std::string* error) {
-  for (const auto open_runtime : {open_cuda, open_hip}) {
+  for (const auto open_runtime : {open_cuda, open_hip, open_level_zero}) {
     std::string problem;
     std::unique_ptr<Gpu> gpu = open_runtime(&problem);
     if (gpu != nullptr) {
@@ -50,8 +50,8 @@ std::unique_ptr<Gpu> Gpu::open(std::string* error) {
   }
   if (error->empty())
     *error = std::string(kMemoryGpu) +
-             "no GPU runtime is found here; accepted are machines with CUDA or HIP under dryfly run, such as "
-             "perlmutter-gpu and frontier";
+             "no GPU runtime is found here; accepted are machines with CUDA, HIP or Level Zero under dryfly "
+             "run, such as perlmutter-gpu, frontier and aurora";
   return nullptr;
 }
 
@@ -82,7 +82,8 @@ void Gpu::call(Body* body) {
 
 namespace {
 
-// Two ranks that have one device: the model of a GPU would give each of them all of it. Empty: there are none.
+// Two ranks that have one device, or a GPU and a tile of it: the model of a GPU would give each of them all of it.
+// Empty: there are none.
 std::string shared_device(const Gpu& gpu, MPI_Comm all) {
   constexpr std::size_t kName = MPI_MAX_PROCESSOR_NAME, kEach = kName + 32;
   int ranks = 1, length = 0;
@@ -91,15 +92,25 @@ std::string shared_device(const Gpu& gpu, MPI_Comm all) {
   MPI_Get_processor_name(mine.data(), &length);
   std::snprintf(mine.data() + kName, kEach - kName, "%s", gpu.address().c_str());
   MPI_Allgather(mine.data(), kEach, MPI_CHAR, every.data(), kEach, MPI_CHAR, all);
-  std::map<std::string, std::size_t> devices;
+  std::map<std::string, std::map<std::string, std::size_t>> taken;  // of each GPU its devices, and by whom
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
     const std::string device = std::string(&every[rank * kEach]) + " " + &every[rank * kEach + kName];
-    const auto [first, is_new] = devices.try_emplace(device, rank);
-    if (!is_new)
-      return kMemoryGpu + std::string("ranks ") + std::to_string(first->second) + " and " + std::to_string(rank) +
-             " have the same GPU, " + device + "; accepted is one for each rank";
+    const std::string whole = device.substr(0, device.find(Gpu::kTile));
+    for (const auto& [other, by] : taken[whole])
+      if (other == device || other == whole || device == whole)
+        return kMemoryGpu + std::string("ranks ") + std::to_string(by) + " and " + std::to_string(rank) +
+               " have the same GPU, " + (other == device ? device : whole) + "; accepted is one for each rank";
+    taken[whole].emplace(device, rank);
   }
   return "";
+}
+
+// Whether it is a library that takes the runtime's memory where a variable says so.
+bool is_told_to_take_it(const Gpu& gpu) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  return std::string(version).find("Intel(R) MPI") != std::string::npos && gpu.runtime() != "HIP";
 }
 
 }  // namespace
@@ -124,7 +135,7 @@ std::unique_ptr<Gpu> open_gpu(bool wanted, Transfers transfers, MPI_Comm all) {
   agree(shared_device(*gpu, all), "--memory gpu: two ranks have one GPU", all);
   if (transfers == Transfers::device && !gpu->known_to_mpi())
     error = "--gpu-transfers device: this MPI library says that it does not take " + gpu->runtime() +
-            "'s memory; accepted is staged";
+            "'s memory; accepted is staged" + (is_told_to_take_it(*gpu) ? ", or I_MPI_OFFLOAD=1" : "");
   agree(error, "--gpu-transfers device: a rank's MPI library does not take a GPU's memory; accepted is staged", all);
   return gpu;
 }

@@ -50,7 +50,8 @@ class Gpu {
   // What `body` captures is the kernel's arguments; it is not called where results are not wanted.
   void launch(const KernelWork& work, std::function<void()> body);
 
-  // Which device it is, whatever masks there are.
+  // Which device it is, whatever masks there are; of a GPU's tile the GPU's, and kTile with its number.
+  static constexpr const char* kTile = " tile ";
   virtual std::string address() const = 0;
   virtual std::size_t free_bytes() const = 0;
 

@@ -167,8 +167,7 @@ std::unique_ptr<Gpu> open_runtime(const Runtime& runtime, std::string* error) {
   const std::string missing = calls.find(library, runtime.prefix);
   int devices = 0;
   if (!missing.empty()) {
-    *error = kMemoryGpu + std::string(runtime.name) + "'s library has no " + missing +
-             "; accepted are the GPUs that dryfly run simulates";
+    *error = kMemoryGpu + std::string(runtime.name) + "'s library has no " + missing + kOnlySimulated;
     return nullptr;
   }
   if (calls.GetDeviceCount(&devices) != 0 || devices == 0) {

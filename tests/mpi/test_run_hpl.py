@@ -8,7 +8,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -209,12 +209,14 @@ def on_gpus(
     *arguments: str | Path,
     mpi_name: str = "openmpi",
     settings: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """On two ranks of a node, or fewer."""
     solver.build(NAME, mpi=mpi.select(mpi_name))
     start = ["run", "--machine", machine, "--mpi", mpi_name, "-n", str(ranks), "--compute", "none", *settings]
     start += ["--ppn", str(min(ranks, 2))] if "--ppn" not in settings else []
-    return dryfly(*start, "--", NAME, "--progress", "none", "--memory", "gpu", *arguments, limit_s=240.0)
+    command = (*start, "--", NAME, "--progress", "none", "--memory", "gpu", *arguments)
+    return dryfly(*command, limit_s=240.0, environment=environment or {})
 
 
 @pytest.mark.parametrize("transfers", ["device", "staged"])
@@ -235,24 +237,65 @@ def test_matrices_in_the_memory_of_gpus_agree_with_lapack(
     assert "knows nothing of GPUs" not in ended.stderr
 
 
-def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, tmp_path: Path) -> None:
+# Level Zero's tiles by an MPI that knows nothing of them, and with Intel MPI in test_run_intel_mpi.py.
+@pytest.mark.parametrize(
+    ("mpi_name", "hierarchy", "ranks"), [("mpich", "FLAT", 12), ("mpich", "COMPOSITE", 4), ("openmpi", "FLAT", 4)]
+)
+def test_matrices_in_the_memory_of_tiles_agree_with_lapack(
+    dryfly: Dryfly, tmp_path: Path, mpi_name: str, hierarchy: str, ranks: int
+) -> None:
+    x = tmp_path / "x"
+    grids = "3x4,12x1" if ranks == 12 else "2x2,1x4"
+    options = ["-N", "90,41", "--nb", "8", "--grid", grids, "--depth", "0,1", "--solution", str(x)]
+    options += ["--gpu-transfers", "staged", "--swap", "spread" if ranks == 12 else "mix"]
+    ended = on_gpus(
+        dryfly,
+        "aurora",
+        ranks,
+        *options,
+        mpi_name=mpi_name,
+        settings=("--ppn", str(ranks)) if ranks == 12 else (),
+        environment={"ZE_FLAT_DEVICE_HIERARCHY": hierarchy},
+    ).succeeded()
+    assert ended.stdout.count("PASSED") == 8
+    require_lapack(x, ([90] * 2 + [41] * 2) * 2)
+    assert "matrix: in the memory of GPUs (Level Zero)" in ended.stdout
+    assert all(rank["gpu_s"] > 0 for rank in ended.results["ranks_detail"])
+
+
+def test_the_factors_are_the_same_whichever_runtime_has_the_matrix(dryfly: Dryfly, tmp_path: Path) -> None:
+    solutions = []
+    for machine in ("perlmutter-gpu", "aurora"):
+        x = tmp_path / machine
+        options = ("-N", "150", "--nb", "16", "--grid", "2x2", "--solution", x, "--gpu-transfers", "staged")
+        on_gpus(dryfly, machine, 4, *options).succeeded()
+        solutions.append(x.read_bytes())
+    assert solutions[0] == solutions[1]
+
+
+@pytest.mark.parametrize(
+    ("machine", "link_gb_per_s", "mpi_name"), [("perlmutter-gpu", 27, "openmpi"), ("aurora", 54, "mpich")]
+)
+def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(
+    dryfly: Dryfly, tmp_path: Path, machine: str, link_gb_per_s: int, mpi_name: str
+) -> None:
     order, block = 256, 64
     result = tmp_path / "result.json"
     options = ["-N", str(order), "--nb", str(block), "--grid", "1x2", "--depth", "0", f"--json={result}"]
     fingerprints = []
     for _ in range(2):
-        ended = on_gpus(dryfly, "perlmutter-gpu", 2, *options, "--gpu-transfers", "staged").succeeded()
+        ended = on_gpus(dryfly, machine, 2, *options, "--gpu-transfers", "staged", mpi_name=mpi_name).succeeded()
         fingerprints.append(ended.fingerprint)
     assert fingerprints[0] == fingerprints[1]
     run = json.loads(result.read_text(encoding="utf-8"))["runs"][0]
     mean, most = run["steps_mean_s"], run["steps_max_s"]
     for step, wall in enumerate(mean["wall"]):
         # Triangle, pivots and the rows below come to the process that has not factored them by one copy: a call of
-        # 2 us, a latency of 3 us, a step of 2.2 us, 27 GB/s, and 25 ns for a reading of the clock. The owner takes
+        # 2 us, a latency of 3 us, a step of 2.2 us, its bytes, and 25 ns for a reading of the clock. The owner takes
         # longer, for U goes back into the matrix beside them.
         rows = order - block * (step + 1)
         stride = max(rows, 8)  # a multiple of 8, and of 512 doubles none
-        copy_s = 7.225e-6 + 8 * (block * block + block + stride * block) / 27e9
+        copy_s = 7.225e-6 + 8 * (block * block + block + stride * block) / (1e9 * link_gb_per_s)
         assert 2 * mean["to_gpu"][step] - most["to_gpu"][step] == pytest.approx(copy_s, rel=1e-3)
         assert most["to_gpu"][step] > copy_s + 2.2e-6
         phases = sum(times[step] for name, times in mean.items() if name != "wall")
@@ -278,9 +321,34 @@ def test_a_staged_panel_takes_its_copies_and_the_phases_add_up(dryfly: Dryfly, t
             ("--set", "compute.gpu.memory=100 kB"),
             "need 0.3812 MB of a GPU, and 0.0983 MB are free",
         ),
-        ("testbed", 1, "openmpi", (), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA or"),
+        ("testbed", 1, "openmpi", (), "--memory gpu: no GPU runtime is found here; accepted are machines with CUDA, "),
+        (
+            "aurora",
+            2,
+            "mpich",
+            (),
+            "--gpu-transfers device: this MPI library says that it does not take Level Zero's memory; "
+            "accepted is staged\n",
+        ),
+        (
+            "aurora",
+            13,
+            "mpich",
+            ("--ppn", "13"),
+            "--memory gpu: ranks 0 and 12 have the same GPU, x4000c0s0b0n0 2000:01:00.0 tile 0; accepted is",
+        ),
+        (
+            "aurora",
+            2,
+            "mpich",
+            ("--gpu-bind", "list:3.1:3.1"),
+            "--memory gpu: ranks 0 and 1 have the same GPU, x4000c0s0b0n0 2000:04:00.0 tile 1; accepted is",
+        ),
     ],
-    ids=["an MPI without GPUs", "more ranks than GPUs", "little memory", "no GPUs"],
+    ids=[
+        *("an MPI without GPUs", "more ranks than GPUs", "little memory", "no GPUs"),
+        *("an MPI without Level Zero", "more ranks than tiles", "ranks bound to one tile"),
+    ],
 )
 def test_what_gpus_or_mpi_do_not_have_is_one_sentence_and_status_2(
     dryfly: Dryfly, machine: str, ranks: int, mpi_name: str, settings: tuple[str, ...], sentence: str
@@ -289,6 +357,14 @@ def test_what_gpus_or_mpi_do_not_have_is_one_sentence_and_status_2(
     assert ended.exit_status == 2
     assert sentence in ended.stderr
     assert "A x = b" not in ended.stdout
+
+
+def test_a_matrix_that_is_larger_than_a_tile_is_refused_and_half_of_the_gpu_is_a_tiles(dryfly: Dryfly) -> None:
+    settings = ("--set", "compute.gpu.memory=100 kB")
+    options = ("-N", "200", "--gpu-transfers", "staged")
+    ended = on_gpus(dryfly, "aurora", 1, *options, mpi_name="mpich", settings=settings)
+    assert ended.exit_status == 2
+    assert "need 0.3812 MB of a GPU, and 0.05 MB are free; accepted is a smaller -N, or more ranks" in ended.stderr
 
 
 def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:

@@ -3,12 +3,15 @@ what of it needs no download is in tests/python/test_mpi.py, and Level Zero in t
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
 from harness import CHECK
 
+from dryfly.apps import solver
 from dryfly.mpi import libraries as mpi
 
 pytestmark = pytest.mark.whole
@@ -83,6 +86,39 @@ def test_two_runs_are_the_same_to_the_picosecond(machine: str, dryfly: Dryfly, b
     runs = [dryfly(*command, limit_s=300, environment=_OFFLOAD).succeeded() for _ in range(2)]
     assert runs[0].fingerprint == runs[1].fingerprint
     assert runs[0].results["virtual_time_s"] == runs[1].results["virtual_time_s"]
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("name", ["dryfly-hpl", "dryfly-mxp"])
+@pytest.mark.parametrize("machine", ["aurora", "perlmutter-gpu"])
+def test_matrices_in_the_memory_of_gpus_are_solved_by_device_pointers_as_by_copies(
+    machine: str, name: str, dryfly: Dryfly, tmp_path: Path
+) -> None:
+    solver.build(name, mpi=mpi.select("impi"))
+    files = []
+    for transfers in ("device", "staged", "device"):
+        files.append(tmp_path / str(len(files)))
+        command = (*_on(machine, 2, 2), name, "-N", "150", "--nb", "16", "--grid", "2x2", "--memory", "gpu")
+        command += ("--progress", "none", "--gpu-transfers", transfers, f"--solution={files[-1]}")
+        run = dryfly(*command, f"--json={files[-1]}.json", limit_s=300, environment=_OFFLOAD).succeeded()
+        assert "...... PASSED" in run.stdout
+        files[-1].with_suffix(".fingerprint").write_text(str(run.fingerprint))
+    assert len({file.read_bytes() for file in files}) == 1
+    of_device, of_staged, again = (file.with_suffix(".fingerprint").read_text() for file in files)
+    assert of_device == again != of_staged
+    to_host = [
+        sum(json.loads(Path(f"{file}.json").read_text(encoding="utf-8"))["runs"][0]["steps_mean_s"]["to_host"])
+        for file in files
+    ]
+    assert 0 < to_host[0] < to_host[1]
+
+
+@pytest.mark.usefixtures("built")
+def test_device_pointers_without_offloading_are_one_sentence(dryfly: Dryfly) -> None:
+    solver.build("dryfly-hpl", mpi=mpi.select("impi"))
+    run = dryfly(*_on("aurora", 1, 2), "dryfly-hpl", "-N", "100", "--memory", "gpu", environment={"I_MPI_OFFLOAD": "0"})
+    assert run.exit_status == 2
+    assert "does not take Level Zero's memory; accepted is staged, or I_MPI_OFFLOAD=1\n" in run.stderr
 
 
 def test_a_mapping_of_a_devices_memory_is_an_error_and_no_lost_data(dryfly: Dryfly, built: Programs) -> None:

@@ -105,15 +105,18 @@ def test_aurora_solves_a_system_on_its_ranks_in_virtual_time(dryfly: Dryfly) -> 
         ("perlmutter-gpu", ("--grid", "2x2", "--nb", "16", "--gpu-transfers", "device")),
         ("frontier", ("--grid", "4x1", "--nb", "33", "--gpu-transfers", "device", "--kernel", "sgemm")),
         ("frontier", ("--grid", "1x4", "--nb", "16", "--gpu-transfers", "staged", "--refine", "gmres")),
+        ("aurora", ("--grid", "2x2", "--nb", "16", "--gpu-transfers", "staged", "--refine", "gmres")),
+        ("aurora", ("--grid", "1x4", "--nb", "33", "--gpu-transfers", "staged", "--kernel", "sgemm")),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
 )
 def test_matrices_in_the_memory_of_gpus_agree_with_lapack(
     dryfly: Dryfly, tmp_path: Path, machine: str, options: tuple[str, ...]
 ) -> None:
-    solver.build(NAME, mpi=mpi.select("openmpi"))
+    mpi_name = "mpich" if machine == "aurora" else "openmpi"
+    solver.build(NAME, mpi=mpi.select(mpi_name))
     x, result = tmp_path / "x", tmp_path / "result.json"
-    start = ("run", "--machine", machine, "--mpi", "openmpi", "-N", "2", "--ppn", "2", "--compute", "none", "--", NAME)
+    start = ("run", "--machine", machine, "--mpi", mpi_name, "-N", "2", "--ppn", "2", "--compute", "none", "--", NAME)
     command = (*start, "--progress", "none", "-N", "101", "--memory", "gpu", *options, "--solution", x)
     ended = dryfly(*command, f"--json={result}", limit_s=240.0).succeeded()
     assert "...... PASSED" in ended.stdout

@@ -22,8 +22,8 @@ from dryfly.mpi.libraries import MpiLibrary, select
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
 NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
 _PARTS = (
-    "binding", "blas", "checkpoint", "generator", "gpu", "gpu_cuda", "grid", "host_memory", "matrix", "options", "output",
-    "screen",
+    "binding", "blas", "checkpoint", "generator", "gpu", "gpu_cuda", "gpu_level_zero", "grid", "host_memory", "matrix",
+    "options", "output", "screen",
 )  # fmt: skip
 _SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
