@@ -367,6 +367,34 @@ def test_a_matrix_that_is_larger_than_a_tile_is_refused_and_half_of_the_gpu_is_a
     assert "need 0.3812 MB of a GPU, and 0.05 MB are free; accepted is a smaller -N, or more ranks" in ended.stderr
 
 
+REAL_DRIVER = """
+#include <stdint.h>
+#define CALL(name) int name() { return 0; }
+CALL(zeInit) CALL(zeDeviceGetProperties) CALL(zeDeviceGetMemoryProperties) CALL(zeDevicePciGetPropertiesExt)
+CALL(zeContextCreate) CALL(zeMemAllocDevice) CALL(zeMemAllocHost) CALL(zeMemFree) CALL(zeEventPoolCreate)
+CALL(zeEventCreate) CALL(zeEventHostSynchronize) CALL(zeCommandListCreateImmediate) CALL(zeCommandListHostSynchronize)
+CALL(zeCommandListAppendSignalEvent) CALL(zeCommandListAppendWaitOnEvents) CALL(zeCommandListAppendMemoryCopy)
+CALL(zeCommandListAppendMemoryCopyRegion)
+int zeDriverGet(uint32_t* count, void** to) { *count = 1; *to = count; return 0; }
+int zeDeviceGet(void* driver, uint32_t* count, void** to) { *count = 1; return 0; }
+int zeDriverGetExtensionFunctionAddress(void* driver, const char* name, void** to) { return 0x78000003; }
+"""
+
+
+def test_a_driver_of_level_zero_that_runs_no_functions_is_refused(program: Path, tmp_path: Path) -> None:
+    source = tmp_path / "driver.c"
+    source.write_text(REAL_DRIVER)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", source, "-o", tmp_path / "libze_loader.so.1"], check=True)
+    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
+    command = [program, "-N", "50", "--memory", "gpu"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "dryfly-hpl: --memory gpu: Level Zero's driver has no dryflyCommandListAppendHostKernel; "
+        "accepted are the GPUs that dryfly run simulates\n"
+    )
+
+
 def test_ranks_bound_to_the_same_core_are_refused_and_the_map_is_printed(program: Path, native: Native) -> None:
     core = min(os.sched_getaffinity(0))
     if len(os.sched_getaffinity(0)) < 2:
