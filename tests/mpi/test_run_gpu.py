@@ -295,6 +295,13 @@ def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
     assert _seen(run.stdout) == [[1], [2, 3]]
 
 
+def test_open_mpis_own_tool_shows_its_component_of_gpus(dryfly: Dryfly) -> None:
+    for machine, component in (("perlmutter-gpu", "cuda"), ("frontier", "rocm")):
+        words = ("run", "--machine", machine, "--mpi", "openmpi", "-n", "1", "--compute", "none")
+        run = dryfly(*words, "--", "ompi_info", "--parsable", limit_s=120)
+        assert f"mca:accelerator:{component}:version:" in run.stdout
+
+
 def _times(text: str) -> dict[str, float]:
     """Microseconds by what was measured and its bytes."""
     return {what: float(us) for what, us in re.findall(r"^(.*, \d+) ([\d.]+)$", text, re.MULTILINE)}

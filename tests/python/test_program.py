@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import sys
@@ -30,6 +31,22 @@ def test_a_dynamic_program_is_started_as_it_is(compile_c: Compile, tmp_path: Pat
     prepared = prepare(path, tmp_path)
     assert prepared.command == (str(path), "-x", "1")
     assert prepared.kind == "not linked against MPI"
+
+
+def test_a_tool_of_the_library_is_found_without_path_and_one_on_path_comes_first(
+    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("bin", "path"):
+        (tmp_path / folder).mkdir()
+    tool = compile_c(HELLO, name="its_info").rename(tmp_path / "bin" / "its_info")
+    library = dataclasses.replace(MPI, prefix=str(tmp_path))
+    prepared = program.prepare("its_info", ("-x",), mpi=library, build_folder=tmp_path)
+    assert prepared.command == (str(tool), "-x")
+    with pytest.raises(UserError, match='program "its_info" is not found on PATH'):
+        prepare("its_info", tmp_path)
+    other = shutil.copy(tool, tmp_path / "path" / "its_info")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
+    assert program.prepare("its_info", (), mpi=library, build_folder=tmp_path).command == (str(other),)
 
 
 def fake_mpi(compile_c: Compile, tmp_path: Path, soname: str) -> Path:

@@ -59,6 +59,21 @@ def box(compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return lambda family, code, inner="": Box(compile_c, tmp_path, family, code, inner)
 
 
+def test_a_tool_of_open_mpi_5_runs_with_that_library_and_is_refused_on_release_4(box: Callable[..., Box]) -> None:
+    """As ompi_info, which is linked against the library's inside by its name in release 5."""
+    inner = "int opal_show(void) { return 0; }\n"
+    here = box("openmpi", "int ompi_show(void) { return 0; }\n", inner)
+    here.shared(inner, "libopen-pal.so.80")
+    here.shared("int ompi_show(void) { return 0; }\n", "libmpi.so.40")
+    code = "int opal_show(void); int ompi_show(void); int main(void) { return opal_show() + ompi_show(); }\n"
+    tool = here.program(code, "libmpi.so.40", "libopen-pal.so.80")
+    assert here.additions(tool).aliases == ()
+    for folder in (here.lib, here.usr):
+        (folder / "libopen-pal.so.80").unlink()
+    with pytest.raises(UserError, match=r"is linked against libopen-pal\.so\.80 .*, which mine-5 does not have"):
+        here.additions(tool)
+
+
 def test_a_program_of_debians_mpich_runs_on_the_wheels(box: Callable[..., Box]) -> None:
     """By its own names, in a process: the program calls one function of the library, and one that only says so."""
     here = box("mpich", "int PMPI_Send(void) { return 0; }\n")

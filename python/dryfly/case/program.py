@@ -42,7 +42,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     if name in solver.NAMES and shutil.which(name) is None:
         built = solver.build(name, mpi=mpi)
         return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")
-    path = find(name)
+    path = find(name, tools=Path(mpi.prefix) / "bin")
     if _LAUNCHER.fullmatch(path.name):
         raise UserError(
             f"{name} starts ranks itself, as dryfly run does: give it the program, and -n (dryfly run -n 4 -- "
@@ -67,14 +67,15 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     return Program(shown=name, command=(str(path), *arguments), kind=kind, additions=additions)
 
 
-def find(name: str) -> Path:
+def find(name: str, *, tools: Path | None = None) -> Path:
+    """`tools`: where those of the MPI library are, such as ompi_info, which need not be on PATH."""
     if "/" in name or Path(name).suffix in (*_SOURCES, ".py"):
         path = Path(name)
         if path.is_file():
             return path.absolute()
         if "/" in name:
             raise UserError(f"{name} is a folder, not a program" if path.is_dir() else f"program {name} does not exist")
-    found = shutil.which(name)
+    found = shutil.which(name) or (shutil.which(name, path=str(tools)) if tools is not None else None)
     if found is None:
         here = f' (the file is here: say "./{name}")' if Path(name).is_file() else ""
         raise UserError(f'program "{name}" is not found on PATH{here}')

@@ -32,7 +32,9 @@ from dryfly.mpi.loading import Loaded
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 _PARTS = {
     "mpich": re.compile(r"lib(mpi|mpich|pmpi)\.so\.12|libmpi_abi\.so(\.\d+)*|libmpi(ch)?(fort|cxx)\.so\.12"),
-    "openmpi": re.compile(r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)(-gfortran)?\.so\.40|libopen-(pal|rte)\.so\.40"),
+    "openmpi": re.compile(
+        r"libmpi\.so\.40|libmpi_(cxx|mpifh|usempi\w*)(-gfortran)?\.so\.40|libopen-(pal|rte)\.so\.40|libopen-pal\.so\.80"
+    ),
 }
 _CORE = re.compile(r"lib(mpi|mpich|mpi_abi)\.so[.\d]*")
 _INNER = re.compile(r"libopen-pal\.so[.\d]*")
