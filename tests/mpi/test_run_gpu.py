@@ -269,6 +269,8 @@ def _seen(text: str) -> list[list[int]]:
         ("perlmutter-gpu", ["--gpu-bind", "single:2"], [[0], [0], [1], [1]]),
         ("perlmutter-gpu", ["--gpu-bind", "per_task:2"], [[0, 1], [2, 3], [0, 1], [2, 3]]),
         ("perlmutter-gpu", ["--gpu-bind", "list:1:0"], [[1], [0], [1], [0]]),
+        ("perlmutter-gpu", ["--gpu-bind", "list:3,2:0,1"], [[3, 2], [0, 1], [3, 2], [0, 1]]),
+        ("frontier", ["--gpu-bind", "mask_gpu:0x3,0x8,0xc0*2"], [[0, 1], [3], [6, 7], [6, 7]]),
         ("perlmutter-gpu", ["--gpu-bind", "none"], [[0, 1, 2, 3]] * 4),
         ("frontier", ["--gpu-bind", "closest", "--cpu-bind", "cores"], [[4], [5], [2], [3]]),
         ("frontier", ["--gpu-bind", "per_task:1", "--launcher", "prterun"], [[0], [1], [2], [3]]),

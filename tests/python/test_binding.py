@@ -74,6 +74,21 @@ def test_memory_gpu_and_nic_of_a_rank() -> None:
     assert [sets.text(each.memories or ()) for each in closest] == ["0", "0", "1", "1", "2", "2", "3", "3"]
 
 
+# Masks are hexadecimal with 0x and without, and `*` repeats one.
+@pytest.mark.parametrize(
+    ("form", "wanted"),
+    [
+        ("mask_gpu:0x1,0x2", [("0",), ("1",), ("0",), ("1",)]),
+        ("mask_gpu:3,0x30", [("0", "1"), ("4", "5"), ("0", "1"), ("4", "5")]),
+        ("mask_gpu:0x3*2,0x24*2", [("0", "1"), ("0", "1"), ("2", "5"), ("2", "5")]),
+        ("list:0,1:2,3", [("0", "1"), ("2", "3"), ("0", "1"), ("2", "3")]),
+        ("list:3,2:1.0,0.1", [("3", "2"), ("1.0", "0.1"), ("3", "2"), ("1.0", "0.1")]),
+    ],
+)
+def test_a_rank_may_have_several_gpus(form: str, wanted: list[tuple[str, ...]]) -> None:
+    assert [each.gpus for each in bind(Wishes(gpu=form), node("aurora"), ranks=4)] == wanted
+
+
 def test_what_a_process_is_told_of_its_binding() -> None:
     bound = RankBinding(processors=frozenset((1, 2, 3, 105)), memories=frozenset((2, 3)))
     assert bound.words() == "cpus=1-3,105 memory=bind:2-3"
@@ -100,7 +115,14 @@ def test_what_a_process_is_told_of_its_binding() -> None:
         (Wishes(mem="near"), 'unrecognized --mem-bind argument "near"'),
         (Wishes(gpu="map_gpu:6"), "there is no GPU 6; a node of aurora has GPUs 0 to 5"),
         (Wishes(gpu="list:0.2"), "GPU 0 has no tile 2"),
-        (Wishes(gpu="mask_gpu:0x1"), "masks are not modelled"),
+        (Wishes(gpu="mask_gpu:0x1,0x40"), "--gpu-bind mask_gpu:0x1,0x40: there is no GPU 6"),
+        (Wishes(gpu="mask_gpu:0x0"), 'the mask "0x0" leaves no GPU'),
+        (Wishes(gpu="mask_gpu:gpu0"), '"gpu0" is no mask of GPUs'),
+        (Wishes(gpu="mask_gpu:"), '"" is no mask of GPUs'),
+        (Wishes(gpu="list:0,:1"), '"" is no GPU'),
+        (Wishes(gpu="list:0,6:1"), "there is no GPU 6"),
+        (Wishes(gpu="list:0.0,0.2"), "GPU 0 has no tile 2"),
+        (Wishes(gpu="list:1,1:0"), '"1,1" names a GPU twice'),
         (Wishes(nic="list:8"), "there is no NIC 8; a node of aurora has NICs 0 to 7"),
         (Wishes(cpu="map_cpu:1*0"), '"1*0" is not a CPU'),
         (Wishes(cpu="map_cpu:0xzz"), '"0xzz" is not a CPU'),

@@ -3,8 +3,8 @@ of PALS' mpiexec.
 
     --mem-bind   srun: none, local, rank, map_mem:LIST, mask_mem:LIST, in front prefer,
                  PALS: none, local, list:SET:SET
-    --gpu-bind   srun: none, closest, map_gpu:LIST, single:N, per_task:N
-                 PALS: none, list:GPU:GPU or list:GPU.TILE:GPU.TILE
+    --gpu-bind   srun: none, closest, map_gpu:LIST, mask_gpu:LIST, single:N, per_task:N
+                 PALS: none, list:GPUS:GPUS, each GPU, GPU.TILE or several of them with commas
     --nic-bind   neither has it; as theirs: none, closest, map_nic:LIST, list:N:N
 
 A rank whose memory is bound to several domains has it in the one that is nearest to it. --gpu-bind says which GPU is
@@ -13,7 +13,7 @@ whose, for the map, for MPICH_OFI_NIC_POLICY=GPU and, where the machine has a ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dryfly.base.errors import UserError
 from dryfly.binding import sets
@@ -77,8 +77,6 @@ def gpus(
 
     if kind in ("none", "no") and not colon:
         return None
-    if kind == "mask_gpu":
-        raise refuse("masks are not modelled; accepted is a GPU for each rank, such as map_gpu:0,1")
     if count == 0:
         raise refuse("there is no GPU to bind to")
     if kind == "closest" and not colon:
@@ -86,21 +84,36 @@ def gpus(
     if kind in ("single", "per_task"):
         return tuple(tuple(map(str, each)) for each in _counted_gpus(refuse(f'"{listed}" is no such number of ranks or '
                      "GPUs"), node, kind, listed, ranks))  # fmt: skip
-    if kind not in ("map_gpu", "list"):
+    if kind not in ("map_gpu", "mask_gpu", "list"):
         raise refuse(
-            f'unrecognized --gpu-bind argument "{form}"; accepted are srun\'s none, closest, map_gpu:, single: and '
-            "per_task:, or PALS' none and list:"
+            f'unrecognized --gpu-bind argument "{form}"; accepted are srun\'s none, closest, map_gpu:, mask_gpu:, '
+            "single: and per_task:, or PALS' none and list:"
         )
-    items = listed.split(":") if kind == "list" else sets.repeated(listed)
-    for item in items:
-        number, dot, tile = item.partition(".")
-        if not number.isdecimal() or (dot and (kind != "list" or not tile.isdecimal())):
-            raise refuse(f'"{item}" is no GPU')
-        if int(number) >= count:
-            raise refuse(f"there is no GPU {number}")
-        if dot and int(tile) >= node.gpu_tiles:
-            raise refuse(f"GPU {number} has no tile {tile}")
-    return tuple((items[local % len(items)],) for local in range(ranks))
+    found = []
+    for item in listed.split(":") if kind == "list" else sets.repeated(listed):
+        if kind == "mask_gpu":
+            numbers = sets.parse_mask(item)
+            if not numbers:
+                raise refuse(f'"{item}" is no mask of GPUs' if numbers is None else f'the mask "{item}" leaves no GPU')
+            names = tuple(map(str, sorted(numbers)))
+        else:
+            names = tuple(item.split(",")) if kind == "list" else (item,)
+        for name in names:
+            _check_gpu(name, node, refuse, tiles=kind == "list")
+        if len(set(names)) < len(names):
+            raise refuse(f'"{item}" names a GPU twice')
+        found.append(names)
+    return tuple(found[local % len(found)] for local in range(ranks))
+
+
+def _check_gpu(name: str, node: Node, refuse: Callable[[str], UserError], *, tiles: bool) -> None:
+    number, dot, tile = name.partition(".")
+    if not number.isdecimal() or (dot and (not tiles or not tile.isdecimal())):
+        raise refuse(f'"{name}" is no GPU')
+    if int(number) >= len(node.gpu_domains):
+        raise refuse(f"there is no GPU {number}")
+    if dot and int(tile) >= node.gpu_tiles:
+        raise refuse(f"GPU {number} has no tile {tile}")
 
 
 def gpu_number(name: str) -> int:
