@@ -1,8 +1,10 @@
 // What a rank finds in its environment: what dryfly-launch inherited, the plan's `env`, the plan's `rankenv`, and
 // last what leads to the PMIx server, the name of the rank's node (DRYFLY_NODE_NAME), what MPICH's PMI client reads
-// to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra also sets and programs came to rely on
-// (MPI_LOCALRANKID, MPI_LOCALNRANKS), and DRYFLY_RANK. The later one wins. What another process manager left behind
-// (PMI_PORT, PMIX_SERVER_URI2 and their kin) is taken out: MPI would follow it.
+// to find its server (PMI_FD, PMI_RANK, PMI_SIZE, PMI_SPAWNED), what hydra, Open MPI's mpirun, PALS and Slurm also set
+// and wrapper scripts look for (MPI_LOCALRANKID, OMPI_COMM_WORLD_LOCAL_RANK, PALS_LOCAL_RANKID, SLURM_LOCALID and their
+// kin), and DRYFLY_RANK. The later one wins; a launcher that starts the ranks keeps the numbers that it gives itself.
+// What another process manager left behind (PMI_PORT, PMIX_SERVER_URI2 and their kin) is taken out: MPI would follow
+// it. Left out is what says that the job is Slurm's or PALS' (SLURM_JOB_ID and so on): it is not.
 #pragma once
 
 #include <string>
@@ -28,6 +30,7 @@ class Environments {
 
  private:
   std::vector<std::string> dryfly_variables(int rank) const;
+  std::vector<std::string> numbers(int rank) const;
   std::vector<std::string> pmi_variables(int rank) const;
 
   const Plan& plan_;

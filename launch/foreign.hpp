@@ -7,8 +7,8 @@
 // text, one line each; R is the rank and P its process:
 //
 //   rank R              a shim is there. It is answered by a list of texts, each ended by a zero byte, the last one
-//                       empty: `env NAME=VALUE`, `unset NAME`, `arg WORD`, `stdin FILE`; with them comes the rank's PMI
-//                       socket, if dryfly-launch serves PMI
+//                       empty: `env NAME=VALUE`, `default NAME=VALUE` for what the launcher has not set, `unset NAME`,
+//                       `arg WORD`, `stdin FILE`; with them comes the rank's PMI socket, if dryfly-launch serves PMI
 //   started R P, exit R P CODE, signal R P NUMBER, noexec R ERRNO PATH     from the shim
 //   told R NUMBER       from the shim: it was asked to end by this signal, by the launcher perhaps
 //   initialised R, finalised R, aborted R CODE                             from the rank, each on its own connection

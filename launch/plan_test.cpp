@@ -107,10 +107,27 @@ TEST_CASE("a rank's environment: the more specific setting wins, and another lau
   const Plan plan = parse_plan(
       "rank 0 node 0 local 0\nrank 1 node 0 local 1\nrank 2 node 5 local 0\n"
       "env B=plan\nenv C=plan\nrankenv 1 C=rank\nrankenv 1 PMI_RANK=99\n");
-  const char* inherited[] = {"A=inherited", "B=inherited", "C=inherited", "PMI_PORT=host:1", "PMI_ID=3", nullptr};
+  const char* inherited[] = {"A=inherited", "B=inherited",     "C=inherited", "PMI_PORT=host:1",
+                             "PMI_ID=3",    "SLURM_LOCALID=7", nullptr};
   CHECK(Environments(plan, inherited).of_rank(1, 12) ==
         std::vector<std::string>{"A=inherited", "B=plan", "C=rank", "DRYFLY_RANK=1", "MPI_LOCALNRANKS=2",
-                                 "MPI_LOCALRANKID=1", "PMI_FD=12", "PMI_RANK=1", "PMI_SIZE=3", "PMI_SPAWNED=0"});
+                                 "MPI_LOCALRANKID=1", "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                                 "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=3", "PALS_LOCAL_RANKID=1",
+                                 "PALS_RANKID=1", "PMI_FD=12", "PMI_RANK=1", "PMI_SIZE=3", "PMI_SPAWNED=0",
+                                 "SLURM_LOCALID=1", "SLURM_PROCID=1"});
+}
+
+TEST_CASE("a launcher that starts ranks keeps its own numbers of them, and passes none on from before it") {
+  const Plan plan = parse_plan("rank 0 node 0 local 0\nrank 1 node 5 local 0\n");
+  const char* inherited[] = {"A=inherited", "SLURM_JOB_ID=12", "SLURM_LOCALID=7", "SLURM_PROCID=7", nullptr};
+  const Environments environments(plan, inherited);
+  CHECK(environments.of_starter() == std::vector<std::string>{"A=inherited", "SLURM_JOB_ID=12"});
+  const std::vector<std::string> texts = environments.for_shim(1, {});
+  const auto has = [&texts](const char* text) { return std::ranges::count(texts, text) == 1; };
+  CHECK(has("default SLURM_LOCALID=0"));
+  CHECK(has("default SLURM_PROCID=1"));
+  CHECK(has("default MPI_LOCALNRANKS=1"));
+  CHECK(has("env PMI_RANK=1"));
 }
 
 TEST_CASE("a wrapper's exit code may stand for a signal") {

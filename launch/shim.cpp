@@ -95,7 +95,7 @@ SpawnRequest prepare(const Task& task, const Signals& signals) {
       unsetenv(value.c_str());
     } else {
       const std::size_t equals = value.find('=');
-      setenv(value.substr(0, equals).c_str(), value.c_str() + equals + 1, 1);
+      setenv(value.substr(0, equals).c_str(), value.c_str() + equals + 1, what == "env" ? 1 : 0);
     }
   }
   if (task.pmi_fd >= 0) setenv("PMI_FD", std::to_string(task.pmi_fd).c_str(), 1);

@@ -68,6 +68,19 @@ def launcher(request: pytest.FixtureRequest, places: dict[str, dict[str, str]]) 
     return request.param.split()[-1], places[request.param]
 
 
+def test_a_launchers_own_numbers_stay_and_others_are_added(
+    launcher: tuple[str, dict[str, str]], dryfly: Dryfly, tmp_path: Path
+) -> None:
+    """PALS has one node, this computer. What was set around the run is none of a rank's."""
+    name, environment = launcher
+    around = {**environment, "TMPDIR": str(tmp_path), "PALS_RANKID": "9", "SLURM_LOCALID": "9"}
+    numbers = "$PALS_RANKID $PALS_LOCAL_RANKID $SLURM_PROCID $SLURM_LOCALID $OMPI_COMM_WORLD_LOCAL_SIZE"
+    run = dryfly(*_RUN, "--launcher", name, "--", "sh", "-c", f"echo numbers {numbers}", environment=around)
+    found = re.findall(r"^numbers (\d+) (\d+) (\d+) (\d+) (\d+)$", run.stdout, re.MULTILINE)
+    local = ["0", "1", "2", "3"] if name == "pals" else ["0", "1", "0", "1"]
+    assert sorted(found) == [(str(rank), local[rank], str(rank), str(rank % 2), "2") for rank in range(4)]
+
+
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
 def test_the_run_is_the_same_whoever_starts_it(
     family: str, launcher: tuple[str, dict[str, str]], dryfly: Dryfly, built: Built, tmp_path: Path

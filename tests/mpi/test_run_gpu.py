@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Dryfly, Programs
+from harness import script
 
 from dryfly.mpi import libraries as mpi
 
@@ -295,6 +296,22 @@ def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
     command = (*words, "map_gpu:1,0", "--", str(wrapper), built.check("gpu_devices.c"))
     run = dryfly(*command, limit_s=120, environment={"CUDA_VISIBLE_DEVICES": "3"}).succeeded()
     assert _seen(run.stdout) == [[1], [2, 3]]
+
+
+# Perlmutter's first two ranks of a node, the GPUs of which a wrapper script gives out from the last one on.
+@pytest.mark.parametrize("launcher", ["dryfly", "prterun"])
+@pytest.mark.parametrize(
+    "variable", ["SLURM_LOCALID", "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"]
+)
+def test_a_wrapper_gives_out_gpus_by_whichever_launchers_number_it_knows(
+    variable: str, launcher: str, dryfly: Dryfly, built: Programs, tmp_path: Path
+) -> None:
+    wrapper = script(
+        tmp_path / "wrapper.sh", f'#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=$((3 - {variable}))\nexec "$@"\n'
+    )
+    words = ("run", "--machine", "perlmutter-gpu", "-N", "2", "--ppn", "2", "--compute", "none", "--launcher", launcher)
+    run = dryfly(*words, "--", str(wrapper), built.check("gpu_devices.c"), limit_s=120).succeeded()
+    assert _seen(run.stdout) == [[3], [2], [3], [2]]
 
 
 def test_open_mpis_own_tool_shows_its_component_of_gpus(dryfly: Dryfly) -> None:
