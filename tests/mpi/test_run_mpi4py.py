@@ -116,3 +116,13 @@ def test_the_whole_of_it_passes_on_open_mpi_over_two_nodes(
 ) -> None:
     chosen = (*_without(*_excluded(_OPENMPI_EXCLUDED)), *modules)
     _passes(suite, dryfly, *chosen, ranks=4, tests=tests, options=_OPENMPI, limit_s=7200)
+
+
+@pytest.mark.parametrize("machine", ["perlmutter-gpu", "frontier"])
+def test_arrays_in_a_gpus_memory_need_no_cupy(machine: str, dryfly: Dryfly) -> None:
+    """By __cuda_array_interface__ and by DLPack, on two GPUs of each node."""
+    options = ("--machine", machine, "--mpi", "openmpi", "-N", "2", "--ppn", "2", "--compute", "none")
+    example = Path(__file__).parents[2] / "docs" / "example" / "gpu_arrays.py"
+    run = dryfly("run", *options, "--", example, limit_s=120).succeeded()
+    assert "ok gpu_arrays\n" in run.stdout
+    assert re.search(r"gpus +[1-9]\d* calls of the GPU runtime", run.stderr)
