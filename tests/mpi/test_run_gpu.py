@@ -298,6 +298,13 @@ def test_a_mask_of_a_wrapper_counts_and_one_from_before_the_start_does_not(
     assert _seen(run.stdout) == [[1], [2, 3]]
 
 
+# CUDA's and HIP's rule: an asynchronous copy is the program's to wait for.
+@_MACHINES
+def test_what_mpi_sends_before_the_work_on_its_buffer_is_over(machine: str, dryfly: Dryfly, built: Programs) -> None:
+    run = dryfly(*_on(machine), built.check("gpu_early.c"), limit_s=120).succeeded()
+    assert "ok gpu_early\n" in run.stdout
+
+
 # Perlmutter's first two ranks of a node, the GPUs of which a wrapper script gives out from the last one on.
 @pytest.mark.parametrize("launcher", ["dryfly", "prterun"])
 @pytest.mark.parametrize(
