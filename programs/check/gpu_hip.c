@@ -75,7 +75,7 @@ static void devices(int release) {
   char address[16];
   int device = -1;
   CHECK(properties(room, 7) == 0 && strcmp(room, "simulated GPU") == 0);
-  CHECK(*(uint64_t*)(void*)(room + (release < 6 ? 256 : 288)) == 64000000000u);
+  CHECK(*(uint64_t*)(void*)(room + (release < 6 ? 256 : 288)) == 68702699520u);
   CHECK(strncmp(room + (release < 6 ? 396 : 1160), "gfx90a", 6) == 0);
   CHECK(address_of(address, sizeof address, 7) == 0 && device_at(&device, address) == 0 && device == 7);
   CHECK(properties(room, 8) == cuda_invalid_device);

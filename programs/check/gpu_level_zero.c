@@ -28,7 +28,7 @@ static char* on_device(ze_handle device, size_t bytes) {
   return pointer;
 }
 
-static void devices(uint32_t count, uint32_t tiles, uint64_t gigabytes) {
+static void devices(uint32_t count, uint32_t tiles, uint64_t gibibytes) {
   REQUIRE_EQUAL(ze_device_count, count, "the number of devices");
   for (uint32_t i = 0; i < count; ++i) {
     ze_device_facts facts = {{0x3, NULL}, 0};
@@ -38,7 +38,7 @@ static void devices(uint32_t count, uint32_t tiles, uint64_t gigabytes) {
     ze_handle below[8];
     CHECK(ze.DeviceGetProperties(ze_devices[i], &facts) == 0 && facts.kind == 1 && facts.vendor == 0x8086);
     CHECK(ze.DeviceGetMemoryProperties(ze_devices[i], &one, &memory) == 0 && one == 1);
-    REQUIRE_EQUAL(memory.bytes, gigabytes * 1000000000, "bytes of a device");
+    REQUIRE_EQUAL(memory.bytes, gibibytes << 30, "bytes of a device");
     CHECK(ze.DevicePciGetPropertiesExt(ze_devices[i], &pci) == 0 && pci.domain == 0x2000 && pci.bus > 0);
     CHECK(ze.DeviceGetSubDevices(ze_devices[i], &subdevices, NULL) == 0);
     REQUIRE_EQUAL(subdevices, tiles > 1 ? tiles : 0, "tiles of a device");

@@ -86,7 +86,7 @@ def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
 def test_tiles_are_devices_of_level_zero() -> None:
     words = dict(word.split("=") for word in str(gpus.description(load("aurora"))).split())
     assert (words["runtime"], words["devices"], words["tiles"]) == ("level-zero", "12", "2")
-    assert (words["memory"], words["memory_rate"]) == (str(64 * 10**9), str(10**12))
+    assert (words["memory"], words["memory_rate"]) == (str(64 * 2**30), str(10**12))
     assert int(words["tile_rate"]) > int(words["peer_rate"])
     lines = dict(line.split() for line in gpus.spec_lines(load("aurora")).splitlines())
     assert lines["node.gpus"] == "12"

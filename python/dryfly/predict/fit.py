@@ -58,7 +58,7 @@ def memory_of(machine: Machine, question: Question) -> Memory:
                 f"machine {machine.name} has no compute.gpu.memory, from which n follows: give n=..., or --set it"
             )
         of_node = gpus * of_gpu
-        what = f"{gpus} GPUs of {of_gpu / 1e9:g} GB a node"
+        what = f"{gpus} GPUs of {size_text(of_gpu)} a node"
     return Memory(what=what, of_process=share * of_node / question.ppn, share=share)
 
 
@@ -149,8 +149,8 @@ def check_memory(question: Question) -> None:
     needed, whole = hpl.local_bytes(problem), memory.of_process / memory.share
     if needed > whole:
         raise UserError(
-            f"n={problem.order}: a process needs {needed / 1e9:,.1f} GB for its part of the matrix, panels and rows; "
-            f"accepted is what fits {whole / 1e9:,.1f} ({memory.what})"
+            f"n={problem.order}: a process needs {size_text(needed)} for its part of the matrix, panels and rows; "
+            f"accepted is what fits {size_text(whole)} ({memory.what})"
         )
 
 
@@ -161,8 +161,8 @@ def _reasons(
     if memory is not None:
         used = hpl.local_bytes(best)
         reasons.append(
-            f"n = {best.order:,}: {used / 1e9:.4g} GB of matrix, panels and rows in a process, of the "
-            f"{memory.of_process / 1e9:.4g} that {memory.share:.0%} of {memory.what} leave it"
+            f"n = {best.order:,}: {size_text(used)} of matrix, panels and rows in a process, of the "
+            f"{size_text(memory.of_process)} that {memory.share:.0%} of {memory.what} leave it"
         )
     grid = f"{best.rows}x{best.columns}"
     if open_block:
