@@ -15,20 +15,22 @@ from dryfly.mpi import libraries as mpi
 
 # Of data/machines/: the devices of a node and the numbers of their copies; microseconds, GB/s. The first two devices of
 # Frontier are in one package, with four links between them.
-_DEVICES = {"perlmutter-gpu": 4, "frontier": 8}
+_DEVICES = {"perlmutter-gpu": 4, "frontier": 8, "alps": 4}
 _CALL_US, _QUERY_US = 2, 0.3
-_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12.2}
+_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12.2, "alps": 3}
 _STEP_US, _LOCAL_US = 2.2, (4, 4.2)
-_LINK, _PEER = {"perlmutter-gpu": 27, "frontier": 36}, {"perlmutter-gpu": 100, "frontier": 38.5}
+_LINK = {"perlmutter-gpu": 27, "frontier": 36, "alps": 295}
+_PEER = {"perlmutter-gpu": 100, "frontier": 38.5, "alps": 150}
 _PAGEABLE = 12
 _IN_COMMAND = 192  # bytes
-_FIRST_TWO = {"perlmutter-gpu": 100, "frontier": 4 * 38.5}
-_MEMORY = {"perlmutter-gpu": 1555, "frontier": 1638.4}
+_FIRST_TWO = {"perlmutter-gpu": 100, "frontier": 4 * 38.5, "alps": 150}
+_MEMORY = {"perlmutter-gpu": 1555, "frontier": 1638.4, "alps": 4000}
 # Links between each two devices. Frontier's are drawn in its user guide; where there is none, the way over a third
 # device has as many as its narrower hop.
 _LINKS = {
     "perlmutter-gpu": "0111101111011110",
     "frontier": "0411112240111121110422111140211111220411112140112211110421111140",
+    "alps": "0111101111011110",
 }
 _CHECKS = Path(__file__).parents[2] / "programs" / "check"
 _MBW_MR = Path(__file__).parents[2] / "programs" / "benchmark" / "mbw_mr.c"
@@ -52,7 +54,7 @@ def _latencies(text: str) -> dict[int, float]:
 @pytest.mark.parametrize(
     ("machine", "kind"),
     [("perlmutter-gpu", "device"), ("perlmutter-gpu", "pinned"), ("perlmutter-gpu", "managed"), ("frontier", "device"),
-     ("lumi-g", "managed")],
+     ("lumi-g", "managed"), ("alps", "device")],
 )  # fmt: skip
 def test_messages_between_gpu_buffers_are_right(machine: str, kind: str, dryfly: Dryfly, built: Programs) -> None:
     run = dryfly(*_on(machine), built.check("gpu_messages.c"), kind, limit_s=120).succeeded()

@@ -80,7 +80,7 @@ def test_ranks_are_told_of_the_runtime_and_of_each_pair() -> None:
     rows = [words["links"][at:end] for at, end in pairwise(range(0, 65, 8))]
     assert [row[gpu] for gpu, row in enumerate(rows)] == ["0"] * 8
     assert "links" not in str(gpus.description(load("perlmutter-gpu")))
-    assert gpus.description(load("alps")) is None
+    assert gpus.description(load("testbed")) is None
 
 
 def test_tiles_are_devices_of_level_zero() -> None:
@@ -104,7 +104,7 @@ def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
     assert [words[f"node.nic.{nic}.gpu"] for nic in range(4)] == ["1", "3", "5", "7"]
     assert len(words) == 3 + 1 + 4 + 8 + 8 * 9 // 2
     assert problems(gpus.spec_lines(load("crusher"))) == []
-    assert gpus.spec_lines(load("alps")) == ""
+    assert gpus.spec_lines(load("testbed")) == ""
 
 
 def test_nics_have_a_gpus_link_as_it_is_and_copies_what_they_reach_of_it() -> None:
@@ -112,6 +112,32 @@ def test_nics_have_a_gpus_link_as_it_is_and_copies_what_they_reach_of_it() -> No
     assert words["node.gpu_link_bytes_per_s"] == str(315 * 10**8)
     assert words["node.gpu_copy.0.1.bytes_per_s"] == str(27 * 10**9)
     assert not any(word.startswith("node.nic.") for word in words)
+
+
+def test_gpus_that_no_program_finds_are_skeletons_gpus() -> None:
+    numbers = {"rate": "60 GB/s", "peer_rate": "100 GB/s", "copy_latency": "3 us", "copy_step": "2 us"}
+    numbers |= {"numa": "0, 0", "local_latency": "4 us", "local_step": "4 us"}
+    sets = [f"node.gpu_{field}={value}" for field, value in numbers.items()]
+    machine = load("testbed", sets=[*sets, "compute.gpu.memory_rate=2 TB/s"])
+    assert gpus.spec_lines(machine) == ""
+    words = dict(line.split() for line in gpus.spec_lines(machine, of_skeletons=True).splitlines())
+    assert (words["node.gpus"], words["node.gpu_copy.1.2.bytes_per_s"]) == ("2", str(10**11))
+
+
+def test_programs_on_alps_find_four_gh200() -> None:
+    """Of 96,768 MiB each, links of 150 GB/s between each two, and of 450 to Grace, by which NICs reach them."""
+    words = dict(word.split("=") for word in str(gpus.description(load("alps"))).split())
+    assert (words["runtime"], words["devices"], words["capability"], words["multiprocessors"]) == (
+        "cuda",
+        "4",
+        "90",
+        "132",
+    )
+    assert int(words["memory"]) == 96768 * 2**20
+    lines = dict(line.split() for line in gpus.spec_lines(load("alps")).splitlines())
+    assert lines["node.gpu_link_bytes_per_s"] == str(450 * 10**9)
+    assert lines["node.gpu_copy.1.4.bytes_per_s"] == str(150 * 10**9)
+    assert not any(word.startswith("node.nic.") for word in lines)
 
 
 @pytest.mark.parametrize("value", ["0, 2, 4", "0, 2, 4, 8", "0, 2, 4, -1", "0, 2, 4, x"])
@@ -168,14 +194,17 @@ def test_what_dryfly_gpu_writes_is_what_it_shows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "sentence"),
+    ("words", "sentence"),
     [
-        ("testbed", "testbed: its nodes have no GPUs"),
-        ("alps", "alps: 4 GPUs a node; no program finds one, for it names no runtime"),
+        (("testbed",), "testbed: its nodes have no GPUs"),
+        (
+            ("testbed", "--set", "node.gpu_numa=0, 0"),
+            "testbed: 2 GPUs a node; no program finds one, for it names no runtime",
+        ),
     ],
 )
-def test_dryfly_gpu_says_why_a_program_finds_no_gpu(machine: str, sentence: str) -> None:
-    assert _shown(machine).startswith(sentence)
+def test_dryfly_gpu_says_why_a_program_finds_no_gpu(words: tuple[str, ...], sentence: str) -> None:
+    assert _shown(*words).startswith(sentence)
 
 
 def test_hwloc_has_gpus_at_the_addresses_that_are_shown() -> None:

@@ -243,9 +243,9 @@ def test_machines_without_gpus_are_refused(machine: str) -> None:
             ask.check(Question(workload=workload, machine=machine, nodes=2, ppn=2, parameters=words))
 
 
-def test_gpus_that_no_program_finds_are_skeletons_gpus() -> None:
-    """Alps' file names no runtime, but 150 GB/s between each two of a node's four GPUs: in a ring each sends 3/4 of a
-    vector twice, and all of its three links carry no more than three times that."""
+def test_gpus_of_alps_have_links_of_150_gb_s() -> None:
+    """Between each two of a node's four: in a ring each sends 3/4 of a vector twice, and all of its three links carry
+    no more than three times that."""
     words = (("bytes", "1 GiB"), ("on_node", "gpu"), ("library", "rccl"))
     took = ask.ask(Question(workload="allreduce", machine="alps", nodes=1, ppn=4, parameters=words)).virtual_time_s
     one_link = 2 * 0.75 * 2**30 / 150e9
