@@ -73,6 +73,9 @@ void RankHost::received(const Received& received) {
   if (multi_receive) event.flags |= event_flag::multi_receive;
   if (received.buffer_released) event.flags |= event_flag::released;
   if (received.matched_in_software) event.flags |= event_flag::matched_in_software;
+  if (received.lies_in_buffer && (receive.command.flags & command_flag::to_device) != 0) {
+    event.flags |= event_flag::to_copy;
+  }
   event.peer = received.source.value;
   event.tag = received.envelope.tag;
   event.data = received.envelope.data;
@@ -88,6 +91,17 @@ void RankHost::received(const Received& received) {
   if (!multi_receive || received.buffer_released) parts_.commands.release(received.receive);
   send.payload_gone = true;
   release_if_over(received.send, send);
+}
+
+void RankHost::head_to_copy(const HeadToCopy& head) {
+  const OpenCommand& receive = answered(head.receive);
+  if ((receive.command.flags & command_flag::to_device) == 0) return;
+  const std::uint64_t room = receive.command.length - std::min(receive.command.length, head.offset.count);
+  if (room == 0) return;
+  PendingEvent pending = EventWriter::answer_to(receive, EventKind::head_to_copy);
+  pending.event.buffer = receive.command.buffer + head.offset.count;
+  pending.event.length = std::min(head.size.count, room);
+  parts_.events.write(receive.rank, std::move(pending));
 }
 
 // The event goes out even if the rank wanted none: of an injected message the provider learns only so that it is lost.

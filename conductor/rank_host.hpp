@@ -48,6 +48,7 @@ class RankHost final : public Host {
   void dropped(EndpointId source, Token send) override;
   int apply(EndpointId, Token access) override { return parts_.regions.apply(answered(access)); }
   void rma_done(EndpointId source, Token access, int error) override;
+  void head_to_copy(const HeadToCopy& head) override;
   void needs_processor(EndpointId at, const Work& work) override { parts_.work.ask(at, work); }
   void rma_delivered(const RmaCommand& access, bool on_node, std::uint32_t switch_hops) override;
   void joined(EndpointId, Token join, std::uint32_t member, int error) override {

@@ -91,6 +91,9 @@ class TestStand : public Host, public Handler {
          std::to_string(error));
   }
   void needs_processor(EndpointId at, const Work& work) override { all_work.emplace_back(at, work); }
+  void head_to_copy(const HeadToCopy& head) override {
+    note("head of " + std::to_string(head.size.count) + " in " + std::to_string(head.receive));
+  }
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override {
     note("rma_delivered " + std::to_string(command.token) + (on_node ? " on-node" : ""));
     CHECK(switch_hops == hops_between(command.source, command.target));

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 13;
+inline constexpr std::uint32_t version = 14;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -455,11 +455,12 @@ inline constexpr std::uint32_t payload_arena = 1U << 8;   // payload lies at are
 inline constexpr std::uint32_t payload_memory = 1U << 9;  // payload stays at `buffer` of the sending process
 inline constexpr std::uint32_t delivery_complete = 1U << 10;
 inline constexpr std::uint32_t match_complete = 1U << 13;
-inline constexpr std::uint32_t fence = 1U << 15;   // of an end-point with endpoint_flag::fences
-inline constexpr std::uint32_t tells = 1U << 14;   // memory_region: its rank hears of each access (`accessed`)
-inline constexpr std::uint32_t waits = 1U << 12;   // peek: answered when there is a message
-inline constexpr std::uint32_t sets = 1U << 16;    // count, write_back
-inline constexpr std::uint32_t by_dma = 1U << 11;  // the NIC fetches the payload, however short it is
+inline constexpr std::uint32_t fence = 1U << 15;      // of an end-point with endpoint_flag::fences
+inline constexpr std::uint32_t tells = 1U << 14;      // memory_region: its rank hears of each access (`accessed`)
+inline constexpr std::uint32_t waits = 1U << 12;      // peek: answered when there is a message
+inline constexpr std::uint32_t sets = 1U << 16;       // count, write_back
+inline constexpr std::uint32_t to_device = 1U << 17;  // a receive: the provider brings what lies in its buffers there
+inline constexpr std::uint32_t by_dma = 1U << 11;     // the NIC fetches the payload, however short it is
 }  // namespace command_flag
 
 // An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.
@@ -540,6 +541,7 @@ enum class EventKind : std::uint32_t {
   joined,           // a group; or not, by the error
   reduced,          // the result of a reduction
   counted,          // a count that had waited for its counter has been carried out
+  head_to_copy,     // of a receive with command_flag::to_device: the head of a rendezvous lies in the provider's buffer
 };
 
 namespace event_flag {
@@ -554,6 +556,7 @@ inline constexpr std::uint32_t payload_memory =
     1U << 9;  // copy from source_buffer of process source_pid, then count it in copies_done
 inline constexpr std::uint32_t no_completion = 1U << 10;        // place the payload only
 inline constexpr std::uint32_t dropped_free = 1U << 11;         // nothing to report: free arena_offset
+inline constexpr std::uint32_t to_copy = 1U << 13;              // received, with to_device: all of it lies there
 inline constexpr std::uint32_t matched_in_software = 1U << 12;  // which costs the CPU that takes it match_ps
 }  // namespace event_flag
 

@@ -180,6 +180,15 @@ struct Received {
   bool on_node = false;
   std::uint32_t switch_hops = 0;
   bool matched_in_software = false;  // the CPU that takes the completion has the matching still to do
+  bool lies_in_buffer = false;       // of the provider's, on the host: all of it, and its CPU brings it to its receive
+};
+
+// A rendezvous has its receive, and its head lies in a buffer of the provider's as that of Received may.
+struct HeadToCopy {
+  EndpointId at;
+  Token receive = 0;
+  Bytes offset;  // into a multi-receive buffer
+  Bytes size;
 };
 
 struct Peeked {
@@ -227,6 +236,8 @@ class Host {
   virtual void rma_done(EndpointId source, Token rma, int error) = 0;
   // The end-point's provider has work to do; when its CPU has done it, Nics::worked() is told.
   virtual void needs_processor(EndpointId at, const Work& work) = 0;
+  // Of a receive in a GPU's memory only; within the host's memory such a copy takes no time.
+  virtual void head_to_copy(const HeadToCopy& /*head*/) {}
   // A member, by its place, has done its part in forming a group; the member at `at` has the result of the reduction
   // that it gave `part` to. With an error neither comes about. Whoever forms no groups hears neither.
   virtual void joined(EndpointId /*at*/, Token /*join*/, std::uint32_t /*member*/, int /*error*/) {

@@ -37,6 +37,7 @@ class Hosts final : public Host {
   int apply(EndpointId source, Token rma) override { return of(source).apply(source, rma); }
   void rma_done(EndpointId source, Token rma, int error) override { of(source).rma_done(source, rma, error); }
   void needs_processor(EndpointId at, const Work& work) override { of(at).needs_processor(at, work); }
+  void head_to_copy(const HeadToCopy& head) override { of(head.at).head_to_copy(head); }
   void joined(EndpointId at, Token join, std::uint32_t member, int error) override {
     of(at).joined(at, join, member, error);
   }

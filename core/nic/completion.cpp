@@ -54,7 +54,8 @@ Received Completion::report_of(const Message& message) const {
           .protocol = message.protocol,
           .on_node = on_node(message),
           .switch_hops = message.switch_hops,
-          .matched_in_software = message.in_software() && !message.rendezvous()};
+          .matched_in_software = message.in_software() && !message.rendezvous(),
+          .lies_in_buffer = message.lay_in_buffer() && !message.rendezvous()};
 }
 
 void Completion::drop(std::uint32_t index) {

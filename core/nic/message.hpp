@@ -45,6 +45,9 @@ struct Message {
   bool in_software() const { return header == HeaderAt::request_list; }
   bool matched_by_software() const { return in_software() || header == HeaderAt::host; }
 
+  // What came with its request was put into an overflow or request buffer of the provider's.
+  bool lay_in_buffer() const { return !by_memory && (came_unexpected || in_software()); }
+
   // Its target's NIC has decided what becomes of it.
   bool decided() const { return !state.is_one_of(any_of(MessageState::coming, MessageState::paused)); }
   bool is_unexpected() const {

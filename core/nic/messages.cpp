@@ -261,6 +261,7 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
     return;
   }
   if (!message.by_memory) write_head(message);
+  ask_for_copy_of_head(message);
   if (software_gets_.got_by_processor(message)) {
     software_gets_.ask_for_get(index);
   } else {
@@ -270,9 +271,18 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
 
 // Into a GPU's memory, whose link has to carry it; nothing else waits for the head of a rendezvous.
 Duration Messages::write_head(const Message& message) {
-  if (message.target_gpu == 0) return {};
+  if (message.target_gpu == 0 || message.lay_in_buffer()) return {};
   const EndpointId target = message.command.target;
   return transport_.paths().writing_lag(transport_.nic_of(target), message.target_gpu, message.head);
+}
+
+// A rendezvous only: what lies there of an eager message is told of with its end.
+void Messages::ask_for_copy_of_head(const Message& message) {
+  if (message.target_gpu == 0 || !message.lay_in_buffer() || message.head == Bytes{0}) return;
+  host_.head_to_copy({.at = message.command.target,
+                      .receive = inboxes_.receive(message.receive).command.token,
+                      .offset = message.offset,
+                      .size = message.head});
 }
 
 // From the segment into the receive's buffer.
@@ -318,8 +328,10 @@ void Messages::match_unexpected(Inbox& at, std::uint32_t receive, std::uint32_t 
     message.state.move_to(MessageState::placing);
     if (message.by_memory) return copy_out(message_index);
     // What software has matched lies in the host's memory already.
-    transport_.place({Step::placement, message_index}, message.matched_by_software());
-  } else if (!software_gets_.got_by_processor(message)) {
+    return transport_.place({Step::placement, message_index}, message.matched_by_software());
+  }
+  ask_for_copy_of_head(message);
+  if (!software_gets_.got_by_processor(message)) {
     outbox_.get(message_index);
   } else if (message.matched_by_software() && message.state == MessageState::unexpected) {
     software_gets_.software_get(message_index);

@@ -105,6 +105,34 @@ TEST_CASE("an unexpected rendezvous is asked for when its receive arrives") {
   CHECK(stand.log == Log{"4500 received 10 in 20 at 2", "5500 sent 10 from 0"});
 }
 
+TEST_CASE("what lies in a buffer of the provider's and belongs to a GPU is told of: all of a message, or a head") {
+  const auto come = [](std::uint64_t bytes, bool late, std::uint8_t gpu, MatchMode matching) {
+    TestStand stand;
+    stand.nics.open_endpoint(EndpointId{4}, NicId{1}, NodeId{1}, {.match_mode = matching});
+    const auto receive = [&] {
+      ReceiveCommand command = receive_of(4, 20);
+      command.gpu = gpu;
+      stand.nics.receive(command);
+    };
+    if (!late) receive();
+    stand.nics.send(message(0, 4, bytes, 10));
+    if (late) stand.at(5000 * ns, receive);
+    stand.run();
+    bool told_of_head = false;
+    for (const std::string& line : stand.log) told_of_head |= line.find("head of 2048 in 20") != std::string::npos;
+    const bool lies = !stand.all_received.empty() && stand.all_received[0].lies_in_buffer;
+    return std::pair{lies, told_of_head};
+  };
+  using Told = std::pair<bool, bool>;
+  constexpr MatchMode hardware = MatchMode::hardware;
+  CHECK(come(8192, false, 1, hardware) == Told{false, false});
+  CHECK(come(8192, true, 1, hardware) == Told{true, false});
+  CHECK(come(8192, false, 1, MatchMode::software) == Told{true, false});  // in a request buffer
+  CHECK(come(100'000, false, 1, hardware) == Told{false, false});
+  CHECK(come(100'000, true, 1, hardware) == Told{false, true});
+  CHECK(come(100'000, true, 0, hardware) == Told{false, false});  // the host's
+}
+
 TEST_CASE("one NIC takes one command per interval, whichever end-point gives it; another NIC does not wait") {
   TestStand stand;
   stand.nics.send(message(0, 2, 8, 10));
