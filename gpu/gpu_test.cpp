@@ -47,6 +47,17 @@ void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address
 
 }  // namespace
 
+TEST_CASE("what the processor does to a device's memory itself is said where it can") {
+  CHECK(!read_settings(four, {}).host_access);
+  const Settings settings =
+      read_settings("devices=1 host_access=1 load_latency_ps=7 load_rate=8 store_latency_ps=9 store_rate=10", {});
+  CHECK(settings.host_access);
+  CHECK(settings.load.latency_ps == 7);
+  CHECK(settings.load.bytes_per_s == 8);
+  CHECK(settings.store.latency_ps == 9);
+  CHECK(settings.store.bytes_per_s == 10);
+}
+
 TEST_CASE("settings are read by name, and without them there is no device") {
   const Settings settings = read_settings(four, {});
   CHECK(settings.devices == 4);

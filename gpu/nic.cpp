@@ -22,8 +22,16 @@ int dryfly_gpu_of(const void* buffer) {
   return place.kind == Kind::device ? runtime.settings().physical[place.device] : -1;
 }
 uint64_t dryfly_gpu_lookup_ps() { return dryfly::gpu::Runtime::get().settings().lookup_ps; }
-void dryfly_gpu_reached_by_nic(const void* buffer) { dryfly::gpu::Runtime::get().reached_by_nic(buffer); }
-void dryfly_gpu_read_by_processor(const void* buffer, size_t bytes) {
-  dryfly::gpu::Runtime::get().read_by_processor(buffer, bytes);
+int dryfly_gpu_has_host_access() { return dryfly::gpu::Runtime::get().settings().host_access ? 1 : 0; }
+void dryfly_gpu_reached_by_nic(const void* buffer, int synchronous) {
+  dryfly::gpu::Runtime::get().reached_by_nic(buffer, synchronous != 0);
+}
+void dryfly_gpu_copied_by_runtime(const void* buffer, size_t bytes, int to_device, int pageable) {
+  using namespace dryfly::gpu;
+  Runtime::get().copied_by_runtime(buffer, bytes, to_device != 0 ? Way::in : Way::out, pageable != 0);
+}
+void dryfly_gpu_copied_by_processor(const void* buffer, size_t bytes, int to_device) {
+  using namespace dryfly::gpu;
+  Runtime::get().copied_by_processor(buffer, bytes, to_device != 0 ? Way::in : Way::out);
 }
 }

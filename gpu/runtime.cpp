@@ -220,32 +220,49 @@ Result Runtime::make_synchronous(const void* pointer, bool synchronous) {
   return Result::done;
 }
 
-void Runtime::reached_by_nic(const void* pointer) {
+void Runtime::reached_by_nic(const void* pointer, bool synchronous) {
   if (state_.memory.is_unknown(pointer)) return;
   pthread_mutex_lock(&state_.lock);
   const Allocation* const known = state_.memory.allocation_of(pointer);
-  const bool is_quiet = state_.pending.is_empty() && (known == nullptr || known->synchronous);
+  const bool is_quiet = state_.pending.is_empty() && (known == nullptr || known->synchronous || !synchronous);
   pthread_mutex_unlock(&state_.lock);
   if (is_quiet) return;
   Call call(state_, 0);  // which does what is due
   const Allocation* const before = state_.memory.allocation_of(pointer);
-  if (before == nullptr || before->synchronous) return;
+  if (before == nullptr || before->synchronous || !synchronous) return;
   call.wait_until(state_.timeline.end_of_all());
   if (Allocation* const found = state_.memory.allocation_of(pointer); found != nullptr) found->synchronous = true;
 }
 
-void Runtime::read_by_processor(const void* pointer, std::uint64_t bytes) {
-  if (state_.memory.is_unknown(pointer)) return;
+int Runtime::device_of(const void* pointer) {
+  if (state_.memory.is_unknown(pointer)) return -1;
   pthread_mutex_lock(&state_.lock);
   const Place place = state_.memory.place_of(pointer);
   pthread_mutex_unlock(&state_.lock);
-  if (place.kind != Kind::device) return;
+  return place.kind == Kind::device ? place.device : -1;
+}
+
+void Runtime::copied_by_runtime(const void* pointer, std::uint64_t bytes, Way way, bool pageable) {
+  const int device = device_of(pointer);
+  if (device < 0) return;
   Call call(state_);
   if (!call.timed()) return;
-  Stream own{.end_ps = 0, .device = place.device, .blocking = false, .taken = true, .next = 0};
-  call.wait_until(
-      state_.timeline.put(own, Way::out, place.device, call.now() + state_.settings.copy.latency_ps,
-                          state_.settings.copy.step_ps + moving_ps(state_.settings, Way::out, bytes, true, 0)));
+  const Settings& settings = state_.settings;
+  // The call comes back when the runtime has the bytes, as for a program's copy.
+  if (way == Way::in && pageable && bytes <= staged_most && settings.api != Api::level_zero) {
+    call.wait_until(call.now() + time_ps(bytes, settings.pageable_bytes_per_s));
+    return;
+  }
+  Stream own{.end_ps = 0, .device = device, .blocking = false, .taken = true, .next = 0};
+  call.wait_until(state_.timeline.put(own, way, device, call.now() + settings.copy.latency_ps,
+                                      settings.copy.step_ps + moving_ps(settings, way, bytes, pageable, 0)));
+}
+
+void Runtime::copied_by_processor(const void* pointer, std::uint64_t bytes, Way way) {
+  if (device_of(pointer) < 0) return;
+  Call call(state_, 0);
+  const HostAccess& access = way == Way::in ? state_.settings.store : state_.settings.load;
+  call.wait_until(call.now() + access.latency_ps + time_ps(bytes, access.bytes_per_s));
 }
 
 Result Runtime::show(const void* pointer, Handle& handle) {

@@ -45,10 +45,12 @@ class Runtime {
   // Copies and fills of the device's memory that have no stream of their own are over when their calls come back from
   // now on, and what is under way comes to its end first. Result::bad_value: no device's memory.
   Result make_synchronous(const void* pointer, bool synchronous);
-  // Of the driver of a NIC that is about to move bytes of it.
-  void reached_by_nic(const void* pointer);
-  // And of one that puts them into a command: a copy to the host, in no stream of the program's.
-  void read_by_processor(const void* pointer, std::uint64_t bytes);
+  // Of the driver of a NIC that is about to move bytes of it; `synchronous`: it asks for that, too.
+  void reached_by_nic(const void* pointer, bool synchronous);
+  // And of one that copies some to or from memory of its own, by a copy of the runtime in no stream of the program's,
+  // or by the processor's loads and stores. Nothing where they are the host's.
+  void copied_by_runtime(const void* pointer, std::uint64_t bytes, Way way, bool pageable);
+  void copied_by_processor(const void* pointer, std::uint64_t bytes, Way way);
 
   // A device's memory for other processes of the node, and theirs here, as it comes from the faces' handles.
   Result show(const void* pointer, Handle& handle);
@@ -57,6 +59,8 @@ class Runtime {
 
  private:
   explicit Runtime(State& state) : state_(state) {}
+  // -1: it is no device's memory.
+  int device_of(const void* pointer);
 
   State& state_;
 };

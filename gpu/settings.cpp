@@ -161,6 +161,9 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
   settings.word_ps = number_of(text, "word_ps");
   settings.word_in_batch_ps = number_of(text, "word_in_batch_ps");
+  settings.host_access = number_of(text, "host_access") != 0;
+  settings.load = {number_of(text, "load_latency_ps"), number_of(text, "load_rate")};
+  settings.store = {number_of(text, "store_latency_ps"), number_of(text, "store_rate")};
   settings.kernel_ps = number_of(text, "kernel_ps");
   settings.operations_per_s[0] = number_of(text, "fp64_rate");
   settings.operations_per_s[1] = number_of(text, "fp32_rate");

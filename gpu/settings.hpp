@@ -15,6 +15,12 @@ struct Start {
   std::uint64_t step_ps;
 };
 
+// What the processor takes to read or write a device's memory itself, through the addresses that PCIe gives it.
+struct HostAccess {
+  std::uint64_t latency_ps;
+  std::uint64_t bytes_per_s;
+};
+
 enum class Api : std::uint8_t { cuda, hip, level_zero };
 
 // How Level Zero shows GPUs of several tiles: each tile as a device; GPUs, whose sub-devices are tiles; or the former,
@@ -41,6 +47,9 @@ struct Settings {
   Start local;                                   // within a device
   std::uint64_t word_ps;                         // of a device, for a word that it writes or waits for
   std::uint64_t word_in_batch_ps;                // the same behind others of one call
+  bool host_access;                              // a NIC's driver has such addresses of what it has mapped
+  HostAccess load;                               // from a device
+  HostAccess store;                              // to a device
   std::uint64_t kernel_ps;                       // of a kernel, from its start to where its end is seen
   std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
   std::uint64_t gpu_bytes_per_s;                 // of a GPU's link, which its tiles share; 0: no less than theirs

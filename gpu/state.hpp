@@ -68,6 +68,9 @@ struct State {
 
 int& current_device();  // of the calling thread
 
+// What a runtime keeps of one copy from pageable memory before its call comes back: so much it was seen to keep.
+inline constexpr std::uint64_t staged_most = 1 << 20;
+
 // Of an engine, or a core, for the bytes of a copy. `pageable`: to or from memory that no device knows of.
 // `peer_bytes_per_s`: of a copy between two devices.
 std::uint64_t moving_ps(const Settings& settings, Way way, std::uint64_t bytes, bool pageable,

@@ -7,9 +7,7 @@ namespace dryfly::gpu {
 
 namespace {
 
-// What a runtime keeps of one copy from pageable memory before its call comes back: so much it was seen to keep. The
-// device takes it by pieces while the rest is being copied.
-constexpr std::uint64_t staged_most = 1 << 20;
+// What was staged the device takes by pieces while the rest is being copied.
 constexpr std::uint64_t staged_piece = 64 << 10;
 
 bool is_pageable(const Place& place) { return place.kind == Kind::host; }

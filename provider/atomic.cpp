@@ -142,6 +142,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   std::size_t most = 0;
   if (const int error = valid(call.form, call.type, call.operation, &most); error != 0) return error;
   if (call.count == 0 || call.count > most) return -FI_EINVAL;
+  if (refuses(endpoint, call.operand) || refuses(endpoint, call.compare)) return -FI_EOPNOTSUPP;
 
   auto command = endpoint.command(kind_of(call.form));
   if (!endpoint.peer(call.target, command.peer)) return -FI_EINVAL;
@@ -179,7 +180,11 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   if (has_operands_of_its_own(call) && fetches_operands(session, *operation, command)) {
     command.flags |= wire::command_flag::by_dma;
     register_buffer(session, *endpoint.domain, call.operand, bytes);
+  } else if (endpoint.domain->knows_gpus && call.operation != FI_ATOMIC_READ) {
+    copy_from_device(session, endpoint, call.operand, bytes);
   }
+  if (endpoint.domain->knows_gpus && call.form == Form::compare)
+    copy_from_device(session, endpoint, call.compare, bytes);
   const wire::HostCosts& costs = session.channel().header().costs;
   return push_transfer(session, *operation, command, payload, length, stable,
                        fetches ? costs.rma_fetched_ps : costs.rma_ps);

@@ -62,6 +62,11 @@ std::uint64_t cost_of(const Completion& completion, const wire::HostCosts& costs
   }
 }
 
+// What a message's bytes that lie in the provider's memory take to their device is part of reading its completion.
+void bring_to_device(const Session& session, const Completion& completion) {
+  copy_to_device(session.state().environment, completion.copy, completion.buffer, completion.length);
+}
+
 // At most one entry a call, however many the caller has room for: how many are here already depends on how far the
 // simulator happens to be, and the caller would act on several before it pays for the next.
 // Entries in front of an error come first; the error then has to be fetched with fi_cq_readerr.
@@ -84,6 +89,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
   }
   record_completion(session.channel(), completion);
   session.channel().found(what_it_is(completion), completion.length, completion.block);
+  bring_to_device(session, completion);
   take_one(queue);
   session.channel().polls().begin_free_polls();
   session.channel().charge(cost_ps);
@@ -102,6 +108,7 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
   // What has only come is no completion: its receive will be.
   if (completion.arrived == 0) record_completion(session.channel(), completion);
   session.channel().polls().begin_free_polls();
+  bring_to_device(session, completion);
   session.channel().charge(completion.arrived != 0 ? session.channel().header().costs.received_ps
                                                    : cost_of(completion, session.channel().header().costs));
   if (completion.arrived != 0) {
@@ -144,6 +151,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->err = completion.error;
   entry->prov_errno = completion.provider_error != 0 ? completion.provider_error : completion.error;
   entry->err_data_size = 0;
+  bring_to_device(session, completion);
   take_one(queue);
   session.channel().polls().begin_free_polls();
   session.channel().charge(session.channel().header().costs.completion_ps);

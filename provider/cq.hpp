@@ -8,6 +8,7 @@
 
 #include "core/unit/check.hpp"
 #include "provider/av.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/domain.hpp"
 #include "provider/news.hpp"
 #include "provider/operation.hpp"
@@ -36,6 +37,7 @@ struct Completion {
   OperationId arrived;          // a message whose arrival this is (provider/peer.hpp); 0: a completion
   std::uint32_t block;          // of a receive's buffer: rank::Software::found_block
   bool by_software;             // its message was matched by software, which whoever takes it has to pay for
+  DeviceCopy copy;              // by which its bytes get from the provider's memory into its buffer
   bool is_work;                 // no completion, but work that the NIC asks for (see work.hpp)
 };
 

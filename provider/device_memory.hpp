@@ -1,7 +1,8 @@
 // Memory of simulated GPUs, as a NIC's driver has to know it. The GPU's runtime exports these (gpu/nic.cpp); ranks of
-// machines without GPUs lack them.
+// machines without GPUs lack them. How a few bytes of it are copied: docs/model/gpu.md#what-the-provider-copies.
 #pragma once
 
+#include <rdma/fi_domain.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,16 @@
 
 extern "C" {
 // Before a NIC moves bytes of it for the first time, what the runtime has under way there comes to its end, and from
-// then on what the runtime does there is over when its calls come back (libfabric's cuda_set_sync_memops).
-__attribute__((weak)) void dryfly_gpu_reached_by_nic(const void* buffer);
-// The processor reads bytes of a device, by a copy of the runtime that it waits for; nothing where they are the host's.
-__attribute__((weak)) void dryfly_gpu_read_by_processor(const void* buffer, size_t bytes);
+// then on what the runtime does there is over when its calls come back (libfabric's cuda_set_sync_memops). Not
+// `synchronous`: what is due there is done, and nothing is waited for.
+__attribute__((weak)) void dryfly_gpu_reached_by_nic(const void* buffer, int synchronous);
+// A copy of the runtime that the processor waits for; nothing where the buffer is the host's. `pageable`: between it
+// and memory of the host that the runtime does not know.
+__attribute__((weak)) void dryfly_gpu_copied_by_runtime(const void* buffer, size_t bytes, int to_device, int pageable);
+// The processor's own loads or stores.
+__attribute__((weak)) void dryfly_gpu_copied_by_processor(const void* buffer, size_t bytes, int to_device);
+// Whether the machine lets the processor have devices' memory so.
+__attribute__((weak)) int dryfly_gpu_has_host_access();
 // What it takes to ask the runtime about a pointer.
 __attribute__((weak)) uint64_t dryfly_gpu_lookup_ps();
 // The number on the node of the GPU whose memory it is, whatever a mask makes of that number; -1 of all other memory,
@@ -25,19 +32,29 @@ __attribute__((weak)) int dryfly_gpu_of(const void* buffer);
 
 namespace dryfly::provider {
 
-// Once a process: device memory came from a library that has not asked for FI_HMEM.
-void warn_of_device_memory(std::uint32_t rank, const void* buffer);
+struct Endpoint;
+
+// How bytes go between a device and memory of the provider's, as cxip_copy_to_md and cxip_copy_from_md choose.
+enum class DeviceCopy : std::uint8_t { none, by_runtime, by_processor };
+
+// The memory of the GPU runtime that the machine's nodes have (gpu/settings.hpp); the host's where they have none.
+fi_hmem_iface device_interface();
+// Whether libfabric has found that runtime: there is one, and FI_HMEM does not leave it out.
+bool knows_devices(const Environment& environment);
+// As cuda_is_gdrcopy_enabled.
+bool has_gdrcopy(const Environment& environment);
+// Whether what libfabric maps of a device's memory can be read and written by the processor.
+bool maps_for_processor(const Environment& environment);
+
+// Once a process: device memory came from a library that has not asked for FI_HMEM, or FI_HMEM leaves its runtime out.
+void warn_of_device_memory(const Session& session, int gpu);
 
 inline void reach(const Session& session, const Domain& domain, const void* buffer) {
   if (dryfly_gpu_reached_by_nic == nullptr) return;
-  dryfly_gpu_reached_by_nic(buffer);
-  if (!domain.knows_gpus) [[unlikely]]
-    warn_of_device_memory(session.channel().rank(), buffer);
-}
-
-// What goes into a command of a NIC itself is put there by the processor; libfabric's shm hands a device's memory over.
-inline void read_for_command(const Domain& domain, const void* buffer, size_t bytes) {
-  if (domain.has_nics() && dryfly_gpu_read_by_processor != nullptr) dryfly_gpu_read_by_processor(buffer, bytes);
+  dryfly_gpu_reached_by_nic(buffer, session.state().environment.device_memory.unsynchronised ? 0 : 1);
+  if (domain.knows_gpus) return;
+  if (const int gpu = dryfly_gpu_of(buffer); gpu >= 0) [[unlikely]]
+    warn_of_device_memory(session, gpu);
 }
 
 // As wire::Command::gpu has it.
@@ -45,5 +62,15 @@ inline std::uint8_t gpu_of(const void* buffer) {
   if (buffer == nullptr || dryfly_gpu_of == nullptr) return 0;
   return static_cast<std::uint8_t>(dryfly_gpu_of(buffer) + 1);
 }
+
+// The end-point may not have the runtime copy, and the buffer is a device's that the processor cannot reach.
+bool refuses(const Endpoint& endpoint, const void* buffer);
+// The provider has to have bytes of the buffer itself, for a command or to keep them.
+void copy_from_device(const Session& session, const Endpoint& endpoint, const void* buffer, std::size_t bytes);
+// A receive's buffer, by its command: where it is, and whether the provider brings there what lies in its own.
+void name_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command);
+// Who brings so many bytes there, and that it does.
+DeviceCopy way_to_device(const Environment& environment, const Endpoint& endpoint, std::size_t bytes);
+void copy_to_device(const Environment& environment, DeviceCopy way, const void* buffer, std::size_t bytes);
 
 }  // namespace dryfly::provider

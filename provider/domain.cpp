@@ -96,7 +96,8 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   const wire::RegistrationCosts& costs = session.channel().header().costs.registration;
   domain->registers = has_nics && costs.page_bytes != 0;
   // As there: a domain with FI_HMEM maps each buffer by whose memory it is, and others have one mapping for all.
-  domain->knows_gpus = (info->caps & FI_HMEM) != 0;
+  domain->knows_gpus = (info->caps & FI_HMEM) != 0 && knows_devices(session.state().environment);
+  domain->maps_gpus = domain->knows_gpus && maps_for_processor(session.state().environment);
   const bool looks_up = has_nics && domain->knows_gpus && dryfly_gpu_lookup_ps != nullptr;
   domain->lookup_ps = looks_up ? dryfly_gpu_lookup_ps() : 0;
   if (domain->registers) {

@@ -28,7 +28,8 @@ struct Domain {
   // Else its end-points talk through the memory of their node.
   bool has_nics() const { return fabric->face != &node_face; }
   bool registers;           // its buffers cost something
-  bool knows_gpus;          // FI_HMEM was asked for
+  bool knows_gpus;          // FI_HMEM was asked for, and libfabric has found their runtime
+  bool maps_gpus;           // so that the processor can read and write their memory
   std::uint64_t lookup_ps;  // for asking a GPU's runtime whose memory a buffer is that the NIC is to move
   Registrations registrations;
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "provider/attributes.hpp"
+#include "provider/device_memory.hpp"
 
 namespace dryfly::provider {
 
@@ -272,6 +273,55 @@ void read_heap(Reader& reader, RegistrationSettings& to) {
   if (to.heap_page == 0) reader.refuse("DEFAULT_PAGE_SIZE", "accepted is a page size such as 2M");
 }
 
+// Names as libfabric has them, the case aside; it goes on without a word that it does not know.
+void read_interfaces(Reader& reader, DeviceSettings& to) {
+  constexpr const char* names[] = {"system", "cuda", "rocr", "ze", "neuron", "synapseai"};  // by fi_hmem_iface
+  const char* at = reader.text("HMEM");
+  if (at == nullptr) return;
+  to.interfaces = 1;
+  while (*(at += strspn(at, ";")) != 0) {
+    const std::size_t length = strcspn(at, ";");
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; i < std::size(names); ++i) {
+      if (strlen(names[i]) == length && strncasecmp(at, names[i], length) == 0) found = 1U << i;
+    }
+    if (found == 0) {
+      return reader.refuse("HMEM", "unknown HMEM interface specified in FI_HMEM, entry=\"%.*s\"",
+                           static_cast<int>(length), at);
+    }
+    to.interfaces |= found;
+    at += length;
+  }
+}
+
+void read_device_memory(Reader& reader, DeviceSettings& to) {
+  reader.size("SAFE_DEVMEM_COPY_THRESHOLD", to.processor_copies_max);
+  reader.flag("DISABLE_HMEM_DEV_REGISTER", to.unregistered);
+  reader.flag("FORCE_DEV_REG_COPY", to.no_runtime);
+  reader.flag("DISABLE_HOST_REGISTER", to.unknown_buffers);
+  bool unsynchronised = false;
+  reader.flag("DISABLE_CUDA_SYNC_MEMOPS", unsynchronised);
+  to.unsynchronised = unsynchronised && device_interface() == FI_HMEM_CUDA;
+  to.fork_safe = getenv("CXI_FORK_SAFE") != nullptr || getenv("CXI_FORK_SAFE_HP") != nullptr;
+  bool implicit_scaling = false;
+  reader.flag("FORCE_ZE_HMEM_SUPPORT", implicit_scaling);
+}
+
+// Of libfabric itself. How a buffer is shared with the NIC's driver takes as long in each way, and what the rest is
+// about the cxi provider does not ask.
+void read_runtimes(Reader& reader, DeviceSettings& to) {
+  read_interfaces(reader, to);
+  reader.flag("HMEM_CUDA_USE_GDRCOPY", to.gdrcopy);
+  bool ignored = false;
+  reader.flag("HMEM_CUDA_USE_DMABUF", ignored);
+  reader.flag("HMEM_ROCR_USE_DMABUF", ignored);
+  reader.flag("HMEM_ZE_USE_DMABUF", ignored);
+  reader.flag("HMEM_CUDA_ENABLE_ASYNC_COPY", ignored);
+  reader.flag("HMEM_DISABLE_P2P", ignored);
+  std::uint64_t bytes = 0;
+  reader.size("ROCR_D2H_THRESHOLD", bytes);
+}
+
 // Settings without an effect in the model: wrong values are refused all the same.
 void check_others(Reader& reader) {
   constexpr const char* pinning[] = {"off", "all"};
@@ -300,6 +350,9 @@ void set_defaults(Environment& to) {
   to.control_bytes = control_bytes_max;
   to.retry_delay_us = 1000;
   to.default_network = 10;
+  to.device_memory.interfaces = ~0U;
+  to.device_memory.processor_copies_max = 4096;
+  to.device_memory.gdrcopy = true;
   to.registration.ranges_max = 4096;
   to.registration.bytes_max = UINT64_MAX;
 }
@@ -332,11 +385,13 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   reader.flag("PROV_KEY_CACHE", to.key_cache);
   read_software(reader, to);
   read_devices(reader, to);
+  read_device_memory(reader, to.device_memory);
   check_others(reader);
   if (!reader.ok()) return false;
-  Reader of_cache(reason, room, "FI_");
-  read_cache(of_cache, to.registration);
-  if (!of_cache.ok()) return false;
+  Reader of_libfabric(reason, room, "FI_");
+  read_cache(of_libfabric, to.registration);
+  read_runtimes(of_libfabric, to.device_memory);
+  if (!of_libfabric.ok()) return false;
   Reader of_heap(reason, room, "HUGETLB_");
   read_heap(of_heap, to.registration);
   return of_heap.ok();

@@ -27,6 +27,18 @@ struct RegistrationSettings {
   std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
 };
 
+// How device memory is known to libfabric, and copied by the provider (docs/model/gpu.md#what-the-provider-copies).
+struct DeviceSettings {
+  std::uint32_t interfaces;            // FI_HMEM: a bit by fi_hmem_iface
+  std::uint64_t processor_copies_max;  // FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD
+  bool unregistered;                   // FI_CXI_DISABLE_HMEM_DEV_REGISTER
+  bool no_runtime;                     // FI_CXI_FORCE_DEV_REG_COPY
+  bool gdrcopy;                        // FI_HMEM_CUDA_USE_GDRCOPY
+  bool unknown_buffers;                // FI_CXI_DISABLE_HOST_REGISTER: the provider's own
+  bool unsynchronised;                 // FI_CXI_DISABLE_CUDA_SYNC_MEMOPS, with CUDA
+  bool fork_safe;                      // CXI_FORK_SAFE, which has sends avoid mappings
+};
+
 struct Environment {
   MatchMode match_mode;
   bool rendezvous_given;  // one of the next three; else the machine's sizes hold
@@ -63,6 +75,7 @@ struct Environment {
   std::uint64_t retry_delay_us;
   bool match_events;
   RegistrationSettings registration;
+  DeviceSettings device_memory;
   bool limited_work;  // FI_CXI_ENABLE_TRIG_OP_LIMIT
   bool key_cache;     // of the provider's own keys
   std::uint16_t default_network;

@@ -11,6 +11,7 @@
 #include "provider/attributes.hpp"
 #include "provider/collective.hpp"
 #include "provider/deferred.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/eq.hpp"
 #include "provider/group.hpp"
 #include "provider/log.hpp"
@@ -231,20 +232,46 @@ ssize_t cancel(fid_t fid, void* context) {
   return 0;
 }
 
+// FI_OPT_CUDA_API_PERMITTED of libfabric 1.18, which older headers lack.
+constexpr int cuda_calls_permitted = FI_OPT_XPU_TRIGGER + 1;
+
 int get_option(fid_t fid, int level, int option, void* value, std::size_t* length) {
-  if (level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
-  if (*length < sizeof(std::size_t)) return -FI_ETOOSMALL;
+  if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
   const Session session;
-  memcpy(value, &object_of<Endpoint>(fid)->min_multi_receive, sizeof(std::size_t));
-  *length = sizeof(std::size_t);
+  const auto& endpoint = *object_of<Endpoint>(fid);
+  const bool permitted = !endpoint.calls_no_runtime || device_interface() != FI_HMEM_CUDA;
+  const bool is_size = option == FI_OPT_MIN_MULTI_RECV;
+  if (!is_size && option != cuda_calls_permitted) return -FI_ENOPROTOOPT;
+  const std::size_t bytes = is_size ? sizeof(std::size_t) : sizeof(bool);
+  if (*length < bytes) return -FI_ETOOSMALL;
+  memcpy(value, is_size ? static_cast<const void*>(&endpoint.min_multi_receive) : &permitted, bytes);
+  *length = bytes;
+  return 0;
+}
+
+// As cxip_ep_setopt_priv: who forbids it the runtime needs gdrcopy, and FI_CXI_FORCE_DEV_REG_COPY cannot be undone.
+int permit_cuda_calls(const Session& session, Endpoint& endpoint, bool permitted) {
+  const Environment& environment = session.state().environment;
+  if (device_interface() != FI_HMEM_CUDA || !knows_devices(environment)) {
+    log("fi_setopt: FI_OPT_CUDA_API_PERMITTED cannot be set where there is no CUDA");
+    return -FI_EOPNOTSUPP;
+  }
+  if (!permitted && !has_gdrcopy(environment)) return -FI_EOPNOTSUPP;
+  endpoint.calls_no_runtime = environment.device_memory.no_runtime || !permitted;
   return 0;
 }
 
 int set_option(fid_t fid, int level, int option, const void* value, std::size_t length) {
-  if (level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
-  if (length != sizeof(std::size_t)) return -FI_EINVAL;
+  if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
   const Session session;
-  memcpy(&object_of<Endpoint>(fid)->min_multi_receive, value, length);
+  auto& endpoint = *object_of<Endpoint>(fid);
+  if (option == cuda_calls_permitted) {
+    if (length != sizeof(bool)) return -FI_EINVAL;
+    return permit_cuda_calls(session, endpoint, *static_cast<const bool*>(value));
+  }
+  if (option != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+  if (length != sizeof(std::size_t)) return -FI_EINVAL;
+  memcpy(&endpoint.min_multi_receive, value, length);
   return 0;
 }
 
@@ -351,6 +378,7 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** fid, void* context
   endpoint->receive_flags = info->rx_attr != nullptr ? info->rx_attr->op_flags : 0;
   endpoint->traffic_class = traffic_class;
   endpoint->min_multi_receive = min_multi_receive;
+  endpoint->calls_no_runtime = session.state().environment.device_memory.no_runtime;
   endpoint->receive_size = session.state().environment.receive_size;
   if (info->rx_attr != nullptr && info->rx_attr->size != 0) endpoint->receive_size = info->rx_attr->size;
   ++endpoint->domain->users;

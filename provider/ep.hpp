@@ -46,9 +46,10 @@ struct Endpoint {
   std::uint32_t index;          // within the rank
   std::uint8_t traffic_class;
   bool enabled;
-  EventQueue* events;  // with FI_COLLECTIVE: how joins went
-  Group* groups;       // list
-  Group* joining;      // one of them, or null
+  bool calls_no_runtime;  // what it copies of devices' memory the processor does (FI_OPT_CUDA_API_PERMITTED: not)
+  EventQueue* events;     // with FI_COLLECTIVE: how joins went
+  Group* groups;          // list
+  Group* joining;         // one of them, or null
 
   // The wire address of a peer. False: not in the table.
   bool peer(fi_addr_t handle, std::uint32_t& address) const {

@@ -105,6 +105,7 @@ int bind_region(fid* fid, struct fid* what, std::uint64_t flags) {
     log("fi_mr_bind: a region with FI_RMA_EVENT needs an end-point that has it");
     return -FI_EINVAL;
   }
+  if (refuses(endpoint, reinterpret_cast<const void*>(region.start))) return -FI_EOPNOTSUPP;
   region.endpoint = &endpoint;
   return 0;
 }
@@ -184,21 +185,12 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
 
 int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64_t access, std::uint64_t offset,
                     std::uint64_t requested_key, std::uint64_t flags, fid_mr** region, void* context) {
-  if (count != 1) return -FI_EINVAL;
+  if (count != 1) return count == 0 ? -FI_EINVAL : -FI_ENOSYS;
   return register_region(fid, parts->iov_base, parts->iov_len, access, offset, requested_key, flags, region, context);
 }
 
-// The memory of the GPU runtime that the machine's nodes have (gpu/settings.hpp); the host's where they have none.
-fi_hmem_iface device_memory() {
-  const char* gpus = getenv("DRYFLY_GPU");
-  if (gpus == nullptr) return FI_HMEM_SYSTEM;
-  if (strstr(gpus, "runtime=level-zero") != nullptr) return FI_HMEM_ZE;
-  return strstr(gpus, "runtime=hip") != nullptr ? FI_HMEM_ROCR : FI_HMEM_CUDA;
-}
-
+// Whose memory it is says the pointer: as cxip_regattr it looks neither at the interface nor at the device.
 int register_with_attributes(fid* fid, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region) {
-  // As cxi says of a runtime that is not there.
-  if (attributes->iface != FI_HMEM_SYSTEM && attributes->iface != device_memory()) return -FI_ENOSYS;
   return register_vector(fid, attributes->mr_iov, attributes->iov_count, attributes->access, attributes->offset,
                          attributes->requested_key, flags, region, attributes->context);
 }

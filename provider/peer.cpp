@@ -78,7 +78,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
     operation->length = entry.parts[0].iov_len;
     command.buffer = reinterpret_cast<std::uint64_t>(operation->buffer);
     command.length = operation->length;
-    command.gpu = gpu_of(operation->buffer);
+    name_buffer(endpoint, operation->buffer, command);
   }
   operations.remove(claim);
   register_buffer(session, *endpoint.domain, operation->buffer, operation->length);

@@ -7,6 +7,7 @@
 #include "provider/collective.hpp"
 #include "provider/cq.hpp"
 #include "provider/deferred.hpp"
+#include "provider/device_memory.hpp"
 #include "provider/ep.hpp"
 #include "provider/group.hpp"
 #include "provider/log.hpp"
@@ -89,6 +90,15 @@ void received(Process& state, Operation& operation, const Event& event, int erro
     completion.error = FI_ETRUNC;
     completion.length = event.place_length;
     completion.missing_bytes = event.length - event.place_length;
+  }
+  if ((event.flags & wire::event_flag::to_copy) != 0 && !operation.discards) {
+    const DeviceCopy way = way_to_device(state.environment, *operation.endpoint, completion.length);
+    const bool is_read = operation.queue != nullptr && (operation.reported || completion.error != 0);
+    if (is_read) {
+      completion.copy = way;
+    } else {
+      copy_to_device(state.environment, way, completion.buffer, completion.length);
+    }
   }
   const bool last = !operation.multi_receive || (event.flags & wire::event_flag::released) != 0;
   if (operation.multi_receive && last) completion.flags |= FI_MULTI_RECV;
@@ -182,7 +192,8 @@ void handle(const Session& session, Operation& operation, const Event& event) {
     case EventKind::cancelled:
       return failed(state, operation, event, FI_ECANCELED);
     case EventKind::work:
-      return;  // has no operation
+    case EventKind::head_to_copy:
+      return;  // a queue has them
     case EventKind::accessed:
     case EventKind::written:
       return;  // belongs to a region
@@ -223,7 +234,7 @@ bool progress(const Session& session) {
     look_at_doorbells(session);
   while (const Event* event = channel.peek()) {
     Operation* operation = session.state().operations.find(event->context);
-    if (event->kind == EventKind::work) {
+    if (event->kind == EventKind::work || (event->kind == EventKind::head_to_copy && operation != nullptr)) {
       reported |= accept_work(session, *event);
     } else if (event->kind == EventKind::joined) {
       reported |= accept_joined(session, *event);
@@ -242,8 +253,14 @@ bool progress(const Session& session) {
       // Without memory the event stays where it is, for the next call.
       if (operation->queue != nullptr && !operation->queue->reserve()) break;
       if (event->error != 0) log("operation of end-point %u failed: error %d", event->endpoint, event->error);
+      const std::uint64_t before_ps = channel.now();
       handle(session, *operation, *event);
       reported = true;
+      // Time went by, so what is visible by now is another poll's to find.
+      if (channel.now() != before_ps) {
+        channel.pop();
+        break;
+      }
     }
     channel.pop();
   }

@@ -116,7 +116,12 @@ bool fetches_operands(const Session& session, const Operation& operation, const 
 ssize_t push_transfer(const Session& session, Operation& operation, wire::Command& command, const void* payload,
                       std::size_t length, bool stable, std::uint64_t cost_ps) {
   Process& state = session.state();
-  reach(session, *operation.endpoint->domain, payload);
+  const Endpoint& endpoint = *operation.endpoint;
+  if (refuses(endpoint, payload) || refuses(endpoint, operation.buffer)) {
+    drop(state, operation);
+    return -FI_EOPNOTSUPP;
+  }
+  reach(session, *endpoint.domain, payload);
   const bool wanted = wants_event(operation, command) || operation.buffer != nullptr;
   if (wanted) {
     command.flags |= wire::command_flag::wants_completion;
@@ -126,9 +131,9 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     command.flags |= wire::command_flag::by_dma;
   }
   const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
-  if (stable && !by_dma && length <= session.channel().header().inline_max) {
-    read_for_command(*operation.endpoint->domain, payload, length);
-  }
+  // What is injected, too: the caller has it back at once.
+  const bool kept = stable ? !by_dma && length <= session.channel().header().inline_max : endpoint.domain->knows_gpus;
+  if (kept) copy_from_device(session, endpoint, payload, length);
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   if (issues_work()) defer(operation, command);
   register_moved(session, operation, command, payload, length, stable);

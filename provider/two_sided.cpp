@@ -80,7 +80,7 @@ ssize_t post(const Session& session, Endpoint& endpoint, const ReceiveCall& call
   }
   command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
   command.length = call.length;
-  command.gpu = gpu_of(call.buffer);
+  name_buffer(endpoint, call.buffer, command);
   push_receive(session, *operation, command);
   return 0;
 }
@@ -119,7 +119,7 @@ ssize_t take_claimed(const Session& session, Endpoint& endpoint, const ReceiveCa
     operation->length = call.length;
     command.buffer = reinterpret_cast<std::uint64_t>(call.buffer);
     command.length = call.length;
-    command.gpu = gpu_of(call.buffer);
+    name_buffer(endpoint, call.buffer, command);
   }
   push_receive(session, *operation, command);
   return 0;
@@ -188,6 +188,7 @@ ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
   if ((call.tag & ~tag_mask & ~call.ignore) != 0) return -FI_EINVAL;
   const bool claims = (call.flags & FI_CLAIM) != 0;
   const bool discards = (call.flags & FI_DISCARD) != 0;
+  if (!peeks && refuses(endpoint, call.buffer)) return -FI_EOPNOTSUPP;
   if (peeks) {
     if (claims && discards) return bad_flags("FI_PEEK", FI_CLAIM | FI_DISCARD);
     return peek(session, endpoint, call);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "provider/device_memory.hpp"
 #include "provider/ep.hpp"
 
 namespace dryfly::provider {
@@ -14,6 +15,8 @@ constexpr std::uint64_t drain_events = 1;
 constexpr std::uint64_t fatal_entries = 7;
 constexpr std::uint64_t fatal_events = 8;
 constexpr std::uint64_t tell_again = 11;
+// Of no such kind: an event of its own.
+constexpr std::uint64_t head_to_copy = 1U << 8;
 
 // libfabric's words and its end; the address is ours.
 [[noreturn]] void give_up(const Session& session, std::uint32_t endpoint, const char* why) {
@@ -24,6 +27,13 @@ constexpr std::uint64_t tell_again = 11;
 Completion entry_of(const wire::Event& event) {
   Completion entry{};
   entry.is_work = true;
+  if (event.kind == wire::EventKind::head_to_copy) {
+    entry.tag = head_to_copy;
+    entry.buffer = reinterpret_cast<void*>(event.buffer);
+    entry.length = event.length;
+    entry.source = event.endpoint;
+    return entry;
+  }
   entry.tag = event.work_kind;
   entry.data = event.work_item;
   entry.length = event.work_count;
@@ -57,6 +67,10 @@ void do_work(const Session& session, const Completion& work) {
   }
   if (work.tag == fatal_events) give_up(session, work.source, "H/W Event Queue overflow detected.");
   if (endpoint == nullptr) return;
+  if (work.tag == head_to_copy) {
+    const Environment& environment = session.state().environment;
+    return copy_to_device(environment, way_to_device(environment, *endpoint, work.length), work.buffer, work.length);
+  }
   // Work that comes message by message; taking events from the queue is part of reading it.
   channel.charge(channel.header().costs.match_ps * work.length * (work.tag == drain_events ? 0 : 1));
   constexpr std::uint64_t microsecond_ps = 1'000'000;

@@ -9,7 +9,8 @@
 
 namespace dryfly::provider {
 
-// An event `work`: into the queue it is for, or done at once where there is none. True if it is in a queue.
+// An event `work`, or a head to be copied to a device: into the queue it is for, or done at once where there is none.
+// True if it is in a queue.
 bool accept_work(const Session& session, const wire::Event& event);
 // Its turn has come.
 void do_work(const Session& session, const Completion& work);

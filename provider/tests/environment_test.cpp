@@ -303,6 +303,27 @@ TEST_CASE("wrong settings of the cache are refused") {
             .starts_with("FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
 }
 
+TEST_CASE("settings about devices are read, and wrong ones refused in libfabric's words") {
+  CHECK(accepted().device_memory.processor_copies_max == 4096);
+  const Settings threshold{{"SAFE_DEVMEM_COPY_THRESHOLD", "0x400"}};
+  CHECK(accepted().device_memory.processor_copies_max == 1024);
+  const auto refused = [](std::initializer_list<std::pair<std::string, std::string>> settings,
+                          const std::string& prefix) {
+    const Settings all(settings, prefix);
+    return refusal();
+  };
+  CHECK(refused({{"SAFE_DEVMEM_COPY_THRESHOLD", "-1"}}, "FI_CXI_") ==
+        "FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=-1: accepted is a number of at least 0");
+  CHECK(refused({{"FORCE_DEV_REG_COPY", "2"}}, "FI_CXI_") ==
+        "FI_CXI_FORCE_DEV_REG_COPY=2: failed to parse bool var force_dev_reg_copy=2");
+  CHECK(refused({{"HMEM", "cuda;hip"}}, "FI_") ==
+        "FI_HMEM=cuda;hip: unknown HMEM interface specified in FI_HMEM, entry=\"hip\"");
+  CHECK(refused({{"HMEM_CUDA_USE_GDRCOPY", "maybe"}}, "FI_") ==
+        "FI_HMEM_CUDA_USE_GDRCOPY=maybe: failed to parse bool var hmem_cuda_use_gdrcopy=maybe");
+  CHECK(refused({{"ROCR_D2H_THRESHOLD", "much"}}, "FI_") ==
+        "FI_ROCR_D2H_THRESHOLD=much: accepted is a number of at least 0");
+}
+
 TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {
   const auto with = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
     const Settings all(settings, "HUGETLB_");

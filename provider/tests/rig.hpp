@@ -76,7 +76,8 @@ struct Rig {
   fid_ep* endpoint = nullptr;
   FakeRun& run = fake_run();
 
-  explicit Rig(std::uint64_t queue_flags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION, int region_mode = 0) {
+  explicit Rig(std::uint64_t queue_flags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION, int region_mode = 0,
+               std::uint64_t capabilities = 0) {
     run.pushed.clear();
     run.events.clear();
     run.payloads.clear();
@@ -84,6 +85,7 @@ struct Rig {
     info->tx_attr->op_flags = FI_COMPLETION;
     info->rx_attr->op_flags = FI_COMPLETION;
     info->domain_attr->mr_mode |= region_mode;
+    info->caps |= capabilities;
     REQUIRE(fi_prov_ini()->fabric(info->fabric_attr, &fabric, nullptr) == 0);
     REQUIRE(fi_domain(fabric, info, &domain, nullptr) == 0);
     fi_av_attr av{};

@@ -93,6 +93,89 @@ def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic
         assert fetched[size] < host[size] + 1
 
 
+# What the provider copies itself, microseconds: by a call of the runtime, or by the processor's stores and loads.
+def _by_runtime(machine: str, size: int) -> float:
+    return _CALL_US + _LATENCY_US[machine] + _STEP_US + size / (1000 * _LINK[machine])
+
+
+def _stored(size: int) -> float:
+    return 0.09 + size / 9600
+
+
+def _loaded(size: int) -> float:
+    return 1.7 + size / 530
+
+
+_HEAD, _EAGER_MAX, _STORED_MAX = 2048, 18433, 4096  # bytes
+_INGRESS_US = 0.33356
+_ACCESS = ("--set", "node.gpu_host_access=on")
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "stored_max"),
+    [
+        ((), {}, 0),
+        (_ACCESS, {}, _STORED_MAX),
+        (_ACCESS, {"FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD": "64"}, 64),
+        (_ACCESS, {"FI_CXI_DISABLE_HMEM_DEV_REGISTER": "1"}, 0),
+        (_ACCESS, {"FI_CXI_FORCE_DEV_REG_COPY": "1"}, 1 << 30),
+    ],
+)
+@_MACHINES
+def test_what_came_before_its_receive_is_copied_to_the_device_by_the_runtime_or_the_processor(
+    machine: str, options: tuple[str, ...], settings: dict[str, str], stored_max: int, dryfly: Dryfly, built: Programs
+) -> None:
+    """Eager messages lie in a buffer of the host's and take a copy more than those into the host's memory. Of a
+    rendezvous only its head does, which is copied while the NIC gets the rest; the copy begins when an eager message's
+    would, less the stage that the NIC has no bytes for."""
+
+    def late(kind: str) -> dict[int, float]:
+        command = ("run", "--machine", machine, "-N", "2", "--compute", "none", *options, "--")
+        run = dryfly(*command, built.check("gpu_late.c"), kind, limit_s=120, environment=settings).succeeded()
+        assert "ok gpu_late\n" in run.stdout
+        return _latencies(run.stdout)
+
+    def copied(size: int) -> float:
+        return _stored(size) if size <= stored_max else _by_runtime(machine, size)
+
+    device, host = late("device"), late("pinned")
+    assert device.keys() == {0, 8, 64, 512, 4096, 32768, 262144}
+    for size in (8, 64, 512, 4096):
+        assert device[size] == pytest.approx(host[size] + copied(size), abs=0.002)
+    for size in (32768, 262144):
+        head_us = host[8] - _INGRESS_US + copied(_HEAD)
+        assert device[size] == pytest.approx(max(host[size], head_us), abs=0.002)
+    read_us = _loaded(8) if stored_max >= 8 else _CALL_US + _LATENCY_US[machine] + _STEP_US
+    assert device[0] == pytest.approx(host[0] + read_us, abs=0.1)
+
+
+def test_where_software_matches_each_message_is_copied_to_its_device(dryfly: Dryfly, built: Programs) -> None:
+    """All of them come into request buffers: in a ping-pong each is copied out of one device and into the other, and
+    what a rank has waited for may be there by then, so that it saves the 0.33 us of waking up."""
+
+    def times(kind: str) -> dict[int, float]:
+        settings = {"FI_CXI_RX_MATCH_MODE": "software"}
+        run = dryfly(*_on("perlmutter-gpu"), built.check("gpu_late.c"), kind, limit_s=120, environment=settings)
+        return _latencies(run.succeeded().stdout)
+
+    device, host = times("device"), times("pinned")
+    for size in (8, 64, 512, 4096):
+        assert device[size] == pytest.approx(host[size] + _by_runtime("perlmutter-gpu", size), abs=0.002)
+    assert 2 * _by_runtime("perlmutter-gpu", 8) - 0.33 < device[0] - host[0] < 2 * _by_runtime("perlmutter-gpu", 8)
+
+
+def test_what_libfabric_is_told_not_to_do_with_devices_ends_or_is_said(dryfly: Dryfly, built: Programs) -> None:
+    command = (*_on("perlmutter-gpu"), built.check("gpu_late.c"))
+    forced = dryfly(*command, limit_s=120, environment={"FI_CXI_FORCE_DEV_REG_COPY": "1"})
+    assert forced.exit_status != 0
+    assert "ok gpu_late" not in forced.stdout
+    left_out = dryfly(*command, limit_s=120, environment={"FI_HMEM": "system"}).succeeded()
+    assert left_out.stderr.count("memory of GPU 0 to libfabric, and FI_HMEM=system leaves its runtime out") == 2
+    wrong = dryfly(*command, limit_s=120, environment={"FI_HMEM": "cuda;hip"})
+    assert wrong.exit_status == 2
+    assert 'FI_HMEM=cuda;hip: unknown HMEM interface specified in FI_HMEM, entry="hip"' in wrong.stderr
+
+
 @pytest.mark.parametrize("network", ["packet", "flow"])
 @pytest.mark.parametrize("places", ["D H", "H D"])
 def test_nics_of_a_node_share_the_link_of_one_gpu(network: str, places: str, dryfly: Dryfly) -> None:

@@ -49,6 +49,12 @@ _WHERE_GIVEN = {
     "half_rate": "compute.gpu.half",
 }
 _OF_NODE = {"node_in_rate": "node.gpus_in_rate", "node_out_rate": "node.gpus_out_rate"}  # where given, too
+_HOST_ACCESS = {
+    "load_latency_ps": "node.gpu_load_latency",
+    "load_rate": "node.gpu_load_rate",
+    "store_latency_ps": "node.gpu_store_latency",
+    "store_rate": "node.gpu_store_rate",
+}
 _INSTEAD = {"node.gpu_rate": "node.gpu_copy_rate"}  # where that is given
 # By which a launcher that binds a rank to GPUs tells the runtime so.
 _MASKS = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "ROCR_VISIBLE_DEVICES", "level-zero": "ZE_AFFINITY_MASK"}
@@ -76,6 +82,8 @@ def description(machine: Machine) -> str | None:
     words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in _NUMBERS.items()]
     given = {word: field for word, field in (_WHERE_GIVEN | _OF_NODE).items() if machine.optional(field) is not None}
     words += [f"{word}={_of_tile(machine, field, tiles)}" for word, field in given.items()]
+    if machine.optional("node.gpu_host_access") == "on":
+        words += ["host_access=1", *(f"{word}={_plain(machine, field)}" for word, field in _HOST_ACCESS.items())]
     words += _of_cuda(machine)
     links = _links(machine, tiles)
     if links is not None:

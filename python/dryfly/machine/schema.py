@@ -264,6 +264,15 @@ FIELDS: dict[str, Field] = {
     "node.gpu_short_call": optional(
         time("", "of the processor, for a word that a stream writes or waits for, and for memory of a pool", least=1)
     ),
+    "node.gpu_host_access": Field(
+        choices=("on", "off"),
+        required=False,
+        meaning="whether the processor can read and write what libfabric maps of a GPU's memory; not given: off",
+    ),
+    "node.gpu_load_latency": optional(time("", "of the processor, to read from a GPU's memory so")),
+    "node.gpu_load_rate": optional(rate("", "what it reads so")),
+    "node.gpu_store_latency": optional(time("", "of the processor, to write to a GPU's memory so")),
+    "node.gpu_store_rate": optional(rate("", "what it writes so")),
     "node.gpu_allocation": optional(time("", "of the processor, for taking, giving back or registering memory")),
     "node.gpu_pinning_rate": optional(rate("", "at which pinned memory is taken, by chunks of 2 MiB")),
     "node.gpu_registration_rate": optional(rate("", "at which memory is registered, beside node.gpu_allocation")),
