@@ -13,7 +13,7 @@ constexpr std::uint64_t pinned_chunk = 2 << 20;
 
 std::uint64_t taking_ps(const Settings& settings, Kind kind, std::uint64_t bytes) {
   if (kind != Kind::pinned) return settings.allocation_ps - settings.call_ps;
-  return time_ps(bytes > pinned_chunk ? bytes : pinned_chunk, settings.pinning_bytes_per_s);
+  return time_ps(bytes > pinned_chunk ? bytes : pinned_chunk, settings.pages.pinning_bytes_per_s);
 }
 // Pages that are written to are this computer's: a process that has more of them than there are is ended by the system.
 void say_what_exceeds_this_computer(const Memory& memory) {
@@ -185,7 +185,7 @@ Result Runtime::register_host(void* start, std::uint64_t bytes) {
   if (start == nullptr || bytes == 0) return Result::bad_value;
   Call call(state_, state_.settings.allocation_ps);
   if (state_.memory.range_of(start) != nullptr) return Result::bad_value;
-  call.wait_until(call.now() + time_ps(bytes, state_.settings.registration_bytes_per_s));
+  call.wait_until(call.now() + time_ps(bytes, state_.settings.pages.registration_bytes_per_s));
   switch (state_.memory.add_host(start, bytes, current_device())) {
     case Memory::Registering::done:
       return Result::done;
@@ -203,7 +203,7 @@ Result Runtime::unregister_host(void* start) {
   if (start == nullptr || state_.memory.range_of(start) != nullptr) return Result::bad_value;
   const Place place = state_.memory.place_of(start);
   if (place.kind == Kind::host) return Result::not_registered;
-  call.wait_until(call.now() + time_ps(place.allocation.bytes, state_.settings.registration_bytes_per_s) / 2);
+  call.wait_until(call.now() + time_ps(place.allocation.bytes, state_.settings.pages.registration_bytes_per_s) / 2);
   if (const Result result = call.wait_for_all(); result != Result::done) return result;
   return state_.memory.remove_host(start) ? Result::done : Result::bad_value;
 }

@@ -155,12 +155,12 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.query_ps = number_of(text, "query_ps");
   settings.short_call_ps = number_of(text, "short_call_ps");
   settings.allocation_ps = number_of(text, "allocation_ps");
-  settings.pinning_bytes_per_s = number_of(text, "pinning_rate");
-  settings.registration_bytes_per_s = number_of(text, "registration_rate");
+  settings.pages.pinning_bytes_per_s = number_of(text, "pinning_rate");
+  settings.pages.registration_bytes_per_s = number_of(text, "registration_rate");
   settings.copy = {number_of(text, "latency_ps"), number_of(text, "step_ps")};
   settings.local = {number_of(text, "local_latency_ps"), number_of(text, "local_step_ps")};
-  settings.word_ps = number_of(text, "word_ps");
-  settings.word_in_batch_ps = number_of(text, "word_in_batch_ps");
+  settings.word.ps = number_of(text, "word_ps");
+  settings.word.in_batch_ps = number_of(text, "word_in_batch_ps");
   settings.host_access = number_of(text, "host_access") != 0;
   settings.load = {number_of(text, "load_latency_ps"), number_of(text, "load_rate")};
   settings.store = {number_of(text, "store_latency_ps"), number_of(text, "store_rate")};
@@ -169,8 +169,8 @@ Settings read_settings(const char* text, const Masks& masks) {
   settings.operations_per_s[1] = number_of(text, "fp32_rate");
   settings.operations_per_s[2] = number_of(text, "half_rate");
   settings.gpu_bytes_per_s = number_of(text, "gpu_link_rate");
-  settings.node_in_bytes_per_s = number_of(text, "node_in_rate");
-  settings.node_out_bytes_per_s = number_of(text, "node_out_rate");
+  settings.node.in_bytes_per_s = number_of(text, "node_in_rate");
+  settings.node.out_bytes_per_s = number_of(text, "node_out_rate");
   settings.link_bytes_per_s = number_of(text, "link_rate");
   settings.peer_bytes_per_s = number_of(text, "peer_rate");
   settings.tile_bytes_per_s = number_of(text, "tile_rate");

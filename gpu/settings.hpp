@@ -21,6 +21,24 @@ struct HostAccess {
   std::uint64_t bytes_per_s;
 };
 
+// A word that a stream writes or waits for, of a device: by itself, and behind others of one call.
+struct Word {
+  std::uint64_t ps;
+  std::uint64_t in_batch_ps;
+};
+
+// At which the host's memory is taken and made known, and is made known alone, on top of an allocation's time.
+struct Pages {
+  std::uint64_t pinning_bytes_per_s;
+  std::uint64_t registration_bytes_per_s;
+};
+
+// Of all copies to and from devices of the node; 0: no less than their links.
+struct NodeLinks {
+  std::uint64_t in_bytes_per_s;
+  std::uint64_t out_bytes_per_s;
+};
+
 enum class Api : std::uint8_t { cuda, hip, level_zero };
 
 // How Level Zero shows GPUs of several tiles: each tile as a device; GPUs, whose sub-devices are tiles; or the former,
@@ -33,28 +51,25 @@ struct Settings {
   int physical[devices_max];
   int tiles;  // of a GPU, each of them a device
   Hierarchy hierarchy;
-  int capability;                                // CUDA's compute capability, times 10
-  int multiprocessors;                           // of a device
-  std::uint64_t memory_bytes;                    // of a device
-  std::uint64_t call_ps;                         // of the processor, for a call that starts or asks for work
-  std::uint64_t lookup_ps;                       // of the processor, to tell whose memory a pointer points to
-  std::uint64_t query_ps;                        // of the processor, for a look at an event
-  std::uint64_t short_call_ps;                   // of the processor, for words of memory and memory of a pool
-  std::uint64_t allocation_ps;                   // of the processor, for taking, giving back and making known memory
-  std::uint64_t pinning_bytes_per_s;             // at which the host's memory is taken and made known
-  std::uint64_t registration_bytes_per_s;        // at which it is made known, on top of allocation_ps
-  Start copy;                                    // between a device and another, or the host
-  Start local;                                   // within a device
-  std::uint64_t word_ps;                         // of a device, for a word that it writes or waits for
-  std::uint64_t word_in_batch_ps;                // the same behind others of one call
+  int capability;               // CUDA's compute capability, times 10
+  int multiprocessors;          // of a device
+  std::uint64_t memory_bytes;   // of a device
+  std::uint64_t call_ps;        // of the processor, for a call that starts or asks for work
+  std::uint64_t lookup_ps;      // of the processor, to tell whose memory a pointer points to
+  std::uint64_t query_ps;       // of the processor, for a look at an event
+  std::uint64_t short_call_ps;  // of the processor, for words of memory and memory of a pool
+  std::uint64_t allocation_ps;  // of the processor, for taking, giving back and making known memory
+  Start copy;                   // between a device and another, or the host
+  Start local;                  // within a device
+  Word word;
+  Pages pages;
+  NodeLinks node;
   bool host_access;                              // a NIC's driver has such addresses of what it has mapped
   HostAccess load;                               // from a device
   HostAccess store;                              // to a device
   std::uint64_t kernel_ps;                       // of a kernel, from its start to where its end is seen
   std::uint64_t operations_per_s[3];             // of a device in FP64, FP32 and 16 bits; 0: as many as there are
   std::uint64_t gpu_bytes_per_s;                 // of a GPU's link, which its tiles share; 0: no less than theirs
-  std::uint64_t node_in_bytes_per_s;             // of all copies to devices of the node; 0: no less than their links
-  std::uint64_t node_out_bytes_per_s;            // and from them
   std::uint64_t link_bytes_per_s;                // between a device and its processor, each way
   std::uint64_t peer_bytes_per_s;                // of a link between two devices, each way
   std::uint64_t tile_bytes_per_s;                // between two tiles of a GPU, each way

@@ -54,7 +54,7 @@ Result finish(Call& call, State& state, const Stream& in, std::uint64_t end_ps, 
 
 // A word that a stream writes or waits for.
 std::uint64_t word_ps(const Settings& settings, bool of_batch) {
-  return of_batch ? settings.word_in_batch_ps : settings.word_ps;
+  return of_batch ? settings.word.in_batch_ps : settings.word.ps;
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ void Timeline::share_links(const Settings& settings) {
     gpu_of_[i] = settings.physical[i] / settings.tiles;
     for (std::uint64_t& each : links_[gpu_of_[i]].bytes_per_s) each = settings.gpu_bytes_per_s;
   }
-  node_.bytes_per_s[0] = settings.node_out_bytes_per_s;
-  node_.bytes_per_s[1] = settings.node_in_bytes_per_s;
+  node_.bytes_per_s[0] = settings.node.out_bytes_per_s;
+  node_.bytes_per_s[1] = settings.node.in_bytes_per_s;
 }
 
 Stream* Timeline::create_stream(int device, bool blocking) {
