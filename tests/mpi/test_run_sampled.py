@@ -17,6 +17,8 @@ SHORT_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=4KiB", SAMPLED)
 HACC = ("hacc", "--ppn", "8", "particle_work=0.2 us", "part=4 MiB")
 HACC_SAMPLED = "sample=20"
 AMRWIND = ("amrwind", "--ppn", "4", "grid=64x32x1", "local=32x32x32", "part=1 MiB")
+# As of the other two, messages are a part of a step that shows.
+LAMMPS = ("lammps", "--ppn", "8", "atom_work=0.1 us", "steps=2", "part=1 MiB")
 LONG_ALLTOALL = ("alltoall", "--ppn", "4", "bytes=64KiB", SAMPLED)
 
 
@@ -76,6 +78,33 @@ def test_a_sample_of_hacc_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, lo
     assert abs(error) <= sample["error_bound"] < 0.5, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--machine", "aurora", "--nodes", "16", "--ppn", "96"),
+        ("--machine", "aurora", "--nodes", "64", "--ppn", "8", "atoms=20000"),
+        ("--machine", "frontier", "--nodes", "64", "--ppn", "8", "differentiate=ik"),
+    ],
+    ids=["many-on-a-node", "short", "three-fields"],
+)
+def test_a_sample_of_lammps_is_within_its_bound(
+    dryfly: Dryfly, tmp_path: Path, words: tuple[str, ...], seed: str
+) -> None:
+    """All of it messages: ranks stand in line where exchanges begin, and wait for the slowest at their end."""
+    file = tmp_path / "answer.json"
+    answers = []
+    for sample in ("0", "2"):
+        dryfly("predict", "lammps", *words, "atom_work=0 s", "part=1 MiB", "steps=1", f"sample={sample}",
+               "--seed", seed, "--json", str(file)).succeeded()  # fmt: skip
+        answers.append(json.loads(file.read_text(encoding="utf-8")))
+    whole, sample = answers
+    assert (whole["sampled"], sample["sampled"]) == (False, True)
+    assert sample["messages"] < whole["messages"] / 2
+    error = 1 - whole["virtual_time_s"] / sample["virtual_time_s"]
+    assert abs(error) <= sample["error_bound"] < 1, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -127,6 +156,9 @@ def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly:
     refused = dryfly("predict", "hacc", "--nodes", "4", "--ppn", "8", "--faults", str(faults), HACC_SAMPLED)
     assert refused.exit_status == 2
     assert "accepted are sample=0, or faults that last" in refused.stderr
+    refused = dryfly("predict", "lammps", "--nodes", "4", "--ppn", "8", "--faults", str(faults), "sample=2")
+    assert refused.exit_status == 2
+    assert "accepted are sample=0, or faults that last" in refused.stderr
 
 
 @pytest.mark.whole
@@ -138,8 +170,9 @@ def test_faults_that_pass_are_refused_where_a_sample_would_not_meet_them(dryfly:
         (LONG_ALLTOALL, ("full=1",), ()),
         (HACC, ("sample=0",), (HACC_SAMPLED,)),
         (AMRWIND, ("sample=0",), ("sample=1",)),
+        (LAMMPS, ("sample=0",), ("sample=4",)),
     ],
-    ids=["hpl", "alltoall-4", "alltoall-64", "hacc", "amrwind"],
+    ids=["hpl", "alltoall-4", "alltoall-64", "hacc", "amrwind", "lammps"],
 )
 def test_the_true_time_lies_within_the_bound_of_a_sample(
     dryfly: Dryfly, tmp_path: Path, workload: tuple[str, ...], all_of_it: tuple[str, ...], some_of_it: tuple[str, ...]

@@ -10,6 +10,7 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.predict import ask
+from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 
 # Ranks of a node and nodes, what a rank has; messages and bytes of an iteration, all through NICs.
@@ -130,9 +131,31 @@ def test_points_that_the_levels_do_not_divide_are_refused() -> None:
         _sent("hpcg", 2, 1, local="36x32x32")
 
 
-def test_a_sample_without_a_bound_says_so() -> None:
-    answer = ask.ask(Question(workload="lammps", nodes=2, ppn=4, parameters=(("steps", "2"), ("sample", "2"))))
-    assert (answer.sampled, answer.error_bound, answer.content()["error_bound"]) == (True, None, None)
+@pytest.mark.parametrize("steps", ["1", "10"])
+def test_a_sample_of_lammps_with_all_turns_is_the_whole(steps: str) -> None:
+    """Steps with and without neighbour lists; only ghosts and sums that are like those that were run are left out."""
+
+    def ask_for(sample: str) -> Answer:
+        parameters = (("atom_work", "0 s"), ("steps", steps), ("sample", sample))
+        return ask.ask(Question(workload="lammps", nodes=8, ppn=6, parameters=parameters))
+
+    whole, sample = ask_for("0"), ask_for("1000")
+    assert (whole.sampled, sample.sampled) == (False, True)
+    assert sample.virtual_time_s == pytest.approx(whole.virtual_time_s, rel=0.02)
+    assert 0 < sample.error_bound < 0.05
+    assert sample.phases.keys() == whole.phases.keys()
+    assert sample.phases["mesh"] == pytest.approx(whole.phases["mesh"], rel=0.04)
+
+
+def test_a_sample_of_lammps_repeats_to_the_picosecond() -> None:
+    parameters = (("steps", "2"), ("sample", "2"))
+    question = Question(workload="lammps", nodes=4, ppn=12, noise="machine", parameters=parameters)
+    first, second = ask.ask(question), ask.ask(question)
+    assert (first.virtual_time_s, first.fingerprint, first.error_bound) == (
+        second.virtual_time_s,
+        second.fingerprint,
+        second.error_bound,
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,23 @@
 // Parameters, in base units: x, y, z, the grid of ranks; bins=AxBxC, of the ranks of a node in it; atoms, of a
 // rank; box=AxBxC, of the whole, in pm; density, atoms in a cube of 10 nm; cutoff, skin and spacing, in pm;
 // mesh=AxBxC; order of the stencil; differentiate=ik|ad; steps; rebuild, steps from one neighbour list to
-// the next; atom_work_ps, of an atom and step; sample: 0, or each part of a step is run once, with all ranks beginning
-// it together and so many partners in an exchange of the transforms, and steps are made of what that has taken.
+// the next; atom_work_ps, of an atom and step; sample: 0, or one step is run, twice at once, with so many turns at two
+// places of each exchange of the transforms, and the rest is made of what that has taken.
 //
 // What a step of LAMMPS sends with `atom_style full`, `kspace_style pppm`, `fix shake` and `fix npt`, as its benchmark
 // of rhodopsin has it (docs/model/skeleton-lammps.md).
 #include <cmath>
-#include <limits>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "core/motif/collective/selection.hpp"
+#include "core/motif/workload/estimate.hpp"
 #include "core/motif/workload/grid.hpp"
 #include "core/motif/workload/pencils.hpp"
 #include "core/motif/workload/workload.hpp"
+#include "core/spec/fields.hpp"
+#include "core/unit/random.hpp"
 
 namespace dryfly::motif {
 namespace {
@@ -25,6 +28,7 @@ constexpr double bytes_of_ghost = 64;
 constexpr double bytes_of_migrant = 560;
 // How far atoms that leave a box have come on average until the next rebuild, in pm.
 constexpr double drift_pm = 2.5;
+constexpr std::uint64_t sums_of_output = 12;  // behind the last step
 
 // A pair of ranks that swap along an axis, each sending what the other lacks.
 struct Swap {
@@ -41,13 +45,20 @@ struct Shelf {
   std::uint64_t above;
 };
 
-// What each part of a step takes where all ranks begin it together, one of each kind.
-struct Parts {
-  Duration ghosts;
-  Duration planes_back;
-  Duration planes_on;
-  Duration transforms;
-  Duration sum;
+// Parts of a step, for which its time is told.
+enum Phase : std::uint8_t { work, ghosts, mesh, sums };
+constexpr std::array<const char*, 4> phase_names{"work", "ghosts", "mesh", "sums"};
+
+// A step with some turns of its exchanges only, and what it has taken. Sums over ranks.
+struct SampledStep {
+  std::vector<Remap::Sample> remaps;
+  bool is_mesh_only = false;
+  bool has_rebuild = false;  // of neighbour lists, behind the step
+  std::array<std::uint64_t, phase_names.size()> phases_ps{};
+  std::uint64_t sum_ps = 0;      // one where nobody is late
+  std::uint64_t rebuild_ps = 0;  // with all ranks beginning together
+  Duration slowest_work{};
+  Instant ended{};
 };
 
 struct Problem {
@@ -56,18 +67,23 @@ struct Problem {
   std::array<std::vector<Shelf>, 3> shelves;
   Triple rounds{1, 1, 1};  // of swaps along an axis, of points
   std::array<double, 3> migrants{};
-  std::vector<Remap> remaps;                                    // of a step, in order
-  std::vector<std::pair<Remap, std::uint64_t>> remaps_by_kind;  // how often each
-  std::uint64_t fields = 1;                                     // that come back from the mesh
+  std::vector<Remap> remaps;       // of a step, in order
+  std::vector<std::size_t> kinds;  // of each the first that is like it
+  std::uint64_t fields = 1;        // that come back from the mesh
   std::uint64_t steps = 1;
   std::uint64_t rebuild = 1;
   std::uint32_t sample = 0;
   Duration work;
   Selection selection = Selection::of_library("mpich");
-  std::uint16_t phase_work = 0;
-  std::uint16_t phase_ghosts = 0;
-  std::uint16_t phase_mesh = 0;
-  std::uint16_t phase_sums = 0;
+  std::array<std::uint16_t, phase_names.size()> phases{};  // of the job
+
+  // Of all steps, those that ask whether any atom has gone far, and those behind which lists are made anew.
+  bool asks(std::uint64_t step) const { return since_rebuild(step) >= std::min(steps_without_asking, rebuild); }
+  bool rebuilds(std::uint64_t step) const { return since_rebuild(step) == rebuild; }
+
+ private:
+  static constexpr std::uint64_t steps_without_asking = 5;  // and that one
+  std::uint64_t since_rebuild(std::uint64_t step) const { return (step - 1) % rebuild + 1; }
 };
 
 // What a rank swaps of its points: along x, then along y with what has come along x.
@@ -104,62 +120,67 @@ class Atoms {
       : me_(me), problem_(problem), planes_(planes_of(problem, problem.bricks.place_of(me.id()))) {}
 
   Task whole_steps(Rank& me) {
-    for (step_ = 1; step_ <= problem_.steps; ++step_) {
-      const std::uint64_t since = (step_ - 1) % problem_.rebuild + 1;
-      if (since >= std::min<std::uint64_t>(delay, problem_.rebuild)) co_await sums(me, Bytes{4}, 1);
-      me.enter(problem_.phase_ghosts);
-      if (since == problem_.rebuild) {
+    for (std::uint64_t step = 1; step <= problem_.steps; ++step) {
+      if (problem_.asks(step)) co_await sums(me, Bytes{4}, 1);
+      enter(Phase::ghosts);
+      if (problem_.rebuilds(step)) {
         co_await rebuild(me);
       } else {
         co_await swaps(me, problem_.ghosts, bytes_of_position, false);
       }
-      me.enter(problem_.phase_work);
+      enter(Phase::work);
       co_await me.compute(problem_.work);
-      me.enter(problem_.phase_mesh);
+      enter(Phase::mesh);
       co_await swaps(me, planes_, 8, true);
       for (const Remap& remap : problem_.remaps) co_await remap.run(me, next_tag());
       co_await swaps(me, planes_, 8.0 * static_cast<double>(problem_.fields), false);
       co_await sums(me, Bytes{48}, 1);  // the virial of the mesh
-      me.enter(problem_.phase_ghosts);
+      enter(Phase::ghosts);
       co_await swaps(me, problem_.ghosts, bytes_of_position, true);
       co_await swaps(me, problem_.ghosts, bytes_of_position, false);  // of fix shake
       co_await sums(me, Bytes{8}, 1);
       co_await sums(me, Bytes{48}, 4);  // temperatures and pressures of fix npt
     }
     // After the last step energies and pressures are written.
-    co_await sums(me, Bytes{8}, 10);
+    co_await sums(me, Bytes{8}, sums_of_output - 2);
     co_await sums(me, Bytes{16}, 2);
     me.enter(0);
   }
 
-  // The same without rebuilding lists and without output, of parts that have been measured: only the last sum of a step
-  // is sent, for which all ranks wait.
-  Task steps_of(Rank& me, const Parts& parts) {
-    for (step_ = 1; step_ <= problem_.steps; ++step_) {
-      me.enter(problem_.phase_ghosts);
-      co_await me.compute(parts.ghosts);
-      me.enter(problem_.phase_work);
-      co_await me.compute(problem_.work);
-      me.enter(problem_.phase_mesh);
-      co_await me.compute(parts.planes_back + parts.transforms + parts.planes_on);
-      me.enter(problem_.phase_ghosts);
-      co_await me.compute(parts.ghosts * 2);
-      me.enter(problem_.phase_sums);
-      co_await me.compute(parts.sum * 5);
-      co_await sums(me, Bytes{48}, 1);
-    }
-    me.enter(0);
+  Task sampled_step(Rank& me, SampledStep& step) {
+    Instant before = me.now();
+    const auto passed = [&](Phase phase) {
+      const Duration took = me.now() - before;
+      before = me.now();
+      step.phases_ps[phase] += took.ps;
+      return took;
+    };
+    if (!step.is_mesh_only) co_await swaps(me, problem_.ghosts, bytes_of_position, false);
+    passed(Phase::ghosts);
+    co_await me.compute(problem_.work);
+    step.slowest_work = std::max(step.slowest_work, passed(Phase::work));
+    co_await swaps(me, planes_, 8, true);
+    for (Remap::Sample& remap : step.remaps) co_await remap.run(me, next_tag());
+    co_await swaps(me, planes_, 8.0 * static_cast<double>(problem_.fields), false);
+    passed(Phase::mesh);
+    if (step.is_mesh_only) co_return;
+    co_await sums(me, Bytes{48}, 1);
+    co_await sums(me, Bytes{8}, 1);
+    passed(Phase::sums);
+    co_await sums(me, Bytes{48}, 1);
+    step.sum_ps += passed(Phase::sums).ps;
+    step.ended = std::max(step.ended, me.now());
+    if (!step.has_rebuild) co_return;
+    co_await me.gather();
+    before = me.now();
+    co_await rebuild(me);
+    step.rebuild_ps += (me.now() - before).ps;
   }
 
-  Task ghosts(Rank& me) { return swaps(me, problem_.ghosts, bytes_of_position, false); }
-  Task planes_back(Rank& me) { return swaps(me, planes_, 8, true); }
-  Task planes_on(Rank& me) { return swaps(me, planes_, 8.0 * static_cast<double>(problem_.fields), false); }
-  Task sum(Rank& me) { return sums(me, Bytes{48}, 1); }
-
  private:
-  static constexpr std::uint64_t delay = 5;  // steps before which nobody asks how far atoms have come
   static constexpr std::uint32_t tags = 1U << 24;
 
+  void enter(Phase phase) { me_.enter(problem_.phases[phase]); }
   std::uint32_t next_tag() { return tag_++ % tags; }
   std::uint32_t peer(const Swap& swap, bool on) const {
     Triple place = problem_.bricks.place_of(me_.id());
@@ -209,7 +230,7 @@ class Atoms {
   }
 
   Task sums(Rank& me, Bytes size, std::uint64_t count) {
-    me.enter(problem_.phase_sums);
+    enter(Phase::sums);
     const CollectiveCall call{.what = Collective::allreduce, .size = size, .element = Bytes{8}};
     const CollectiveCall of_int{.what = Collective::allreduce, .size = size, .element = Bytes{4}};
     for (std::uint64_t turn = 0; turn < count; ++turn) {
@@ -220,7 +241,6 @@ class Atoms {
   Rank& me_;
   const Problem& problem_;
   const std::vector<Swap> planes_;
-  std::uint64_t step_ = 0;
   std::uint32_t tag_ = 0;
 };
 
@@ -229,37 +249,98 @@ Task whole_steps(Rank& me, const Problem& problem) {
   co_await atoms.whole_steps(me);
 }
 
-Task steps_of(Rank& me, const Problem& problem, const Parts& parts) {
+Task sampled_step(Rank& me, const Problem& problem, SampledStep& step) {
   Atoms atoms(me, problem);
-  co_await atoms.steps_of(me, parts);
+  co_await atoms.sampled_step(me, step);
 }
 
-Task one(Rank& me, const Problem& problem, Task (Atoms::*part)(Rank&)) {
-  Atoms atoms(me, problem);
-  co_await (atoms.*part)(me);
-}
+constexpr std::size_t sampled_steps = 2;
+// What ghosts and sums take which are not late differs by so much at most from what they take in a step.
+constexpr double share_of_lateness = 0.05;
+// And an exchange by so much where turns are left out, even few: who meets whom then is another one.
+constexpr double share_of_order = 0.1;
 
-Parts measure(Stage& stage, const Problem& problem, Answer& answer) {
-  // On average of the ranks: what the slowest adds, and noise, all ranks wait for at the end of a step.
-  const auto taken = [&](Task (Atoms::*part)(Rank&)) {
-    double ps = 0;
-    stage.run([&](Rank& me) { return one(me, problem, part); }, answer,
-              [&](Job& job) {
-                for (std::uint32_t rank = 0; rank < job.count(); ++rank)
-                  ps += static_cast<double>(job.rank(rank).now().ps);
-              });
-    return Duration{static_cast<std::uint64_t>(ps / stage.ranks())};
-  };
-  Parts parts{.ghosts = taken(&Atoms::ghosts),
-              .planes_back = taken(&Atoms::planes_back),
-              .planes_on = {},
-              .transforms = {},
-              .sum = taken(&Atoms::sum)};
-  parts.planes_on = problem.fields == 1 ? parts.planes_back : taken(&Atoms::planes_on);
-  for (const auto& [remap, count] : problem.remaps_by_kind) {
-    parts.transforms = parts.transforms + remap.sampled(stage, answer, problem.sample) * count;
+// What exchanges of the mesh take more than what the first of the steps has run of them.
+struct Rest {
+  double ps = 0;
+  double bound_ps = 0;
+};
+
+// Between the two ends that the waiting may have grown to, the lower one is taken, for ranks are slow in turn.
+Rest rest_of(const Problem& problem, const std::array<SampledStep, sampled_steps>& steps) {
+  Rest rest;
+  std::map<std::size_t, std::vector<double>> alike;  // all turns of an exchange, by the first of its kind
+  for (std::size_t number = 0; number < problem.remaps.size(); ++number) {
+    if (steps[0].remaps[number].is_all()) continue;
+    rest.ps -= steps[0].remaps[number].run_ps();
+    for (const SampledStep& step : steps) {
+      const Remap::Sample& remap = step.remaps[number];
+      const double root = std::sqrt(remap.times());
+      const double all_ps = remap.run_ps() + remap.left_ps() + remap.waited_ps() * (root - 1);
+      rest.ps += all_ps / sampled_steps;
+      rest.bound_ps += (remap.waited_ps() * (remap.times() - root) + share_of_order * all_ps) / sampled_steps;
+      alike[problem.kinds[number]].push_back(all_ps);
+    }
   }
-  return parts;
+  Estimate spread;
+  for (const auto& [kind, all_ps] : alike) {
+    spread = spread + Estimate::mean_of(all_ps) * (static_cast<double>(all_ps.size()) / sampled_steps);
+  }
+  rest.bound_ps += spread.bound();
+  return rest;
+}
+
+std::array<SampledStep, sampled_steps> drawn_steps(const Problem& problem, std::uint64_t seed) {
+  const RandomStream draws(seed, 0, Purpose::workload);
+  std::array<SampledStep, sampled_steps> steps;
+  std::uint32_t draw = 0;
+  for (SampledStep& step : steps) {
+    for (const Remap& remap : problem.remaps) {
+      constexpr std::uint32_t places = 1U << 20;
+      step.remaps.emplace_back(remap, problem.sample, draws.below(draw++, places) / double{places});
+    }
+  }
+  steps[0].has_rebuild = problem.rebuild <= problem.steps;
+  steps[1].is_mesh_only = true;
+  return steps;
+}
+
+// What the same is of which one was run, a step has three times: ghosts' positions, their forces, and once more
+// positions for fix shake. Of six sums three were run, of which the last did not wait for anybody.
+void run_sample(Stage& stage, const Problem& problem, Answer& answer) {
+  std::array<SampledStep, sampled_steps> steps = drawn_steps(problem, stage.spec().number(fields::run_seed));
+  const std::array<Job::Program, sampled_steps> programs{[&](Rank& me) { return sampled_step(me, problem, steps[0]); },
+                                                         [&](Rank& me) { return sampled_step(me, problem, steps[1]); }};
+  stage.run_side_by_side(programs, answer);
+
+  const SampledStep& step = steps[0];
+  const Rest rest = rest_of(problem, steps);
+  const auto mean_ps = [&](std::uint64_t of_all) { return static_cast<double>(of_all) / stage.ranks(); };
+  std::uint64_t asks = 0;
+  std::uint64_t rebuilds = 0;
+  for (std::uint64_t number = 1; number <= problem.steps; ++number) {
+    if (problem.asks(number)) ++asks;
+    if (problem.rebuilds(number)) ++rebuilds;
+  }
+  const auto of_step = [&](std::uint64_t in_all) {
+    return static_cast<double>(in_all) / static_cast<double>(problem.steps);
+  };
+  const double ghosts_ps = mean_ps(step.phases_ps[Phase::ghosts]);
+  std::array<double, phase_names.size()> more_ps{};
+  more_ps[Phase::ghosts] = 2 * ghosts_ps + (mean_ps(step.rebuild_ps) - ghosts_ps) * of_step(rebuilds);
+  more_ps[Phase::mesh] = rest.ps;
+  more_ps[Phase::sums] = mean_ps(step.sum_ps) * (3 + of_step(asks + sums_of_output));
+  double ps = static_cast<double>(step.ended.ps);
+  for (std::size_t phase = 0; phase < more_ps.size(); ++phase) {
+    const double took_ps = mean_ps(step.phases_ps[phase]) + more_ps[phase];
+    answer.phases.emplace_back(phase_names[phase], Duration{static_cast<std::uint64_t>(took_ps)});
+    ps += more_ps[phase];
+  }
+  const double late_ps = static_cast<double>(step.slowest_work.ps) - mean_ps(step.phases_ps[Phase::work]);
+  answer.time = Duration{static_cast<std::uint64_t>(ps)};
+  answer.sampled = true;
+  const double not_run_ps = more_ps[Phase::ghosts] + more_ps[Phase::sums];
+  answer.error_bound = ps > 0 ? (rest.bound_ps + late_ps + share_of_lateness * not_run_ps) / ps : 0;
 }
 
 // The next number that has no other prime factors than 2, 3 and 5.
@@ -353,16 +434,13 @@ void add_transforms(Problem& problem, std::uint32_t ranks, bool ik) {
   const Remap turn(along_x, along_y, complex);
   const Remap turn_again(along_y, along_z, complex);
   problem.remaps.insert(problem.remaps.end(), {turn, turn_again, Remap(along_z, along_x, complex)});
+  problem.kinds = {0, 1, 2, 3};
   const Remap home(along_z, problem.bricks, complex);
   problem.fields = ik ? 3 : 1;
   for (std::uint64_t field = 0; field < problem.fields; ++field) {
     problem.remaps.insert(problem.remaps.end(), {turn, turn_again, home});
+    problem.kinds.insert(problem.kinds.end(), {1, 2, 6});
   }
-  problem.remaps_by_kind = {{problem.remaps[0], 1},
-                            {turn, problem.fields + 1},
-                            {turn_again, problem.fields + 1},
-                            {problem.remaps[3], 1},
-                            {home, problem.fields}};
 }
 
 Problem problem_of(Stage& stage, Parameters& parameters) {
@@ -432,19 +510,18 @@ Answer predict_lammps(Stage& stage, Parameters& parameters) {
   Problem problem = problem_of(stage, parameters);
   parameters.check_all_used();
   Answer answer;
-  Parts parts;
-  if (problem.sample > 0) parts = measure(stage, problem, answer);
-  stage.run([&](Rank& me) { return problem.sample > 0 ? steps_of(me, problem, parts) : whole_steps(me, problem); },
-            answer,
-            [&](Job& job) {
-              problem.phase_work = job.phases().named("work");
-              problem.phase_ghosts = job.phases().named("ghosts");
-              problem.phase_mesh = job.phases().named("mesh");
-              problem.phase_sums = job.phases().named("sums");
-            },
-            [&](Job& job) { answer.count_step_of(job, problem.steps); });
-  answer.sampled = problem.sample > 0;
-  if (answer.sampled) answer.error_bound = std::numeric_limits<double>::quiet_NaN();
+  if (problem.sample > 0) {
+    stage.refuse_passing_faults("sample=0");
+    run_sample(stage, problem, answer);
+  } else {
+    stage.run([&](Rank& me) { return whole_steps(me, problem); }, answer,
+              [&](Job& job) {
+                for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
+                  problem.phases[phase] = job.phases().named(phase_names[phase]);
+                }
+              },
+              [&](Job& job) { answer.count_step_of(job, problem.steps); });
+  }
   answer.add_sides("grid", problem.bricks.pieces);
   answer.add_sides("mesh", problem.bricks.points);
   return answer;

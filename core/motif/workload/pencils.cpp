@@ -1,10 +1,6 @@
 #include "core/motif/workload/pencils.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
-
-#include "core/motif/workload/workload.hpp"
 
 namespace dryfly::motif {
 
@@ -87,25 +83,6 @@ std::vector<Remap::Partner> Remap::others(const Cut& mine, const Cut& theirs, st
   return others;
 }
 
-std::vector<std::uint32_t> Remap::chosen(const Partners& targets, std::uint32_t rank, std::uint32_t partners) {
-  const std::uint32_t own = targets.own();
-  const bool among = own < targets.count();
-  const std::uint32_t others = targets.others();
-  const std::uint32_t count = std::min(partners, others);
-  // Ranks that exchange among themselves all take the same distances, so that each receives as many as it sends; other
-  // ranks with the same targets take different ones.
-  const std::uint32_t key = among ? targets.at(0).rank : rank;
-  double whole = 0;
-  const double shift = std::modf(static_cast<double>(key) * std::numbers::phi, &whole);
-  std::vector<std::uint32_t> numbers;
-  for (std::uint32_t each = 0; each < count; ++each) {
-    const auto distance = static_cast<std::uint32_t>((each + shift) * others / count);
-    const std::uint32_t from = among ? own + 1 : 0;
-    numbers.push_back((from + std::min(distance, others - 1)) % targets.count());
-  }
-  return numbers;
-}
-
 Task Remap::run(Rank& me, std::uint32_t tag) const {
   for (const Partner& source : others(to_, from_, me.id())) me.irecv(source.rank, tag);
   for (const Partner& target : others(from_, to_, me.id())) {
@@ -114,29 +91,90 @@ Task Remap::run(Rank& me, std::uint32_t tag) const {
   co_await me.wait_all();
 }
 
-Task Remap::run_sample(Rank& me, Sample& sample) const {
-  for (std::uint32_t count = sample.received[me.id()]; count > 0; --count) me.irecv(any_rank, 0);
-  const Partners targets(from_, to_, me.id());
-  const std::vector<std::uint32_t> numbers = chosen(targets, me.id(), sample.partners);
-  const Instant began = me.now();
-  for (const std::uint32_t number : numbers) {
-    const Partner target = targets.at(number);
-    co_await me.send(target.rank, 0, Bytes{target.points * of_point_.count});
+// Of a piece that has several sides in another order than ranks have, all have to be put in order.
+void Remap::Partners::add_in_turn(std::uint32_t first, std::uint32_t count, std::vector<Partner>& to) const {
+  if (theirs_.box == theirs_.pieces) {
+    const std::uint32_t behind = first_behind();
+    for (std::uint32_t turn = first; turn < first + count; ++turn) to.push_back(at((behind + turn) % count_));
+    return;
   }
-  if (!numbers.empty()) {
-    sample.ps += static_cast<double>((me.now() - began).ps * targets.others()) / static_cast<double>(numbers.size());
+  std::vector<Partner> others;
+  for (std::uint32_t number = 0; number < count_; ++number) {
+    if (const Partner partner = at(number); partner.rank != rank_) others.push_back(partner);
   }
-  co_await me.wait_all();
+  std::ranges::sort(others, {}, [&](const Partner& partner) { return partner.rank - rank_ - 1; });
+  to.insert(to.end(), others.begin() + first, others.begin() + first + count);
 }
 
-Duration Remap::sampled(Stage& stage, Answer& answer, std::uint32_t partners) const {
-  Sample sample{.partners = partners, .received = std::vector<std::uint16_t>(from_.count())};
-  for (std::uint32_t rank = 0; rank < from_.count(); ++rank) {
-    const Partners targets(from_, to_, rank);
-    for (const std::uint32_t number : chosen(targets, rank, partners)) ++sample.received[targets.at(number).rank];
+// Numbers rise with ranks where x runs fastest in both.
+std::uint32_t Remap::Partners::first_behind() const {
+  std::uint32_t first = 0;
+  for (std::uint32_t end = count_; first < end;) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    if (at(middle).rank > rank_) {
+      end = middle;
+    } else {
+      first = middle + 1;
+    }
   }
-  stage.run([&](Rank& me) { return run_sample(me, sample); }, answer, [](Job&) {});
-  return Duration{static_cast<std::uint64_t>(sample.ps / from_.count())};
+  return first;
+}
+
+Remap::Sample::Sample(const Remap& remap, std::uint32_t turns, double place)
+    : remap_(&remap), turns_(turns), place_(place), received_(remap.from_.count()) {
+  bool is_all = true;
+  for (std::uint32_t rank = 0; rank < remap.from_.count(); ++rank) {
+    const std::vector<Partner> some = targets(rank);
+    is_all = is_all && some.size() == Partners(remap.from_, remap.to_, rank).others();
+    for (const Partner& target : some) ++received_[target.rank];
+  }
+  if (is_all) received_.clear();
+}
+
+std::vector<Remap::Partner> Remap::Sample::targets(std::uint32_t rank) const {
+  const Partners all(remap_->from_, remap_->to_, rank);
+  const std::uint32_t others = all.others();
+  const std::uint32_t ahead = std::min(turns_, others);
+  const std::uint32_t later = std::min(turns_, others - ahead);
+  std::vector<Partner> targets;
+  all.add_in_turn(0, ahead, targets);
+  all.add_in_turn(ahead + static_cast<std::uint32_t>(place_ * (others - ahead - later)), later, targets);
+  return targets;
+}
+
+Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
+  const Instant began = me.now();
+  if (is_all()) {
+    co_await remap_->run(me, tag);
+    run_ps_ += (me.now() - began).ps;
+    co_return;
+  }
+  for (std::uint32_t count = received_[me.id()]; count > 0; --count) me.irecv(any_rank, tag);
+  const std::vector<Partner> some = targets(me.id());
+  const std::size_t counted = std::min<std::size_t>((turns_ + 1) / 2, some.size());
+  Instant counted_from = me.now();
+  for (std::size_t turn = 0; turn < some.size(); ++turn) {
+    if (turn + counted == some.size()) counted_from = me.now();
+    co_await me.send(some[turn].rank, tag, Bytes{some[turn].points * remap_->of_point_.count});
+  }
+  const Instant sent = me.now();
+  co_await me.wait_all();
+  turns_run_ += some.size();
+  turns_left_ += Partners(remap_->from_, remap_->to_, me.id()).others() - some.size();
+  turns_counted_ += counted;
+  counted_ps_ += (sent - counted_from).ps;
+  waited_ps_ += (me.now() - sent).ps;
+  run_ps_ += (me.now() - began).ps;
+}
+
+double Remap::Sample::left_ps() const {
+  if (turns_counted_ == 0) return 0;
+  const double each = static_cast<double>(counted_ps_) / static_cast<double>(turns_counted_);
+  return each * static_cast<double>(turns_left_) / ranks();
+}
+
+double Remap::Sample::times() const {
+  return turns_run_ == 0 ? 1 : static_cast<double>(turns_run_ + turns_left_) / static_cast<double>(turns_run_);
 }
 
 }  // namespace dryfly::motif

@@ -3,10 +3,12 @@
 // to those whose new piece overlaps its old one, point to point, beginning behind itself; a send is over before the
 // next one, as MPI_Send is.
 //
-// Of many partners a sample says how long all take: each rank sends to so many of them, evenly spread over its list,
-// and the mean of all ranks, for all partners, is the answer. All ranks have to begin in step: a rank that waits for a
-// late one would count that for each partner. Sends wait for their predecessors, so that there are never more of them
-// on the network than in the whole exchange.
+// Of many partners a sample says how long all take. Those who are no partners of their own all begin with the same one,
+// so that they stand in line before it; one after the other gets through, and from then on they go around in a row. So
+// a rank sends to its first partners, and then to some in a row at another place of its list, of which the later half
+// say what all take that were left out. What ranks then wait for at the end, the slowest, grows with the number of
+// partners, by its root at least, if each is slow in turn, and in proportion to it at most, if it is always the same
+// ones.
 //
 // Left out: packing, which is work and not a message.
 #pragma once
@@ -53,8 +55,7 @@ class Remap {
 
   // `tag`: no other of this or an earlier exchange may have it. The remap has to outlive it.
   Task run(Rank& me, std::uint32_t tag) const;
-  // How long it takes if each rank sends to so many only. All ranks of a job have to begin together.
-  Duration sampled(Stage& stage, Answer& answer, std::uint32_t partners) const;
+  class Sample;
 
  private:
   struct Partner {
@@ -70,8 +71,11 @@ class Remap {
     // Its own number among them; count(): it is none of them.
     std::uint32_t own() const;
     std::uint32_t others() const { return count_ - (own() < count_ ? 1 : 0); }
+    // The others, from the next rank on and around the end: so many, beginning with that turn.
+    void add_in_turn(std::uint32_t first, std::uint32_t count, std::vector<Partner>& to) const;
 
    private:
+    std::uint32_t first_behind() const;
     const Cut& theirs_;
     std::uint32_t rank_;
     std::array<Cut::Span, 3> box_{};
@@ -80,18 +84,40 @@ class Remap {
     std::uint32_t count_ = 1;
   };
   static std::vector<Partner> others(const Cut& mine, const Cut& theirs, std::uint32_t rank);
-  struct Sample {
-    std::uint32_t partners;
-    std::vector<std::uint16_t> received;  // by each rank
-    double ps = 0;                        // of all ranks
-  };
-  // The numbers of those that a sample sends to.
-  static std::vector<std::uint32_t> chosen(const Partners& targets, std::uint32_t rank, std::uint32_t partners);
-  Task run_sample(Rank& me, Sample& sample) const;
-
   Cut from_;
   Cut to_;
   Bytes of_point_;
+};
+
+// For one exchange of a job, and what it has taken there. The remap has to outlive it.
+class Remap::Sample {
+ public:
+  // So many turns at the beginning, and as many at `place`, 0 to 1, of what is left.
+  Sample(const Remap& remap, std::uint32_t turns, double place);
+  Task run(Rank& me, std::uint32_t tag);
+  bool is_all() const { return received_.empty(); }
+
+  // Means over ranks: of what was run, of turns that were left out, and of what ranks waited for at the end, in ps.
+  double run_ps() const { return static_cast<double>(run_ps_) / ranks(); }
+  double left_ps() const;
+  double waited_ps() const { return static_cast<double>(waited_ps_) / ranks(); }
+  // All turns, over those that were run.
+  double times() const;
+
+ private:
+  double ranks() const { return remap_->from_.count(); }
+  std::vector<Partner> targets(std::uint32_t rank) const;
+
+  const Remap* remap_;
+  std::uint32_t turns_;
+  double place_;
+  std::vector<std::uint16_t> received_;  // by each rank; empty: all of it is run
+  std::uint64_t turns_run_ = 0;          // by all ranks
+  std::uint64_t turns_left_ = 0;
+  std::uint64_t turns_counted_ = 0;
+  std::uint64_t run_ps_ = 0;
+  std::uint64_t counted_ps_ = 0;
+  std::uint64_t waited_ps_ = 0;
 };
 
 }  // namespace dryfly::motif

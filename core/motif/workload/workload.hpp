@@ -47,7 +47,7 @@ class Parameters {
 struct Answer {
   Duration time;           // of what the workload counts
   bool sampled = false;    // only a part has been run
-  double error_bound = 0;  // of `time`, as a share, if sampled; not a number: none is known
+  double error_bound = 0;  // of `time`, as a share, if sampled
   JobTotals totals;        // of what has been run
   std::uint64_t fingerprint = 0;
   std::vector<std::pair<std::string, Duration>> phases;  // mean over ranks

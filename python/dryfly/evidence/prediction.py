@@ -128,6 +128,6 @@ def _of_answer(answer: Answer) -> Found:
         **answer.figures,
         "s": answer.virtual_time_s,
         "us": answer.virtual_time_s * 1e6,
-        "bound": math.nan if answer.error_bound is None else answer.error_bound,
+        "bound": answer.error_bound,
     }
     return Found(figures=figures, warnings=tuple(answer.warnings))

@@ -28,7 +28,7 @@ class Answer:
     bytes: int | None = None
     events: int | None = None
     sampled: bool = False
-    error_bound: float | None = 0.0  # of the virtual time, as a share of it; None: no bound is known
+    error_bound: float = 0.0  # of the virtual time, as a share of it
     fingerprint: str = ""
     wall_s: float = 0.0
     steps: Sequence[Mapping[str, Any]] = ()

@@ -87,9 +87,7 @@ def after(printer: Printer, answer: Answer) -> None:
 def _bound(answer: Answer) -> str:
     if not answer.sampled:
         return ""
-    return (
-        ", sampled: no bound is known" if answer.error_bound is None else f", sampled: within {answer.error_bound:.1%}"
-    )
+    return f", sampled: within {answer.error_bound:.1%}"
 
 
 def _kind(answer: Answer) -> str:

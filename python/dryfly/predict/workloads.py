@@ -159,8 +159,8 @@ _HPL = (
     _assumed("memory_share", _share("of the memory, that --fit may fill")),
 )  # fmt: skip
 
-_SAMPLE = count("", "partners that stand for all in a transform's exchange, and each part of a step is run once; 0: "
-                "all of it is run", most=1000)  # fmt: skip
+_SAMPLE = count("", "turns that are run of each exchange of a transform at its beginning, and as many later; 0: all of "
+                "it is run", most=1000)  # fmt: skip
 _PART = _of_skeleton("part", size("", "into which long messages are divided", least=4096, most=2**30))
 
 _HPLMXP = (

@@ -162,8 +162,7 @@ def _table(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
     for values, answer in cases[:_ROWS_SHOWN]:
         figures = answer["figures"]
         cells = [figure.value_text(name, figures[name]) if name in figures else "" for name in names]
-        known = answer["error_bound"]
-        bound = "" if not answer["sampled"] else "unknown" if known is None else f"{known:.1%}"
+        bound = f"{answer['error_bound']:.1%}" if answer["sampled"] else ""
         rows.append([_label(axes, values) or "the case", figure.seconds_text(answer["virtual_time_s"]), bound, *cells])
     note = f"The first {_ROWS_SHOWN} of {len(cases):,}: table.parquet has all." if len(cases) > _ROWS_SHOWN else ""
     return section("Cases", table(["", "virtual time", "within", *map(figure.name_text, names)], rows), note)
