@@ -37,6 +37,10 @@ class Pool {
   T& operator[](std::uint32_t index) { return items_[index]; }
   const T& operator[](std::uint32_t index) const { return items_[index]; }
   void prefetch(std::uint32_t index) const { items_.prefetch(index); }
+  // The record that will be acquired after so many others, if nothing is released before.
+  void prefetch_free(std::size_t after) const {
+    if (after < free_.size()) items_.prefetch(free_[free_.size() - 1 - after]);
+  }
   std::size_t size() const { return items_.size(); }  // ever used
   std::size_t in_use() const { return items_.size() - free_.size(); }
 
